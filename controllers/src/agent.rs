@@ -12,7 +12,7 @@ use kube::Client;
 use crate::Settings;
 use crate::machinery::Context;
 use crate::rules::Rules;
-use crate::start::{Running, work};
+use crate::start::{RunningControllers, work};
 
 /// An agent, ready to be started.
 pub struct Agent {
@@ -42,7 +42,7 @@ impl fmt::Debug for Agent {
 impl Agent {
     /// Starts the agent on the current runtime. The agent runs until the returned value is dropped.
     #[must_use = "the agent stops when it is dropped"]
-    pub fn start(self) -> Running {
-        Running::of(work(Context::of_agent(self)))
+    pub fn start(self) -> RunningControllers {
+        RunningControllers::of(work(Context::of_agent(self)))
     }
 }

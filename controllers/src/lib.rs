@@ -34,9 +34,9 @@ mod webhook;
 mod work_status;
 
 pub use agent::Agent;
-pub use machinery::{Pace, bounded, paced};
+pub use machinery::{RateLimit, rate_limited, with_time_limit};
 pub use metrics::Metrics;
 pub use node_lifecycle::{NodeControllerSet, NodeControllers, NodeMetrics, NodeSettings};
 pub use settings::{PublishedEvents, Settings};
-pub use start::{Controllers, MemberClients, Running};
+pub use start::{Controllers, MemberClients, RunningControllers};
 pub use webhook::{Identity, IdentityError, Webhooks, Write, admit, review};

@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_said_has_its_default() {
+    fn a_missing_setting_has_its_default() {
         let settings: Settings = serde_json::from_str(r#"{"cluster_failure_threshold": 2.5}"#).unwrap();
         let expected =
             Settings { cluster_failure_threshold: Duration::from_millis(2500), ..Settings::default() };

@@ -23,7 +23,7 @@ use crate::{
 type Run = fn(Arc<Context>) -> BoxFuture<'static, ()>;
 
 /// All controllers, by the names that `--controllers` takes, in the order in which they start.
-const TABLE: [(&str, Run); 26] = [
+const CONTROLLERS: [(&str, Run); 26] = [
     ("cluster-status", |context| cluster_status::run(context).boxed()),
     ("cluster", |context| cluster::run(context).boxed()),
     ("cluster-monitor", |context| cluster::run_monitor(context).boxed()),
@@ -57,7 +57,7 @@ const TABLE: [(&str, Run); 26] = [
 ];
 
 /// The controllers of [`CONTROLLERS`] that an agent runs for its member.
-const OF_AGENT: [&str; 3] = ["cluster-status", "execution", "work-status"];
+const AGENT_CONTROLLERS: [&str; 3] = ["cluster-status", "execution", "work-status"];
 
 /// Makes clients for members.
 pub trait MemberClients: Send + Sync + 'static {
@@ -91,24 +91,24 @@ impl fmt::Debug for Controllers {
 impl Controllers {
     /// The names of all controllers, as `--controllers` takes them.
     #[must_use]
-    pub fn names() -> [&'static str; TABLE.len()] {
-        TABLE.map(|(name, _)| name)
+    pub fn names() -> [&'static str; CONTROLLERS.len()] {
+        CONTROLLERS.map(|(name, _)| name)
     }
 
     /// Starts all controllers on the current runtime. They run until the returned value is dropped.
     #[must_use = "the controllers stop when it is dropped"]
-    pub fn start(self) -> Running {
-        Running::of(work(Context::new(self)))
+    pub fn start(self) -> RunningControllers {
+        RunningControllers::of(work(Context::new(self)))
     }
 }
 
 /// Running controllers. Dropping this value stops them at once, as a crash would.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningControllers {
     _tasks: JoinSet<()>,
 }
 
-impl Running {
+impl RunningControllers {
     pub(crate) fn of(run: impl Future<Output = ()> + Send + 'static) -> Self {
         let mut tasks = JoinSet::new();
         tasks.spawn(run);
@@ -117,7 +117,7 @@ impl Running {
 }
 
 /// Whether a controller is enabled: no flag disables it, the release has it, and the gate that it needs is on.
-fn is_on(context: &Context, name: &str) -> bool {
+fn is_enabled(context: &Context, name: &str) -> bool {
     let settings = &context.settings;
     let gate = match name {
         "hpa" => context.rules.behaviour().copies_autoscalers,
@@ -133,9 +133,9 @@ pub(crate) async fn work(context: Context) {
     let context = Arc::new(context);
     context.ready().await;
     let mut tasks = JoinSet::new();
-    for (name, run) in TABLE {
-        let is_its = !context.is_agent() || OF_AGENT.contains(&name);
-        if is_its && is_on(&context, name) {
+    for (name, run) in CONTROLLERS {
+        let is_included = !context.is_agent() || AGENT_CONTROLLERS.contains(&name);
+        if is_included && is_enabled(&context, name) {
             tasks.spawn(run(Arc::clone(&context)));
         }
     }

@@ -141,7 +141,7 @@ fn purge_mode(release: &str) -> Option<PurgeMode> {
 }
 
 #[test]
-fn evictions_are_due_and_look_as_recorded() {
+fn evictions_match_the_recorded_ones() {
     let mut judged = 0;
     for history in histories() {
         judged += history.changes::<ResourceBinding>("ResourceBinding", |before, after, clusters| {
@@ -204,7 +204,7 @@ fn health_taints_come_and_go_as_recorded() {
 }
 
 #[test]
-fn works_say_what_was_recorded() {
+fn works_match_the_recorded_ones() {
     for history in histories() {
         let templates: Vec<&Value> = history.of("control-plane", "Deployment").collect();
         let bindings: Vec<ResourceBinding> =
@@ -261,9 +261,9 @@ fn works_say_what_was_recorded() {
 }
 
 #[test]
-fn members_are_reported_on_as_recorded() {
+fn statuses_of_copies_are_reported_as_recorded() {
     for history in histories() {
-        let only_told = |status: Option<Value>| {
+        let only_reported = |status: Option<Value>| {
             let mut status = status.unwrap_or_default();
             if let Some(fields) = status.as_object_mut() {
                 // These fields are reported as from 1.10 only.
@@ -285,10 +285,10 @@ fn members_are_reported_on_as_recorded() {
                 if objects.peek().is_none() {
                     continue;
                 }
-                let wanted = only_told(recorded.status.clone().map(Value::Object));
+                let wanted = only_reported(recorded.status.clone().map(Value::Object));
                 let explained = objects.any(|object| {
                     let ours = reflected_status(&recorded.identifier.kind, object).map(Value::Object);
-                    only_told(ours) == wanted && health(object) == recorded.health
+                    only_reported(ours) == wanted && health(object) == recorded.health
                 });
                 assert!(explained, "{}: {recorded:?}", history.name);
                 judged += 1;
@@ -299,7 +299,7 @@ fn members_are_reported_on_as_recorded() {
 }
 
 #[test]
-fn what_works_say_adds_up_as_recorded() {
+fn statuses_of_works_are_aggregated_as_recorded() {
     for history in histories() {
         let mut works: BTreeMap<(String, String), Arc<Work>> = BTreeMap::new();
         let mut binding: Option<ResourceBinding> = None;
@@ -336,7 +336,7 @@ fn what_works_say_adds_up_as_recorded() {
 }
 
 #[test]
-fn templates_tell_what_was_recorded() {
+fn statuses_of_templates_match_the_recorded_ones() {
     for history in histories() {
         let mut bindings: BTreeMap<String, Vec<ResourceBinding>> = BTreeMap::new();
         let mut before: BTreeMap<String, Value> = BTreeMap::new();
@@ -352,8 +352,8 @@ fn templates_tell_what_was_recorded() {
                 continue;
             }
             let was = before.insert(name.clone(), object.clone());
-            let told = was.filter(|was| was["status"] != object["status"]);
-            let (Some(was), Some(bindings)) = (told, bindings.get(&name)) else { continue };
+            let changed = was.filter(|was| was["status"] != object["status"]);
+            let (Some(was), Some(bindings)) = (changed, bindings.get(&name)) else { continue };
             let mut template = object.clone();
             template["status"] = was["status"].clone();
             let rules = Release::of(&history.release);

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use capsize_clock::{Clock, Seed, Stop, live};
 use capsize_controllers::api::Cluster;
 use capsize_controllers::rules::Reference;
-use capsize_controllers::{Controllers, Metrics, Pace, Running, paced};
+use capsize_controllers::{Controllers, Metrics, RateLimit, RunningControllers, rate_limited};
 use futures::StreamExt;
 use http::StatusCode;
 use k8s_openapi::api::core::v1::Secret;
@@ -30,14 +30,14 @@ use crate::{Flags, metrics};
 
 /// Why the process could not do its work.
 #[derive(Debug)]
-pub enum Trouble {
+pub enum ProcessError {
     /// The flags or the kubeconfig are wrong.
     Input(Report),
     /// The control plane or the machine failed.
     Environment(Report),
 }
 
-impl From<Report> for Trouble {
+impl From<Report> for ProcessError {
     fn from(report: Report) -> Self {
         Self::Environment(report)
     }
@@ -45,11 +45,11 @@ impl From<Report> for Trouble {
 
 /// The exit code of a process that ended with `outcome`. An error is printed to stderr.
 #[must_use]
-pub fn exit_code(outcome: Result<(), Trouble>) -> ExitCode {
+pub fn exit_code(outcome: Result<(), ProcessError>) -> ExitCode {
     let (report, code) = match outcome {
         Ok(()) => return ExitCode::SUCCESS,
-        Err(Trouble::Input(report)) => (report, 2),
-        Err(Trouble::Environment(report)) => (report, 3),
+        Err(ProcessError::Input(report)) => (report, 2),
+        Err(ProcessError::Environment(report)) => (report, 3),
     };
     // The exit code still reports the outcome when stderr cannot be written.
     let _ = writeln!(io::stderr(), "Error: {report:?}");
@@ -68,29 +68,29 @@ pub fn log_to_stderr() {
 /// # Errors
 /// When the flags or the kubeconfig are invalid, the control plane cannot be reached, an address is taken, or the lead
 /// is lost.
-pub fn run(flags: Flags) -> Result<(), Trouble> {
+pub fn run(flags: Flags) -> Result<(), ProcessError> {
     live(Seed(0), 1.0, |run| work(flags, run.clock)).into_diagnostic()?
 }
 
-async fn work(flags: Flags, clock: Clock) -> Result<(), Trouble> {
+async fn work(flags: Flags, clock: Clock) -> Result<(), ProcessError> {
     let settings = flags.settings(&Controllers::names()).map_err(|why| miette!("--controllers: {why}"));
-    let settings = settings.map_err(Trouble::Input)?;
+    let settings = settings.map_err(ProcessError::Input)?;
     let mut stop = Stop::listen().into_diagnostic().wrap_err("cannot listen to signals")?;
-    let pace = Pace { qps: flags.kube_api_qps, burst: flags.kube_api_burst };
+    let rate_limit = RateLimit { qps: flags.kube_api_qps, burst: flags.kube_api_burst };
     let config = config(flags.kubeconfig.as_deref(), flags.context.as_deref()).await;
-    let client = reached(config.map_err(Trouble::Input)?, pace).await?;
+    let client = connect(config.map_err(ProcessError::Input)?, rate_limit).await?;
     let mut tasks = JoinSet::new();
     let (secrets, clusters) =
-        (watched::<Secret>(&client, &mut tasks), watched::<Cluster>(&client, &mut tasks));
+        (watch_store::<Secret>(&client, &mut tasks), watch_store::<Cluster>(&client, &mut tasks));
     let leads = Arc::new(AtomicBool::new(false));
     let numbers = Metrics::default();
     serve(&flags, &clusters, &leads, &numbers, &mut tasks).await?;
-    let members_pace = Pace { qps: flags.cluster_api_qps, burst: flags.cluster_api_burst };
+    let members_rate_limit = RateLimit { qps: flags.cluster_api_qps, burst: flags.cluster_api_burst };
     // The first probe of a member needs the member's secret.
     secrets.wait_until_ready().await.into_diagnostic()?;
     let controllers = || Controllers {
         client: client.clone(),
-        members: Arc::new(Members::new(secrets.clone(), members_pace)),
+        members: Arc::new(Members::new(secrets.clone(), members_rate_limit)),
         clock,
         settings,
         rules: Arc::new(Reference),
@@ -106,8 +106,8 @@ pub(crate) async fn lead(
     candidate: Option<Candidate>,
     stop: &mut Stop,
     leads: &AtomicBool,
-    start: impl FnOnce() -> Running,
-) -> Result<(), Trouble> {
+    start: impl FnOnce() -> RunningControllers,
+) -> Result<(), ProcessError> {
     let Some(mut candidate) = candidate else {
         leads.store(true, Ordering::Release);
         let _running = start();
@@ -158,8 +158,9 @@ pub(crate) async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> 
 }
 
 /// Returns a rate-limited client of the control plane after the control plane has answered once.
-pub(crate) async fn reached(config: Config, pace: Pace) -> Result<Client, Trouble> {
-    let client = paced(Client::try_from(config).into_diagnostic().map_err(Trouble::Input)?, pace);
+pub(crate) async fn connect(config: Config, rate_limit: RateLimit) -> Result<Client, ProcessError> {
+    let client =
+        rate_limited(Client::try_from(config).into_diagnostic().map_err(ProcessError::Input)?, rate_limit);
     let version = client.apiserver_version().await.into_diagnostic();
     let version = version.wrap_err("the control plane cannot be reached")?;
     tracing::info!(version = version.git_version, "reached the control plane");
@@ -167,7 +168,7 @@ pub(crate) async fn reached(config: Config, pace: Pace) -> Result<Client, Troubl
 }
 
 /// A store of all objects of a kind, kept up to date by a watch.
-fn watched<K>(client: &Client, tasks: &mut JoinSet<()>) -> Store<K>
+fn watch_store<K>(client: &Client, tasks: &mut JoinSet<()>) -> Store<K>
 where
     K: kube::Resource<DynamicType = ()>
         + Clone

@@ -135,7 +135,7 @@ impl Flags {
             rate_limiter_max_delay: self.rate_limiter_max_delay,
             skipped_propagating_namespaces: self.skipped_propagating_namespaces.clone(),
             skipped_propagating_apis: self.skipped_propagating_apis.clone(),
-            gates: Gates { taint_manager: self.enable_taint_manager, ..gates::set(&self.feature_gates) },
+            gates: Gates { taint_manager: self.enable_taint_manager, ..gates::resolve(&self.feature_gates) },
             disabled_controllers: disabled(&self.controllers, known)?,
             ..Settings::default()
         })
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_decides_and_the_star_for_the_rest() {
+    fn a_name_decides_before_the_star() {
         let known = ["cluster", "detector", "scheduler"];
         type Disabled = Result<&'static [&'static str], &'static str>;
         let cases: [(&[&str], Disabled); 6] = [

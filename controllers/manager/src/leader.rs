@@ -15,7 +15,7 @@ use kube::{Api, Client};
 pub(crate) const LEASE: &str = "karmada-controller-manager";
 
 /// The name of the Lease for the node controllers: that of kube-controller-manager.
-pub(crate) const LEASE_OF_NODES: &str = "kube-controller-manager";
+pub(crate) const NODE_LEASE: &str = "kube-controller-manager";
 
 /// The durations of an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct Times {
 
 /// The content of a Lease as a candidate observed it, and when the candidate first observed that content.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Observed {
+pub struct ObservedLease {
     /// The content of the Lease.
     pub spec: LeaseSpec,
     /// When this content was first observed, as time since the start of the candidate's clock.
@@ -53,7 +53,7 @@ pub enum Claim {
 /// Lease decide nothing, because the clocks of processes may differ. A Lease without a holder was given back.
 #[must_use]
 pub fn claim(
-    observed: Option<&Observed>,
+    observed: Option<&ObservedLease>,
     me: &str,
     times: Times,
     elapsed: Duration,
@@ -67,7 +67,7 @@ pub fn claim(
         lease_transitions: Some(0),
         ..LeaseSpec::default()
     };
-    let Some(Observed { spec: old, since }) = observed else { return Claim::Write(Box::new(spec)) };
+    let Some(ObservedLease { spec: old, since }) = observed else { return Claim::Write(Box::new(spec)) };
     let holder = old.holder_identity.as_deref().unwrap_or_default();
     if holder == me {
         spec.acquire_time.clone_from(&old.acquire_time);
@@ -88,7 +88,7 @@ pub struct Candidate {
     clock: Clock,
     me: String,
     times: Times,
-    observed: Option<Observed>,
+    observed: Option<ObservedLease>,
 }
 
 impl Candidate {
@@ -155,7 +155,7 @@ impl Candidate {
         let elapsed = self.clock.elapsed();
         let spec = lease.as_ref().map(|lease| lease.spec.clone().unwrap_or_default());
         if spec.as_ref() != self.observed.as_ref().map(|observed| &observed.spec) {
-            self.observed = spec.map(|spec| Observed { spec, since: elapsed });
+            self.observed = spec.map(|spec| ObservedLease { spec, since: elapsed });
         }
         let now = self.clock.now();
         let Claim::Write(spec) = claim(self.observed.as_ref(), &self.me, self.times, elapsed, now) else {
@@ -172,7 +172,7 @@ impl Candidate {
         };
         match written {
             Ok(_) => {
-                self.observed = Some(Observed { spec: *spec, since: elapsed });
+                self.observed = Some(ObservedLease { spec: *spec, since: elapsed });
                 true
             }
             Err(error) => {
@@ -193,14 +193,14 @@ mod tests {
         retry_period: Duration::from_secs(2),
     };
 
-    fn observed(holder: &str, since: u64) -> Observed {
+    fn observed(holder: &str, since: u64) -> ObservedLease {
         let spec = LeaseSpec {
             holder_identity: Some(holder.to_owned()),
             acquire_time: Some(MicroTime(Timestamp::UNIX_EPOCH)),
             lease_transitions: Some(3),
             ..LeaseSpec::default()
         };
-        Observed { spec, since: Duration::from_secs(since) }
+        ObservedLease { spec, since: Duration::from_secs(since) }
     }
 
     #[test]

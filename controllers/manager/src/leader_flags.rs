@@ -35,12 +35,12 @@ impl LeaderFlags {
             renew_deadline: self.leader_elect_renew_deadline,
             retry_period: self.leader_elect_retry_period,
         };
-        self.leader_elect.then(|| Candidate::new(client.clone(), clock, lease, me(), times))
+        self.leader_elect.then(|| Candidate::new(client.clone(), clock, lease, candidate_name(), times))
     }
 }
 
 /// The name of a candidate: the machine and the process.
-fn me() -> String {
+fn candidate_name() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     format!("{}_{}", host.trim(), std::process::id())
 }

@@ -15,11 +15,11 @@ mod metrics;
 mod node_command;
 mod node_flags;
 
-pub use command::{Trouble, exit_code, log_to_stderr, run};
+pub use command::{ProcessError, exit_code, log_to_stderr, run};
 pub use connection::{check_server, config_of};
 pub use flags::{Address, Flags};
 pub use gates::GateSetting;
-pub use leader::{Candidate, Claim, Observed, Times, claim};
+pub use leader::{Candidate, Claim, ObservedLease, Times, claim};
 pub use leader_flags::LeaderFlags;
 pub use node_command::run_nodes;
 pub use node_flags::NodeFlags;

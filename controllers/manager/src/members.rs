@@ -7,7 +7,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use capsize_controllers::api::Cluster;
-use capsize_controllers::{MemberClients, Pace, bounded};
+use capsize_controllers::{MemberClients, RateLimit, with_time_limit};
 use futures::FutureExt;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -24,7 +24,7 @@ const TOKEN: &str = "token";
 /// Clients for members. A client is replaced when the address in its Cluster or its secret changes.
 pub(crate) struct Members {
     secrets: Store<Secret>,
-    pace: Pace,
+    rate_limit: RateLimit,
     made: Mutex<BTreeMap<String, (Access, Client)>>,
 }
 
@@ -38,8 +38,8 @@ struct Access {
 }
 
 impl Members {
-    pub(crate) fn new(secrets: Store<Secret>, pace: Pace) -> Self {
-        Self { secrets, pace, made: Mutex::default() }
+    pub(crate) fn new(secrets: Store<Secret>, rate_limit: RateLimit) -> Self {
+        Self { secrets, rate_limit, made: Mutex::default() }
     }
 
     fn access(&self, cluster: &Cluster) -> Option<Access> {
@@ -65,7 +65,7 @@ impl MemberClients for Members {
         let config = access.config()?;
         match Client::try_from(config) {
             Ok(client) => {
-                let client = bounded(client, timeout, Some(self.pace));
+                let client = with_time_limit(client, timeout, Some(self.rate_limit));
                 made.insert(name, (access, client.clone()));
                 Some(client)
             }

@@ -5,15 +5,15 @@ use std::sync::atomic::AtomicBool;
 
 use capsize_clock::{Clock, Seed, Stop, live};
 use capsize_controllers::rules::node::NodeRelease;
-use capsize_controllers::{Identity, NodeControllers, NodeMetrics, Pace};
+use capsize_controllers::{Identity, NodeControllers, NodeMetrics, RateLimit};
 use http::StatusCode;
 use miette::{IntoDiagnostic, Report, WrapErr, miette};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-use crate::command::{Trouble, config, lead, listener, reached};
+use crate::command::{ProcessError, config, connect, lead, listener};
 use crate::endpoints::{self, Answers};
-use crate::leader::LEASE_OF_NODES;
+use crate::leader::NODE_LEASE;
 use crate::node_flags::NodeFlags;
 
 /// Runs the node controllers until a signal asks the process to stop, or the process loses the lead.
@@ -21,18 +21,18 @@ use crate::node_flags::NodeFlags;
 /// # Errors
 /// When the flags or the kubeconfig are invalid, the cluster cannot be reached, an address is taken, or the lead is
 /// lost.
-pub fn run_nodes(flags: NodeFlags) -> Result<(), Trouble> {
+pub fn run_nodes(flags: NodeFlags) -> Result<(), ProcessError> {
     live(Seed(0), 1.0, |run| work(flags, run.clock)).into_diagnostic()?
 }
 
-async fn work(flags: NodeFlags, clock: Clock) -> Result<(), Trouble> {
-    let settings = flags.settings().map_err(|why| Trouble::Input(miette!("--controllers: {why}")))?;
+async fn work(flags: NodeFlags, clock: Clock) -> Result<(), ProcessError> {
+    let settings = flags.settings().map_err(|why| ProcessError::Input(miette!("--controllers: {why}")))?;
     let mut stop = Stop::listen().into_diagnostic().wrap_err("cannot listen to signals")?;
-    let config = config(flags.kubeconfig.as_deref(), None).await.map_err(Trouble::Input)?;
-    let client = reached(config, Pace { qps: flags.kube_api_qps, burst: flags.kube_api_burst }).await?;
+    let config = config(flags.kubeconfig.as_deref(), None).await.map_err(ProcessError::Input)?;
+    let client = connect(config, RateLimit { qps: flags.kube_api_qps, burst: flags.kube_api_burst }).await?;
     let metrics = NodeMetrics::default();
     let _endpoints = serve(&flags, &metrics).await?;
-    let lease = (flags.leader_elect_resource_namespace.as_str(), LEASE_OF_NODES);
+    let lease = (flags.leader_elect_resource_namespace.as_str(), NODE_LEASE);
     let candidate = flags.leader.candidate(&client, clock, lease);
     let rules = Arc::new(NodeRelease::default());
     let controllers = NodeControllers { client, clock, settings, rules, metrics };

@@ -24,10 +24,10 @@ use tokio::time::timeout;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_capsize-node-controllers");
 
 /// The time after which a condition that does not hold fails the test.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// The profile of the real program, with the reference program in its place.
-fn stand_in() -> Profile {
+fn profile_with_reference() -> Profile {
     let mut profile = targets::find("kube-controller-manager-1.36").unwrap();
     let Start::Processes(programs) = &mut profile.start else { panic!("it is started as a program") };
     PROGRAM.clone_into(&mut programs[0].command[0]);
@@ -36,7 +36,7 @@ fn stand_in() -> Profile {
 
 fn runs(scenario: &str) {
     let case = Case::from_text("live", "case.yaml", scenario).unwrap();
-    let profile = stand_in();
+    let profile = profile_with_reference();
     let Ok(implementation) = implementation(&profile) else { panic!("it cannot be started") };
     let outcome =
         run_case(&case, Target { profile: &profile, implementation: &*implementation }, Seed(1), false);
@@ -79,7 +79,7 @@ fn a_program_for_nodes_is_killed_and_goes_on_where_it_was() {
     runs(
         r"
 scenario: restart
-about: The program is killed while a node is silent, and sees to it when it is started again; and to a label.
+about: The program is killed while a node is silent; after its restart it taints the node and mirrors a label.
 timings: {statusUpdateFrequency: 1s, monitorPeriod: 1s, monitorGracePeriod: 5s}
 cluster: {zones: {a: 1, b: 2}, flags: {nodeEvictionRate: 1}}
 when:
@@ -109,7 +109,7 @@ impl Drop for Program {
 }
 
 /// Requests `path` until the answer contains every line of `expected`.
-async fn told(port: u16, path: &str, expected: &[&str]) {
+async fn await_answer(port: u16, path: &str, expected: &[&str]) {
     let address = format!("https://127.0.0.1:{port}").parse().unwrap();
     let mut config = Config::new(address);
     config.accept_invalid_certs = true;
@@ -148,14 +148,14 @@ fn health_and_metrics_are_served_over_https_by_their_real_names() {
             .spawn()
             .unwrap();
         let _program = Program(process);
-        timeout(PATIENCE, told(port, "/healthz", &["ok"])).await.unwrap();
+        timeout(TIME_LIMIT, await_answer(port, "/healthz", &["ok"])).await.unwrap();
         let expected = [
             "node_collector_zone_size{zone=\":\0:a\"} 2",
             "node_collector_zone_health{zone=\":\0:a\"} 50",
             "node_collector_unhealthy_nodes_in_zone{zone=\":\0:a\"} 1",
             "node_collector_evictions_total{zone=\":\0:a\"} 1",
         ];
-        timeout(PATIENCE, told(port, "/metrics", &expected)).await.unwrap();
+        timeout(TIME_LIMIT, await_answer(port, "/metrics", &expected)).await.unwrap();
         cluster.stop().await;
     })
     .unwrap();

@@ -83,14 +83,14 @@ mod tests {
     }
 
     #[test]
-    fn manifests_keep_fields_that_nobody_knows() {
+    fn manifests_keep_unknown_fields() {
         let items = schema("Work");
         let items = &items["openAPIV3Schema"]["properties"]["spec"]["properties"]["workload"]["properties"];
         assert_eq!(items["manifests"]["items"]["x-kubernetes-preserve-unknown-fields"], true);
     }
 
     #[test]
-    fn status_is_a_subresource_of_what_controllers_report_on() {
+    fn status_is_a_subresource_of_the_kinds_that_controllers_report_on() {
         for (kind, expected) in
             [("Cluster", true), ("ResourceBinding", true), ("Work", true), ("PropagationPolicy", false)]
         {

@@ -38,7 +38,7 @@ pub struct ApplicationFailover {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DecisionConditions {
-    /// How long it may be unhealthy.
+    /// How long the workload may be unhealthy.
     #[serde(default = "five_minutes")]
     pub toleration_seconds: i32,
 }

@@ -125,7 +125,7 @@ pub const LABEL_SKIP_PROPAGATION: &str = "namespace.karmada.io/skip-auto-propaga
 
 /// The namespace of the control plane's own components.
 pub const NAMESPACE_SYSTEM: &str = "karmada-system";
-/// The namespace on the control plane with the Leases of Pull members, each called as its Cluster.
+/// The namespace on the control plane with the Leases of Pull members, each named after its Cluster.
 pub const NAMESPACE_CLUSTER_LEASES: &str = "karmada-cluster";
 
 const EXECUTION_PREFIX: &str = "karmada-es-";

@@ -153,11 +153,11 @@ impl Manifest {
         struct Head {
             api_version: String,
             kind: String,
-            metadata: Place,
+            metadata: Metadata,
         }
         #[derive(Default, Deserialize)]
         #[serde(default)]
-        struct Place {
+        struct Metadata {
             namespace: Option<String>,
             name: String,
         }
@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_is_its_text_its_metadata_and_what_a_list_does_not_say() {
+    fn an_object_keeps_its_text_and_gets_the_types_that_a_list_lacks() {
         let text = r#"{"metadata":{"name":"web","namespace":"default"},"spec":{"b":1,"a":[{}]}}"#;
         let mut object: RawObject = serde_json::from_str(text).unwrap();
         assert_eq!(object.meta().name.as_deref(), Some("web"));
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn manifests_are_the_same_however_they_are_written() {
+    fn manifests_are_equal_however_they_are_formatted() {
         let read = |text: &str| serde_json::from_str::<Manifest>(text).unwrap();
         let manifest = read(
             r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"n"},"data":{}}"#,

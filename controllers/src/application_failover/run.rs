@@ -12,11 +12,11 @@ use kube::runtime::reflector::ObjectRef;
 use serde_json::json;
 
 use crate::api::{PRODUCER_APPLICATION_FAILOVER, PRODUCER_CLUSTER_APPLICATION_FAILOVER, ResourceBindingSpec};
-use crate::machinery::{Action, Binding, Context, Error, Notes, Queue, patch, run as run_queue};
+use crate::machinery::{Action, Binding, Context, Error, PerObject, Queue, patch, run as run_queue};
 use crate::rules::{Happening, UnhealthySince};
 
 /// The clusters on which the workload of each binding is unhealthy, and since when.
-type Memory = Notes<UnhealthySince>;
+type Memory = PerObject<UnhealthySince>;
 
 /// Reconciles every binding when it changes, and when its workload has been unhealthy for too long.
 pub(crate) async fn run<B: Binding>(context: Arc<Context>) {

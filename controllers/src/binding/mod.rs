@@ -2,12 +2,12 @@
 
 mod overrides;
 mod run;
-mod settled;
 mod status;
-mod unbound;
+mod work_inputs;
+mod work_without_binding;
 mod works;
 
 pub(crate) use overrides::Overrides;
 pub(crate) use run::run;
-pub(crate) use unbound::WorkWithoutBinding;
+pub(crate) use work_without_binding::WorkWithoutBinding;
 pub(crate) use works::delete;

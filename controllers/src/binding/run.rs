@@ -8,15 +8,15 @@ use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
 use serde_json::{Value, json};
 
-use super::settled::Settled;
 use super::status::{Report, report_on_template};
+use super::work_inputs::WorkInputs;
 use super::works::{delete_orphans, ensure, works_of};
 use crate::api::{
     ANNOTATION_BINDING_NAME, ANNOTATION_BINDING_NAMESPACE, ANNOTATION_CLUSTER_BINDING_NAME, AggregatedStatus,
     ClusterOverridePolicy, OverridePolicy, OverridePolicySpec, ResourceBindingSpec, ResourceSelector, Work,
 };
 use crate::machinery::{
-    Action, Binding, Context, Error, Involved, Notes, Queue, patch, patch_status, refs, run as run_queue,
+    Action, Binding, Context, Error, Involved, PerObject, Queue, patch, patch_status, refs, run as run_queue,
 };
 use crate::rules::Happening;
 
@@ -42,7 +42,7 @@ pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
         stream::select(all.boxed(), one.boxed()).flat_map(move |(namespace, specs)| {
             let bindings = B::all(&context).list().into_iter();
             let about =
-                bindings.filter(move |binding| may_be_about(binding.spec(), namespace.as_deref(), &specs));
+                bindings.filter(move |binding| may_apply_to(binding.spec(), namespace.as_deref(), &specs));
             stream::iter(about.map(|binding| ObjectRef::from_obj(&*binding)))
         })
     };
@@ -58,14 +58,14 @@ pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
         triggers: triggers.boxed(),
         unbounded: false,
     };
-    let found = Arc::new(Found::default());
-    run_queue(context, queue, move |context, binding| reconcile::<B>(context, binding, Arc::clone(&found)))
+    let synced = Arc::new(SyncedState::default());
+    run_queue(context, queue, move |context, binding| reconcile::<B>(context, binding, Arc::clone(&synced)))
         .await;
 }
 
 /// Whether override policies with these specs may apply to the binding's template. `namespace` is that of the policies,
 /// `None` for cluster-scoped ones.
-fn may_be_about(
+fn may_apply_to(
     binding: &ResourceBindingSpec,
     namespace: Option<&str>,
     specs: &[OverridePolicySpec],
@@ -98,21 +98,21 @@ fn binding_of<B: Binding>(work: &Work) -> Option<ObjectRef<B>> {
 
 /// The state in which each binding was last up to date, so that a status change of a Work does not repeat the work.
 #[derive(Default)]
-struct Found {
-    works: Notes<Settled>,
+struct SyncedState {
+    works: PerObject<WorkInputs>,
     /// The version of the template, and the statuses that were aggregated into it.
-    sums: Notes<(Option<String>, Vec<AggregatedStatus>)>,
+    aggregated: PerObject<(Option<String>, Vec<AggregatedStatus>)>,
 }
 
 async fn reconcile<B: Binding>(
     context: Arc<Context>,
     binding: Arc<B>,
-    found: Arc<Found>,
+    synced: Arc<SyncedState>,
 ) -> Result<Action, Error> {
     let works = works_of(&context, &*binding);
     if binding.meta().deletion_timestamp.is_some() {
-        found.works.forget(&*binding);
-        found.sums.forget(&*binding);
+        synced.works.forget(&*binding);
+        synced.aggregated.forget(&*binding);
         remove(&context, &*binding, &works).await?;
         return Ok(Action::await_change());
     }
@@ -126,36 +126,36 @@ async fn reconcile<B: Binding>(
     let Ok(Some((kind, template))) = context.templates.get(&binding.spec().resource) else {
         return Ok(Action::await_change());
     };
-    let (settled, version) =
-        (Settled::of(&context, &*binding, &template, &works), template.resource_version());
+    let (inputs, version) =
+        (WorkInputs::of(&context, &*binding, &template, &works), template.resource_version());
     let Report { by_cluster, change } = Report::of(&context, &*binding, &works);
-    let is_settled = settled.as_ref().is_some_and(|settled| found.works.says(&*binding, settled));
-    let sums = (version, by_cluster);
-    let is_told = found.sums.says(&*binding, &sums);
-    if is_settled && is_told && change.is_none() {
+    let is_unchanged = inputs.as_ref().is_some_and(|inputs| synced.works.equals(&*binding, inputs));
+    let aggregated = (version, by_cluster);
+    let is_reported = synced.aggregated.equals(&*binding, &aggregated);
+    if is_unchanged && is_reported && change.is_none() {
         context.metrics.works_synced(true, Duration::ZERO);
         return Ok(Action::await_change());
     }
-    let tree = if is_settled && is_told { Value::Null } else { template.tree()? };
+    let tree = if is_unchanged && is_reported { Value::Null } else { template.tree()? };
     let start = context.clock.elapsed();
-    let ensured = if is_settled { Ok(true) } else { ensure(&context, &*binding, &works, &tree).await };
+    let ensured = if is_unchanged { Ok(true) } else { ensure(&context, &*binding, &works, &tree).await };
     context.metrics.works_synced(ensured.is_ok(), context.clock.elapsed().saturating_sub(start));
     publish_works(&context, &*binding, &ensured);
-    if let (true, Some(settled)) = (ensured?, settled) {
-        found.works.set(&*binding, settled);
+    if let (true, Some(inputs)) = (ensured?, inputs) {
+        synced.works.set(&*binding, inputs);
     }
     if let Some(change) = &change {
         let written = patch_status(&binding.own_api(&context), &*binding, change).await;
         publish_status(&context, &*binding, &written);
         written?;
     }
-    if !is_told {
+    if !is_reported {
         // A failure leaves no entry, so that the next reconciliation repeats the write.
-        found.sums.forget(&*binding);
-        let reported = report_on_template(&context, &kind, &tree, &sums.1).await;
+        synced.aggregated.forget(&*binding);
+        let reported = report_on_template(&context, &kind, &tree, &aggregated.1).await;
         publish_template_status(&context, &*binding, &reported);
         if reported? {
-            found.sums.set(&*binding, sums);
+            synced.aggregated.set(&*binding, aggregated);
         }
     }
     Ok(Action::await_change())

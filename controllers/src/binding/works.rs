@@ -16,13 +16,13 @@ use crate::machinery::{BY_BINDING, Binding, Context, Error, patch};
 use crate::rules::{BindingRef, Delivery};
 
 /// The namespace, the name and the id by which the Works refer to their binding.
-pub(super) struct Named {
+pub(super) struct BindingNames {
     namespace: String,
     name: String,
     pub(super) id: String,
 }
 
-impl Named {
+impl BindingNames {
     /// Webhooks label a binding with its id; without the label, the uid serves as the id.
     pub(super) fn of<B: Binding>(binding: &B) -> Self {
         let label = if B::NAMESPACED { LABEL_BINDING_ID } else { LABEL_CLUSTER_BINDING_ID };
@@ -50,7 +50,7 @@ fn in_namespace<'a>(works: &'a [Arc<Work>], namespace: &str) -> Option<&'a Arc<W
 
 /// The Works of the binding, in all execution namespaces.
 pub(super) fn works_of(context: &Context, binding: &impl Binding) -> Vec<Arc<Work>> {
-    let named = Named::of(binding);
+    let named = BindingNames::of(binding);
     let (label, key) = context.rules.binding_mark(named.as_ref());
     let annotations = binding_annotations(&named.namespace, &named.name);
     let is_its = |work: &Arc<Work>| {
@@ -112,8 +112,8 @@ pub(super) async fn ensure(
             replicas: has_replicas.then_some(target.replicas),
             completions: completions.as_ref().and_then(|shares| shares.get(&target.name).copied()),
         };
-        let written = match wanted(context, binding, works, template, &share) {
-            Ok(wanted) => write(context, binding, works, wanted).await,
+        let written = match desired_work(context, binding, works, template, &share) {
+            Ok(desired) => write(context, binding, works, desired).await,
             Err(error) => Err(error),
         };
         outcome = outcome.and_then(|right| written.map(|wrote| right && !wrote));
@@ -129,21 +129,21 @@ struct Share<'a> {
 }
 
 /// The desired content of a Work; a `null` annotation is one that the Work must not have.
-struct Wanted {
+struct DesiredWork {
     namespace: String,
     name: String,
     annotations: Map<String, Value>,
     spec: WorkSpec,
 }
 
-fn wanted(
+fn desired_work(
     context: &Context,
     binding: &impl Binding,
     works: &[Arc<Work>],
     template: &Value,
     share: &Share<'_>,
-) -> Result<Wanted, Error> {
-    let (named, namespace) = (Named::of(binding), execution_namespace(share.cluster));
+) -> Result<DesiredWork, Error> {
+    let (named, namespace) = (BindingNames::of(binding), execution_namespace(share.cluster));
     let spec = binding.spec();
     let cluster = context.clusters.get("", share.cluster);
     let overrides = cluster.map(|cluster| Overrides::of(context, template, &cluster)).unwrap_or_default();
@@ -166,7 +166,7 @@ fn wanted(
         annotations.insert(ANNOTATION_CONFLICT_RESOLUTION.into(), word);
     }
     let resource = &spec.resource;
-    Ok(Wanted {
+    Ok(DesiredWork {
         namespace,
         name: work_name(&resource.kind, &resource.namespace, &resource.name),
         annotations,
@@ -183,16 +183,16 @@ async fn write(
     context: &Context,
     binding: &impl Binding,
     works: &[Arc<Work>],
-    wanted: Wanted,
+    desired: DesiredWork,
 ) -> Result<bool, Error> {
-    let Wanted { namespace, name, mut annotations, spec } = wanted;
+    let DesiredWork { namespace, name, mut annotations, spec } = desired;
     let api = Api::<Work>::namespaced(context.client.clone(), &namespace);
     match in_namespace(works, &namespace) {
         None => {
-            let named = Named::of(binding);
+            let named = BindingNames::of(binding);
             annotations.retain(|_, value| !value.is_null());
-            let lead_back = binding_annotations(&named.namespace, &named.name).into_iter();
-            annotations.extend(lead_back.map(|(key, value)| (key.to_owned(), json!(value))));
+            let back_references = binding_annotations(&named.namespace, &named.name).into_iter();
+            annotations.extend(back_references.map(|(key, value)| (key.to_owned(), json!(value))));
             let (label, key) = context.rules.binding_mark(named.as_ref());
             let metadata = json!({
                 "name": name,
@@ -205,7 +205,7 @@ async fn write(
             api.create(&PostParams::default(), &work).await?;
         }
         Some(work) if work.metadata.deletion_timestamp.is_some() => return Ok(false),
-        Some(work) if work.spec == spec && says(work, &annotations) => return Ok(false),
+        Some(work) if work.spec == spec && has_annotations(work, &annotations) => return Ok(false),
         Some(work) => {
             let change = json!({
                 "workload": spec.workload,
@@ -220,6 +220,6 @@ async fn write(
 }
 
 /// Whether the Work has exactly these annotations, among those that are named.
-fn says(work: &Work, annotations: &Map<String, Value>) -> bool {
+fn has_annotations(work: &Work, annotations: &Map<String, Value>) -> bool {
     annotations.iter().all(|(key, value)| work.annotations().get(key).map(String::as_str) == value.as_str())
 }

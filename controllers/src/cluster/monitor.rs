@@ -23,8 +23,8 @@ pub(crate) async fn run(context: Arc<Context>) {
         memory.retain(|name, _| names.contains(name));
         for cluster in clusters {
             let name = cluster.name_any();
-            let mut heartbeat = listen(&context, &cluster, memory.remove(&name).as_ref());
-            if let Err(error) = look(&context, &cluster, &mut heartbeat).await {
+            let mut heartbeat = updated_heartbeat(&context, &cluster, memory.remove(&name).as_ref());
+            if let Err(error) = check(&context, &cluster, &mut heartbeat).await {
                 tracing::debug!(cluster = name, %error, "a cluster's health could not be written");
             }
             memory.insert(name, heartbeat);
@@ -34,7 +34,7 @@ pub(crate) async fn run(context: Arc<Context>) {
 }
 
 /// The updated heartbeat of a cluster. Its times are those of the steady clock, which nobody sets.
-fn listen(context: &Context, cluster: &Cluster, before: Option<&Heartbeat>) -> Heartbeat {
+fn updated_heartbeat(context: &Context, cluster: &Cluster, before: Option<&Heartbeat>) -> Heartbeat {
     let now = context.clock.steady();
     let lease = context.leases.get(NAMESPACE_CLUSTER_LEASES, &cluster.name_any());
     let lease = lease.filter(|_| cluster.pulls());
@@ -45,7 +45,7 @@ fn listen(context: &Context, cluster: &Cluster, before: Option<&Heartbeat>) -> H
 
 /// Checks one cluster. The taints follow the condition as it was read: a condition that is written here changes the
 /// taints at the next check.
-async fn look(context: &Context, cluster: &Cluster, heartbeat: &mut Heartbeat) -> Result<(), Error> {
+async fn check(context: &Context, cluster: &Cluster, heartbeat: &mut Heartbeat) -> Result<(), Error> {
     let (now, shown) = (context.clock.steady(), context.clock.now());
     let ready = cluster.ready_condition().map(|condition| condition.status.as_str());
     let settings = &context.settings;

@@ -81,7 +81,7 @@ async fn remove(context: &Context, cluster: &Cluster) -> Result<Action, Error> {
     }
     let name = cluster.name_any();
     let waits = context.rules.awaits_workloads(context.settings.gates);
-    if waits && context.placed().iter().any(|spec| context.rules.holds_up_removal(spec, &name)) {
+    if waits && context.binding_specs().iter().any(|spec| context.rules.holds_up_removal(spec, &name)) {
         return Ok(again);
     }
     let namespaces = Api::<Namespace>::all(context.client.clone());

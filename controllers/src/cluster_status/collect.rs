@@ -20,14 +20,14 @@ pub(crate) struct Collector {
     nodes: Option<Informer<Node>>,
     pods: Option<Informer<Pod>>,
     /// When version and kinds were last requested, on the run's clock.
-    described: Option<Duration>,
+    discovered_at: Option<Duration>,
     discovery: Discovery,
-    served: Option<Arc<Served>>,
-    summed_up: Option<(Seen, Arc<Summary>)>,
+    served: Option<Arc<ServedApis>>,
+    last_summary: Option<(SummaryInputs, Arc<Summary>)>,
 }
 
 /// The inputs of a summary: how often the nodes and the pods have changed, and the models.
-type Seen = (u64, u64, Vec<ResourceModel>);
+type SummaryInputs = (u64, u64, Vec<ResourceModel>);
 
 /// The nodes and the resources of a member.
 #[derive(PartialEq)]
@@ -38,29 +38,29 @@ struct Summary {
 
 /// The collected data of a member. `None`: it was not requested or not answered, and the last answer stays.
 #[derive(PartialEq)]
-pub(crate) struct Collected {
+pub(crate) struct MemberData {
     version: Option<String>,
-    served: Option<Arc<Served>>,
+    served: Option<Arc<ServedApis>>,
     summary: Arc<Summary>,
 }
 
 /// The result of discovery.
 #[derive(PartialEq)]
-struct Served {
+struct ServedApis {
     enablements: Vec<ApiEnablement>,
     /// Whether every request was answered.
-    whole: bool,
+    is_complete: bool,
 }
 
-impl Collected {
+impl MemberData {
     /// Writes the collected data into a status. An incomplete answer does not replace present enablements, because
     /// kinds would seem to have been removed (#7373). The condition reports the incomplete answer all the same.
-    pub(crate) fn put_into(&self, context: &Context, status: &mut ClusterStatus) {
+    pub(crate) fn write_into(&self, context: &Context, status: &mut ClusterStatus) {
         if let Some(version) = &self.version {
             status.kubernetes_version.clone_from(version);
         }
-        if let Some(Served { enablements, whole }) = self.served.as_deref() {
-            let (complete, reason, message) = context.rules.complete_apis(enablements.len(), *whole);
+        if let Some(ServedApis { enablements, is_complete }) = self.served.as_deref() {
+            let (complete, reason, message) = context.rules.complete_apis(enablements.len(), *is_complete);
             let now = context.clock.now_in_seconds();
             set_condition(&mut status.conditions, CONDITION_COMPLETE_APIS, complete, reason, &message, now);
             if context.rules.replaces_enablements(complete, status.api_enablements.len()) {
@@ -80,11 +80,11 @@ impl Collector {
         context: &Context,
         cluster: &Cluster,
         client: Client,
-    ) -> Collected {
+    ) -> MemberData {
         let now = context.clock.elapsed();
         let period = context.settings.api_collection_period;
-        let recent = self.described.is_some_and(|last| now.saturating_sub(last) < period);
-        let fresh = cluster.is_ready() && is_whole(cluster) && recent;
+        let recent = self.discovered_at.is_some_and(|last| now.saturating_sub(last) < period);
+        let fresh = cluster.is_ready() && lists_all_apis(cluster) && recent;
         let (mut version, mut served) = (None, None);
         if !fresh {
             version = client.apiserver_version().await.ok().map(|info| info.git_version);
@@ -92,24 +92,26 @@ impl Collector {
                 self.served = Some(Arc::new(found));
             }
             served.clone_from(&self.served);
-            self.described = served.as_ref().is_some_and(|served| served.whole).then_some(now);
+            self.discovered_at = served.as_ref().is_some_and(|served| served.is_complete).then_some(now);
         }
         let watch = context.member_watch();
         let nodes =
             self.nodes.get_or_insert_with(|| Informer::start(Api::all(client.clone()), watch.clone()));
-        let pods = self.pods.get_or_insert_with(|| Informer::lean(Api::all(client), watch, forget_the_rest));
+        let pods = self
+            .pods
+            .get_or_insert_with(|| Informer::start_trimmed(Api::all(client), watch, keep_requests_only));
         // Only the first collection has to wait for the lists, and a silent member must not stall it.
         let both = async { tokio::join!(nodes.ready(), pods.ready()) };
         let _ = tokio::time::timeout(context.member_timeout(), both).await;
-        let seen = (nodes.changed(), pods.changed(), cluster.spec.resource_models.clone());
-        let known = self.summed_up.take().filter(|(before, _)| *before == seen);
+        let seen = (nodes.change_count(), pods.change_count(), cluster.spec.resource_models.clone());
+        let known = self.last_summary.take().filter(|(before, _)| *before == seen);
         let (seen, summary) = known.unwrap_or_else(|| {
             let models = context.settings.gates.customized_cluster_resource_modeling.then_some(&*seen.2);
             let summary = Arc::new(Summary::of(&nodes.list(), &pods.list(), models));
             (seen, summary)
         });
-        self.summed_up = Some((seen, Arc::clone(&summary)));
-        Collected { version, served, summary }
+        self.last_summary = Some((seen, Arc::clone(&summary)));
+        MemberData { version, served, summary }
     }
 }
 
@@ -126,12 +128,12 @@ impl Summary {
 }
 
 /// Whether the condition says that all served kinds are listed; others may have removed the condition.
-fn is_whole(cluster: &Cluster) -> bool {
+fn lists_all_apis(cluster: &Cluster) -> bool {
     cluster.status.as_ref().is_some_and(|status| is_true(&status.conditions, CONDITION_COMPLETE_APIS))
 }
 
 /// Keeps of a pod only its requests and its phase, because a member may have many pods.
-fn forget_the_rest(pod: &mut Pod) {
+fn keep_requests_only(pod: &mut Pod) {
     pod.metadata.annotations = None;
     pod.metadata.labels = None;
     pod.metadata.managed_fields = None;
@@ -155,18 +157,18 @@ fn forget_the_rest(pod: &mut Pod) {
 }
 
 /// The kinds that the member serves, by group and version; `None` if they are the same as before.
-async fn discover(discovery: &mut Discovery, client: &Client) -> Option<Served> {
+async fn discover(discovery: &mut Discovery, client: &Client) -> Option<ServedApis> {
     let served = discovery.changed(client).await?;
     let lists = served.groups.into_values().flatten();
     let mut enablements: Vec<_> = lists.map(enablement).collect();
     enablements.sort_by(|a, b| a.group_version.cmp(&b.group_version));
-    Some(Served { enablements, whole: served.whole })
+    Some(ServedApis { enablements, is_complete: served.is_complete })
 }
 
 fn enablement(list: APIResourceList) -> ApiEnablement {
-    let whole = list.resources.into_iter().filter(|resource| !resource.name.contains('/'));
+    let without_parts = list.resources.into_iter().filter(|resource| !resource.name.contains('/'));
     let mut resources: Vec<_> =
-        whole.map(|resource| ApiResource { name: resource.name, kind: resource.kind }).collect();
+        without_parts.map(|resource| ApiResource { name: resource.name, kind: resource.kind }).collect();
     resources.sort_by(|a, b| a.name.cmp(&b.name));
     ApiEnablement { group_version: list.group_version, resources }
 }
@@ -219,7 +221,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_does_not_answer_leaves_a_gap_and_is_told() {
+    async fn an_unanswered_request_leaves_a_gap_that_is_reported() {
         let cases: [(&str, &[&str], bool); 5] = [
             ("", &["apps/v1", "batch/v1", "v1"], true),
             ("/apis/apps/v1", &["batch/v1", "v1"], false),
@@ -227,11 +229,11 @@ mod tests {
             ("/api", &["apps/v1", "batch/v1"], false),
             ("/apis", &["v1"], false),
         ];
-        for (silent_at, expected, whole) in cases {
+        for (silent_at, expected, is_complete) in cases {
             let served = discover(&mut Discovery::default(), &member(silent_at)).await.unwrap();
             let versions: Vec<_> =
                 served.enablements.iter().map(|enablement| enablement.group_version.as_str()).collect();
-            assert_eq!((versions.as_slice(), served.whole), (expected, whole), "{silent_at}");
+            assert_eq!((versions.as_slice(), served.is_complete), (expected, is_complete), "{silent_at}");
             assert!(served.enablements.iter().all(|enablement| enablement.resources.len() == 1));
         }
     }

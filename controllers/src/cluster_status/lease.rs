@@ -21,7 +21,7 @@ const LAST_RETRY: Duration = Duration::from_secs(7);
 
 /// Renews the Lease of the cluster called `name`, for ever. The Lease is deleted with its Cluster, and made again for a
 /// Cluster that is made again.
-pub(super) async fn keep(context: Arc<Context>, name: String) {
+pub(super) async fn keep_renewed(context: Arc<Context>, name: String) {
     let settings = &context.settings;
     let interval = settings.cluster_lease_duration.mul_f64(settings.cluster_lease_renew_interval_fraction);
     let mut retry = FIRST_RETRY;

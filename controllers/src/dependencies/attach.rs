@@ -4,7 +4,7 @@ use kube::ResourceExt;
 use kube::api::PostParams;
 use serde_json::{Value, json};
 
-use super::run::said;
+use super::run::recorded_dependencies;
 use crate::api::{
     BindingSnapshot, FINALIZER_BINDING, RawObject, ResourceBinding, ResourceSelector, binding_name,
     depended_by_label,
@@ -107,9 +107,9 @@ fn object(context: &Context, binding: &ResourceBinding) -> Result<Option<Value>,
 /// dependency counts.
 fn requires(context: &Context, by: &BindingSnapshot, object: Option<&Value>) -> bool {
     let Some(binding) = context.bindings.get(&by.namespace, &by.name) else { return false };
-    let lives = binding.metadata.deletion_timestamp.is_none() && binding.spec.propagate_deps;
+    let is_live = binding.metadata.deletion_timestamp.is_none() && binding.spec.propagate_deps;
     let means = |dependency: &ResourceSelector| {
         object.is_none_or(|object| context.rules.is_meant(dependency, object))
     };
-    lives && said(&binding).iter().any(means)
+    is_live && recorded_dependencies(&binding).iter().any(means)
 }

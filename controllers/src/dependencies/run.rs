@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
 use serde_json::{Map, Value, json};
 
-use super::attached::{attach, release};
+use super::attach::{attach, release};
 use crate::api::{ANNOTATION_DEPENDENCIES, RawObject, ResourceBinding, ResourceSelector, binding_name};
 use crate::machinery::{
     Action, Binding, Context, Error, Involved, Queue, erase, patch_guarded, run as run_queue,
@@ -30,7 +30,7 @@ pub(crate) async fn run(context: Arc<Context>) {
         changes.flat_map(move |change| {
             let sides = change.before.iter().chain(&change.after);
             let mut concerned: BTreeSet<String> =
-                sides.flat_map(|binding| required(&context, binding)).collect();
+                sides.flat_map(|binding| required_bindings(&context, binding)).collect();
             concerned.insert(change.object().name_any());
             let namespace = change.object().namespace().unwrap_or_default();
             stream::iter(concerned.into_iter().map(move |name| ObjectRef::new(&name).within(&namespace)))
@@ -57,16 +57,16 @@ fn is_required(binding: &ResourceBinding) -> bool {
 }
 
 /// The dependencies of a binding's template, as recorded on the binding.
-pub(super) fn said(binding: &ResourceBinding) -> Vec<ResourceSelector> {
+pub(super) fn recorded_dependencies(binding: &ResourceBinding) -> Vec<ResourceSelector> {
     let text = binding.annotations().get(ANNOTATION_DEPENDENCIES);
     text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
 }
 
 /// The bindings of the dependencies of a binding's template, by name.
-fn required(context: &Context, binding: &ResourceBinding) -> Vec<String> {
-    let names = said(binding).into_iter().flat_map(|dependency| {
+fn required_bindings(context: &Context, binding: &ResourceBinding) -> Vec<String> {
+    let names = recorded_dependencies(binding).into_iter().flat_map(|dependency| {
         if dependency.name.is_empty() {
-            meant(context, &dependency)
+            matching_objects(context, &dependency)
                 .iter()
                 .map(|one| binding_name(&dependency.kind, &one.name_any()))
                 .collect()
@@ -94,13 +94,13 @@ pub(crate) const BY_DEPENDENCY: &str = "dependency";
 /// by labels has a key with its kind only.
 pub(crate) fn dependencies_of(binding: &ResourceBinding) -> Vec<String> {
     let namespace = binding.namespace().unwrap_or_default();
-    let dependencies = if binding.spec.propagate_deps { said(binding) } else { Vec::new() };
+    let dependencies = if binding.spec.propagate_deps { recorded_dependencies(binding) } else { Vec::new() };
     let key = |it: &ResourceSelector| format!("{namespace}/{}", binding_name(&it.kind, &it.name));
     dependencies.iter().map(key).collect()
 }
 
 /// The objects on the control plane that match a dependency; empty where the kind is not known.
-pub(super) fn meant(context: &Context, dependency: &ResourceSelector) -> Vec<Arc<RawObject>> {
+pub(super) fn matching_objects(context: &Context, dependency: &ResourceSelector) -> Vec<Arc<RawObject>> {
     let key = (dependency.api_version.clone(), dependency.kind.clone());
     let Some((_, store)) = context.templates.of_kind(&key) else { return Vec::new() };
     if !dependency.name.is_empty() {
@@ -125,8 +125,8 @@ async fn reconcile(context: Arc<Context>, binding: Arc<ResourceBinding>) -> Resu
         return Ok(Action::await_change());
     };
     let dependencies = context.rules.dependencies(&kind.kind, &template.tree()?);
-    if dependencies != said(&binding) {
-        tell(&context, &binding, &dependencies).await?;
+    if dependencies != recorded_dependencies(&binding) {
+        record_dependencies(&context, &binding, &dependencies).await?;
         let happening = Happening::DependenciesFound(&dependencies);
         context.publish(COMPONENT, &happening, || [Involved::template(&kind, &template)]);
         // The write triggers another reconciliation.
@@ -150,8 +150,8 @@ async fn attach_all(
 ) -> Result<bool, Error> {
     let mut wrote = false;
     for dependency in dependencies {
-        context.templates.ask_for((dependency.api_version.clone(), dependency.kind.clone()));
-        for object in meant(context, dependency) {
+        context.templates.request_kind((dependency.api_version.clone(), dependency.kind.clone()));
+        for object in matching_objects(context, dependency) {
             wrote |= attach(context, binding, dependency, &object).await?;
         }
     }
@@ -160,7 +160,7 @@ async fn attach_all(
 
 /// Records the dependencies of the template on the binding. The write contains all annotations as they were read, so it
 /// must not overwrite a concurrent change (#7208).
-async fn tell(
+async fn record_dependencies(
     context: &Context,
     binding: &ResourceBinding,
     dependencies: &[ResourceSelector],
@@ -173,7 +173,9 @@ async fn tell(
     annotations.insert(ANNOTATION_DEPENDENCIES.into(), json!(text));
     let guarded = context.guards(Write::Dependencies).await;
     let present = context.bindings.get(&binding.namespace().unwrap_or_default(), &binding.name_any());
-    let Some(present) = present.filter(|present| said(present) != dependencies) else { return Ok(()) };
+    let Some(present) = present.filter(|present| recorded_dependencies(present) != dependencies) else {
+        return Ok(());
+    };
     erase(&all(&present)?, &mut annotations);
     let change = json!({ "metadata": { "annotations": annotations } });
     patch_guarded(&binding.own_api(context), binding, change, guarded).await?;

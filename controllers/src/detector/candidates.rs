@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_policy_is_a_candidate_for_what_it_names_and_where_it_names_nothing_for_all() {
+    fn a_policy_is_a_candidate_for_the_templates_that_it_names_or_for_all() {
         let selector = |name: &str| ResourceSelector { name: name.into(), ..ResourceSelector::default() };
         let (web, any) = (selector("web"), selector(""));
         let here: PolicyKey = (Some("default".into()), "a".into());

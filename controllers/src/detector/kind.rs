@@ -10,7 +10,7 @@ use kube::runtime::watcher::Config;
 use kube::{Api, ResourceExt};
 
 use super::candidates::{Candidates, PolicyKey};
-use super::sync::{reconcile, says_the_same};
+use super::sync::{has_same_content, reconcile};
 use super::templates::KindKey;
 use crate::api::{
     ClusterResourceBinding, PropagationPolicySpec, RawObject, ResourceBinding, ResourceSelector,
@@ -47,7 +47,7 @@ impl Kind {
     }
 
     /// The change of the template has been handled.
-    pub(super) fn settle(&self, namespace: &str, name: &str) {
+    pub(super) fn clear_touched(&self, namespace: &str, name: &str) {
         let mut touched = self.touched.lock().unwrap_or_else(PoisonError::into_inner);
         touched.remove(&(namespace.to_owned(), name.to_owned()));
     }
@@ -70,13 +70,17 @@ impl Kind {
     }
 
     /// The templates that selectors may match. Labels are not compared, because they change.
-    fn meant(&self, policy: &PolicyKey, selectors: &[&ResourceSelector]) -> Vec<ObjectRef<RawObject>> {
-        let mut meant = BTreeSet::new();
+    fn matching_templates(
+        &self,
+        policy: &PolicyKey,
+        selectors: &[&ResourceSelector],
+    ) -> Vec<ObjectRef<RawObject>> {
+        let mut keys = BTreeSet::new();
         for selector in selectors {
             let namespace =
                 policy.0.as_deref().or(Some(selector.namespace.as_str()).filter(|of| !of.is_empty()));
             if let (Some(namespace), false) = (namespace, selector.name.is_empty()) {
-                meant.insert((namespace.to_owned(), selector.name.clone()));
+                keys.insert((namespace.to_owned(), selector.name.clone()));
                 continue;
             }
             let all = self
@@ -84,12 +88,12 @@ impl Kind {
                 .list()
                 .into_iter()
                 .map(|one| (one.namespace().unwrap_or_default(), one.name_any()));
-            meant.extend(all.filter(|(of, name)| {
+            keys.extend(all.filter(|(of, name)| {
                 namespace.is_none_or(|namespace| namespace == of)
                     && (selector.name.is_empty() || selector.name == *name)
             }));
         }
-        let present = meant.iter().filter_map(|(namespace, name)| self.store.get(namespace, name));
+        let present = keys.iter().filter_map(|(namespace, name)| self.store.get(namespace, name));
         present.map(|template| self.reference(&template)).collect()
     }
 
@@ -102,7 +106,7 @@ impl Kind {
     ) -> Vec<ObjectRef<RawObject>> {
         let (before, after) = (self.selectors(before), self.selectors(after));
         self.candidates.change(policy, &before, &after);
-        self.meant(policy, &[before, after].concat())
+        self.matching_templates(policy, &[before, after].concat())
     }
 }
 
@@ -169,14 +173,15 @@ fn by_override(context: &Arc<Context>, kind: &Arc<Kind>) -> impl Stream<Item = R
             for policy in context.policies.list() {
                 if policy.namespace() == namespace && waits(&policy.spec) {
                     let key = (policy.namespace(), policy.name_any());
-                    templates.extend(kind.meant(&key, &kind.selectors(Some(&policy.spec))));
+                    templates.extend(kind.matching_templates(&key, &kind.selectors(Some(&policy.spec))));
                 }
             }
         } else {
             for policy in context.cluster_policies.list() {
                 if waits(&policy.spec.policy) {
                     let key = (None, policy.name_any());
-                    templates.extend(kind.meant(&key, &kind.selectors(Some(&policy.spec.policy))));
+                    templates
+                        .extend(kind.matching_templates(&key, &kind.selectors(Some(&policy.spec.policy))));
                 }
             }
         }
@@ -188,9 +193,9 @@ fn by_itself(context: &Arc<Context>, kind: &Arc<Kind>) -> impl Stream<Item = Ref
     let (context, kind) = (Arc::clone(context), Arc::clone(kind));
     kind.store.clone().changes().filter_map(move |change| {
         let (namespace, name) = (change.object().namespace().unwrap_or_default(), change.object().name_any());
-        context.templates.tell(&kind.resource.kind, &namespace, &name);
+        context.templates.notify_bindings(&kind.resource.kind, &namespace, &name);
         match &change.after {
-            None => kind.settle(&namespace, &name),
+            None => kind.clear_touched(&namespace, &name),
             Some(after) if context.rules.touched(change.before.as_deref(), after) => {
                 kind.touch(namespace, name);
             }
@@ -211,7 +216,7 @@ fn by_binding<B: Binding>(
     B::all(context).changes().filter_map(move |change| {
         let before = change
             .before
-            .filter(|before| !change.after.as_ref().is_some_and(|it| says_the_same(&**before, &**it)));
+            .filter(|before| !change.after.as_ref().is_some_and(|it| has_same_content(&**before, &**it)));
         let template = before.and_then(|binding| {
             let template = &binding.spec().resource;
             let of_kind =

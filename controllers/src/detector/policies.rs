@@ -59,7 +59,7 @@ async fn reconcile<P: Policy>(context: Arc<Context>, policy: Arc<P>) -> Result<A
     if policy.meta().deletion_timestamp.is_none() || own.is_empty() {
         return Ok(Action::await_change());
     }
-    if has_any(&context, &*policy) {
+    if is_in_use(&context, &*policy) {
         return Err(Error::NotYet("there still is what says that it belongs to the policy".into()));
     }
     patch(&policy.api(&context), &*policy, json!({ "metadata": { "finalizers": rest } })).await?;
@@ -67,17 +67,17 @@ async fn reconcile<P: Policy>(context: Arc<Context>, policy: Arc<P>) -> Result<A
 }
 
 /// Whether a template or binding is marked as belonging to the policy.
-fn has_any(context: &Context, policy: &impl Policy) -> bool {
+fn is_in_use(context: &Context, policy: &impl Policy) -> bool {
     let bindings = context.bindings.list();
     let cluster_bindings = context.cluster_bindings.list();
-    context.templates.all().iter().any(|template| belongs(context, &**template, policy))
-        || bindings.iter().any(|binding| belongs(context, &**binding, policy))
-        || cluster_bindings.iter().any(|binding| belongs(context, &**binding, policy))
+    context.templates.all().iter().any(|template| is_claimed_by(context, &**template, policy))
+        || bindings.iter().any(|binding| is_claimed_by(context, &**binding, policy))
+        || cluster_bindings.iter().any(|binding| is_claimed_by(context, &**binding, policy))
 }
 
 /// Whether an object is marked as belonging to the policy. An object that is being deleted keeps its marks, and does
 /// not count.
-fn belongs(context: &Context, object: &impl ResourceExt, policy: &impl Policy) -> bool {
+fn is_claimed_by(context: &Context, object: &impl ResourceExt, policy: &impl Policy) -> bool {
     let (namespace, name) = (policy.namespace(), policy.name_any());
     object.meta().deletion_timestamp.is_none()
         && (namespace.is_none() || object.namespace() == namespace)

@@ -48,7 +48,7 @@ async fn bind<B: Binding>(context: &Context, kind: &Kind, template: &RawObject) 
     context.metrics.matched(context.clock.elapsed().saturating_sub(start));
     let Some(found) = found else {
         release(context, kind, template, present.as_deref()).await?;
-        kind.settle(&namespace, &name);
+        kind.clear_touched(&namespace, &name);
         return Ok(());
     };
     let start = context.clock.elapsed();
@@ -117,7 +117,7 @@ async fn apply<B: Binding>(
     };
     publish(context, kind, template, &owner, &written);
     written?;
-    kind.settle(&namespace, &template_name);
+    kind.clear_touched(&namespace, &template_name);
     Ok(())
 }
 
@@ -271,7 +271,7 @@ const OWN_FIELDS: [&str; 10] = [
 ];
 
 /// Whether two versions of a binding are equal in their [`OWN_FIELDS`] and labels.
-pub(super) fn says_the_same<B: Binding>(one: &B, other: &B) -> bool {
+pub(super) fn has_same_content<B: Binding>(one: &B, other: &B) -> bool {
     fn own(spec: &ResourceBindingSpec) -> impl PartialEq + '_ {
         (
             (spec.replicas, &spec.replica_requirements, &spec.placement, &spec.scheduler_name),
@@ -292,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_binding_says_something_else_with_any_field_of_the_detector_and_with_no_other() {
+    fn a_binding_differs_by_any_field_of_the_detector_and_by_no_other() {
         let binding = |metadata: Value, own: Value| -> ResourceBinding {
             let mut spec =
                 json!({"resource": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}});
@@ -300,7 +300,7 @@ mod tests {
             serde_json::from_value(json!({"metadata": metadata, "spec": spec})).unwrap()
         };
         let plain = binding(json!({}), json!({}));
-        let says_else = |metadata: Value, own: Value| !says_the_same(&plain, &binding(metadata, own));
+        let differs = |metadata: Value, own: Value| !has_same_content(&plain, &binding(metadata, own));
         let samples = json!({
             "replicas": 2,
             "replicaRequirements": {"resourceRequest": {"cpu": "1"}},
@@ -314,14 +314,14 @@ mod tests {
             "workloadAffinityGroups": {},
         });
         for field in OWN_FIELDS {
-            assert!(says_else(json!({}), json!({field: samples[field]})), "{field}");
+            assert!(differs(json!({}), json!({field: samples[field]})), "{field}");
         }
-        assert!(says_else(json!({"labels": {"mark": "w"}}), json!({})));
-        assert!(!says_else(json!({"annotations": {"by": "others"}}), json!({"clusters": [{"name": "m1"}]})));
+        assert!(differs(json!({"labels": {"mark": "w"}}), json!({})));
+        assert!(!differs(json!({"annotations": {"by": "others"}}), json!({"clusters": [{"name": "m1"}]})));
     }
 
     #[test]
-    fn a_policy_has_no_say_in_whether_scheduling_is_suspended() {
+    fn a_policy_does_not_change_whether_scheduling_is_suspended() {
         let dispatch = DispatchSuspension { dispatching: Some(true), ..Default::default() };
         let scheduling = Suspension { scheduling: true, ..Default::default() };
         let both = Suspension { dispatch: dispatch.clone(), scheduling: true };

@@ -18,12 +18,12 @@ pub(crate) type KindKey = (String, String);
 pub(crate) struct Templates {
     kinds: Mutex<BTreeMap<KindKey, (ApiResource, Informer<RawObject>)>>,
     bindings: Mutex<Vec<UnboundedSender<(String, String)>>>,
-    asked_for: Mutex<AskedFor>,
+    requested_kinds: Mutex<RequestedKinds>,
 }
 
 /// The requested kinds, and the subscribers to further requests.
 #[derive(Default)]
-struct AskedFor {
+struct RequestedKinds {
     kinds: BTreeSet<KindKey>,
     subscribers: Vec<UnboundedSender<KindKey>>,
 }
@@ -58,19 +58,19 @@ impl Templates {
     }
 
     /// Requests a watch of the templates of a kind. Once they are known, their bindings count as changed.
-    pub(crate) fn ask_for(&self, key: KindKey) {
-        let mut asked = self.asked_for.lock().unwrap_or_else(PoisonError::into_inner);
-        if asked.kinds.insert(key.clone()) {
-            asked.subscribers.retain(|subscriber| subscriber.unbounded_send(key.clone()).is_ok());
+    pub(crate) fn request_kind(&self, key: KindKey) {
+        let mut requested = self.requested_kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        if requested.kinds.insert(key.clone()) {
+            requested.subscribers.retain(|subscriber| subscriber.unbounded_send(key.clone()).is_ok());
         }
     }
 
     /// The requested kinds, and then those that are requested later.
-    pub(super) fn asked_for(&self) -> impl Stream<Item = KindKey> + Send + use<> {
-        let mut asked = self.asked_for.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn requested_kinds(&self) -> impl Stream<Item = KindKey> + Send + use<> {
+        let mut requested = self.requested_kinds.lock().unwrap_or_else(PoisonError::into_inner);
         let (sender, receiver) = unbounded();
-        asked.subscribers.push(sender);
-        stream::iter(asked.kinds.clone()).chain(receiver)
+        requested.subscribers.push(sender);
+        stream::iter(requested.kinds.clone()).chain(receiver)
     }
 
     pub(super) fn insert(&self, key: KindKey, kind: ApiResource, store: Informer<RawObject>) {
@@ -81,7 +81,7 @@ impl Templates {
         self.kinds.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
     }
 
-    pub(super) fn tell(&self, kind: &str, namespace: &str, name: &str) {
+    pub(super) fn notify_bindings(&self, kind: &str, namespace: &str, name: &str) {
         let binding = (namespace.to_owned(), binding_name(kind, name));
         let mut subscribers = self.bindings.lock().unwrap_or_else(PoisonError::into_inner);
         subscribers.retain(|subscriber| subscriber.unbounded_send(binding.clone()).is_ok());

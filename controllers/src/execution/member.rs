@@ -40,7 +40,7 @@ pub(super) async fn apply(
     let api = dynamic_api(client, namespace, kind);
     let Some(present) = api.get_opt(name).await? else {
         let created = api.create(&PostParams::default(), &manifest.object()?).await?;
-        context.copies.seen(work, created.resource_version().as_deref());
+        context.observed_versions.record(work, created.resource_version().as_deref());
         return Ok(Done::Created);
     };
     let version = present.resource_version();
@@ -58,18 +58,18 @@ pub(super) async fn apply(
         ));
     }
     if !new && context.rules.is_as_said(&present, &wanted) {
-        context.copies.seen(work, version.as_deref());
+        context.observed_versions.record(work, version.as_deref());
         return Ok(Done::Nothing);
     }
     wanted["metadata"]["resourceVersion"] = json!(version);
     let written = api.replace(name, &PostParams::default(), &RawObject::of(&wanted)?).await?;
-    context.copies.seen(work, written.resource_version().as_deref());
+    context.observed_versions.record(work, written.resource_version().as_deref());
     Ok(Done::Updated)
 }
 
 /// The treatment of the copy in the member when its Work is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Parting {
+pub(super) enum Removal {
     /// The copy is deleted.
     Delete,
     /// The copy stays, without the marks of the control plane.
@@ -77,12 +77,12 @@ pub(super) enum Parting {
 }
 
 /// Deletes the copy in the member, or releases it, if it belongs to the Work.
-pub(super) async fn part(
+pub(super) async fn remove_copy(
     context: &Context,
     client: Client,
     work: &Work,
     (manifest, kind): &(&Manifest, ApiResource),
-    parting: Parting,
+    removal: Removal,
 ) -> Result<(), Error> {
     let Identity { namespace, name, .. } = manifest.identity();
     let api = dynamic_api(client, namespace, kind);
@@ -95,7 +95,7 @@ pub(super) async fn part(
     if !context.rules.belongs_to_work(&object, &work.namespace().unwrap_or_default(), &work.name_any()) {
         return Ok(());
     }
-    if parting == Parting::Release {
+    if removal == Removal::Release {
         let without = |keys: &BTreeMap<String, String>| -> Map<String, Value> {
             keys.keys().filter(|key| is_mark(key)).map(|key| (key.clone(), Value::Null)).collect()
         };

@@ -89,7 +89,7 @@ fn scaled_by_changed_bindings(
 ) -> impl Stream<Item = Arc<HorizontalPodAutoscaler>> + Send + use<> {
     let (context, autoscalers) = (Arc::clone(context), autoscalers.clone());
     let changes = context.bindings.changes();
-    changes.filter(|change| std::future::ready(change.differs(stays_as))).flat_map(move |change| {
+    changes.filter(|change| std::future::ready(change.differs(relevant_parts))).flat_map(move |change| {
         let resource = &change.object().spec.resource;
         let all = autoscalers.list().into_iter();
         let scaled: Vec<_> = all.filter(|autoscaler| context.rules.scales(autoscaler, resource)).collect();
@@ -98,7 +98,7 @@ fn scaled_by_changed_bindings(
 }
 
 /// The part of a binding that its autoscalers depend on.
-fn stays_as(binding: &ResourceBinding) -> (Option<i64>, bool) {
+fn relevant_parts(binding: &ResourceBinding) -> (Option<i64>, bool) {
     (binding.metadata.generation, binding.metadata.deletion_timestamp.is_some())
 }
 

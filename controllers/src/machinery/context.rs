@@ -10,7 +10,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::runtime::watcher::Config;
 use kube::{Api, Client, ResourceExt};
 
-use super::{Astray, Binding, Copies, EventRecorder, Informer, Involved, Retries, bounded};
+use super::{
+    Binding, DriftedWorks, EventRecorder, Informer, Involved, ObservedVersions, RetryDelays, with_time_limit,
+};
 use crate::api::{
     Cluster, ClusterOverridePolicy, ClusterPropagationPolicy, ClusterResourceBinding, LABEL_BINDING_ID,
     LABEL_BINDING_KEY, LABEL_CLUSTER_BINDING_ID, LABEL_CLUSTER_BINDING_KEY, NAMESPACE_CLUSTER_LEASES,
@@ -40,8 +42,8 @@ pub(crate) struct Context {
     pub leases: Informer<Lease>,
     pub templates: Templates,
     /// The Works whose copy in the member does not match.
-    pub astray: Astray,
-    pub copies: Copies,
+    pub drifted_works: DriftedWorks,
+    pub observed_versions: ObservedVersions,
     events: EventRecorder,
     members: Arc<dyn MemberClients>,
     /// The cluster whose agent these controllers are; `None` on the control plane.
@@ -60,14 +62,14 @@ impl Context {
             cluster_policies: Informer::start(Api::all(client.clone()), config()),
             override_policies: Informer::start(Api::all(client.clone()), config()),
             cluster_override_policies: Informer::start(Api::all(client.clone()), config()),
-            bindings: by_target(Informer::start(Api::all(client.clone()), config()))
+            bindings: indexed_by_target(Informer::start(Api::all(client.clone()), config()))
                 .indexed(BY_DEPENDENCY, dependencies_of),
-            cluster_bindings: by_target(Informer::start(Api::all(client.clone()), config())),
-            works: works(Api::all(client.clone()), config()),
+            cluster_bindings: indexed_by_target(Informer::start(Api::all(client.clone()), config())),
+            works: indexed_works(Api::all(client.clone()), config()),
             leases: Informer::start(leases, config()),
             templates: Templates::default(),
-            astray: Astray::default(),
-            copies: Copies::default(),
+            drifted_works: DriftedWorks::default(),
+            observed_versions: ObservedVersions::default(),
             events: EventRecorder::start(client.clone(), clock),
             client,
             clock,
@@ -83,7 +85,7 @@ impl Context {
     pub(crate) fn of_agent(agent: Agent) -> Self {
         let Agent { cluster, client, member, clock, settings, rules } = agent;
         let timeout = rules.member_timeout(settings.member_client_timeout);
-        let (client, config) = (bounded(client, timeout, None), watched_across(timeout));
+        let (client, config) = (with_time_limit(client, timeout, None), watch_config(timeout));
         let own = config.clone().fields(&format!("metadata.name={cluster}"));
         let works = Api::namespaced(client.clone(), &execution_namespace(&cluster));
         Self {
@@ -94,18 +96,18 @@ impl Context {
             cluster_override_policies: Informer::empty(),
             bindings: Informer::empty(),
             cluster_bindings: Informer::empty(),
-            works: self::works(works, config),
+            works: indexed_works(works, config),
             leases: Informer::empty(),
             templates: Templates::default(),
-            astray: Astray::default(),
-            copies: Copies::default(),
+            drifted_works: DriftedWorks::default(),
+            observed_versions: ObservedVersions::default(),
             events: EventRecorder::start(client.clone(), clock),
             client,
             clock,
             settings,
             rules,
             metrics: Metrics::default(),
-            members: Arc::new(Own(bounded(member, timeout, None))),
+            members: Arc::new(OwnMember(with_time_limit(member, timeout, None))),
             agent_of: Some(cluster),
         }
     }
@@ -163,11 +165,11 @@ impl Context {
     }
 
     /// The specs of all bindings, without those that are being deleted: the Works of these are deleted in any case.
-    pub(crate) fn placed(&self) -> Vec<ResourceBindingSpec> {
-        let stays = |meta: &ObjectMeta| meta.deletion_timestamp.is_none();
-        let namespaced = self.bindings.list().into_iter().filter(|binding| stays(&binding.metadata));
+    pub(crate) fn binding_specs(&self) -> Vec<ResourceBindingSpec> {
+        let is_live = |meta: &ObjectMeta| meta.deletion_timestamp.is_none();
+        let namespaced = self.bindings.list().into_iter().filter(|binding| is_live(&binding.metadata));
         let cluster_scoped =
-            self.cluster_bindings.list().into_iter().filter(|binding| stays(&binding.metadata));
+            self.cluster_bindings.list().into_iter().filter(|binding| is_live(&binding.metadata));
         let namespaced = namespaced.map(|binding| binding.spec.clone());
         namespaced.chain(cluster_scoped.map(|binding| binding.spec.binding.clone())).collect()
     }
@@ -179,7 +181,7 @@ impl Context {
 
     /// The configuration of the watches of members.
     pub(crate) fn member_watch(&self) -> Config {
-        watched_across(self.member_timeout())
+        watch_config(self.member_timeout())
     }
 
     /// How long a request to a member may take.
@@ -188,7 +190,7 @@ impl Context {
     }
 }
 
-impl Retries for Context {
+impl RetryDelays for Context {
     fn delays(&self) -> (Duration, Duration) {
         (self.settings.rate_limiter_base_delay, self.settings.rate_limiter_max_delay)
     }
@@ -201,13 +203,13 @@ pub(crate) const BY_NAMESPACE: &str = "namespace";
 /// The index of Works by the key or id of their binding.
 pub(crate) const BY_BINDING: &str = "binding";
 
-fn by_target<B: Binding>(bindings: Informer<B>) -> Informer<B> {
+fn indexed_by_target<B: Binding>(bindings: Informer<B>) -> Informer<B> {
     bindings.indexed(BY_TARGET, |binding| {
         binding.spec().clusters.iter().map(|target| target.name.clone()).collect()
     })
 }
 
-fn works(api: Api<Work>, config: Config) -> Informer<Work> {
+fn indexed_works(api: Api<Work>, config: Config) -> Informer<Work> {
     let works = Informer::start(api, config);
     let works = works.indexed(BY_NAMESPACE, |work| work.namespace().into_iter().collect());
     works.indexed(BY_BINDING, |work| {
@@ -219,15 +221,15 @@ fn works(api: Api<Work>, config: Config) -> Informer<Work> {
 
 /// The configuration of watches over a link. They are renewed as often as any request times out, so that a watch that
 /// has gone silent is noticed within that time.
-fn watched_across(request_timeout: Duration) -> Config {
+fn watch_config(request_timeout: Duration) -> Config {
     let seconds = request_timeout.as_secs().clamp(1, 290);
     Config::default().timeout(u32::try_from(seconds).unwrap_or(290))
 }
 
 /// The clients of an agent, which connects to its own member only. The client has its timeout already.
-struct Own(Client);
+struct OwnMember(Client);
 
-impl MemberClients for Own {
+impl MemberClients for OwnMember {
     fn client(&self, _: &Cluster, _: Duration) -> Option<Client> {
         Some(self.0.clone())
     }

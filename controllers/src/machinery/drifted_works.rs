@@ -6,12 +6,12 @@ use std::sync::{Mutex, PoisonError};
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use kube::runtime::reflector::ObjectRef;
 
-use super::notes::{Key, key};
+use super::per_object::{Key, key};
 use crate::api::Work;
 
 /// The drifted Works and their subscriber. Works that are reported before the subscription are lost.
 #[derive(Default)]
-pub(crate) struct Astray(Mutex<State>);
+pub(crate) struct DriftedWorks(Mutex<State>);
 
 #[derive(Default)]
 struct State {
@@ -20,16 +20,16 @@ struct State {
     works: BTreeSet<Key>,
 }
 
-impl Astray {
+impl DriftedWorks {
     /// Subscribes to the drifted Works that are reported from now on.
-    pub(crate) fn found(&self) -> UnboundedReceiver<ObjectRef<Work>> {
+    pub(crate) fn subscribe(&self) -> UnboundedReceiver<ObjectRef<Work>> {
         let (sender, receiver) = unbounded();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).listener = Some(sender);
         receiver
     }
 
     /// Reports that the copy of this Work was deleted or edited.
-    pub(crate) fn tell(&self, work: &Work) {
+    pub(crate) fn report(&self, work: &Work) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(listener) = &state.listener else { return };
         // Sending fails only while the controllers are being stopped.
@@ -38,12 +38,12 @@ impl Astray {
     }
 
     /// Whether the copy of this Work was reported as deleted or edited, and has not been repaired since.
-    pub(crate) fn is(&self, work: &Work) -> bool {
+    pub(crate) fn contains(&self, work: &Work) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).works.contains(&key(work))
     }
 
     /// The copy of this Work has been repaired, or the Work is being deleted.
-    pub(crate) fn settle(&self, work: &Work) {
+    pub(crate) fn resolve(&self, work: &Work) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).works.remove(&key(work));
     }
 }

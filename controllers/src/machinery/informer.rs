@@ -16,8 +16,8 @@ use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use super::index::Keys;
-use super::member::begins_anew;
+use super::index::KeysOf;
+use super::member_client::must_relist;
 use super::store::{Change, Store};
 use crate::api::RawObject;
 
@@ -28,7 +28,7 @@ pub(crate) struct Informer<K> {
 }
 
 struct Shared<K> {
-    held: Mutex<Held<K>>,
+    state: Mutex<State<K>>,
     /// Whether the first list is in the store.
     listed: AtomicBool,
     /// Not a `watch` channel, which wakes its waiters in an order that tokio draws from a counter of the process.
@@ -36,12 +36,12 @@ struct Shared<K> {
 }
 
 /// The store, and the subscribers to its changes.
-struct Held<K> {
+struct State<K> {
     store: Store<K>,
     /// All objects, cached from the first call until one changes.
     all: Option<Arc<[Arc<K>]>>,
     subscribers: Vec<UnboundedSender<Change<K>>>,
-    changed: u64,
+    change_count: u64,
 }
 
 impl<K> Clone for Informer<K> {
@@ -56,11 +56,11 @@ where
 {
     /// Starts the watch.
     pub(crate) fn start(api: Api<K>, config: watcher::Config) -> Self {
-        Self::lean(api, config, |_| ())
+        Self::start_trimmed(api, config, |_| ())
     }
 
     /// Like [`Informer::start`], with `modify` removing unused fields from each object.
-    pub(crate) fn lean(
+    pub(crate) fn start_trimmed(
         api: Api<K>,
         config: watcher::Config,
         modify: impl FnMut(&mut K) + Send + 'static,
@@ -68,8 +68,8 @@ where
         let shared = Arc::new(Shared::new(false));
         let mut tasks = JoinSet::new();
         let events = watch(api, config).filter(|event| {
-            let begins_anew = matches!(event, Err(error) if begins_anew(error));
-            std::future::ready(!begins_anew)
+            let must_relist = matches!(event, Err(error) if must_relist(error));
+            std::future::ready(!must_relist)
         });
         let events = events.default_backoff().modify(modify);
         tasks.spawn(follow(events, Arc::clone(&shared)));
@@ -97,50 +97,50 @@ where
 
     /// The object of this name; the namespace is empty for cluster-scoped kinds.
     pub(crate) fn get(&self, namespace: &str, name: &str) -> Option<Arc<K>> {
-        self.shared.held().store.get(namespace, name).cloned()
+        self.shared.state().store.get(namespace, name).cloned()
     }
 
     /// All objects, by namespace and name.
     pub(crate) fn list(&self) -> Vec<Arc<K>> {
-        self.shared.held().store.iter().cloned().collect()
+        self.shared.state().store.iter().cloned().collect()
     }
 
     /// All objects, for callers that need them often: the list is shared until an object changes.
     pub(crate) fn all(&self) -> Arc<[Arc<K>]> {
-        let mut held = self.shared.held();
-        let Held { store, all, .. } = &mut *held;
+        let mut state = self.shared.state();
+        let State { store, all, .. } = &mut *state;
         Arc::clone(all.get_or_insert_with(|| store.iter().cloned().collect()))
     }
 
     /// The number of changes so far: while the number is the same, so are all objects.
-    pub(crate) fn changed(&self) -> u64 {
-        self.shared.held().changed
+    pub(crate) fn change_count(&self) -> u64 {
+        self.shared.state().change_count
     }
 
     /// Whether there are no objects.
     pub(crate) fn is_empty(&self) -> bool {
-        self.shared.held().store.iter().next().is_none()
+        self.shared.state().store.iter().next().is_none()
     }
 
     /// Indexes all objects by `keys`, for [`Informer::by`].
-    pub(crate) fn indexed(self, name: &'static str, keys: Keys<K>) -> Self {
-        self.shared.held().store.add_index(name, keys);
+    pub(crate) fn indexed(self, name: &'static str, keys: KeysOf<K>) -> Self {
+        self.shared.state().store.add_index(name, keys);
         self
     }
 
     /// The objects with this key in an index, by namespace and name.
     pub(crate) fn by(&self, index: &'static str, key: &str) -> Vec<Arc<K>> {
-        self.shared.held().store.by(index, key).cloned().collect()
+        self.shared.state().store.by(index, key).cloned().collect()
     }
 
     /// The present objects, and then every change.
     pub(crate) fn changes(&self) -> impl Stream<Item = Change<K>> + Send + use<K> {
         let (sender, receiver): (_, UnboundedReceiver<Change<K>>) = unbounded();
-        let mut held = self.shared.held();
+        let mut state = self.shared.state();
         let present =
-            held.store.iter().map(|object| Change { before: None, after: Some(Arc::clone(object)) });
+            state.store.iter().map(|object| Change { before: None, after: Some(Arc::clone(object)) });
         let present: Vec<_> = present.collect();
-        held.subscribers.push(sender);
+        state.subscribers.push(sender);
         futures::stream::iter(present).chain(receiver)
     }
 }
@@ -149,18 +149,18 @@ impl Informer<RawObject> {
     /// Starts the watch of a kind known at run time. The objects get API version and kind, which items of a list lack.
     pub(crate) fn dynamic(api: Api<RawObject>, config: watcher::Config, kind: &ApiResource) -> Self {
         let types = TypeMeta { api_version: kind.api_version.clone(), kind: kind.kind.clone() };
-        Self::lean(api, config, move |object| object.set_types(types.clone()))
+        Self::start_trimmed(api, config, move |object| object.set_types(types.clone()))
     }
 }
 
 impl<K> Shared<K> {
     fn new(listed: bool) -> Self {
-        let held = Held { store: Store::default(), all: None, subscribers: Vec::new(), changed: 0 };
-        Self { held: Mutex::new(held), listed: AtomicBool::new(listed), ready: Notify::new() }
+        let state = State { store: Store::default(), all: None, subscribers: Vec::new(), change_count: 0 };
+        Self { state: Mutex::new(state), listed: AtomicBool::new(listed), ready: Notify::new() }
     }
 
-    fn held(&self) -> MutexGuard<'_, Held<K>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State<K>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -172,10 +172,10 @@ async fn follow<K: Resource>(
     let mut events = std::pin::pin!(events);
     let mut listed = Vec::new();
     while let Some(event) = events.next().await {
-        let mut held = shared.held();
+        let mut state = shared.state();
         let changes = match event {
-            Ok(Event::Apply(object)) => vec![held.store.put(object)],
-            Ok(Event::Delete(object)) => held.store.remove(&object).into_iter().collect(),
+            Ok(Event::Apply(object)) => vec![state.store.put(object)],
+            Ok(Event::Delete(object)) => state.store.remove(&object).into_iter().collect(),
             Ok(Event::Init) => {
                 listed.clear();
                 continue;
@@ -187,7 +187,7 @@ async fn follow<K: Resource>(
             Ok(Event::InitDone) => {
                 shared.listed.store(true, Ordering::Release);
                 shared.ready.notify_waiters();
-                held.store.replace(std::mem::take(&mut listed))
+                state.store.replace(std::mem::take(&mut listed))
             }
             Err(error) => {
                 tracing::debug!(%error, "a watch failed and is tried again");
@@ -195,11 +195,11 @@ async fn follow<K: Resource>(
             }
         };
         if !changes.is_empty() {
-            held.all = None;
+            state.all = None;
         }
         for change in changes {
-            held.changed += 1;
-            held.subscribers.retain(|subscriber| subscriber.unbounded_send(change.clone()).is_ok());
+            state.change_count += 1;
+            state.subscribers.retain(|subscriber| subscriber.unbounded_send(change.clone()).is_ok());
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kube::Resource;
 
-use super::index::{Index, Keys};
+use super::index::{Index, KeysOf};
 
 /// An object before and after a change; at least one of the two exists.
 #[derive(Debug)]
@@ -61,10 +61,10 @@ impl<K: Resource> Store<K> {
     }
 
     /// Indexes all objects by `keys`.
-    pub(super) fn add_index(&mut self, name: &'static str, keys: Keys<K>) {
+    pub(super) fn add_index(&mut self, name: &'static str, keys: KeysOf<K>) {
         let mut index = Index::new(keys);
         for object in self.iter() {
-            index.take_in(&Change { before: None, after: Some(Arc::clone(object)) });
+            index.update(&Change { before: None, after: Some(Arc::clone(object)) });
         }
         self.indexes.insert(name, index);
     }
@@ -72,25 +72,25 @@ impl<K: Resource> Store<K> {
     /// The objects with this key in an index, in order.
     pub(super) fn by<'a>(&'a self, index: &str, key: &str) -> impl Iterator<Item = &'a Arc<K>> {
         let index = self.indexes.get(index).expect("a store is made with its indexes");
-        index.under(key).filter_map(|(namespace, name)| self.get(namespace, name))
+        index.with_key(key).filter_map(|(namespace, name)| self.get(namespace, name))
     }
 
     /// Stores an object that is new or has changed.
     pub(super) fn put(&mut self, object: K) -> Change<K> {
         let after = Arc::new(object);
         let before = self.insert(&after);
-        self.note(Change { before, after: Some(after) })
+        self.update_indexes(Change { before, after: Some(after) })
     }
 
     /// Removes an object; `None` where it was not in the store.
     pub(super) fn remove(&mut self, object: &K) -> Option<Change<K>> {
-        let (namespace, name) = place(object);
+        let (namespace, name) = key_of(object);
         let objects = self.objects.get_mut(namespace)?;
         let before = objects.remove(name)?;
         if objects.is_empty() {
             self.objects.remove(namespace);
         }
-        Some(self.note(Change { before: Some(before), after: None }))
+        Some(self.update_indexes(Change { before: Some(before), after: None }))
     }
 
     /// Replaces all objects by these.
@@ -100,18 +100,18 @@ impl<K: Resource> Store<K> {
         for object in objects {
             let after = Arc::new(object);
             self.insert(&after);
-            let (namespace, name) = place(&*after);
+            let (namespace, name) = key_of(&*after);
             let before = gone.get_mut(namespace).and_then(|objects| objects.remove(name));
             changes.push(Change { before, after: Some(after) });
         }
-        changes.sort_by(|one, other| place(&**one.object()).cmp(&place(&**other.object())));
+        changes.sort_by(|one, other| key_of(&**one.object()).cmp(&key_of(&**other.object())));
         let gone = gone.into_values().flat_map(BTreeMap::into_values);
         changes.extend(gone.map(|object| Change { before: Some(object), after: None }));
-        changes.into_iter().map(|change| self.note(change)).collect()
+        changes.into_iter().map(|change| self.update_indexes(change)).collect()
     }
 
     fn insert(&mut self, object: &Arc<K>) -> Option<Arc<K>> {
-        let (namespace, name) = place(&**object);
+        let (namespace, name) = key_of(&**object);
         if let Some(objects) = self.objects.get_mut(namespace) {
             return match objects.get_mut(name) {
                 Some(known) => Some(std::mem::replace(known, Arc::clone(object))),
@@ -123,14 +123,14 @@ impl<K: Resource> Store<K> {
         None
     }
 
-    fn note(&mut self, change: Change<K>) -> Change<K> {
-        self.indexes.values_mut().for_each(|index| index.take_in(&change));
+    fn update_indexes(&mut self, change: Change<K>) -> Change<K> {
+        self.indexes.values_mut().for_each(|index| index.update(&change));
         change
     }
 }
 
 /// The namespace and the name of an object.
-pub(super) fn place<K: Resource>(object: &K) -> (&str, &str) {
+pub(super) fn key_of<K: Resource>(object: &K) -> (&str, &str) {
     let meta = object.meta();
     (meta.namespace.as_deref().unwrap_or_default(), meta.name.as_deref().unwrap_or_default())
 }
@@ -154,7 +154,7 @@ mod tests {
 
     fn places<'a>(objects: impl Iterator<Item = &'a Arc<ConfigMap>>) -> Vec<String> {
         objects
-            .map(|object| place(&**object))
+            .map(|object| key_of(&**object))
             .map(|(namespace, name)| format!("{namespace}/{name}"))
             .collect()
     }
@@ -173,20 +173,20 @@ mod tests {
     }
 
     #[test]
-    fn a_list_tells_what_is_new_what_was_there_and_what_is_gone() {
+    fn a_list_reports_new_present_and_deleted_objects() {
         let mut store = Store::default();
-        let mut told = |places: &[&str]| {
+        let mut replaced = |places: &[&str]| {
             let changes = store.replace(places.iter().map(|place| object(place)).collect());
             let sides = |change: &Change<ConfigMap>| match (&change.before, &change.after) {
                 (None, _) => "new",
                 (_, None) => "gone",
                 _ => "there",
             };
-            let name = |change: &Change<ConfigMap>| place(&**change.object()).1.to_owned();
+            let name = |change: &Change<ConfigMap>| key_of(&**change.object()).1.to_owned();
             changes.iter().map(|change| format!("{} {}", name(change), sides(change))).collect::<Vec<_>>()
         };
-        assert_eq!(told(&["n/b", "n/a"]), ["a new", "b new"]);
-        assert_eq!(told(&["n/c", "n/b"]), ["b there", "c new", "a gone"]);
-        assert_eq!(told(&[]), ["b gone", "c gone"]);
+        assert_eq!(replaced(&["n/b", "n/a"]), ["a new", "b new"]);
+        assert_eq!(replaced(&["n/c", "n/b"]), ["b there", "c new", "a gone"]);
+        assert_eq!(replaced(&[]), ["b gone", "c gone"]);
     }
 }

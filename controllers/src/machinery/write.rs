@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_object_no_longer_has_is_erased_at_any_depth() {
+    fn removed_fields_become_null_at_any_depth() {
         let object = |value: Value| value.as_object().cloned().unwrap();
         let before = object(
             json!({"clusterAffinity": {"clusterNames": ["m1"], "exclude": ["m2"]}, "spreadConstraints": [1]}),

@@ -14,9 +14,9 @@ use kube::runtime::watcher::Config;
 use kube::{Api, Client, Resource};
 use tokio::sync::Notify;
 
-use super::seen::Seen;
+use super::trimmed::TrimmedObject;
 use super::{NodeControllers, NodeMetrics, NodeSettings};
-use crate::machinery::{EventRecorder, Informer, Involved, Retries};
+use crate::machinery::{EventRecorder, Informer, Involved, RetryDelays};
 use crate::rules::Event;
 use crate::rules::node::{NodeHealth, NodeRules, WaitingNodes, ZoneState};
 
@@ -35,8 +35,8 @@ pub(crate) struct NodeContext {
     pub metrics: NodeMetrics,
     events: EventRecorder,
     pub nodes: Informer<Node>,
-    pub pods: Informer<Seen<Pod>>,
-    pub leases: Informer<Seen<Lease>>,
+    pub pods: Informer<TrimmedObject<Pod>>,
+    pub leases: Informer<TrimmedObject<Lease>>,
     /// Notified when a node begins to wait for its taint.
     pub waiting: Notify,
     memory: Mutex<Memory>,
@@ -58,14 +58,14 @@ pub(super) struct Zone {
     pub state: ZoneState,
     pub waiting: WaitingNodes,
     /// Whether the zone starts anew at the next check.
-    pub forgotten: bool,
+    pub starts_anew: bool,
 }
 
 impl NodeContext {
     /// Starts the watches.
     pub(super) fn new(controllers: NodeControllers) -> Self {
         let NodeControllers { client, clock, settings, rules, metrics } = controllers;
-        let pods = Informer::start(Api::<Seen<Pod>>::all(client.clone()), Config::default());
+        let pods = Informer::start(Api::<TrimmedObject<Pod>>::all(client.clone()), Config::default());
         Self {
             nodes: Informer::start(Api::all(client.clone()), Config::default()),
             pods: pods.indexed(BY_NODE, |pod| node_of(pod).map(str::to_owned).into_iter().collect()),
@@ -104,7 +104,7 @@ impl NodeContext {
     }
 }
 
-impl Retries for NodeContext {
+impl RetryDelays for NodeContext {
     fn delays(&self) -> (Duration, Duration) {
         // `workqueue.DefaultTypedControllerRateLimiter`.
         (Duration::from_millis(5), Duration::from_secs(1000))

@@ -13,7 +13,7 @@ use crate::rules::Event;
 use crate::rules::node::{Draining, Place};
 
 /// Queues a node that has been unhealthy for too long, once; removes a healthy node from the queue.
-pub(super) fn queue(context: &NodeContext, node: &Node, ready: Option<&str>) {
+pub(super) fn update_queue(context: &NodeContext, node: &Node, ready: Option<&str>) {
     let (name, now) = (node.name_any(), context.clock.steady());
     let mut memory = context.memory();
     let Memory { health, zones, .. } = &mut *memory;
@@ -40,7 +40,7 @@ pub(super) async fn drain(context: &NodeContext, node: &Node) -> Result<(), Erro
     // A pod that cannot be deleted does not hold up the others.
     let mut failed = None;
     for pod in pods {
-        match give_up(context, &name, &pod).await {
+        match drain_pod(context, &name, &pod).await {
             Err(Error::Request(error)) if is_absent(&error) => {}
             Err(error) => failed = Some(error),
             Ok(()) => {}
@@ -49,7 +49,7 @@ pub(super) async fn drain(context: &NodeContext, node: &Node) -> Result<(), Erro
     failed.map_or(Ok(()), Err)
 }
 
-async fn give_up(context: &NodeContext, node: &str, pod: &Pod) -> Result<(), Error> {
+async fn drain_pod(context: &NodeContext, node: &str, pod: &Pod) -> Result<(), Error> {
     let api = Api::<Pod>::namespaced(context.client.clone(), &pod.namespace().unwrap_or_default());
     if let Some((reason, message)) = context.rules.lost(pod, node) {
         patch_status(&api, pod, &json!({ "reason": reason, "message": message })).await?;

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{Node, Taint};
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
-use super::look::conditions;
+use super::check_node::conditions;
 use super::{NodeContext, taints};
 use crate::machinery::{Action, Error, Queue, patch_guarded, refs, run_with};
 
@@ -17,13 +17,13 @@ const WORKERS: usize = 8;
 /// Reconciles every node when a relevant part of it changes.
 pub(super) async fn run(context: Arc<NodeContext>) {
     let nodes = &context.nodes;
-    let changes = nodes.changes().filter(|change| std::future::ready(change.differs(what_matters)));
+    let changes = nodes.changes().filter(|change| std::future::ready(change.differs(relevant_parts)));
     let queue = Queue { name: "node", objects: nodes.clone(), triggers: refs(changes), unbounded: false };
     run_with(context, queue, WORKERS, reconcile).await;
 }
 
 /// The relevant parts of a node. Its frequent heartbeats are not among them.
-fn what_matters(node: &Node) -> impl PartialEq + use<> {
+fn relevant_parts(node: &Node) -> impl PartialEq + use<> {
     let statuses =
         conditions(node).iter().map(|condition| (condition.type_.clone(), condition.status.clone()));
     let unschedulable = node.spec.as_ref().and_then(|spec| spec.unschedulable);

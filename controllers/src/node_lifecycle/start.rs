@@ -7,9 +7,9 @@ use capsize_clock::Clock;
 use kube::Client;
 use tokio::task::JoinSet;
 
-use super::{NodeContext, NodeMetrics, NodeSettings, mark, monitor, reconcile, tainter};
+use super::{NodeContext, NodeMetrics, NodeSettings, mark_pods, monitor, reconcile, tainter};
 use crate::rules::node::NodeRules;
-use crate::start::Running;
+use crate::start::RunningControllers;
 use crate::taint_eviction;
 
 /// The node controllers, ready to be started.
@@ -35,8 +35,8 @@ impl fmt::Debug for NodeControllers {
 impl NodeControllers {
     /// Starts the controllers on the current runtime. They run until the returned value is dropped.
     #[must_use = "the controllers stop when it is dropped"]
-    pub fn start(self) -> Running {
-        Running::of(work(Arc::new(NodeContext::new(self))))
+    pub fn start(self) -> RunningControllers {
+        RunningControllers::of(work(Arc::new(NodeContext::new(self))))
     }
 }
 
@@ -46,7 +46,7 @@ async fn work(context: Arc<NodeContext>) {
     let mut tasks = JoinSet::new();
     if started.lifecycle {
         tasks.spawn(reconcile::run(Arc::clone(&context)));
-        tasks.spawn(mark::run(Arc::clone(&context)));
+        tasks.spawn(mark_pods::run(Arc::clone(&context)));
         tasks.spawn(monitor::run(Arc::clone(&context)));
         tasks.spawn(tainter::run(Arc::clone(&context)));
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
 
-use super::look::conditions;
+use super::check_node::conditions;
 use super::{NodeContext, drain, taints};
 use crate::machinery::Error;
 use crate::rules::node::ready_of;
@@ -33,8 +33,8 @@ pub(super) async fn run(context: Arc<NodeContext>) {
 }
 
 async fn taint_zone(context: &NodeContext, zone: &str) {
-    while let Some(name) = head(context, zone) {
-        let again = turn(context, zone, &name).await;
+    while let Some(name) = next_in_zone(context, zone) {
+        let again = process(context, zone, &name).await;
         let mut memory = context.memory();
         let Some(zone) = memory.zones.get_mut(zone) else { return };
         match again {
@@ -47,29 +47,34 @@ async fn taint_zone(context: &NodeContext, zone: &str) {
     }
 }
 
-fn head(context: &NodeContext, zone: &str) -> Option<String> {
+fn next_in_zone(context: &NodeContext, zone: &str) -> Option<String> {
     context.memory().zones.get_mut(zone)?.waiting.head(context.clock.steady())
 }
 
 /// Taints a node that still exists and is not ready, or drains it. Returns how long the node has to wait until it is
 /// tried again, if it has to.
-async fn turn(context: &NodeContext, zone: &str, name: &str) -> Option<Duration> {
+async fn process(context: &NodeContext, zone: &str, name: &str) -> Option<Duration> {
     let node = context.nodes.get("", name)?;
     if !context.rules.node_behaviour().evicts_by_taint {
-        return after(context, zone, &node, drain::drain(context, &node).await);
+        return retry_pause(context, zone, &node, drain::drain(context, &node).await);
     }
     let Some(ready) = ready_of(conditions(&node)) else { return Some(POSTPONED) };
     if ready.status == "True" {
         return None;
     }
-    after(context, zone, &node, taints::evict(context, &node, &ready.status).await)
+    retry_pause(context, zone, &node, taints::evict(context, &node, &ready.status).await)
 }
 
 /// A failure is retried at once.
-fn after(context: &NodeContext, zone: &str, node: &Node, outcome: Result<(), Error>) -> Option<Duration> {
+fn retry_pause(
+    context: &NodeContext,
+    zone: &str,
+    node: &Node,
+    outcome: Result<(), Error>,
+) -> Option<Duration> {
     let failed = outcome.is_err();
     if !failed {
-        context.metrics.evicted(zone);
+        context.metrics.count_eviction(zone);
     }
     taints::log(node, outcome);
     failed.then_some(Duration::ZERO)

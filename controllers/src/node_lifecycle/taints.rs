@@ -7,7 +7,7 @@ use kube::{Api, ResourceExt};
 use serde_json::json;
 
 use super::NodeContext;
-use super::look::name;
+use super::check_node::name;
 use crate::machinery::{Error, patch_guarded};
 
 /// How often a write of taints is tried (`UpdateTaintBackoff`).

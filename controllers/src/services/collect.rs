@@ -13,7 +13,7 @@ use kube::runtime::reflector::ObjectRef;
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
-use super::slices::{Exported, Slices};
+use super::slices::{ExportedService, Slices};
 use crate::api::{
     CONDITION_APPLIED, Cluster, FINALIZER_ENDPOINT_SLICE, LABEL_COLLECTED_BY, LABEL_COLLECTED_SERVICE_NAME,
     LABEL_COLLECTED_SERVICE_NAMESPACE, Manifest, Work, cluster_of, execution_namespace, is_true, work_name,
@@ -27,7 +27,7 @@ pub(crate) async fn run(context: Arc<Context>) {
     let slices = Arc::new(Slices::new(sender));
     let by_slice = {
         let context = Arc::clone(&context);
-        changed.flat_map(move |(member, namespace, service): Exported| {
+        changed.flat_map(move |(member, namespace, service): ExportedService| {
             let of_service = |(its_namespace, name): (&str, &str)| {
                 service.is_empty() || (its_namespace, name) == (namespace.as_str(), service.as_str())
             };
@@ -114,7 +114,7 @@ async fn collect(
     let mut kept = Vec::new();
     for slice in store.list() {
         if context.rules.is_collected(&slice, service.0, service.1) {
-            kept.push(bring(context, member, service, &slice).await?);
+            kept.push(write_work(context, member, service, &slice).await?);
         }
     }
     for work in collected.filter(|work| !kept.contains(&work.name_any())) {
@@ -124,7 +124,7 @@ async fn collect(
 }
 
 /// Writes the Work of a slice, where it differs, and returns its name.
-async fn bring(
+async fn write_work(
     context: &Context,
     member: &str,
     service: (&str, &str),

@@ -58,8 +58,8 @@ async fn derive(context: &Context, import: &ServiceImport, mut wanted: Value) ->
     };
     let addresses: Vec<_> = import.spec.ips.iter().map(|ip| json!({ "ip": ip })).collect();
     let status = json!({ "loadBalancer": { "ingress": addresses } });
-    let said = serde_json::to_value(service.status.as_ref())?;
-    if !import.spec.ips.is_empty() && !context.rules.covers(&said, &status) {
+    let present_status = serde_json::to_value(service.status.as_ref())?;
+    if !import.spec.ips.is_empty() && !context.rules.covers(&present_status, &status) {
         patch_status(&api, &service, &status).await?;
     }
     Ok(wrote)

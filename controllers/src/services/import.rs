@@ -40,7 +40,7 @@ async fn reconcile(context: Arc<Context>, work: Arc<Work>) -> Result<Action, Err
             Err(kube::Error::Api(status)) if status.is_not_found() => {}
             outcome => drop(outcome?),
         }
-        return let_go(&context, &work).await;
+        return remove_finalizer(&context, &work).await;
     }
     match api.get_opt(name).await? {
         None => drop(api.create(&PostParams::default(), &serde_json::from_value(imported.clone())?).await?),
@@ -50,7 +50,7 @@ async fn reconcile(context: Arc<Context>, work: Arc<Work>) -> Result<Action, Err
     Ok(Action::await_change())
 }
 
-async fn let_go(context: &Context, work: &Work) -> Result<Action, Error> {
+async fn remove_finalizer(context: &Context, work: &Work) -> Result<Action, Error> {
     let rest: Vec<_> = work
         .finalizers()
         .iter()

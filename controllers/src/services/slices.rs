@@ -13,23 +13,23 @@ use crate::api::LABEL_SERVICE_NAME;
 use crate::machinery::{Context, Informer};
 
 /// A Service of a member: the member, the Service's namespace and its name.
-pub(super) type Exported = (String, String, String);
+pub(super) type ExportedService = (String, String, String);
 
 /// A store of a member's slices, and the task that forwards its changes.
 struct Watch {
     store: Informer<EndpointSlice>,
-    _telling: JoinSet<()>,
+    _forwarding: JoinSet<()>,
 }
 
 /// All watches, by member.
 pub(super) struct Slices {
     watches: Mutex<BTreeMap<String, Watch>>,
-    changed: UnboundedSender<Exported>,
+    changed: UnboundedSender<ExportedService>,
 }
 
 impl Slices {
     /// Starts without watches. `changed` receives the Services whose slices change.
-    pub(super) fn new(changed: UnboundedSender<Exported>) -> Self {
+    pub(super) fn new(changed: UnboundedSender<ExportedService>) -> Self {
         Self { watches: Mutex::default(), changed }
     }
 
@@ -45,9 +45,9 @@ impl Slices {
             return Some(watch.store.clone()).filter(Informer::is_ready);
         }
         let store = Informer::start(Api::all(client()?), context.member_watch());
-        let mut telling = JoinSet::new();
-        telling.spawn(tell(member.to_owned(), store.clone(), self.changed.clone()));
-        watches.insert(member.to_owned(), Watch { store, _telling: telling });
+        let mut forwarding = JoinSet::new();
+        forwarding.spawn(forward_changes(member.to_owned(), store.clone(), self.changed.clone()));
+        watches.insert(member.to_owned(), Watch { store, _forwarding: forwarding });
         None
     }
 
@@ -57,7 +57,11 @@ impl Slices {
     }
 }
 
-async fn tell(member: String, store: Informer<EndpointSlice>, changed: UnboundedSender<Exported>) {
+async fn forward_changes(
+    member: String,
+    store: Informer<EndpointSlice>,
+    changed: UnboundedSender<ExportedService>,
+) {
     let mut changes = std::pin::pin!(store.changes());
     store.ready().await;
     // A Service without a slice waits for this as well. Sending fails only while the controllers are being stopped.

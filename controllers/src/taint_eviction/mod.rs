@@ -2,8 +2,8 @@
 //!
 //! A toleration may be limited in time.
 
-mod agenda;
 mod delete;
+mod deletion_schedule;
 mod run;
 
 pub(crate) use run::run;

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_known_stays() {
+    fn unknown_fields_stay() {
         let cases = [
             ("nothing", json!({"a": 1, "x": 2}), json!({"a": 1}), json!({"a": 1}), json!({"a": 1, "x": 2})),
             ("a field", json!({"a": 1, "x": 2}), json!({"a": 1}), json!({"a": 3}), json!({"a": 3, "x": 2})),

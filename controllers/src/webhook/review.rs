@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_told_as_a_patch() {
+    fn a_change_is_returned_as_a_patch() {
         let spec = json!({"resourceSelectors": [{"apiVersion": "v1", "kind": "ConfigMap"}], "placement": {}});
         let response = ask("/mutate-propagationpolicy", spec).unwrap();
         assert_eq!((&response["uid"], &response["allowed"]), (&json!("u-1"), &json!(true)));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_why() {
+    fn a_refusal_gives_its_reason() {
         let spec =
             json!({"resourceSelectors": [], "placement": {"spreadConstraints": [{"spreadByField": "zone"}]}});
         let response = ask("/validate-propagationpolicy", spec.clone()).unwrap();
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_review_is_told_so() {
+    fn a_body_that_is_not_a_review_is_refused() {
         let answer =
             review(&Settings::default(), &Reference, "/validate-overridepolicy", &json!({"kind": "Pod"}));
         assert_eq!(answer.unwrap()["response"]["status"]["reason"], "BadRequest");

@@ -23,11 +23,11 @@ use crate::Settings;
 use crate::rules::Rules;
 
 /// The longest review that is read, in bytes: an old and a new object, each as long as an API server accepts.
-const LONGEST: usize = 7 * 1024 * 1024;
+const LONGEST_REVIEW: usize = 7 * 1024 * 1024;
 /// How long a client may take for its TLS handshake, and for the head of a request.
-const PATIENCE: Duration = Duration::from_secs(10);
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The pause after a connection could not be accepted: the machine has no more file descriptors.
-const AFTER_A_FAILURE: Duration = Duration::from_millis(100);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The webhooks, ready to be served.
 #[derive(Clone)]
@@ -70,7 +70,7 @@ impl Webhooks {
                 Ok((stream, _)) => drop(connections.spawn(self.clone().connection(stream, acceptor.clone()))),
                 Err(error) => {
                     tracing::debug!(%error, "a connection to the webhooks could not be accepted");
-                    tokio::time::sleep(AFTER_A_FAILURE).await;
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }
         }
@@ -78,13 +78,13 @@ impl Webhooks {
 
     /// Serves a connection until it ends. Its errors concern only the client.
     async fn connection(self, stream: TcpStream, acceptor: TlsAcceptor) {
-        let Ok(Ok(stream)) = timeout(PATIENCE, acceptor.accept(stream)).await else { return };
+        let Ok(Ok(stream)) = timeout(CLIENT_TIMEOUT, acceptor.accept(stream)).await else { return };
         let service = service_fn(|request| {
             let webhooks = self.clone();
             async move { Ok::<_, Infallible>(webhooks.answer(request).await) }
         });
         let mut protocols = auto::Builder::new(TokioExecutor::new());
-        protocols.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+        protocols.http1().timer(TokioTimer::new()).header_read_timeout(CLIENT_TIMEOUT);
         protocols.http2().timer(TokioTimer::new());
         drop(protocols.serve_connection(TokioIo::new(stream), service).await);
     }
@@ -92,28 +92,28 @@ impl Webhooks {
     async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let path = request.uri().path().to_owned();
         if request.method() == Method::GET && matches!(path.as_str(), "/healthz" | "/readyz" | "/readyz/") {
-            return told(StatusCode::OK, "text/plain", Bytes::from_static(b"ok"));
+            return respond(StatusCode::OK, "text/plain", Bytes::from_static(b"ok"));
         }
-        let body = match Limited::new(request.into_body(), LONGEST).collect().await {
+        let body = match Limited::new(request.into_body(), LONGEST_REVIEW).collect().await {
             Ok(body) => body.to_bytes(),
-            Err(error) => return failed(StatusCode::PAYLOAD_TOO_LARGE, &error),
+            Err(error) => return respond_with_error(StatusCode::PAYLOAD_TOO_LARGE, &error),
         };
         let asked = match serde_json::from_slice(&body) {
             Ok(asked) => asked,
-            Err(error) => return failed(StatusCode::BAD_REQUEST, &error),
+            Err(error) => return respond_with_error(StatusCode::BAD_REQUEST, &error),
         };
         match review(&self.settings, &*self.rules, &path, &asked) {
-            Some(answer) => told(StatusCode::OK, "application/json", Bytes::from(answer.to_string())),
-            None => failed(StatusCode::NOT_FOUND, &"404 page not found"),
+            Some(answer) => respond(StatusCode::OK, "application/json", Bytes::from(answer.to_string())),
+            None => respond_with_error(StatusCode::NOT_FOUND, &"404 page not found"),
         }
     }
 }
 
-fn failed(code: StatusCode, why: &impl ToString) -> Response<Full<Bytes>> {
-    told(code, "text/plain", Bytes::from(why.to_string()))
+fn respond_with_error(code: StatusCode, why: &impl ToString) -> Response<Full<Bytes>> {
+    respond(code, "text/plain", Bytes::from(why.to_string()))
 }
 
-fn told(code: StatusCode, content: &'static str, body: Bytes) -> Response<Full<Bytes>> {
+fn respond(code: StatusCode, content: &'static str, body: Bytes) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(body));
     *response.status_mut() = code;
     response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(content));

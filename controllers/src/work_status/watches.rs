@@ -16,7 +16,7 @@ use crate::machinery::{Context, Informer};
 /// A store of a member's objects, and the task that forwards the Works of changed objects.
 struct Watch {
     store: Informer<RawObject>,
-    _telling: JoinSet<()>,
+    _forwarding: JoinSet<()>,
 }
 
 /// The watches of a member, by API version and kind.
@@ -50,9 +50,9 @@ impl Watches {
         }
         let api = Api::all_with(client()?, kind);
         let store = Informer::dynamic(api, context.member_watch(), kind);
-        let mut telling = JoinSet::new();
-        telling.spawn(tell(store.clone(), self.changed.clone()));
-        watches.insert(key, Watch { store: store.clone(), _telling: telling });
+        let mut forwarding = JoinSet::new();
+        forwarding.spawn(forward_changes(store.clone(), self.changed.clone()));
+        watches.insert(key, Watch { store: store.clone(), _forwarding: forwarding });
         Some(store)
     }
 
@@ -62,7 +62,7 @@ impl Watches {
     }
 }
 
-async fn tell(store: Informer<RawObject>, changed: UnboundedSender<ObjectRef<Work>>) {
+async fn forward_changes(store: Informer<RawObject>, changed: UnboundedSender<ObjectRef<Work>>) {
     let mut changes = std::pin::pin!(store.changes());
     while let Some(change) = changes.next().await {
         // Both versions count, because the marks that name the Work may have been removed by hand.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use capsize_clock::{Clock, Seed, Simulation, simulate};
 use capsize_clusters::{Cluster, ClusterSpec, Delay, KubeletGuard, NodeFault, NodeSpec, Stages};
 use capsize_controllers::rules::node::{NodeBug, NodeRelease};
-use capsize_controllers::{NodeControllers, NodeMetrics, NodeSettings, Running};
+use capsize_controllers::{NodeControllers, NodeMetrics, NodeSettings, RunningControllers};
 use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
 use k8s_openapi::api::core::v1::{Event, Node, Pod};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
@@ -17,29 +17,29 @@ use kube::{Api, ResourceExt};
 use serde_json::json;
 
 /// A cluster and its controllers.
-pub(crate) struct Site {
+pub(crate) struct NodeCluster {
     pub(crate) clock: Clock,
     pub(crate) cluster: Cluster,
     rules: NodeRelease,
     /// The metrics of the controllers, over restarts.
     pub(crate) metrics: NodeMetrics,
     settings: NodeSettings,
-    controllers: Option<Running>,
+    controllers: Option<RunningControllers>,
     faults: BTreeMap<String, KubeletGuard>,
 }
 
 /// Runs a test on a cluster of zones `a`, `b` and so on with these numbers of nodes, `a1` and so on, all of them ready.
-pub(crate) fn site<F, Fut, T>(zones: &[usize], bugs: &[NodeBug], test: F) -> T
+pub(crate) fn node_cluster<F, Fut, T>(zones: &[usize], bugs: &[NodeBug], test: F) -> T
 where
-    F: FnOnce(Site) -> Fut + Send,
+    F: FnOnce(NodeCluster) -> Fut + Send,
     Fut: Future<Output = T>,
     T: Send,
 {
     let rules = NodeRelease { bugs: bugs.iter().copied().collect(), ..NodeRelease::default() };
-    simulate(Seed(7), |run| async move { test(Site::start(run, zones, rules).await).await })
+    simulate(Seed(7), |run| async move { test(NodeCluster::start(run, zones, rules).await).await })
 }
 
-impl Site {
+impl NodeCluster {
     async fn start(run: Simulation, zones: &[usize], rules: NodeRelease) -> Self {
         let mut nodes = BTreeMap::new();
         for (zone, count) in ('a'..).zip(zones) {
@@ -54,10 +54,11 @@ impl Site {
         let settings = NodeSettings::default();
         let (controllers, faults) = (None, BTreeMap::new());
         let metrics = NodeMetrics::default();
-        let mut site = Self { clock: run.clock, cluster, rules, metrics, settings, controllers, faults };
-        site.restart();
-        site.pass(20).await;
-        site
+        let mut cluster_under_test =
+            Self { clock: run.clock, cluster, rules, metrics, settings, controllers, faults };
+        cluster_under_test.restart();
+        cluster_under_test.pass(20).await;
+        cluster_under_test
     }
 
     /// Stops the controllers at once.
@@ -123,26 +124,26 @@ impl Site {
     }
 
     /// The present pods: name, node, whether it is ready, and whether it is being deleted.
-    pub(crate) async fn there(&self) -> Vec<(String, String, bool, bool)> {
+    pub(crate) async fn pod_states(&self) -> Vec<(String, String, bool, bool)> {
         let pods = self.pods().list(&Default::default()).await.unwrap().items;
-        let told = |pod: &Pod| {
+        let state = |pod: &Pod| {
             let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
             let ready = conditions.into_iter().any(|each| each.type_ == "Ready" && each.status == "True");
             let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone()).unwrap_or_default();
             (pod.name_any(), node, ready, pod.metadata.deletion_timestamp.is_some())
         };
-        pods.iter().map(told).collect()
+        pods.iter().map(state).collect()
     }
 
     /// The kinds and names of the objects of events with this reason, in order.
-    pub(crate) async fn told(&self, reason: &str) -> Vec<(String, String)> {
+    pub(crate) async fn objects_with_event(&self, reason: &str) -> Vec<(String, String)> {
         let events: Api<Event> = Api::all(self.cluster.api().client());
         let events = events.list(&Default::default()).await.unwrap().items.into_iter();
-        let told = events.filter(|event| event.reason.as_deref() == Some(reason)).map(|event| {
+        let objects = events.filter(|event| event.reason.as_deref() == Some(reason)).map(|event| {
             let object = event.involved_object;
             (object.kind.unwrap_or_default(), object.name.unwrap_or_default())
         });
-        told.collect()
+        objects.collect()
     }
 
     /// Makes a pod on a node, with a toleration of the unreachable taint for this long.

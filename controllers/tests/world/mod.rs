@@ -13,7 +13,9 @@ use capsize_clock::{Clock, Seed, Simulation, simulate};
 use capsize_clusters::{Fleet, FleetSpec, Member, MemberSpec};
 use capsize_controllers::api::{Cluster, PropagationPolicy, ResourceBinding, Work, crds};
 use capsize_controllers::rules::{Reference, Rules};
-use capsize_controllers::{Controllers, MemberClients, Metrics, Running, Settings, Write, admit, bounded};
+use capsize_controllers::{
+    Controllers, MemberClients, Metrics, RunningControllers, Settings, Write, admit, with_time_limit,
+};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Patch, PatchParams, PostParams};
@@ -28,14 +30,14 @@ pub(crate) struct World {
     settings: Settings,
     rules: Arc<dyn Rules>,
     probes: BTreeMap<String, Arc<AtomicUsize>>,
-    controllers: Option<Running>,
+    controllers: Option<RunningControllers>,
 }
 
 struct Remotes(BTreeMap<String, Client>);
 
 impl MemberClients for Remotes {
     fn client(&self, cluster: &Cluster, timeout: Duration) -> Option<Client> {
-        self.0.get(&cluster.name_any()).map(|client| bounded(client.clone(), timeout, None))
+        self.0.get(&cluster.name_any()).map(|client| with_time_limit(client.clone(), timeout, None))
     }
 }
 
@@ -106,7 +108,7 @@ impl World {
     }
 
     /// Stops the controllers at once, and starts new ones with these rules.
-    pub(crate) fn restart_by(&mut self, rules: Arc<dyn Rules>) {
+    pub(crate) fn restart_with_rules(&mut self, rules: Arc<dyn Rules>) {
         self.rules = rules;
         self.restart();
     }
@@ -247,7 +249,7 @@ impl World {
     }
 
     /// `web` as it is in the member, whatever link is broken.
-    pub(crate) async fn really(&self, member: &str) -> Option<Deployment> {
+    pub(crate) async fn actual_copy(&self, member: &str) -> Option<Deployment> {
         let api = Api::<Deployment>::namespaced(self.member(member).client(), "default");
         api.get_opt("web").await.unwrap()
     }
@@ -271,7 +273,7 @@ impl World {
     }
 
     /// All Karmada objects on the control plane, with their versions, which show the order of the writes.
-    pub(crate) async fn everything(&self) -> String {
+    pub(crate) async fn all_objects(&self) -> String {
         let clusters = self.all::<Cluster>().list(&Default::default()).await.unwrap();
         let bindings = self.all::<ResourceBinding>().list(&Default::default()).await.unwrap();
         let works = self.all::<Work>().list(&Default::default()).await.unwrap();
@@ -311,7 +313,7 @@ pub(crate) fn two_of_four() -> Value {
     })
 }
 
-/// m1 and m2, one to two.
+/// m1 and m2, in a ratio of one to two.
 pub(crate) fn one_to_two() -> Value {
     json!({
         "clusterAffinity": {"clusterNames": ["m1", "m2"]},

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::Involved;
-use super::correlator::{Correlator, Fate, Occurrence};
+use super::correlator::{Correlator, Decision, Occurrence};
 use crate::rules::Event;
 
 /// How often the write of an event that does not reach the API server is tried (`maxTriesPerEvent`).
@@ -53,12 +53,12 @@ impl EventRecorder {
 async fn write_all(client: Client, clock: Clock, mut occurrences: UnboundedReceiver<Occurrence>) {
     let mut correlator = Correlator::default();
     while let Some(occurrence) = occurrences.next().await {
-        let fate = correlator.correlate(&occurrence, clock.steady());
-        if fate == Fate::Dropped {
+        let decision = correlator.correlate(&occurrence, clock.steady());
+        if decision == Decision::Dropped {
             continue;
         }
         for _ in 0..TRIES {
-            match write(&client, &clock, &occurrence, &fate).await {
+            match write(&client, &clock, &occurrence, &decision).await {
                 Ok(()) => break,
                 Err(kube::Error::Api(status)) => {
                     tracing::debug!(reason = occurrence.event.reason, %status, "an event was refused");
@@ -77,7 +77,7 @@ async fn write(
     client: &Client,
     clock: &Clock,
     occurrence: &Occurrence,
-    fate: &Fate,
+    decision: &Decision,
 ) -> Result<(), kube::Error> {
     // Events of cluster-scoped objects are in the namespace `default`.
     let namespace = match occurrence.involved.namespace.as_str() {
@@ -90,12 +90,12 @@ async fn write(
         let event = object(occurrence, (namespace, name), message, (count, first, json!(now)));
         serde_json::from_value(event).map_err(kube::Error::SerdeError)
     };
-    match fate {
-        Fate::Dropped => Ok(()),
-        Fate::Created { name, message } => {
+    match decision {
+        Decision::Dropped => Ok(()),
+        Decision::Created { name, message } => {
             api.create(&PostParams::default(), &create(name, message, 1, json!(now))?).await.map(drop)
         }
-        Fate::Counted { name, message, count, first } => {
+        Decision::Counted { name, message, count, first } => {
             let change = json!({ "count": count, "lastTimestamp": now, "message": message });
             match api.patch(name, &PatchParams::default(), &Patch::Strategic(&change)).await {
                 // The event has expired.
