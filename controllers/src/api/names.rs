@@ -1,4 +1,4 @@
-//! Names, labels, annotations, finalizers, taint keys and reasons that link the objects to one another.
+//! Names, labels, annotations, finalizers, taint keys and reasons that link the objects.
 //!
 //! Sources in karmada-io/karmada at v1.5.0: `pkg/util/names/names.go`, `pkg/util/constants.go`,
 //! `pkg/apis/*/well_known_constants.go`.

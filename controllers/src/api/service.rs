@@ -1,4 +1,4 @@
-//! The kinds of multi-cluster services: `ServiceExport` offers a Service to other clusters, `ServiceImport` uses one.
+//! The kinds of multi-cluster services: `ServiceExport` offers a Service, `ServiceImport` uses one.
 //!
 //! Shape: kubernetes-sigs/mcs-api `pkg/apis/v1alpha1/{serviceexport,serviceimport}.go`.
 

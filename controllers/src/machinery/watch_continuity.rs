@@ -44,7 +44,7 @@ impl WatchContinuity {
         })
     }
 
-    /// The member has reached the version from which the watch at `uri` starts.
+    /// Records that the member has reached the version from which the watch at `uri` starts.
     pub(super) fn record_check(&self, uri: &Uri) {
         let checked = WatchState { checked: Instant::now(), ended: None };
         self.states().insert(uri.path().to_owned(), checked);
