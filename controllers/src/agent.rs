@@ -1,5 +1,7 @@
-//! The agent of a Pull member: it runs in the member, reaches out to the control plane, and does there for its own
-//! member what the control plane's controllers do for the others.
+//! The agent of a Pull member: the controllers that run in the member, for that member only.
+//!
+//! The agent connects to the control plane, and does for its own member what the control plane's controllers do for
+//! Push members.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,21 +12,21 @@ use kube::Client;
 use crate::Settings;
 use crate::machinery::Context;
 use crate::rules::Rules;
-use crate::start::{Running, work};
+use crate::start::{RunningControllers, work};
 
-/// What an agent needs.
+/// An agent, ready to be started.
 pub struct Agent {
-    /// The name of its Cluster.
+    /// The name of the member's Cluster.
     pub cluster: String,
-    /// The control plane, as it is reached from the member.
+    /// A client for the control plane, as it is reached from the member.
     pub client: Client,
-    /// The member that it runs in.
+    /// A client for the member in which the agent runs.
     pub member: Client,
-    /// The time that it goes by.
+    /// The clock of the agent.
     pub clock: Clock,
-    /// Its flags.
+    /// The flags of the agent.
     pub settings: Settings,
-    /// How it judges.
+    /// The rules that decide.
     pub rules: Arc<dyn Rules>,
 }
 
@@ -38,9 +40,9 @@ impl fmt::Debug for Agent {
 }
 
 impl Agent {
-    /// Starts the agent on the current runtime. It goes on until what is returned is dropped.
+    /// Starts the agent on the current runtime. The agent runs until the returned value is dropped.
     #[must_use = "the agent stops when it is dropped"]
-    pub fn start(self) -> Running {
-        Running::of(work(Context::of_agent(self)))
+    pub fn start(self) -> RunningControllers {
+        RunningControllers::of(work(Context::of_agent(self)))
     }
 }

@@ -1,8 +1,8 @@
-//! The reference implementation of failover: what moves workloads away from a member cluster that fails.
+//! The reference implementation of failover: moves workloads away from member clusters that fail.
 //!
-//! It runs on Karmada's own API groups, by the rules of its release 1.5 and without its bugs. Judgement is in
-//! [`rules`], pure functions behind one trait; each controller has a folder and does nothing but read, ask the rules
-//! and write. It knows Kubernetes and the clock: where control plane and members run is left to whoever starts it.
+//! It runs on Karmada's own API groups, by the rules of its release 1.5 and without its bugs. All decisions are in
+//! [`rules`], pure functions behind one trait. Each controller has a folder, and only reads, asks the rules, and
+//! writes. The crate knows Kubernetes and the clock; the caller decides where control plane and members run.
 //!
 //! One level down, [`NodeControllers`] moves pods away from a node that fails, by the rules of Kubernetes 1.36.
 
@@ -34,9 +34,9 @@ mod webhook;
 mod work_status;
 
 pub use agent::Agent;
-pub use machinery::{Pace, bounded, paced};
+pub use machinery::{RateLimit, rate_limited, with_time_limit};
 pub use metrics::Metrics;
 pub use node_lifecycle::{NodeControllerSet, NodeControllers, NodeMetrics, NodeSettings};
 pub use settings::{PublishedEvents, Settings};
-pub use start::{Controllers, MemberClients, Running};
+pub use start::{Controllers, MemberClients, RunningControllers};
 pub use webhook::{Identity, IdentityError, Webhooks, Write, admit, review};

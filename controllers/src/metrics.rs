@@ -1,7 +1,7 @@
-//! What the controllers count and time, by the names and with the buckets of the real ones.
+//! The metrics of the controllers, with the names and the buckets of the real ones.
 //!
-//! karmada-io/karmada v1.18.2 `pkg/metrics/{cluster,resource}.go`, `pkg/scheduler/metrics/metrics.go`. A member is told by
-//! `member_cluster`, as from 1.16, and by `cluster_name`, which that took the place of.
+//! karmada-io/karmada v1.18.2 `pkg/metrics/{cluster,resource}.go`, `pkg/scheduler/metrics/metrics.go`. Both labels of a
+//! member are given: `member_cluster`, as from 1.16, and its predecessor `cluster_name`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,22 +14,22 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
 type Labels<const N: usize> = [(&'static str, String); N];
-type Times<const N: usize> = Family<Labels<N>, Histogram, fn() -> Histogram>;
+type Histograms<const N: usize> = Family<Labels<N>, Histogram, fn() -> Histogram>;
 
-/// The metrics of one process. Clones are the same.
+/// The metrics of one process. Clones share them.
 #[derive(Clone)]
-pub struct Metrics(Arc<Kept>);
+pub struct Metrics(Arc<MetricSet>);
 
-struct Kept {
+struct MetricSet {
     registry: Registry,
-    status_syncs: Times<2>,
+    status_syncs: Histograms<2>,
     matches: Histogram,
-    applications: Times<1>,
+    applications: Histograms<1>,
     attempts: Family<Labels<1>, Counter>,
     preemptions: Family<Labels<1>, Counter>,
-    work_syncs: Times<1>,
-    workload_syncs: Times<1>,
-    schedules: Times<2>,
+    work_syncs: Histograms<1>,
+    workload_syncs: Histograms<1>,
+    schedules: Histograms<2>,
     schedule_attempts: Family<Labels<2>, Counter>,
 }
 
@@ -37,21 +37,23 @@ impl Default for Metrics {
     fn default() -> Self {
         let by_cluster: fn() -> Histogram =
             || Histogram::new([0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0]);
-        let by_result: fn() -> Histogram = of_resources;
-        let mut kept = Kept {
+        let by_result: fn() -> Histogram = resource_histogram;
+        let mut set = MetricSet {
             registry: Registry::default(),
-            status_syncs: Times::new_with_constructor(by_cluster),
-            matches: of_resources(),
-            applications: Times::new_with_constructor(by_result),
+            status_syncs: Histograms::new_with_constructor(by_cluster),
+            matches: resource_histogram(),
+            applications: Histograms::new_with_constructor(by_result),
             attempts: Family::default(),
             preemptions: Family::default(),
-            work_syncs: Times::new_with_constructor(by_result),
-            workload_syncs: Times::new_with_constructor(by_result),
-            schedules: Times::new_with_constructor(|| Histogram::new(exponential_buckets(0.001, 2.0, 15))),
+            work_syncs: Histograms::new_with_constructor(by_result),
+            workload_syncs: Histograms::new_with_constructor(by_result),
+            schedules: Histograms::new_with_constructor(|| {
+                Histogram::new(exponential_buckets(0.001, 2.0, 15))
+            }),
             schedule_attempts: Family::default(),
         };
-        kept.register();
-        Self(Arc::new(kept))
+        set.register();
+        Self(Arc::new(set))
     }
 }
 
@@ -61,12 +63,12 @@ impl fmt::Debug for Metrics {
     }
 }
 
-fn of_resources() -> Histogram {
+fn resource_histogram() -> Histogram {
     Histogram::new(exponential_buckets(0.001, 2.0, 12))
 }
 
-impl Kept {
-    /// The registry ends the names of counters in `_total`, and what they are for with a full stop.
+impl MetricSet {
+    /// The registry appends `_total` to the names of counters, and a full stop to the help texts.
     fn register(&mut self) {
         let registry = &mut self.registry;
         registry.register(
@@ -117,61 +119,61 @@ impl Kept {
     }
 }
 
-fn result(good: bool) -> Labels<1> {
-    [("result", if good { "success" } else { "error" }.to_owned())]
+fn result_label(succeeded: bool) -> Labels<1> {
+    [("result", if succeeded { "success" } else { "error" }.to_owned())]
 }
 
-fn of(cluster: &str) -> Labels<2> {
+fn cluster_labels(cluster: &str) -> Labels<2> {
     ["member_cluster", "cluster_name"].map(|label| (label, cluster.to_owned()))
 }
 
 impl Metrics {
-    /// Adds all of them to a text that Prometheus is to read, without its end.
+    /// Appends all metrics to a text in the format of Prometheus, without its end marker.
     pub fn write_to(&self, text: &mut String) {
         // Writing to a string does not fail.
         let _ = encode_registry(text, &self.0.registry);
     }
 
-    /// A member was probed, and what it told written, in so long.
+    /// Records how long a probe of a member, with the write of its result, took.
     pub(crate) fn status_synced(&self, cluster: &str, took: Duration) {
-        self.0.status_syncs.get_or_create(&of(cluster)).observe(took.as_secs_f64());
+        self.0.status_syncs.get_or_create(&cluster_labels(cluster)).observe(took.as_secs_f64());
     }
 
-    /// A member has left the fleet.
+    /// Removes the metrics of a member that has left the fleet.
     pub(crate) fn forget(&self, cluster: &str) {
-        self.0.status_syncs.remove(&of(cluster));
+        self.0.status_syncs.remove(&cluster_labels(cluster));
     }
 
-    /// A template's policy was found in so long.
+    /// Records how long it took to find the policy of a template.
     pub(crate) fn matched(&self, took: Duration) {
         self.0.matches.observe(took.as_secs_f64());
     }
 
-    /// What a policy says of a template was done, or failed, in so long.
-    pub(crate) fn applied(&self, good: bool, took: Duration) {
-        self.0.applications.get_or_create(&result(good)).observe(took.as_secs_f64());
-        self.0.attempts.get_or_create(&result(good)).inc();
+    /// Records how long it took to apply a policy to a template, or to fail.
+    pub(crate) fn applied(&self, succeeded: bool, took: Duration) {
+        self.0.applications.get_or_create(&result_label(succeeded)).observe(took.as_secs_f64());
+        self.0.attempts.get_or_create(&result_label(succeeded)).inc();
     }
 
-    /// A policy took a template from another, or failed to.
-    pub(crate) fn preempted(&self, good: bool) {
-        self.0.preemptions.get_or_create(&result(good)).inc();
+    /// Counts a policy that took a template from another, or failed to.
+    pub(crate) fn preempted(&self, succeeded: bool) {
+        self.0.preemptions.get_or_create(&result_label(succeeded)).inc();
     }
 
-    /// The Works of a binding were written, or could not be, in so long.
-    pub(crate) fn works_synced(&self, good: bool, took: Duration) {
-        self.0.work_syncs.get_or_create(&result(good)).observe(took.as_secs_f64());
+    /// Records how long it took to write the Works of a binding, or to fail.
+    pub(crate) fn works_synced(&self, succeeded: bool, took: Duration) {
+        self.0.work_syncs.get_or_create(&result_label(succeeded)).observe(took.as_secs_f64());
     }
 
-    /// What a Work says was written to its member, or could not be, in so long.
-    pub(crate) fn workload_synced(&self, good: bool, took: Duration) {
-        self.0.workload_syncs.get_or_create(&result(good)).observe(took.as_secs_f64());
+    /// Records how long it took to write a manifest to its member, or to fail.
+    pub(crate) fn workload_synced(&self, succeeded: bool, took: Duration) {
+        self.0.workload_syncs.get_or_create(&result_label(succeeded)).observe(took.as_secs_f64());
     }
 
-    /// Where a binding goes was worked out and written, or could not be, in so long; whether only for the sake of replicas.
-    pub(crate) fn scheduled(&self, good: bool, scales: bool, took: Duration) {
+    /// Records how long it took to schedule a binding, or to fail; `scales` if only the replicas changed.
+    pub(crate) fn scheduled(&self, succeeded: bool, scales: bool, took: Duration) {
         let labels = [
-            ("result", if good { "scheduled" } else { "error" }.to_owned()),
+            ("result", if succeeded { "scheduled" } else { "error" }.to_owned()),
             ("schedule_type", if scales { "ScaleSchedule" } else { "ReconcileSchedule" }.to_owned()),
         ];
         self.0.schedules.get_or_create(&labels).observe(took.as_secs_f64());

@@ -1,4 +1,4 @@
-//! Every flag of the real controllers that has to do with time, with its real default.
+//! The flags of the real controllers that matter for failover, with their real defaults.
 //!
 //! Sources: karmada-io/karmada v1.5.0 `cmd/controller-manager/app/options/options.go`, `cmd/webhook/app/options/
 //! options.go`, `cmd/agent/app/options/options.go`, `pkg/sharedcli/ratelimiterflag`.
@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use crate::api::{DEFAULT_SCHEDULER, PurgeMode};
 use crate::rules::{Gates, NamePattern};
 
-/// The times that failover goes by. Written as seconds, with fractions.
+/// The settings of the controllers. Durations are written as seconds, with fractions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// From the end of one probe of a member to the next.
+    /// The time from the end of one probe of a member to the next.
     #[serde(with = "seconds")]
     pub cluster_status_update_frequency: Duration,
     /// How long probes must fail until a ready cluster is not ready.
@@ -24,72 +24,72 @@ pub struct Settings {
     /// How long probes must succeed until a cluster that is not ready is ready.
     #[serde(with = "seconds")]
     pub cluster_success_threshold: Duration,
-    /// From one look at all clusters' readiness to the next.
+    /// The time between two checks of the readiness of all clusters.
     #[serde(with = "seconds")]
     pub cluster_monitor_period: Duration,
-    /// How long a member may be silent until its readiness is unknown. Of meaning for Pull members only.
+    /// How long a member may be silent until its readiness is unknown. For Pull members only.
     #[serde(with = "seconds")]
     pub cluster_monitor_grace_period: Duration,
-    /// The same for a member that has not reported yet. Of meaning for Pull members only.
+    /// How long a member that has not reported yet may be silent. For Pull members only.
     #[serde(with = "seconds")]
     pub cluster_startup_grace_period: Duration,
-    /// How long a Pull member's Lease says that it holds.
+    /// The duration of a Pull member's Lease.
     #[serde(with = "seconds")]
     pub cluster_lease_duration: Duration,
-    /// How often the agent renews the Lease, as a part of that.
+    /// The time between two renewals of the Lease, as a fraction of its duration.
     pub cluster_lease_renew_interval_fraction: f64,
-    /// From the end of readiness to the taint that drives workloads out.
+    /// The time from the end of readiness to the taint that evicts workloads.
     #[serde(with = "seconds")]
     pub failover_eviction_timeout: Duration,
-    /// How many workloads each of the taint manager's workers looks at in a second (`--resource-eviction-rate`, 0.5 as
-    /// from 1.16); no bound where nothing is said.
+    /// How many workloads per second each worker of the taint manager handles (`--resource-eviction-rate`, 0.5 as from
+    /// 1.16); absent: no limit.
     pub resource_eviction_rate: Option<f64>,
-    /// What becomes of copies on clusters with a taint that evicts, where the policy does not say
-    /// (`--no-execute-taint-eviction-purge-mode`, as from 1.14). Nothing said is gracefully.
+    /// The treatment of copies on clusters with a taint that evicts, where the policy does not decide
+    /// (`--no-execute-taint-eviction-purge-mode`, as from 1.14); absent: gracefully.
     pub no_execute_taint_eviction_purge_mode: Option<PurgeMode>,
-    /// How old an eviction task gets at most.
+    /// The maximum age of an eviction task.
     #[serde(with = "seconds")]
     pub graceful_eviction_timeout: Duration,
-    /// Toleration of the not-ready taint for policies that say nothing about it; whole seconds.
+    /// The toleration of the not-ready taint for policies that have none; whole seconds.
     #[serde(with = "seconds")]
     pub not_ready_toleration: Duration,
-    /// Toleration of the unreachable taint for policies that say nothing about it; whole seconds.
+    /// The toleration of the unreachable taint for policies that have none; whole seconds.
     #[serde(with = "seconds")]
     pub unreachable_toleration: Duration,
     /// How long one request to a member may take (32 s as from release 1.16, #6829; unbounded before).
     #[serde(with = "seconds")]
     pub member_client_timeout: Duration,
-    /// From one look at whether a cluster that is being removed is empty to the next.
+    /// The time between two checks whether a cluster that is being removed is empty.
     #[serde(with = "seconds")]
     pub cluster_removal_check: Duration,
-    /// How often a ready member is asked for its release and the kinds that it serves. The real controllers ask with
-    /// every probe, which is most of all that they do.
+    /// How often a ready member is asked for its version and the kinds that it serves. The real controllers ask with
+    /// every probe, which is most of their work.
     #[serde(with = "seconds")]
     pub api_collection_period: Duration,
-    /// From one look at which of the kinds that are asked for the control plane serves to the next.
+    /// The time between two checks which of the requested kinds the control plane serves.
     #[serde(with = "seconds")]
     pub discovery_period: Duration,
-    /// First delay before something that failed is tried again; doubled with each failure.
+    /// First delay before a failed reconciliation is retried; each failure doubles it.
     #[serde(with = "seconds")]
     pub rate_limiter_base_delay: Duration,
-    /// Longest delay before something that failed is tried again.
+    /// Longest delay before a failed reconciliation is retried.
     #[serde(with = "seconds")]
     pub rate_limiter_max_delay: Duration,
-    /// Namespaces that members do not get, and out of which nothing is propagated.
+    /// Namespaces that are not created in members, and whose objects are not propagated.
     pub skipped_propagating_namespaces: Vec<NamePattern>,
     /// Whether a `ClusterTaintPolicy` may have taints of effect NoExecute.
     pub allow_no_execute_taint_policy: bool,
-    /// Kinds that are not propagated, beside those that never are: `group`, `group/version` and
+    /// Kinds that are not propagated, in addition to those that never are: `group`, `group/version` and
     /// `group/version/kind,kind`, with `;` between them.
     pub skipped_propagating_apis: String,
-    /// The name of the scheduler; bindings that name another are not its own.
+    /// The name of the scheduler; bindings with the name of another are ignored.
     pub scheduler_name: String,
     /// The events that are published. The real controllers publish all.
     pub published_events: PublishedEvents,
-    /// What is switched on.
+    /// The feature gates.
     pub gates: Gates,
-    /// Controllers that are not started (`--controllers=*,-NAME`). Those of cluster-scoped bindings are called as the
-    /// others with `cluster-` in front.
+    /// Controllers that are not started (`--controllers=*,-NAME`). The names of those for cluster-scoped bindings begin
+    /// with `cluster-`.
     pub disabled_controllers: BTreeSet<String>,
 }
 
@@ -97,10 +97,10 @@ pub struct Settings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PublishedEvents {
-    /// All of them.
+    /// All events.
     #[default]
     All,
-    /// Only those about evictions: where nobody but a judge reads events, writing the others would take most of the time.
+    /// Only events about evictions: where only a judge reads events, writing the others would take most of the time.
     Evictions,
 }
 
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_said_has_its_default() {
+    fn a_missing_setting_has_its_default() {
         let settings: Settings = serde_json::from_str(r#"{"cluster_failure_threshold": 2.5}"#).unwrap();
         let expected =
             Settings { cluster_failure_threshold: Duration::from_millis(2500), ..Settings::default() };

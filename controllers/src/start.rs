@@ -1,4 +1,4 @@
-//! Starts all controllers, and stops them at once.
+//! Starts all controllers, and stops them when the returned value is dropped.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use crate::{
     taint_policy, work_status,
 };
 
-/// What runs a controller.
+/// The function that runs a controller.
 type Run = fn(Arc<Context>) -> BoxFuture<'static, ()>;
 
 /// All controllers, by the names that `--controllers` takes, in the order in which they start.
-const TABLE: [(&str, Run); 26] = [
+const CONTROLLERS: [(&str, Run); 26] = [
     ("cluster-status", |context| cluster_status::run(context).boxed()),
     ("cluster", |context| cluster::run(context).boxed()),
     ("cluster-monitor", |context| cluster::run_monitor(context).boxed()),
@@ -56,29 +56,29 @@ const TABLE: [(&str, Run); 26] = [
     ("service-import", |context| services::run_service_import(context).boxed()),
 ];
 
-/// Those of [`TABLE`] that an agent runs for its member.
-const OF_AGENT: [&str; 3] = ["cluster-status", "execution", "work-status"];
+/// The controllers of [`CONTROLLERS`] that an agent runs for its member.
+const AGENT_CONTROLLERS: [&str; 3] = ["cluster-status", "execution", "work-status"];
 
-/// How the members are reached.
+/// Makes clients for members.
 pub trait MemberClients: Send + Sync + 'static {
-    /// A client for the member whose requests end within `timeout`, which is always the same; [`bounded`](crate::bounded)
-    /// makes one. `None` where there are no credentials for it.
+    /// A client for the member whose requests end within `timeout`, which is always the same;
+    /// [`with_time_limit`](crate::with_time_limit) makes one. `None` where there are no credentials for the member.
     fn client(&self, cluster: &api::Cluster, timeout: Duration) -> Option<Client>;
 }
 
-/// What the controllers need.
+/// The controllers, ready to be started.
 pub struct Controllers {
-    /// The control plane. It serves the kinds of [`api::crds`].
+    /// A client for the control plane, which serves the kinds of [`api::crds`].
     pub client: Client,
-    /// The members.
+    /// The clients for the members.
     pub members: Arc<dyn MemberClients>,
-    /// The time that they go by.
+    /// The clock of the controllers.
     pub clock: Clock,
-    /// Their flags.
+    /// The flags of the controllers.
     pub settings: Settings,
-    /// How they judge; [`crate::rules::ReferenceRules`] for as they should.
+    /// The rules that decide; [`crate::rules::ReferenceRules`] for correct decisions.
     pub rules: Arc<dyn Rules>,
-    /// Where they count.
+    /// The metrics of the controllers.
     pub metrics: Metrics,
 }
 
@@ -91,24 +91,24 @@ impl fmt::Debug for Controllers {
 impl Controllers {
     /// The names of all controllers, as `--controllers` takes them.
     #[must_use]
-    pub fn names() -> [&'static str; TABLE.len()] {
-        TABLE.map(|(name, _)| name)
+    pub fn names() -> [&'static str; CONTROLLERS.len()] {
+        CONTROLLERS.map(|(name, _)| name)
     }
 
-    /// Starts all controllers on the current runtime. They go on until what is returned is dropped.
+    /// Starts all controllers on the current runtime. They run until the returned value is dropped.
     #[must_use = "the controllers stop when it is dropped"]
-    pub fn start(self) -> Running {
-        Running::of(work(Context::new(self)))
+    pub fn start(self) -> RunningControllers {
+        RunningControllers::of(work(Context::new(self)))
     }
 }
 
-/// Controllers at work. Dropping it stops them where they are, as a crash would.
+/// Running controllers. Dropping this value stops them at once, as a crash would.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningControllers {
     _tasks: JoinSet<()>,
 }
 
-impl Running {
+impl RunningControllers {
     pub(crate) fn of(run: impl Future<Output = ()> + Send + 'static) -> Self {
         let mut tasks = JoinSet::new();
         tasks.spawn(run);
@@ -116,8 +116,8 @@ impl Running {
     }
 }
 
-/// Whether the controller is one of those that are asked for, the release has it, and the gate that it needs is on.
-fn is_on(context: &Context, name: &str) -> bool {
+/// Whether a controller is enabled: no flag disables it, the release has it, and the gate that it needs is on.
+fn is_enabled(context: &Context, name: &str) -> bool {
     let settings = &context.settings;
     let gate = match name {
         "hpa" => context.rules.behaviour().copies_autoscalers,
@@ -128,14 +128,14 @@ fn is_on(context: &Context, name: &str) -> bool {
     gate && !settings.disabled_controllers.contains(name)
 }
 
-/// Runs the controllers that the context is for, but for those that are switched off.
+/// Runs the controllers that the context is for, except those that are disabled.
 pub(crate) async fn work(context: Context) {
     let context = Arc::new(context);
     context.ready().await;
     let mut tasks = JoinSet::new();
-    for (name, run) in TABLE {
-        let is_its = !context.is_agent() || OF_AGENT.contains(&name);
-        if is_its && is_on(&context, name) {
+    for (name, run) in CONTROLLERS {
+        let is_included = !context.is_agent() || AGENT_CONTROLLERS.contains(&name);
+        if is_included && is_enabled(&context, name) {
             tasks.spawn(run(Arc::clone(&context)));
         }
     }

@@ -24,7 +24,7 @@ async fn settled(world: &World, placed: &[(&str, i32)]) {
 }
 
 #[test]
-fn the_spare_takes_over_and_the_old_copy_goes_only_then() {
+fn the_old_copy_is_deleted_only_after_the_spare_has_taken_over() {
     world(7, |world| async move {
         world.deploy(2, two_of_four()).await;
         settled(&world, &[("m1", 2), ("m2", 2)]).await;
@@ -51,12 +51,12 @@ fn the_spare_takes_over_and_the_old_copy_goes_only_then() {
             world.clock.sleep(std::time::Duration::from_millis(5)).await;
         }
         assert!(world.healthy("m3").await, "the old copy went before the new one was healthy");
-        assert!(world.really("m2").await.is_some(), "an unreachable copy goes on");
+        assert!(world.actual_copy("m2").await.is_some(), "an unreachable copy goes on");
 
         drop(fault);
         let gone = world
             .until("the old copy is gone", 60, || async {
-                world.really("m2").await.is_none() && world.work("m2").await.is_none()
+                world.actual_copy("m2").await.is_none() && world.work("m2").await.is_none()
             })
             .await;
         assert!((30.0..42.0).contains(&gone), "{gone}");
@@ -66,7 +66,7 @@ fn the_spare_takes_over_and_the_old_copy_goes_only_then() {
 }
 
 #[test]
-fn the_survivor_takes_all_replicas_and_is_waited_for() {
+fn the_eviction_waits_until_the_survivor_runs_all_replicas() {
     world(7, |world| async move {
         world.deploy(3, one_to_two()).await;
         settled(&world, &[("m1", 1), ("m2", 2)]).await;
@@ -74,7 +74,7 @@ fn the_survivor_takes_all_replicas_and_is_waited_for() {
         world.until("m1 is evicted", 700, || async { world.leaving().await == ["m1"] }).await;
         world.until("m1's task ends", 10, || async { world.leaving().await.is_empty() }).await;
         assert_eq!(world.placed().await, [("m2".to_owned(), 3)]);
-        let ready = world.really("m2").await.unwrap().status.unwrap().ready_replicas;
+        let ready = world.actual_copy("m2").await.unwrap().status.unwrap().ready_replicas;
         assert_eq!(ready, Some(3), "the task ended on a report of the schedule before");
     });
 }
@@ -93,7 +93,7 @@ fn a_replacement_that_never_starts_is_waited_for_until_the_timeout() {
 }
 
 #[test]
-fn an_outage_shorter_than_the_toleration_evicts_nobody() {
+fn an_outage_shorter_than_the_toleration_evicts_nothing() {
     world(7, |world| async move {
         world.deploy(2, two_of_four()).await;
         settled(&world, &[("m1", 2), ("m2", 2)]).await;
@@ -112,7 +112,7 @@ fn an_outage_shorter_than_the_toleration_evicts_nobody() {
 }
 
 #[test]
-fn a_member_that_never_answers_fails_like_one_that_refuses_and_stalls_nobody() {
+fn a_member_that_never_answers_fails_like_one_that_refuses_and_stalls_no_other() {
     world(7, |world| async move {
         world.deploy(2, two_of_four()).await;
         settled(&world, &[("m1", 2), ("m2", 2)]).await;
@@ -136,7 +136,7 @@ fn a_copy_deleted_in_a_member_is_made_again() {
     world(7, |world| async move {
         world.deploy(2, two_of_four()).await;
         settled(&world, &[("m1", 2), ("m2", 2)]).await;
-        let before = world.really("m1").await.unwrap().uid();
+        let before = world.actual_copy("m1").await.unwrap().uid();
         let api = kube::Api::<k8s_openapi::api::apps::v1::Deployment>::namespaced(
             world.member("m1").client(),
             "default",
@@ -144,14 +144,14 @@ fn a_copy_deleted_in_a_member_is_made_again() {
         api.delete("web", &Default::default()).await.unwrap();
         world
             .until("there is another", 5, || async {
-                world.really("m1").await.is_some_and(|copy| copy.uid() != before)
+                world.actual_copy("m1").await.is_some_and(|copy| copy.uid() != before)
             })
             .await;
     });
 }
 
 #[test]
-fn a_deleted_template_takes_everything_along() {
+fn everything_is_deleted_with_its_template() {
     world(7, |world| async move {
         world.deploy(2, two_of_four()).await;
         settled(&world, &[("m1", 2), ("m2", 2)]).await;
@@ -162,15 +162,15 @@ fn a_deleted_template_takes_everything_along() {
             .until("all is gone", 5, || async {
                 world.binding().await.is_none()
                     && world.work("m1").await.is_none()
-                    && world.really("m1").await.is_none()
-                    && world.really("m2").await.is_none()
+                    && world.actual_copy("m1").await.is_none()
+                    && world.actual_copy("m2").await.is_none()
             })
             .await;
     });
 }
 
 #[test]
-fn a_cluster_that_is_removed_hands_over_before_it_goes() {
+fn a_cluster_that_is_removed_is_replaced_before_it_is_gone() {
     world(7, |world| async move {
         world.deploy(2, two_of_four()).await;
         settled(&world, &[("m1", 2), ("m2", 2)]).await;
@@ -179,7 +179,7 @@ fn a_cluster_that_is_removed_hands_over_before_it_goes() {
         world.until("m3 is healthy", 10, || async { world.healthy("m3").await }).await;
         assert_eq!(world.placed().await, [("m1".to_owned(), 2), ("m3".to_owned(), 2)]);
         world.until("m2 is gone", 60, || async { world.cluster("m2").await.is_none() }).await;
-        assert!(world.really("m2").await.is_none(), "a member that is there is cleaned up");
+        assert!(world.actual_copy("m2").await.is_none(), "a member that is there is cleaned up");
     });
 }
 
@@ -194,14 +194,14 @@ fn a_cluster_is_removed_while_a_deleted_workload_waits_for_another() {
         deployments.delete("web", &Default::default()).await.unwrap();
         let clusters = kube::Api::<capsize_controllers::api::Cluster>::all(world.client.clone());
         clusters.delete("m2", &Default::default()).await.unwrap();
-        // It looks every ten seconds: once for the workloads, once for what was written.
+        // The controller checks every ten seconds: once for the workloads, once for the execution namespace.
         world.until("m2 is gone", 21, || async { world.cluster("m2").await.is_none() }).await;
         assert!(world.binding().await.is_some(), "what was written for m1 is waited for still");
     });
 }
 
 #[test]
-fn controllers_that_crash_and_come_back_finish_what_was_begun() {
+fn controllers_finish_an_eviction_after_a_crash() {
     world(7, |mut world| async move {
         world.deploy(2, two_of_four()).await;
         settled(&world, &[("m1", 2), ("m2", 2)]).await;
@@ -214,7 +214,7 @@ fn controllers_that_crash_and_come_back_finish_what_was_begun() {
     });
 }
 
-/// What the control plane has in the end, with the versions that tell in which order it came.
+/// The final objects of the control plane, with their versions, which show the order of the writes.
 fn end_of_failover(seed: u64) -> String {
     world(seed, |world| async move {
         world.deploy(2, two_of_four()).await;
@@ -223,7 +223,7 @@ fn end_of_failover(seed: u64) -> String {
         world.sleep(700).await;
         drop(fault);
         world.sleep(100).await;
-        world.everything().await
+        world.all_objects().await
     })
 }
 
@@ -234,7 +234,7 @@ fn the_same_seed_writes_the_same_and_another_seed_something_else() {
 }
 
 #[test]
-fn too_few_candidates_leave_the_survivor_where_it_is() {
+fn with_too_few_candidates_the_survivor_keeps_its_copy() {
     world(7, |world| async move {
         let mut placement = two_of_four();
         placement["clusterAffinity"]["clusterNames"] = serde_json::json!(["m1", "m2"]);
@@ -254,7 +254,7 @@ fn too_few_candidates_leave_the_survivor_where_it_is() {
 }
 
 #[test]
-fn a_taint_that_nobody_tolerates_evicts_at_once_and_for_good() {
+fn an_untolerated_taint_evicts_at_once_and_for_good() {
     world(7, |world| async move {
         world.deploy(2, two_of_four()).await;
         settled(&world, &[("m1", 2), ("m2", 2)]).await;
@@ -262,7 +262,7 @@ fn a_taint_that_nobody_tolerates_evicts_at_once_and_for_good() {
         world.until("m1 is evicted", 1, || async { world.leaving().await == ["m1"] }).await;
         world.until("m1's task ends", 5, || async { world.leaving().await.is_empty() }).await;
         assert_eq!(world.placed().await, [("m2".to_owned(), 2), ("m3".to_owned(), 2)]);
-        world.until("the copy is gone", 1, || async { world.really("m1").await.is_none() }).await;
+        world.until("the copy is gone", 1, || async { world.actual_copy("m1").await.is_none() }).await;
         world.set_taint("m1", None).await;
         world.sleep(60).await;
         assert_eq!(world.placed().await, [("m2".to_owned(), 2), ("m3".to_owned(), 2)]);
@@ -305,7 +305,7 @@ fn a_workload_is_not_put_back_where_its_toleration_has_run_out() {
 }
 
 #[test]
-fn a_changed_template_reaches_the_targets_and_not_what_is_leaving() {
+fn a_changed_template_reaches_the_targets_but_no_cluster_that_is_being_left() {
     world(7, |world| async move {
         world.deploy(2, two_of_four()).await;
         settled(&world, &[("m1", 2), ("m2", 2)]).await;
@@ -316,21 +316,21 @@ fn a_changed_template_reaches_the_targets_and_not_what_is_leaving() {
         world.change_template(&serde_json::json!({"spec": {"replicas": 3, "paused": true}})).await;
         world.sleep(2).await;
         assert_eq!(world.placed().await, [("m2".to_owned(), 3), ("m3".to_owned(), 3)]);
-        let spec = world.really("m2").await.unwrap().spec.unwrap();
+        let spec = world.actual_copy("m2").await.unwrap().spec.unwrap();
         assert_eq!((spec.replicas, spec.paused), (Some(3), Some(true)));
         assert_eq!(world.work("m1").await.unwrap().spec, before);
     });
 }
 
 #[test]
-fn evictions_go_at_the_pace_that_is_set() {
+fn evictions_follow_the_configured_rate() {
     world(7, |mut world| async move {
         world.restart_with(Settings { resource_eviction_rate: Some(0.5), ..Settings::default() });
         world.configure(9).await;
         world.until("all are placed", 5, || async { world.bound_to("m1").await == 9 }).await;
         world.set_taint("m1", Some("NoExecute")).await;
         world.sleep(1).await;
-        // Three workers, each of which rests two seconds after every one of them.
+        // Each of the three workers pauses for two seconds after each binding.
         for left in [6, 3, 0] {
             assert_eq!(world.bound_to("m1").await, left);
             world.sleep(2).await;
@@ -339,7 +339,7 @@ fn evictions_go_at_the_pace_that_is_set() {
 }
 
 #[test]
-fn controllers_that_start_anew_again_and_again_put_the_taint_that_evicts_off() {
+fn repeated_restarts_of_the_controllers_delay_the_no_execute_taint() {
     world(7, |mut world| async move {
         let _fault = world.member("m2").link().apply(LinkFault::Refuse);
         world.until("m2 is tainted", 60, || async { world.taints("m2").await.len() == 1 }).await;
@@ -356,12 +356,12 @@ fn controllers_that_start_anew_again_and_again_put_the_taint_that_evicts_off() {
 }
 
 #[test]
-fn members_are_asked_as_often_as_is_configured_whatever_is_written_meanwhile() {
+fn members_are_probed_at_the_configured_rate_whatever_is_written() {
     let rows: [(Arc<dyn Rules>, std::ops::Range<usize>); 2] =
         [(Arc::new(ReferenceRules), 6..7), (Arc::new(Release::with(Bug::ReportsBringProbes)), 15..40)];
     for (rules, expected) in rows {
         world(7, |mut world| async move {
-            world.restart_by(rules);
+            world.restart_with_rules(rules);
             world.sleep(5).await;
             let before = world.probes("m1");
             for round in 0..15 {
@@ -375,17 +375,17 @@ fn members_are_asked_as_often_as_is_configured_whatever_is_written_meanwhile() {
 }
 
 #[test]
-fn a_member_tells_its_nodes_by_the_nine_grades_that_it_is_given() {
+fn a_member_reports_its_nodes_by_nine_grades() {
     world(7, |world| async move {
         let cluster = world.cluster("m1").await.unwrap();
-        let told = cluster.status.unwrap().resource_summary.unwrap().allocatable_modelings;
-        let counts: Vec<_> = told.iter().map(|modeling| modeling.count).collect();
+        let modelings = cluster.status.unwrap().resource_summary.unwrap().allocatable_modelings;
+        let counts: Vec<_> = modelings.iter().map(|modeling| modeling.count).collect();
         assert_eq!(counts, [0, 0, 0, 1, 0, 0, 0, 0, 0], "one of 8 CPUs and 32 GiB");
     });
 }
 
 #[test]
-fn how_long_a_member_is_away_is_told_by_no_clock_that_is_set() {
+fn setting_the_clock_does_not_change_how_long_a_member_is_away() {
     for hours in [1, -1] {
         world(7, |world| async move {
             let _fault = world.member("m2").link().apply(LinkFault::Refuse);
@@ -405,8 +405,9 @@ fn how_long_a_member_is_away_is_told_by_no_clock_that_is_set() {
 }
 
 #[test]
-fn a_toleration_is_over_as_much_earlier_or_later_as_the_clock_is_set_if_it_is_looked_at() {
-    // Who has looked at it waits by a timer, which no clock moves, and looks again then.
+fn setting_the_clock_moves_the_end_of_a_toleration_at_the_next_check() {
+    // A binding that has been looked at waits for a timer, which no setting of the clock moves, and is checked again
+    // then.
     for (pause, set, least) in [(5, 0, 293), (5, -100, 393), (5, 100, 293), (0, 100, 198)] {
         world(7, |world| async move {
             world.deploy(2, two_of_four()).await;

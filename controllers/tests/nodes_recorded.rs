@@ -1,5 +1,7 @@
-//! The controllers of nodes against what the real ones did: every history under `suites/recordings/nodes-*`, in which
-//! kubelets and people do again what they did then, at the same times, and the reference does the rest.
+//! Compares the node controllers with recordings of the real ones, by replaying each history.
+//!
+//! In every history under `suites/recordings/nodes-*`, kubelets and people do the same as recorded, at the same times.
+//! The reference does the rest.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panic")]
 
@@ -11,7 +13,7 @@ use std::time::Duration;
 use capsize_apiserver::ApiServer;
 use capsize_clock::{Seed, Simulation, simulate};
 use capsize_controllers::rules::node::{NodeBehaviour, NodeBug, NodeRelease, Rates};
-use capsize_controllers::{NodeControllers, NodeMetrics, NodeSettings, Running};
+use capsize_controllers::{NodeControllers, NodeMetrics, NodeSettings, RunningControllers};
 use kube::Client;
 use serde_json::Value;
 
@@ -62,21 +64,21 @@ fn settings(header: &Value) -> NodeSettings {
     }
 }
 
-/// What a controller did to each object, in order, and when.
-type Deeds = BTreeMap<String, Vec<(String, f64)>>;
+/// The actions of controllers on each object in order, with their times.
+type Actions = BTreeMap<String, Vec<(String, f64)>>;
 
-/// What controllers did, by the versions of the objects.
-fn deeds(versions: &[(f64, Value)]) -> Deeds {
+/// The actions of controllers, derived from the versions of the objects.
+fn actions(versions: &[(f64, Value)]) -> Actions {
     let mut before: BTreeMap<String, &Value> = BTreeMap::new();
-    let mut deeds = Deeds::new();
+    let mut actions = Actions::new();
     for (at, object) in versions {
         let subject = format!("{} {}", text(object, "/kind"), text(object, "/metadata/name"));
         let done = before.get(&subject).map(|before| changes(before, object)).unwrap_or_default();
-        deeds.entry(subject.clone()).or_default().extend(done.into_iter().map(|deed| (deed, *at)));
+        actions.entry(subject.clone()).or_default().extend(done.into_iter().map(|action| (action, *at)));
         before.insert(subject, object);
     }
-    deeds.retain(|_, done| !done.is_empty());
-    deeds
+    actions.retain(|_, done| !done.is_empty());
+    actions
 }
 
 fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
@@ -85,7 +87,7 @@ fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
 
 fn changes(before: &Value, after: &Value) -> Vec<String> {
     let status = |object: &Value, kind: &str| {
-        kubelets::condition(object, kind).map(|told| text(told, "/status").to_owned())
+        kubelets::condition(object, kind).map(|condition| text(condition, "/status").to_owned())
     };
     let (was, is) = (status(before, "Ready"), status(after, "Ready"));
     let mut done = Vec::new();
@@ -105,7 +107,7 @@ fn changes(before: &Value, after: &Value) -> Vec<String> {
             done.push("marked".into());
         }
         if status(before, "DisruptionTarget") != status(after, "DisruptionTarget") {
-            done.push("told".into());
+            done.push("disruption target".into());
         }
         let leaves = |object: &Value| object.pointer("/metadata/deletionTimestamp").is_some();
         if leaves(after) && !leaves(before) {
@@ -115,14 +117,19 @@ fn changes(before: &Value, after: &Value) -> Vec<String> {
     done
 }
 
-fn start(client: &Client, run: Simulation, settings: &NodeSettings, rules: &NodeRelease) -> Running {
+fn start(
+    client: &Client,
+    run: Simulation,
+    settings: &NodeSettings,
+    rules: &NodeRelease,
+) -> RunningControllers {
     let rules = Arc::new(rules.clone());
     let (settings, metrics) = (settings.clone(), NodeMetrics::default());
     NodeControllers { client: client.clone(), clock: run.clock, settings, rules, metrics }.start()
 }
 
-/// What the reference did where the kubelets and people of `lines` did the same.
-async fn again(run: Simulation, lines: &[Line], rules: &NodeRelease) -> Deeds {
+/// The actions of the reference, where the kubelets and people of `lines` do the same again.
+async fn replay(run: Simulation, lines: &[Line], rules: &NodeRelease) -> Actions {
     let server = ApiServer::builder(run.clock, run.seed.stream("api")).build();
     let client = server.client();
     let settings = settings(&lines[0].content["mark"]);
@@ -144,11 +151,11 @@ async fn again(run: Simulation, lines: &[Line], rules: &NodeRelease) -> Deeds {
     }
     run.clock.sleep(Duration::from_millis(900)).await;
     drop(controllers);
-    deeds(&ours.seen())
+    actions(&ours.seen())
 }
 
-/// What differs, if anything: deeds of another kind or in another order, or by so much earlier or later.
-fn difference(real: &Deeds, ours: &Deeds, tolerance: f64) -> Option<String> {
+/// The first difference: another action, another order, or a time that differs by more than `tolerance`.
+fn difference(real: &Actions, ours: &Actions, tolerance: f64) -> Option<String> {
     let subjects: Vec<&String> = real.keys().chain(ours.keys()).collect();
     subjects.into_iter().find_map(|subject| {
         let none = Vec::new();
@@ -161,7 +168,7 @@ fn difference(real: &Deeds, ours: &Deeds, tolerance: f64) -> Option<String> {
     })
 }
 
-/// What differs from each history.
+/// The difference to each history that differs.
 fn differences(rules: &NodeRelease) -> BTreeMap<String, String> {
     let compared = |path: PathBuf| {
         let lines = read(&path);
@@ -172,13 +179,13 @@ fn differences(rules: &NodeRelease) -> BTreeMap<String, String> {
             .collect();
         let ours = simulate(Seed(1), |run| async move {
             let lines = read(&path);
-            (again(run, &lines, rules).await, path)
+            (replay(run, &lines, rules).await, path)
         });
         let (ours, path) = ours;
-        // Both look once a period, each at its own moments, and a second look may be needed.
+        // Both check once per period, each at its own moments, and a second check may be needed.
         let period = settings(&lines[0].content["mark"]).monitor_period.as_secs_f64();
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        difference(&deeds(&recorded), &ours, 2.0 * period + 1.0).map(|found| (name, found))
+        difference(&actions(&recorded), &ours, 2.0 * period + 1.0).map(|found| (name, found))
     };
     histories().into_iter().filter_map(compared).collect()
 }
@@ -191,7 +198,7 @@ fn with_the_bugs_of_1_36_the_reference_does_what_1_36_did() {
 }
 
 #[test]
-fn without_them_only_what_is_a_bug_differs() {
+fn without_those_bugs_only_their_effects_differ() {
     let found = differences(&NodeRelease::default());
     assert_eq!(found.keys().collect::<Vec<_>>(), ["freeze-then-one-node-at-rate-one"], "{found:#?}");
 }

@@ -1,6 +1,6 @@
-//! The rules against what the real controllers did: every history under `suites/recordings/karmada-*`.
+//! Compares the rules with recordings of the real controllers, under `suites/recordings/karmada-*`.
 //!
-//! A history is told by several watches, so that a cause may come after its effect: where a recorded object follows
+//! A history is recorded by several watches, so that a cause may come after its effect: where a recorded object follows
 //! from another, some version of the other must explain it.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panic")]
@@ -23,7 +23,7 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// An object as one watch told of it.
+/// An object as one watch reported it.
 struct Event {
     on: String,
     deleted: bool,
@@ -71,8 +71,8 @@ impl History {
         self.events.iter().filter(wanted).map(|event| &event.object)
     }
 
-    /// Calls `step` with each change of an object of this kind on the control plane, and the Clusters as they are
-    /// then. Returns how many there were.
+    /// Calls `step` with each change of an object of this kind on the control plane, and the Clusters at that time.
+    /// Returns for how many changes `step` returned true.
     fn changes<K: DeserializeOwned>(
         &self,
         kind: &str,
@@ -135,7 +135,7 @@ fn bindings_are_scheduled_as_recorded() {
     }
 }
 
-/// What the tasks of the taint manager of this release say by default.
+/// The purge mode of the tasks that the taint manager of this release makes by default.
 fn purge_mode(release: &str) -> Option<PurgeMode> {
     match release {
         release if release.starts_with("v1.5.") => None,
@@ -145,7 +145,7 @@ fn purge_mode(release: &str) -> Option<PurgeMode> {
 }
 
 #[test]
-fn evictions_are_due_and_look_as_recorded() {
+fn evictions_match_the_recorded_ones() {
     let mut judged = 0;
     for history in histories() {
         judged += history.changes::<ResourceBinding>("ResourceBinding", |before, after, clusters| {
@@ -209,7 +209,7 @@ fn health_taints_come_and_go_as_recorded() {
 }
 
 #[test]
-fn works_say_what_was_recorded() {
+fn works_match_the_recorded_ones() {
     for history in histories() {
         let templates: Vec<&Value> = history.of("control-plane", "Deployment").collect();
         let bindings: Vec<ResourceBinding> =
@@ -266,12 +266,12 @@ fn works_say_what_was_recorded() {
 }
 
 #[test]
-fn members_are_reported_on_as_recorded() {
+fn statuses_of_copies_are_reported_as_recorded() {
     for history in histories() {
-        let only_told = |status: Option<Value>| {
+        let only_reported = |status: Option<Value>| {
             let mut status = status.unwrap_or_default();
             if let Some(fields) = status.as_object_mut() {
-                // Told as from 1.10 only.
+                // These fields are reported as from 1.10 only.
                 let since = ["generation", "observedGeneration"];
                 fields.retain(|field, _| {
                     !history.release.starts_with("v1.5.") || !since.contains(&field.as_str())
@@ -290,10 +290,10 @@ fn members_are_reported_on_as_recorded() {
                 if objects.peek().is_none() {
                     continue;
                 }
-                let wanted = only_told(recorded.status.clone().map(Value::Object));
+                let wanted = only_reported(recorded.status.clone().map(Value::Object));
                 let explained = objects.any(|object| {
                     let ours = reflected_status(&recorded.identifier.kind, object).map(Value::Object);
-                    only_told(ours) == wanted && health(object) == recorded.health
+                    only_reported(ours) == wanted && health(object) == recorded.health
                 });
                 assert!(explained, "{}: {recorded:?}", history.name);
                 judged += 1;
@@ -304,7 +304,7 @@ fn members_are_reported_on_as_recorded() {
 }
 
 #[test]
-fn what_works_say_adds_up_as_recorded() {
+fn statuses_of_works_are_aggregated_as_recorded() {
     for history in histories() {
         let mut works: BTreeMap<(String, String), Arc<Work>> = BTreeMap::new();
         let mut binding: Option<ResourceBinding> = None;
@@ -341,7 +341,7 @@ fn what_works_say_adds_up_as_recorded() {
 }
 
 #[test]
-fn templates_tell_what_was_recorded() {
+fn statuses_of_templates_match_the_recorded_ones() {
     for history in histories() {
         let mut bindings: BTreeMap<String, Vec<ResourceBinding>> = BTreeMap::new();
         let mut before: BTreeMap<String, Value> = BTreeMap::new();
@@ -357,8 +357,8 @@ fn templates_tell_what_was_recorded() {
                 continue;
             }
             let was = before.insert(name.clone(), object.clone());
-            let told = was.filter(|was| was["status"] != object["status"]);
-            let (Some(was), Some(bindings)) = (told, bindings.get(&name)) else { continue };
+            let changed = was.filter(|was| was["status"] != object["status"]);
+            let (Some(was), Some(bindings)) = (changed, bindings.get(&name)) else { continue };
             let mut template = object.clone();
             template["status"] = was["status"].clone();
             let rules = Release::of(&history.release);

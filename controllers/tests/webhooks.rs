@@ -1,4 +1,4 @@
-//! The webhooks over HTTPS, asked by an API server that is configured for them as for Karmada's own.
+//! The webhooks over HTTPS, called by an API server that is configured as for Karmada's own.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic, in its helpers too")]
 
@@ -41,7 +41,7 @@ fn policy(name: &str, placement: Value) -> PropagationPolicy {
 }
 
 #[tokio::test]
-async fn a_control_plane_elsewhere_has_its_policies_filled_in_and_checked() {
+async fn a_remote_control_plane_gets_its_policies_defaulted_and_validated() {
     let identity = Identity::generate(vec!["127.0.0.1".into()]).unwrap();
     let socket = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let url = format!("https://{}", socket.local_addr().unwrap());

@@ -34,10 +34,10 @@ pub fn execute_nodes(flags: NodeFlags) -> Result<Verdict, Trouble> {
     ended(run_nodes(flags))
 }
 
-fn ended(outcome: Result<(), capsize_manager::Trouble>) -> Result<Verdict, Trouble> {
+fn ended(outcome: Result<(), capsize_manager::ProcessError>) -> Result<Verdict, Trouble> {
     outcome.map(|()| Verdict::Conforms).map_err(|trouble| match trouble {
-        capsize_manager::Trouble::Input(report) => Trouble::Input(report),
-        capsize_manager::Trouble::Environment(report) => Trouble::Environment(report),
+        capsize_manager::ProcessError::Input(report) => Trouble::Input(report),
+        capsize_manager::ProcessError::Environment(report) => Trouble::Environment(report),
     })
 }
 

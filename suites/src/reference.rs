@@ -11,7 +11,8 @@ use capsize_clusters::{Admission, Fleet, SyncMode};
 use capsize_controllers::Write;
 use capsize_controllers::rules::{EvictsBy, Gates, ReferenceRules, Release, Rules, UnknownBug};
 use capsize_controllers::{
-    Agent, Controllers, MemberClients, Metrics, Pace, PublishedEvents, Settings, admit, api, bounded, paced,
+    Agent, Controllers, MemberClients, Metrics, PublishedEvents, RateLimit, Settings, admit, api,
+    rate_limited, with_time_limit,
 };
 use capsize_judge::profile::{Feature, Profile, Timings};
 use capsize_runner::run::{Environment, Implementation, ImplementationInfo, StartError, Started};
@@ -31,7 +32,8 @@ pub struct Reference {
 
 /// How often controllers ask at most, by the defaults of `--kube-api-qps` and `--cluster-api-qps`, and of their bursts. Two
 /// controllers that disagree about an object write without end, and only this rate slows them down.
-const PACE: Pace = Pace { qps: NonZeroU32::new(40).unwrap(), burst: NonZeroU32::new(60).unwrap() };
+const RATE_LIMIT: RateLimit =
+    RateLimit { qps: NonZeroU32::new(40).unwrap(), burst: NonZeroU32::new(60).unwrap() };
 
 /// The part of the reference that stands before every write.
 const WEBHOOKS: &str = "webhooks";
@@ -148,13 +150,13 @@ impl Reference {
             ..settings(environment.timings)
         };
         // In large fleets the first of all has leave to ask more of the control plane.
-        let client = |client| if environment.is_rival { paced(client, PACE) } else { client };
+        let client = |client| if environment.is_rival { rate_limited(client, RATE_LIMIT) } else { client };
         let pulling = environment.fleet.members().filter(|member| member.spec().sync == SyncMode::Pull);
         let agents: Vec<_> = pulling
             .map(|member| Agent {
                 cluster: member.name().to_owned(),
                 client: client(environment.fleet.client_from(member)),
-                member: paced(member.client(), PACE),
+                member: rate_limited(member.client(), RATE_LIMIT),
                 clock: member.clock(),
                 settings: settings.clone(),
                 rules: Arc::clone(&self.rules),
@@ -222,7 +224,7 @@ impl MemberClients for Links {
         let mut made = self.bounded.lock().unwrap_or_else(PoisonError::into_inner);
         Some(
             made.entry(name.to_owned())
-                .or_insert_with(|| bounded(client.clone(), timeout, Some(PACE)))
+                .or_insert_with(|| with_time_limit(client.clone(), timeout, Some(RATE_LIMIT)))
                 .clone(),
         )
     }

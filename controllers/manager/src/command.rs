@@ -1,4 +1,4 @@
-//! The process: from the flags to the end.
+//! Runs the cluster controllers as a process: flags, connection, leader election, endpoints.
 
 use std::io::{self, IsTerminal, Write as _};
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use capsize_clock::{Clock, Seed, Stop, live};
 use capsize_controllers::api::Cluster;
 use capsize_controllers::rules::ReferenceRules;
-use capsize_controllers::{Controllers, Metrics, Pace, Running, paced};
+use capsize_controllers::{Controllers, Metrics, RateLimit, RunningControllers, rate_limited};
 use futures::StreamExt;
 use http::StatusCode;
 use k8s_openapi::api::core::v1::Secret;
@@ -30,14 +30,14 @@ use crate::{Flags, metrics};
 
 /// Why the process could not do its work.
 #[derive(Debug)]
-pub enum Trouble {
+pub enum ProcessError {
     /// The flags or the kubeconfig are wrong.
     Input(Report),
     /// The control plane or the machine failed.
     Environment(Report),
 }
 
-impl From<Report> for Trouble {
+impl From<Report> for ProcessError {
     fn from(report: Report) -> Self {
         Self::Environment(report)
     }
@@ -45,13 +45,13 @@ impl From<Report> for Trouble {
 
 /// The exit code of a process that ended with `outcome`. An error is printed to stderr.
 #[must_use]
-pub fn exit_code(outcome: Result<(), Trouble>) -> ExitCode {
+pub fn exit_code(outcome: Result<(), ProcessError>) -> ExitCode {
     let (report, code) = match outcome {
         Ok(()) => return ExitCode::SUCCESS,
-        Err(Trouble::Input(report)) => (report, 2),
-        Err(Trouble::Environment(report)) => (report, 3),
+        Err(ProcessError::Input(report)) => (report, 2),
+        Err(ProcessError::Environment(report)) => (report, 3),
     };
-    // The exit code still says what happened when stderr cannot be written.
+    // The exit code still reports the outcome when stderr cannot be written.
     let _ = writeln!(io::stderr(), "Error: {report:?}");
     ExitCode::from(code)
 }
@@ -63,34 +63,34 @@ pub fn log_to_stderr() {
     log.log_internal_errors(false).init();
 }
 
-/// Runs the controllers until a signal asks to stop, or the lead is lost.
+/// Runs the controllers until a signal asks the process to stop, or the process loses the lead.
 ///
 /// # Errors
-/// Flags or a kubeconfig that make no sense; a control plane that cannot be reached, an address that is taken, a lost
-/// lead.
-pub fn run(flags: Flags) -> Result<(), Trouble> {
+/// When the flags or the kubeconfig are invalid, the control plane cannot be reached, an address is taken, or the lead
+/// is lost.
+pub fn run(flags: Flags) -> Result<(), ProcessError> {
     live(Seed(0), 1.0, |run| work(flags, run.clock)).into_diagnostic()?
 }
 
-async fn work(flags: Flags, clock: Clock) -> Result<(), Trouble> {
+async fn work(flags: Flags, clock: Clock) -> Result<(), ProcessError> {
     let settings = flags.settings(&Controllers::names()).map_err(|why| miette!("--controllers: {why}"));
-    let settings = settings.map_err(Trouble::Input)?;
+    let settings = settings.map_err(ProcessError::Input)?;
     let mut stop = Stop::listen().into_diagnostic().wrap_err("cannot listen to signals")?;
-    let pace = Pace { qps: flags.kube_api_qps, burst: flags.kube_api_burst };
+    let rate_limit = RateLimit { qps: flags.kube_api_qps, burst: flags.kube_api_burst };
     let config = config(flags.kubeconfig.as_deref(), flags.context.as_deref()).await;
-    let client = reached(config.map_err(Trouble::Input)?, pace).await?;
+    let client = connect(config.map_err(ProcessError::Input)?, rate_limit).await?;
     let mut tasks = JoinSet::new();
     let (secrets, clusters) =
-        (watched::<Secret>(&client, &mut tasks), watched::<Cluster>(&client, &mut tasks));
+        (watch_store::<Secret>(&client, &mut tasks), watch_store::<Cluster>(&client, &mut tasks));
     let leads = Arc::new(AtomicBool::new(false));
     let numbers = Metrics::default();
     serve(&flags, &clusters, &leads, &numbers, &mut tasks).await?;
-    let members_pace = Pace { qps: flags.cluster_api_qps, burst: flags.cluster_api_burst };
-    // The first look at a member must not come before its secret is known.
+    let members_rate_limit = RateLimit { qps: flags.cluster_api_qps, burst: flags.cluster_api_burst };
+    // The first probe of a member needs the member's secret.
     secrets.wait_until_ready().await.into_diagnostic()?;
     let controllers = || Controllers {
         client: client.clone(),
-        members: Arc::new(Members::new(secrets.clone(), members_pace)),
+        members: Arc::new(Members::new(secrets.clone(), members_rate_limit)),
         clock,
         settings,
         rules: Arc::new(ReferenceRules),
@@ -101,13 +101,13 @@ async fn work(flags: Flags, clock: Clock) -> Result<(), Trouble> {
     lead(candidate, &mut stop, &leads, || controllers().start()).await
 }
 
-/// Works, while it leads where it is to, until it is asked to stop.
+/// Runs the controllers until a stop signal; with a candidate, only while this process holds the lead.
 pub(crate) async fn lead(
     candidate: Option<Candidate>,
     stop: &mut Stop,
     leads: &AtomicBool,
-    start: impl FnOnce() -> Running,
-) -> Result<(), Trouble> {
+    start: impl FnOnce() -> RunningControllers,
+) -> Result<(), ProcessError> {
     let Some(mut candidate) = candidate else {
         leads.store(true, Ordering::Release);
         let _running = start();
@@ -127,7 +127,7 @@ pub(crate) async fn lead(
         _ = stop.asked() => true,
         () = candidate.deposed() => false,
     };
-    // First the work ends, then the lead: never two at a time.
+    // The controllers stop before the lead is given back, so that two processes never work at the same time.
     drop(running);
     if asked {
         candidate.resign().await;
@@ -137,14 +137,14 @@ pub(crate) async fn lead(
     Err(miette!("the lead is lost: the Lease could not be renewed for {deadline:?}").into())
 }
 
-/// How to reach the control plane.
+/// The client configuration for the control plane.
 pub(crate) async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Config, Report> {
     let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
     let config = match kubeconfig {
         Some(path) => {
             let there = std::fs::metadata(path).into_diagnostic();
             there.wrap_err_with(|| format!("{} cannot be read", path.display()))?;
-            // The message of the reader may quote the file, in which there are keys.
+            // The reader's message may quote the file, which contains keys.
             let kubeconfig = Kubeconfig::read_from(path);
             let kubeconfig = kubeconfig.map_err(|_| miette!("{} is not a kubeconfig", path.display()))?;
             config_of(kubeconfig, context).await
@@ -157,17 +157,18 @@ pub(crate) async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> 
     Ok(config)
 }
 
-/// A client of the control plane that keeps to `pace`, once that has answered.
-pub(crate) async fn reached(config: Config, pace: Pace) -> Result<Client, Trouble> {
-    let client = paced(Client::try_from(config).into_diagnostic().map_err(Trouble::Input)?, pace);
+/// Returns a rate-limited client of the control plane after the control plane has answered once.
+pub(crate) async fn connect(config: Config, rate_limit: RateLimit) -> Result<Client, ProcessError> {
+    let client =
+        rate_limited(Client::try_from(config).into_diagnostic().map_err(ProcessError::Input)?, rate_limit);
     let version = client.apiserver_version().await.into_diagnostic();
     let version = version.wrap_err("the control plane cannot be reached")?;
     tracing::info!(version = version.git_version, "reached the control plane");
     Ok(client)
 }
 
-/// A store of all objects of a kind, which follows what changes.
-fn watched<K>(client: &Client, tasks: &mut JoinSet<()>) -> Store<K>
+/// A store of all objects of a kind, kept up to date by a watch.
+fn watch_store<K>(client: &Client, tasks: &mut JoinSet<()>) -> Store<K>
 where
     K: kube::Resource<DynamicType = ()>
         + Clone
@@ -184,7 +185,7 @@ where
     store
 }
 
-/// Listens where the flags say.
+/// Serves health and metrics at the addresses of the flags.
 async fn serve(
     flags: &Flags,
     clusters: &Store<Cluster>,

@@ -1,4 +1,4 @@
-//! How a cluster of a kubeconfig is reached: the client configuration, with an address that requests can be sent to.
+//! Makes the client configuration for a cluster of a kubeconfig, and checks the server's address.
 
 use http::Uri;
 use kube::Config;
@@ -16,14 +16,14 @@ pub async fn config_of(kubeconfig: Kubeconfig, context: Option<&str>) -> Result<
     Ok(config)
 }
 
-/// Whether requests can be sent to `server`. The client of kube panics at a URL without a scheme.
+/// Checks that requests can be sent to `server`. The client of kube panics at a URL without a scheme.
 ///
 /// # Errors
 /// When `server` has no scheme, one that is not HTTP, no host, or a port that is not a number up to 65535.
 pub fn check_server(server: &Uri) -> Result<(), Report> {
     let is_http = matches!(server.scheme_str(), Some("http" | "https"));
     let has_address = server.authority().is_some_and(|authority| {
-        // The port is absent where it is no number of 16 bits, and the default would be taken for it.
+        // `port_u16` is absent for a number above 65535, and the client would use the default port instead.
         let (host, port) = (authority.host(), authority.port_u16());
         let after_host = authority.as_str().rsplit_once(host).map_or("", |(_, rest)| rest);
         !host.is_empty() && (port.is_some() || after_host.is_empty())
@@ -66,7 +66,7 @@ mod tests {
         ];
         for (texts, is_right) in [(&right[..], true), (&wrong[..], false)] {
             for text in texts {
-                // A text that is no URI is refused before.
+                // A text that is not a URI does not even parse.
                 let Ok(server) = text.parse::<Uri>() else {
                     assert!(!is_right, "{text}");
                     continue;

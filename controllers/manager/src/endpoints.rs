@@ -1,4 +1,4 @@
-//! `/healthz`, `/readyz` and `/metrics` over HTTP, as the real controller managers serve them: plainly, or with TLS.
+//! Serves `/healthz`, `/readyz` and `/metrics` over HTTP or HTTPS, as the real managers do.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
-/// Answers a path, or does not know it.
+/// Answers a path; `None` for an unknown path.
 pub(crate) type Answers = Arc<dyn Fn(&str) -> Option<(StatusCode, String)> + Send + Sync>;
 
 /// How long a client may take for its TLS handshake.
-const PATIENCE: Duration = Duration::from_secs(10);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Serves `answers` on `listener` for ever.
 pub(crate) async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, answers: Answers) {
@@ -33,9 +33,9 @@ pub(crate) async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, answe
                 let Ok((stream, _)) = accepted else { continue };
                 let (answers, tls) = (Arc::clone(&answers), tls.clone());
                 connections.spawn(async move {
-                    let Some(tls) = tls else { return speak(stream, answers).await };
-                    if let Ok(Ok(stream)) = timeout(PATIENCE, tls.accept(stream)).await {
-                        speak(stream, answers).await;
+                    let Some(tls) = tls else { return serve_connection(stream, answers).await };
+                    if let Ok(Ok(stream)) = timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
+                        serve_connection(stream, answers).await;
                     }
                 });
             }
@@ -44,7 +44,7 @@ pub(crate) async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, answe
     }
 }
 
-async fn speak(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, answers: Answers) {
+async fn serve_connection(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, answers: Answers) {
     let service = service_fn(move |request: Request<Incoming>| {
         let answer = answer(&answers, request.uri().path());
         async move { Ok::<_, Infallible>(answer) }

@@ -1,4 +1,4 @@
-//! The flags, by the names and with the defaults of the real controller manager.
+//! The flags, with the names and the defaults of the real controller manager.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -21,19 +21,19 @@ pub struct Flags {
     /// How to reach the control plane; by default $KUBECONFIG, or the cluster that this runs in
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
-    /// Which context of the kubeconfig; by default its current one
+    /// Context of the kubeconfig; by default the current context
     #[arg(long)]
     pub context: Option<String>,
     /// Which controllers run: `*` is all of them, `NAME` this one, `-NAME` not this one
     #[arg(long, value_delimiter = ',', default_value = "*", allow_hyphen_values = true)]
     pub controllers: Vec<String>,
-    /// Features that are switched on or off: `Failover=false`. `GracefulEviction` and `PropagateDeps` are others
+    /// Feature gates to set: `Failover=false`. `GracefulEviction` and `PropagateDeps` are others
     #[arg(long, value_delimiter = ',', value_name = "GATE=BOOL")]
     pub feature_gates: Vec<GateSetting>,
     /// Whether taints of effect NoExecute evict
     #[arg(long, default_value_t = true, action = clap::ArgAction::Set, value_name = "BOOL")]
     pub enable_taint_manager: bool,
-    /// From one probe of a member to the next
+    /// Time between two probes of a member
     #[arg(long, default_value = "10s", value_parser = duration, value_name = "TIME")]
     pub cluster_status_update_frequency: Duration,
     /// How long probes must succeed until a member is ready again
@@ -42,43 +42,43 @@ pub struct Flags {
     /// How long probes must fail until a member is not ready
     #[arg(long, default_value = "30s", value_parser = duration, value_name = "TIME")]
     pub cluster_failure_threshold: Duration,
-    /// From one look at the readiness of all members to the next
+    /// Time between two checks of the readiness of all members
     #[arg(long, default_value = "5s", value_parser = duration, value_name = "TIME")]
     pub cluster_monitor_period: Duration,
-    /// How long a member that reports by itself may be silent
+    /// How long a Pull member may be silent
     #[arg(long, default_value = "40s", value_parser = duration, value_name = "TIME")]
     pub cluster_monitor_grace_period: Duration,
-    /// The same for one that has not reported yet
+    /// How long a Pull member that has not reported yet may be silent
     #[arg(long, default_value = "1m", value_parser = duration, value_name = "TIME")]
     pub cluster_startup_grace_period: Duration,
-    /// From the end of readiness to the taint that drives workloads out
+    /// Time from the end of readiness to the taint that evicts workloads
     #[arg(long, default_value = "5m", value_parser = duration, value_name = "TIME")]
     pub failover_eviction_timeout: Duration,
     /// How long an old copy is kept at most while its replacement gets ready
     #[arg(long, default_value = "10m", value_parser = duration, value_name = "TIME")]
     pub graceful_eviction_timeout: Duration,
-    /// Namespaces that members do not get, and out of which nothing is propagated, as regular expressions
+    /// Namespaces that are not created in members and whose objects are not propagated, as regular expressions
     #[arg(long, value_delimiter = ',', default_value = "kube-.*", value_name = "PATTERN")]
     pub skipped_propagating_namespaces: Vec<NamePattern>,
     /// Kinds that are not propagated: `group`, `group/version` and `group/version/kind,kind`, with `;` between them
     #[arg(long, default_value = "", value_name = "KINDS")]
     pub skipped_propagating_apis: String,
-    /// First delay before something that failed is tried again
+    /// First delay before a failed reconciliation is retried
     #[arg(long, default_value = "5ms", value_parser = duration, value_name = "TIME")]
     pub rate_limiter_base_delay: Duration,
-    /// Longest delay before something that failed is tried again
+    /// Longest delay before a failed reconciliation is retried
     #[arg(long, default_value = "1000s", value_parser = duration, value_name = "TIME")]
     pub rate_limiter_max_delay: Duration,
-    /// Requests a second to the control plane
+    /// Requests per second to the control plane
     #[arg(long, default_value = "40", value_name = "N")]
     pub kube_api_qps: NonZeroU32,
-    /// How many requests to the control plane may come at once
+    /// Requests to the control plane that may be sent at once
     #[arg(long, default_value = "60", value_name = "N")]
     pub kube_api_burst: NonZeroU32,
-    /// Requests a second to each member
+    /// Requests per second to each member
     #[arg(long, default_value = "40", value_name = "N")]
     pub cluster_api_qps: NonZeroU32,
-    /// How many requests to a member may come at once
+    /// Requests to a member that may be sent at once
     #[arg(long, default_value = "60", value_name = "N")]
     pub cluster_api_burst: NonZeroU32,
     /// Leader election
@@ -87,25 +87,25 @@ pub struct Flags {
     /// The namespace of the Lease
     #[arg(long, default_value = "karmada-system", value_name = "NAME")]
     pub leader_elect_resource_namespace: String,
-    /// Where `/healthz` and `/readyz` are served; 0 for nowhere
+    /// Address of `/healthz` and `/readyz`; 0 to serve neither
     #[arg(long, default_value = ":10357", value_parser = address, value_name = "ADDR")]
     pub health_probe_bind_address: Address,
-    /// Where `/metrics` is served; 0 for nowhere
+    /// Address of `/metrics`; 0 to serve no metrics
     #[arg(long, default_value = ":8080", value_parser = address, value_name = "ADDR")]
     pub metrics_bind_address: Address,
 }
 
-/// Where to listen, if anywhere.
+/// An address to listen on; `None` where nothing is served.
 pub type Address = Option<SocketAddr>;
 
-/// A length of time as Go writes it: `1m30s`, `5ms`.
+/// Parses a duration in Go's notation: `1m30s`, `5ms`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let parsed: SignedDuration =
         text.parse().map_err(|_| "write a length of time like 90s, 1m30s or 5ms".to_owned())?;
     Duration::try_from(parsed).map_err(|_| "a length of time is not negative".to_owned())
 }
 
-/// An address as Go takes it, which may leave out the host.
+/// Parses an address in Go's notation, which may leave out the host.
 fn address(text: &str) -> Result<Address, String> {
     match text {
         "0" => Ok(None),
@@ -120,7 +120,7 @@ impl Flags {
     /// The settings of the controllers.
     ///
     /// # Errors
-    /// Where `--controllers` names one that there is not, or none is left.
+    /// When `--controllers` names an unknown controller, or leaves none to run.
     pub fn settings(&self, known: &[&str]) -> Result<Settings, String> {
         Ok(Settings {
             cluster_status_update_frequency: self.cluster_status_update_frequency,
@@ -135,14 +135,14 @@ impl Flags {
             rate_limiter_max_delay: self.rate_limiter_max_delay,
             skipped_propagating_namespaces: self.skipped_propagating_namespaces.clone(),
             skipped_propagating_apis: self.skipped_propagating_apis.clone(),
-            gates: Gates { taint_manager: self.enable_taint_manager, ..gates::set(&self.feature_gates) },
+            gates: Gates { taint_manager: self.enable_taint_manager, ..gates::resolve(&self.feature_gates) },
             disabled_controllers: disabled(&self.controllers, known)?,
             ..Settings::default()
         })
     }
 }
 
-/// Those of `known` that do not run. As in the real manager: a name decides, and `*` for what is not named.
+/// The controllers of `known` that do not run. As in the real manager, an explicit name decides before `*`.
 pub(crate) fn disabled(chosen: &[String], known: &[&str]) -> Result<BTreeSet<String>, String> {
     let name = |choice: &str| choice.strip_prefix('-').unwrap_or(choice).to_owned();
     if let Some(unknown) =
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_decides_and_the_star_for_the_rest() {
+    fn a_name_decides_before_the_star() {
         let known = ["cluster", "detector", "scheduler"];
         type Disabled = Result<&'static [&'static str], &'static str>;
         let cases: [(&[&str], Disabled); 6] = [

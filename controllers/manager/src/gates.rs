@@ -1,4 +1,4 @@
-//! `--feature-gates`: what is switched on, written as the real controllers take it.
+//! Parses `--feature-gates` in the notation of the real controllers.
 
 use std::str::FromStr;
 
@@ -11,7 +11,7 @@ pub struct GateSetting {
     on: bool,
 }
 
-/// The gates that switch something here. All are beta; there is none that is alpha.
+/// The gates that have an effect here. All of them are beta; none is alpha.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gate {
     AllAlpha,
@@ -44,8 +44,8 @@ impl FromStr for GateSetting {
     }
 }
 
-/// The gates as set. Those that are named count before `AllBeta`, whatever the order.
-pub(crate) fn set(settings: &[GateSetting]) -> Gates {
+/// The gates after all settings. A gate that is named overrides `AllBeta`, whatever the order.
+pub(crate) fn resolve(settings: &[GateSetting]) -> Gates {
     let last = |gate| settings.iter().rev().find(|setting| setting.gate == gate).map(|setting| setting.on);
     let set = |gate, default| last(gate).or(last(Gate::AllBeta)).unwrap_or(default);
     let default = Gates::default();
@@ -66,11 +66,11 @@ mod tests {
     use super::*;
 
     fn gates(texts: &[&str]) -> Gates {
-        set(&texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<_>>())
+        resolve(&texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<_>>())
     }
 
     #[test]
-    fn a_gate_that_is_named_counts_before_all_of_its_stage() {
+    fn a_named_gate_overrides_its_stage() {
         let off = Gates {
             customized_cluster_resource_modeling: false,
             failover: false,
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gate_that_is_not_there_is_refused_with_those_that_are() {
+    fn an_unknown_gate_is_refused_with_the_list_of_gates() {
         for (text, reason) in [
             ("Failover", "write a gate like Failover=false"),
             ("Failover=yes", "`Failover` is either true or false"),

@@ -1,4 +1,4 @@
-//! Leader election: of several such processes one works, the one that keeps a Lease.
+//! Leader election: of several processes, only the one that holds a Lease works.
 //!
 //! Source of the rule: client-go `tools/leaderelection`, as the real controller manager uses it.
 
@@ -14,46 +14,46 @@ use kube::{Api, Client};
 /// The name of the Lease: that of the real controller manager, so that the two never work at the same time.
 pub(crate) const LEASE: &str = "karmada-controller-manager";
 
-/// The same for the controllers of nodes.
-pub(crate) const LEASE_OF_NODES: &str = "kube-controller-manager";
+/// The name of the Lease for the node controllers: that of kube-controller-manager.
+pub(crate) const NODE_LEASE: &str = "kube-controller-manager";
 
-/// The times of an election.
+/// The durations of an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
     /// How long the others wait for a leader that does not renew its Lease.
     pub lease_duration: Duration,
-    /// How long a leader tries to renew it before it gives up.
+    /// How long a leader tries to renew its Lease before it gives up.
     pub renew_deadline: Duration,
-    /// From one try to the next.
+    /// The time between two tries.
     pub retry_period: Duration,
 }
 
-/// A Lease as one candidate saw it, and when it first saw it like that, since it began to look.
+/// The content of a Lease as a candidate observed it, and when the candidate first observed that content.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Observed {
+pub struct ObservedLease {
     /// The content of the Lease.
     pub spec: LeaseSpec,
-    /// When this content was first observed.
+    /// When this content was first observed, as time since the start of the candidate's clock.
     pub since: Duration,
 }
 
 /// The next action of a candidate for a Lease.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Claim {
-    /// Somebody else holds it.
+    /// Another candidate holds the Lease.
     Wait,
-    /// It writes this.
+    /// The candidate writes this content.
     Write(Box<LeaseSpec>),
 }
 
 /// The next action of the candidate `me` for the Lease that it observed, `None` where there is none. `elapsed` is the
-/// time on the clock of `Observed::since`, `now` that of time stamps.
+/// time on the clock of `ObservedLease::since`, `now` that of time stamps.
 ///
-/// A Lease runs out when it has not *changed* for as long as the candidate itself says: clocks of processes may differ, so
-/// the time stamps in it decide nothing. A Lease without a holder was given back.
+/// A Lease runs out when its content has not changed for the candidate's own lease duration. The time stamps in the
+/// Lease decide nothing, because the clocks of processes may differ. A Lease without a holder was given back.
 #[must_use]
 pub fn claim(
-    observed: Option<&Observed>,
+    observed: Option<&ObservedLease>,
     me: &str,
     times: Times,
     elapsed: Duration,
@@ -67,7 +67,7 @@ pub fn claim(
         lease_transitions: Some(0),
         ..LeaseSpec::default()
     };
-    let Some(Observed { spec: old, since }) = observed else { return Claim::Write(Box::new(spec)) };
+    let Some(ObservedLease { spec: old, since }) = observed else { return Claim::Write(Box::new(spec)) };
     let holder = old.holder_identity.as_deref().unwrap_or_default();
     if holder == me {
         spec.acquire_time.clone_from(&old.acquire_time);
@@ -80,7 +80,7 @@ pub fn claim(
     Claim::Write(Box::new(spec))
 }
 
-/// One who wants to lead.
+/// A process that wants to lead.
 pub struct Candidate {
     leases: Api<Lease>,
     /// The name of the Lease.
@@ -88,7 +88,7 @@ pub struct Candidate {
     clock: Clock,
     me: String,
     times: Times,
-    observed: Option<Observed>,
+    observed: Option<ObservedLease>,
 }
 
 impl Candidate {
@@ -104,19 +104,19 @@ impl Candidate {
         Self { leases: Api::namespaced(client, namespace), lease, clock, me, times, observed: None }
     }
 
-    /// How long it tries to renew the Lease before it gives up.
+    /// How long the candidate tries to renew the Lease before it gives up.
     pub(crate) fn renew_deadline(&self) -> Duration {
         self.times.renew_deadline
     }
 
-    /// Ends when it leads.
+    /// Returns when this candidate leads.
     pub async fn elected(&mut self) {
         while !self.try_once().await {
             self.clock.sleep(self.times.retry_period).await;
         }
     }
 
-    /// Keeps the Lease; ends when it could not for so long that somebody else may have it.
+    /// Renews the Lease; returns when no renewal has succeeded within the renew deadline.
     pub async fn deposed(&mut self) {
         let mut renewed = self.clock.elapsed();
         while self.clock.elapsed() < renewed + self.times.renew_deadline {
@@ -129,7 +129,7 @@ impl Candidate {
         }
     }
 
-    /// Gives the Lease back, so that the next need not wait.
+    /// Gives the Lease back, so that the next leader need not wait.
     pub async fn resign(&mut self) {
         let Ok(Some(mut lease)) = self.leases.get_opt(self.lease).await else { return };
         let Some(spec) = lease.spec.as_mut().filter(|spec| spec.holder_identity.as_ref() == Some(&self.me))
@@ -143,7 +143,7 @@ impl Candidate {
         let _ = self.leases.replace(self.lease, &PostParams::default(), &lease).await;
     }
 
-    /// Looks at the Lease, and writes what it claims; whether it leads now.
+    /// Reads the Lease, and claims it if possible. Returns whether this candidate leads now.
     async fn try_once(&mut self) -> bool {
         let lease = match self.leases.get_opt(self.lease).await {
             Ok(lease) => lease,
@@ -155,7 +155,7 @@ impl Candidate {
         let elapsed = self.clock.elapsed();
         let spec = lease.as_ref().map(|lease| lease.spec.clone().unwrap_or_default());
         if spec.as_ref() != self.observed.as_ref().map(|observed| &observed.spec) {
-            self.observed = spec.map(|spec| Observed { spec, since: elapsed });
+            self.observed = spec.map(|spec| ObservedLease { spec, since: elapsed });
         }
         let now = self.clock.now();
         let Claim::Write(spec) = claim(self.observed.as_ref(), &self.me, self.times, elapsed, now) else {
@@ -172,7 +172,7 @@ impl Candidate {
         };
         match written {
             Ok(_) => {
-                self.observed = Some(Observed { spec: *spec, since: elapsed });
+                self.observed = Some(ObservedLease { spec: *spec, since: elapsed });
                 true
             }
             Err(error) => {
@@ -193,21 +193,22 @@ mod tests {
         retry_period: Duration::from_secs(2),
     };
 
-    fn observed(holder: &str, since: u64) -> Observed {
+    fn observed(holder: &str, since: u64) -> ObservedLease {
         let spec = LeaseSpec {
             holder_identity: Some(holder.to_owned()),
             acquire_time: Some(MicroTime(Timestamp::UNIX_EPOCH)),
             lease_transitions: Some(3),
             ..LeaseSpec::default()
         };
-        Observed { spec, since: Duration::from_secs(since) }
+        ObservedLease { spec, since: Duration::from_secs(since) }
     }
 
     #[test]
     fn a_lease_is_claimed_when_it_is_free_ones_own_or_has_not_changed_for_its_duration() {
         let now = Timestamp::from_second(1_000).unwrap();
         let cases = [
-            // The observed Lease, and the elapsed time. Then transitions, and whether the Lease was acquired now.
+            // The observed Lease and the elapsed time; then the expected transitions, and whether the Lease was
+            // acquired now.
             (None, 0, Some((0, true))),
             (Some(observed("me", 0)), 1, Some((3, false))),
             (Some(observed("me", 0)), 1_000, Some((3, false))),

@@ -1,7 +1,6 @@
-//! The reference controllers as a program that works on a control plane that exists: flags, leader election, clients
-//! for members from their secrets, health and metrics.
+//! The reference controllers as programs: flags, leader election, member clients, health, metrics.
 //!
-//! There are two programs: one for clusters, and one for nodes that has the flags of kube-controller-manager.
+//! There are two programs: one for clusters, and one for nodes with the flags of kube-controller-manager.
 //! The controllers are in the crate `capsize-controllers`; this crate is the process around them.
 
 mod command;
@@ -16,11 +15,11 @@ mod metrics;
 mod node_command;
 mod node_flags;
 
-pub use command::{Trouble, exit_code, log_to_stderr, run};
+pub use command::{ProcessError, exit_code, log_to_stderr, run};
 pub use connection::{check_server, config_of};
 pub use flags::{Address, Flags};
 pub use gates::GateSetting;
-pub use leader::{Candidate, Claim, Observed, Times, claim};
+pub use leader::{Candidate, Claim, ObservedLease, Times, claim};
 pub use leader_flags::LeaderFlags;
 pub use node_command::run_nodes;
 pub use node_flags::NodeFlags;

@@ -1,4 +1,4 @@
-//! Clients for members, from what their Cluster objects say and the secrets that these name.
+//! Makes clients for members from their Cluster objects and the secrets that these name.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use capsize_controllers::api::Cluster;
-use capsize_controllers::{MemberClients, Pace, bounded};
+use capsize_controllers::{MemberClients, RateLimit, with_time_limit};
 use futures::FutureExt;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -21,10 +21,10 @@ use kube::{Client, Config, ResourceExt};
 const CA: &str = "caBundle";
 const TOKEN: &str = "token";
 
-/// Clients for members. One is made anew when its Cluster says another address, or its secret changes.
+/// Clients for members. A client is replaced when the address in its Cluster or its secret changes.
 pub(crate) struct Members {
     secrets: Store<Secret>,
-    pace: Pace,
+    rate_limit: RateLimit,
     made: Mutex<BTreeMap<String, (Access, Client)>>,
 }
 
@@ -38,8 +38,8 @@ struct Access {
 }
 
 impl Members {
-    pub(crate) fn new(secrets: Store<Secret>, pace: Pace) -> Self {
-        Self { secrets, pace, made: Mutex::default() }
+    pub(crate) fn new(secrets: Store<Secret>, rate_limit: RateLimit) -> Self {
+        Self { secrets, rate_limit, made: Mutex::default() }
     }
 
     fn access(&self, cluster: &Cluster) -> Option<Access> {
@@ -65,7 +65,7 @@ impl MemberClients for Members {
         let config = access.config()?;
         match Client::try_from(config) {
             Ok(client) => {
-                let client = bounded(client, timeout, Some(self.pace));
+                let client = with_time_limit(client, timeout, Some(self.rate_limit));
                 made.insert(name, (access, client.clone()));
                 Some(client)
             }
@@ -78,7 +78,7 @@ impl MemberClients for Members {
 }
 
 impl Access {
-    /// A configuration in memory: kube reads certificates from one and not from anything else.
+    /// The client configuration, made through a kubeconfig in memory: kube reads certificates from nothing else.
     fn config(&self) -> Option<Config> {
         let name = "member".to_owned();
         let cluster = kube::config::Cluster {
@@ -109,7 +109,7 @@ impl Access {
             ..Kubeconfig::default()
         };
         let options = KubeConfigOptions::default();
-        // Nothing in it has to be fetched from anywhere.
+        // The future is ready at once, because nothing in the kubeconfig has to be fetched.
         Config::from_custom_kubeconfig(kubeconfig, &options).now_or_never()?.ok()
     }
 }

@@ -1,7 +1,7 @@
-//! The answer of `/metrics`: the gauges of the real controller manager about members, by their real names, and what the
-//! controllers count.
+//! Writes the answer of `/metrics`: the gauges about members, and the metrics of the controllers.
 //!
-//! The gauges are read from the Cluster objects when somebody asks. Source: karmada-io/karmada `pkg/metrics/cluster.go`.
+//! The gauges have the names of the real controller manager, and are read from the Cluster objects at each request.
+//! Source: karmada-io/karmada `pkg/metrics/cluster.go`.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -18,7 +18,7 @@ use prometheus_client::registry::Registry;
 type Labels = Vec<(String, String)>;
 type Value = Gauge<f64, AtomicU64>;
 
-/// The metrics as text, as Prometheus reads it.
+/// The metrics in the text format of Prometheus.
 pub(crate) fn text(clusters: &[Arc<Cluster>], leads: bool, counted: &Metrics) -> String {
     let mut registry = Registry::default();
     let lead = Family::<Labels, Value>::default();

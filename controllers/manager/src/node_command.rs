@@ -1,44 +1,45 @@
-//! The process of the controllers of nodes: from the flags to the end.
+//! Runs the node controllers as a process: flags, connection, leader election, endpoints.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use capsize_clock::{Clock, Seed, Stop, live};
 use capsize_controllers::rules::node::NodeRelease;
-use capsize_controllers::{Identity, NodeControllers, NodeMetrics, Pace};
+use capsize_controllers::{Identity, NodeControllers, NodeMetrics, RateLimit};
 use http::StatusCode;
 use miette::{IntoDiagnostic, Report, WrapErr, miette};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-use crate::command::{Trouble, config, lead, listener, reached};
+use crate::command::{ProcessError, config, connect, lead, listener};
 use crate::endpoints::{self, Answers};
-use crate::leader::LEASE_OF_NODES;
+use crate::leader::NODE_LEASE;
 use crate::node_flags::NodeFlags;
 
-/// Runs the controllers of nodes until a signal asks to stop, or the lead is lost.
+/// Runs the node controllers until a signal asks the process to stop, or the process loses the lead.
 ///
 /// # Errors
-/// Flags or a kubeconfig that make no sense; a cluster that cannot be reached, an address that is taken, a lost lead.
-pub fn run_nodes(flags: NodeFlags) -> Result<(), Trouble> {
+/// When the flags or the kubeconfig are invalid, the cluster cannot be reached, an address is taken, or the lead is
+/// lost.
+pub fn run_nodes(flags: NodeFlags) -> Result<(), ProcessError> {
     live(Seed(0), 1.0, |run| work(flags, run.clock)).into_diagnostic()?
 }
 
-async fn work(flags: NodeFlags, clock: Clock) -> Result<(), Trouble> {
-    let settings = flags.settings().map_err(|why| Trouble::Input(miette!("--controllers: {why}")))?;
+async fn work(flags: NodeFlags, clock: Clock) -> Result<(), ProcessError> {
+    let settings = flags.settings().map_err(|why| ProcessError::Input(miette!("--controllers: {why}")))?;
     let mut stop = Stop::listen().into_diagnostic().wrap_err("cannot listen to signals")?;
-    let config = config(flags.kubeconfig.as_deref(), None).await.map_err(Trouble::Input)?;
-    let client = reached(config, Pace { qps: flags.kube_api_qps, burst: flags.kube_api_burst }).await?;
+    let config = config(flags.kubeconfig.as_deref(), None).await.map_err(ProcessError::Input)?;
+    let client = connect(config, RateLimit { qps: flags.kube_api_qps, burst: flags.kube_api_burst }).await?;
     let metrics = NodeMetrics::default();
     let _endpoints = serve(&flags, &metrics).await?;
-    let lease = (flags.leader_elect_resource_namespace.as_str(), LEASE_OF_NODES);
+    let lease = (flags.leader_elect_resource_namespace.as_str(), NODE_LEASE);
     let candidate = flags.leader.candidate(&client, clock, lease);
     let rules = Arc::new(NodeRelease::default());
     let controllers = NodeControllers { client, clock, settings, rules, metrics };
     lead(candidate, &mut stop, &AtomicBool::new(false), || controllers.start()).await
 }
 
-/// Serves health and metrics until what is returned is dropped.
+/// Serves health and metrics until the returned tasks are dropped.
 async fn serve(flags: &NodeFlags, metrics: &NodeMetrics) -> Result<JoinSet<()>, Report> {
     let mut tasks = JoinSet::new();
     let Some(address) = flags.address() else { return Ok(tasks) };

@@ -1,4 +1,4 @@
-//! The flags of the controllers of nodes, by the names and with the defaults of kube-controller-manager 1.36.
+//! The flags of the node controllers, with the names and defaults of kube-controller-manager 1.36.
 
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
@@ -25,31 +25,31 @@ pub struct NodeFlags {
     /// Which controllers run: `*` is all of them, `NAME` this one, `-NAME` not this one
     #[arg(long, value_delimiter = ',', default_value = "*", allow_hyphen_values = true)]
     pub controllers: Vec<String>,
-    /// From one look at the health of all nodes to the next
+    /// Time between two checks of the health of all nodes
     #[arg(long, default_value = "5s", value_parser = duration, value_name = "TIME")]
     pub node_monitor_period: Duration,
     /// How long a node may be silent
     #[arg(long, default_value = "50s", value_parser = duration, value_name = "TIME")]
     pub node_monitor_grace_period: Duration,
-    /// The same for a node that has never reported
+    /// How long a node that has never reported may be silent
     #[arg(long, default_value = "1m", value_parser = duration, value_name = "TIME")]
     pub node_startup_grace_period: Duration,
-    /// Nodes a second that are tainted in a zone that is well, or altogether gone
+    /// Nodes per second that are tainted in a zone that is healthy, or in which no node is ready
     #[arg(long, default_value = "0.1", value_name = "RATE")]
     pub node_eviction_rate: f64,
-    /// The same in a large zone that is partly gone
+    /// Nodes per second that are tainted in a large zone that is partly disrupted
     #[arg(long, default_value = "0.01", value_name = "RATE")]
     pub secondary_node_eviction_rate: f64,
     /// A zone of more nodes than this is large
     #[arg(long, default_value = "50", value_name = "N")]
     pub large_cluster_size_threshold: usize,
-    /// From this part of nodes on that are not ready, and three at least, a zone is partly gone
+    /// Share of nodes that are not ready, and three at least, from which on a zone is partly disrupted
     #[arg(long, default_value = "0.55", value_name = "PART")]
     pub unhealthy_zone_threshold: f32,
-    /// Requests a second to the cluster
+    /// Requests per second to the cluster
     #[arg(long, default_value = "20", value_name = "N")]
     pub kube_api_qps: NonZeroU32,
-    /// How many requests to the cluster may come at once
+    /// Requests to the cluster that may be sent at once
     #[arg(long, default_value = "30", value_name = "N")]
     pub kube_api_burst: NonZeroU32,
     /// Leader election
@@ -58,10 +58,10 @@ pub struct NodeFlags {
     /// The namespace of the Lease
     #[arg(long, default_value = "kube-system", value_name = "NAME")]
     pub leader_elect_resource_namespace: String,
-    /// The address where `/healthz`, `/readyz` and `/metrics` are served over HTTPS; whoever asks is answered
+    /// Address of `/healthz`, `/readyz` and `/metrics` over HTTPS; requests are not authenticated
     #[arg(long, default_value = "0.0.0.0", value_name = "ADDR")]
     pub bind_address: IpAddr,
-    /// The port for that; 0 for none
+    /// Port of that address; 0 to serve nothing
     #[arg(long, default_value = "10257", value_name = "PORT")]
     pub secure_port: u16,
 }
@@ -70,7 +70,7 @@ impl NodeFlags {
     /// The settings of the controllers.
     ///
     /// # Errors
-    /// Where `--controllers` names one that there is not, or none is left.
+    /// When `--controllers` names an unknown controller, or leaves none to run.
     pub fn settings(&self) -> Result<NodeSettings, String> {
         let disabled = disabled(&self.controllers, &[LIFECYCLE, TAINT_EVICTION])?;
         let controllers = NodeControllerSet {
@@ -92,7 +92,7 @@ impl NodeFlags {
         })
     }
 
-    /// Where to listen, if anywhere.
+    /// The address to listen on; `None` where nothing is served.
     #[must_use]
     pub fn address(&self) -> Address {
         (self.secure_port > 0).then(|| SocketAddr::new(self.bind_address, self.secure_port))

@@ -1,4 +1,4 @@
-//! The command line of the controllers of nodes. Exit codes: 0 it was asked to stop, 2 bad input, 3 environment.
+//! The command of the node controllers. Exit codes: 0 stopped, 2 bad input, 3 environment.
 
 use std::process::ExitCode;
 

@@ -41,7 +41,7 @@ fn the_next_leads_when_the_first_has_been_silent_for_the_duration_or_gives_the_l
         let mut first = candidate("first");
         first.elected().await;
         assert_eq!(run.clock.elapsed(), Duration::ZERO);
-        // It leads for a minute, while the second waits, and then stops where it is.
+        // The first leads for a minute while the second waits, and then stops without giving the Lease back.
         let mut second = candidate("second");
         let led = tokio::select! {
             () = first.deposed() => "deposed",
@@ -62,7 +62,7 @@ fn the_next_leads_when_the_first_has_been_silent_for_the_duration_or_gives_the_l
         let given_back = run.clock.elapsed();
         candidate("third").elected().await;
         assert_eq!((run.clock.elapsed(), transitions(&client).await), (given_back, Some(2)));
-        // The second finds another's name on the Lease, and gives up at its deadline.
+        // The second finds the name of another candidate on the Lease, and gives up at its deadline.
         second.deposed().await;
         assert_eq!(run.clock.elapsed() - given_back, TIMES.renew_deadline);
     });

@@ -1,5 +1,4 @@
-//! The program for nodes as it is used: with the flags that the target profile of kube-controller-manager gives it, over
-//! HTTPS, under cases of nodes in real time.
+//! Runs the program for nodes in real time, with the flags of the kube-controller-manager profile.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -24,11 +23,11 @@ use tokio::time::timeout;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_capsize-node-controllers");
 
-/// No condition takes longer to come true, or the test fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The time after which a condition that does not hold fails the test.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// The profile of the real program, with ours in its place.
-fn stand_in() -> Profile {
+/// The profile of the real program, with the reference program in its place.
+fn profile_with_reference() -> Profile {
     let mut profile = targets::find("kube-controller-manager-1.36").unwrap();
     let Start::Processes(programs) = &mut profile.start else { panic!("it is started as a program") };
     PROGRAM.clone_into(&mut programs[0].command[0]);
@@ -37,7 +36,7 @@ fn stand_in() -> Profile {
 
 fn runs(scenario: &str) {
     let case = Case::from_text("live", "case.yaml", scenario).unwrap();
-    let profile = stand_in();
+    let profile = profile_with_reference();
     let Ok(implementation) = implementation(&profile) else { panic!("it cannot be started") };
     let outcome =
         run_case(&case, Target { profile: &profile, implementation: &*implementation }, Seed(1), false);
@@ -80,7 +79,7 @@ fn a_program_for_nodes_is_killed_and_goes_on_where_it_was() {
     runs(
         r"
 scenario: restart
-about: The program is killed while a node is silent, and sees to it when it is started again; and to a label.
+about: The program is killed while a node is silent; after its restart it taints the node and mirrors a label.
 timings: {statusUpdateFrequency: 1s, monitorPeriod: 1s, monitorGracePeriod: 5s}
 cluster: {zones: {a: 1, b: 2}, flags: {nodeEvictionRate: 1}}
 when:
@@ -99,7 +98,7 @@ then:
     );
 }
 
-/// The program at work. It is killed when the test fails.
+/// The running program. It is killed when the value is dropped.
 struct Program(Child);
 
 impl Drop for Program {
@@ -109,8 +108,8 @@ impl Drop for Program {
     }
 }
 
-/// Asks until what is answered has every line of `expected`.
-async fn told(port: u16, path: &str, expected: &[&str]) {
+/// Requests `path` until the answer contains every line of `expected`.
+async fn await_answer(port: u16, path: &str, expected: &[&str]) {
     let address = format!("https://127.0.0.1:{port}").parse().unwrap();
     let mut config = Config::new(address);
     config.accept_invalid_certs = true;
@@ -149,14 +148,14 @@ fn health_and_metrics_are_served_over_https_by_their_real_names() {
             .spawn()
             .unwrap();
         let _program = Program(process);
-        timeout(PATIENCE, told(port, "/healthz", &["ok"])).await.unwrap();
+        timeout(TIME_LIMIT, await_answer(port, "/healthz", &["ok"])).await.unwrap();
         let expected = [
             "node_collector_zone_size{zone=\":\0:a\"} 2",
             "node_collector_zone_health{zone=\":\0:a\"} 50",
             "node_collector_unhealthy_nodes_in_zone{zone=\":\0:a\"} 1",
             "node_collector_evictions_total{zone=\":\0:a\"} 1",
         ];
-        timeout(PATIENCE, told(port, "/metrics", &expected)).await.unwrap();
+        timeout(TIME_LIMIT, await_answer(port, "/metrics", &expected)).await.unwrap();
         cluster.stop().await;
     })
     .unwrap();

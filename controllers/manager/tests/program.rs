@@ -1,4 +1,4 @@
-//! The program as it is used: against a control plane over HTTPS, with a member that it knows from a secret.
+//! Runs the program against a control plane over HTTPS, with a member that is known from a secret.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -20,10 +20,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-/// No condition takes longer to come true, or the test fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The time after which a condition that does not hold fails the test.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// The program at work. It is killed when the test fails.
+/// The running program. It is killed when the value is dropped.
 struct Program(Child);
 
 impl Drop for Program {
@@ -85,7 +85,7 @@ async fn await_metrics(address: &str, expected: &[&str]) {
 }
 
 #[test]
-fn a_member_is_probed_with_its_secret_and_told_of_and_the_lead_is_given_back() {
+fn a_member_is_probed_with_its_secret_and_reported_and_the_lead_is_given_back() {
     live(Seed(1), 1.0, |_| async {
         let definitions =
             api::crds().iter().map(|definition| serde_json::to_value(definition).unwrap()).collect();
@@ -122,22 +122,22 @@ fn a_member_is_probed_with_its_secret_and_told_of_and_the_lead_is_given_back() {
             let condition = cluster.and_then(Cluster::ready_condition);
             condition.is_some_and(|condition| condition.status == "True")
         };
-        let told = await_condition(Api::<Cluster>::all(plane.clone()), "m1", ready);
-        timeout(PATIENCE, told).await.unwrap().unwrap();
+        let awaited = await_condition(Api::<Cluster>::all(plane.clone()), "m1", ready);
+        timeout(TIME_LIMIT, awaited).await.unwrap().unwrap();
         assert!(get(&health, "/healthz").ends_with("ok"));
-        // The gauge follows by a watch of its own, so it may come a moment after the condition.
+        // The gauge has a watch of its own, so it may change a moment after the condition.
         let expected = [
             "cluster_ready_state{member_cluster=\"m1\",cluster_name=\"m1\"} 1",
             "cluster_sync_status_duration_seconds_count{member_cluster=\"m1\",cluster_name=\"m1\"} ",
             "leader_election_master_status{name=\"karmada-controller-manager\"} 1",
         ];
-        let told = await_metrics(&metrics, &expected);
-        timeout(PATIENCE, told).await.unwrap();
+        let awaited = await_metrics(&metrics, &expected);
+        timeout(TIME_LIMIT, awaited).await.unwrap();
 
         let pid = program.0.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
         let ended = tokio::task::spawn_blocking(move || program.0.wait().unwrap().code());
-        assert_eq!(timeout(PATIENCE, ended).await.unwrap().unwrap(), Some(0));
+        assert_eq!(timeout(TIME_LIMIT, ended).await.unwrap().unwrap(), Some(0));
         let leases: Api<Lease> = Api::namespaced(plane, "karmada-system");
         let lease = leases.get("karmada-controller-manager").await.unwrap();
         assert_eq!(lease.spec.unwrap().holder_identity.as_deref(), Some(""));
@@ -152,13 +152,13 @@ fn bad_input_and_a_bad_environment_have_codes_of_their_own() {
     let folder = tempfile::tempdir().unwrap();
     let (broken, silent) = (folder.path().join("broken"), folder.path().join("silent"));
     std::fs::write(&broken, "clusters: 5").unwrap();
-    let of_nobody = json!({
+    let unreachable = json!({
         "clusters": [{"name": "it", "cluster": {"server": format!("http://{}", free_address())}}],
         "contexts": [{"name": "it", "context": {"cluster": "it", "user": "me"}}],
         "users": [{"name": "me", "user": {}}],
         "current-context": "it",
     });
-    std::fs::write(&silent, of_nobody.to_string()).unwrap();
+    std::fs::write(&silent, unreachable.to_string()).unwrap();
     let (missing, broken, silent) = (folder.path().join("missing"), broken.display(), silent.display());
     let cases = [
         (vec!["--no-such-flag".to_owned()], 2),
@@ -172,7 +172,7 @@ fn bad_input_and_a_bad_environment_have_codes_of_their_own() {
     for (arguments, code) in cases {
         let program = Command::new(env!("CARGO_BIN_EXE_capsize-controllers"));
         let ended = { program }.args(&arguments).stderr(Stdio::piped()).output().unwrap();
-        let told = String::from_utf8_lossy(&ended.stderr).into_owned();
-        assert_eq!(ended.status.code(), Some(code), "{arguments:?}: {told}");
+        let printed = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!(ended.status.code(), Some(code), "{arguments:?}: {printed}");
     }
 }

@@ -1,4 +1,4 @@
-//! `ResourceBinding`: one template's way to its clusters.
+//! `ResourceBinding`: the clusters on which a template is placed.
 //!
 //! Shape: karmada-io/karmada v1.5.0 `pkg/apis/work/v1alpha2/binding_types.go`; the task's time stamp is absent until
 //! set, as from 1.9 (#4407).
@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use super::{ConflictResolution, DispatchSuspension, FailoverBehavior, Placement, PurgeMode};
 
-/// What is to be placed, where it is placed, and what is leaving.
+/// The template, its target clusters, and the clusters that it is leaving.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "work.karmada.io", version = "v1alpha2", kind = "ResourceBinding", namespaced)]
 #[kube(plural = "resourcebindings", status = "BindingStatus")]
@@ -23,54 +23,54 @@ use super::{ConflictResolution, DispatchSuspension, FailoverBehavior, Placement,
 pub struct ResourceBindingSpec {
     /// The template.
     pub resource: ObjectReference,
-    /// Whether what the workload depends on goes with it.
+    /// Whether the objects that the workload depends on are propagated with it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub propagate_deps: bool,
-    /// What one replica needs.
+    /// The resources that one replica needs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replica_requirements: Option<ReplicaRequirements>,
-    /// Replicas that the template asks for; 0 for what has none.
+    /// The replicas of the template; 0 for kinds without replicas.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replicas: i32,
-    /// Where it is placed.
+    /// The target clusters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clusters: Vec<TargetCluster>,
     /// Copy of the policy's placement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
-    /// What is leaving, and not before others can stand in for it.
+    /// The eviction tasks: clusters that the workload is leaving once it is replaced elsewhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub graceful_eviction_tasks: Vec<GracefulEvictionTask>,
-    /// Other bindings whose workloads depend on the template, and which it follows.
+    /// The bindings whose workloads depend on the template; the template follows their targets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub required_by: Vec<BindingSnapshot>,
-    /// Who schedules.
+    /// The name of the scheduler.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub scheduler_name: String,
     /// How the workload leaves a cluster; as from 1.6.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failover: Option<FailoverBehavior>,
-    /// What becomes of objects that members already have; as from 1.7.
+    /// How conflicts with objects that members already have are resolved; as from 1.7.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflict_resolution: Option<ConflictResolution>,
-    /// When somebody last asked for a placement from scratch; as from 1.10.
+    /// When a placement from scratch was last requested; as from 1.10.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reschedule_triggered_at: Option<Time>,
-    /// What is not done for the time being.
+    /// The actions that are suspended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspension: Option<Suspension>,
-    /// Members keep what they have when the template goes; as from 1.12.
+    /// Whether members keep their copies when the template is deleted; as from 1.12.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preserve_resources_on_deletion: Option<bool>,
-    /// The groups that it is in by its placement's affinity for workloads; as from 1.17.
+    /// The groups of the workload by the workload affinity of its placement; as from 1.17.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workload_affinity_groups: Option<WorkloadAffinityGroups>,
-    /// Its parts, where it has several pod templates; as from 1.15.
+    /// The components of a workload that has several pod templates; as from 1.15.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub components: Vec<Component>,
 }
 
-/// The same for a template without a namespace.
+/// The spec of a binding for a cluster-scoped template.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "work.karmada.io", version = "v1alpha2", kind = "ClusterResourceBinding")]
 #[kube(plural = "clusterresourcebindings", status = "BindingStatus")]
@@ -82,52 +82,52 @@ pub struct ClusterResourceBindingSpec {
     pub binding: ResourceBindingSpec,
 }
 
-/// What one replica needs.
+/// The resources that one replica needs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReplicaRequirements {
-    /// By resource.
+    /// The requests by resource.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub resource_request: BTreeMap<String, Quantity>,
 }
 
-/// Groups of workloads, as `key=value` of the label that makes them.
+/// The groups of a workload, each written as `key=value` of the label that defines it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadAffinityGroups {
-    /// Of those that are to be together; empty: none.
+    /// The group of workloads to be placed together; empty: none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub affinity_group: String,
-    /// Of those that are to be apart; empty: none.
+    /// The group of workloads to be kept apart; empty: none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub anti_affinity_group: String,
 }
 
-/// One of several kinds of pods that make a workload.
+/// One pod template of a workload that has several.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Component {
-    /// What it is called.
+    /// The name of the component.
     pub name: String,
-    /// How many pods of it there are.
+    /// The number of pods of the component.
     pub replicas: i32,
-    /// What each of them needs.
+    /// The resources that each pod needs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replica_requirements: Option<ReplicaRequirements>,
 }
 
-/// What is not done for a binding for the time being.
+/// The actions that are suspended for a binding.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Suspension {
-    /// To which members nothing is written.
+    /// The members to which nothing is written.
     #[serde(flatten)]
     pub dispatch: DispatchSuspension,
-    /// The scheduler leaves it alone; as from 1.13.
+    /// Whether the scheduler ignores the binding; as from 1.13.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scheduling: bool,
 }
 
-/// A template.
+/// A reference to a template.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectReference {
@@ -143,7 +143,7 @@ pub struct ObjectReference {
     /// Its uid.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub uid: String,
-    /// Its version when the binding was last brought in line with it.
+    /// The version of the template when the binding was last updated from it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub resource_version: String,
 }
@@ -153,48 +153,48 @@ pub struct ObjectReference {
 pub struct TargetCluster {
     /// Its name.
     pub name: String,
-    /// How many replicas it runs; 0 for what has none.
+    /// The replicas assigned to the cluster; 0 for kinds without replicas.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replicas: i32,
 }
 
-/// A workload's stay on a cluster that it has to leave.
+/// A task to evict a workload from a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GracefulEvictionTask {
     /// The cluster to leave.
     pub from_cluster: String,
-    /// What becomes of the old copy; gracefully, where nothing is said. As from 1.12.
+    /// The treatment of the old copy; absent: gracefully. As from 1.12.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub purge_mode: Option<PurgeMode>,
-    /// Replicas it had there.
+    /// The replicas that were assigned to the cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
-    /// Why.
+    /// The reason for the eviction.
     pub reason: String,
-    /// Why, for people.
+    /// A message about the eviction for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// Who asked for it.
+    /// The controller that made the task.
     pub producer: String,
-    /// How old the task gets at most, in the place of what the controller's flag says; as from 1.6.
+    /// The maximum age of the task, instead of that of the controller's flag; as from 1.6.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grace_period_seconds: Option<i32>,
-    /// `true`: it stays as long as that; `false`: it ends now. A person's word, or that of a policy; as from 1.6.
+    /// `true`: the task stays while this is set; `false`: the task ends now. Set by a person or a policy; as from 1.6.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suppress_deletion: Option<bool>,
-    /// What the new copy is told of the old one, as labels; as from 1.12.
+    /// Labels for the new copy, with values from the status of the old copy; as from 1.12.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub preserved_label_state: BTreeMap<String, String>,
     /// The targets before the eviction, where a state is preserved; as from 1.12.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clusters_before_failover: Vec<String>,
-    /// Since when; set by the graceful eviction controller, and counted from by its timeout.
+    /// When the graceful eviction controller stamped the task; the timeout counts from here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub creation_timestamp: Option<Time>,
 }
 
-/// Where another binding's workload is placed.
+/// The targets of another binding.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BindingSnapshot {
     /// The namespace of the binding.
@@ -207,28 +207,28 @@ pub struct BindingSnapshot {
     pub clusters: Vec<TargetCluster>,
 }
 
-/// What became of a binding.
+/// The observed status of a binding.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BindingStatus {
-    /// The generation that the scheduler has dealt with.
+    /// The last generation that the scheduler processed.
     #[serde(default, skip_serializing_if = "is_zero_64")]
     pub scheduler_observed_generation: i64,
-    /// Which of several affinities the placement is by.
+    /// The name of the affinity term that the placement follows.
     #[serde(rename = "schedulerObservingAffinityName", default, skip_serializing_if = "String::is_empty")]
     pub scheduler_observed_affinity_name: String,
-    /// When targets were last worked out; as from 1.10.
+    /// When the targets were last scheduled; as from 1.10.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_scheduled_time: Option<Time>,
     /// `Scheduled` and `FullyApplied`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    /// What the members say, by name.
+    /// The reports of the members, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aggregated_status: Vec<AggregatedStatus>,
 }
 
-/// What one member says about the workload.
+/// The report of one member about the workload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AggregatedStatus {
@@ -241,21 +241,21 @@ pub struct AggregatedStatus {
     /// Whether the manifest was written to the member.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub applied: bool,
-    /// Why it was not.
+    /// Why the manifest was not applied.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub applied_message: String,
-    /// Whether the workload does its work there.
+    /// The health of the workload in the member.
     pub health: Health,
 }
 
-/// Whether a workload does its work.
+/// The health of a workload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Health {
-    /// It does.
+    /// The workload is healthy.
     Healthy,
-    /// It does not.
+    /// The workload is unhealthy.
     Unhealthy,
-    /// Nobody has looked yet.
+    /// The health has not been observed yet.
     #[default]
     Unknown,
 }

@@ -11,13 +11,13 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a person, or `karmadactl join`, says about a member cluster.
+/// The settings of a member cluster, written by a person or by `karmadactl join`.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "cluster.karmada.io", version = "v1alpha1", kind = "Cluster", plural = "clusters")]
 #[kube(status = "ClusterStatus", derive = "Default", derive = "PartialEq")]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterSpec {
-    /// Who reaches out: `Push` (the control plane) or `Pull` (an agent in the member).
+    /// The side that opens connections: `Push` (the control plane) or `Pull` (an agent in the member).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sync_mode: String,
     /// URL of the member's API server.
@@ -32,22 +32,22 @@ pub struct ClusterSpec {
     /// Whether the member's certificate is left unchecked.
     #[serde(rename = "insecureSkipTLSVerification", default, skip_serializing_if = "std::ops::Not::not")]
     pub insecure_skip_tls_verification: bool,
-    /// Cloud provider; selected on and spread over.
+    /// Cloud provider; used to select clusters and to spread over them.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub provider: String,
-    /// Region; selected on and spread over.
+    /// Region; used to select clusters and to spread over them.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub region: String,
-    /// Zone; selected on and spread over.
+    /// Zone; used to select clusters and to spread over them.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub zone: String,
     /// Zones, where there are several; as from 1.7.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub zones: Vec<String>,
-    /// What keeps workloads away from the cluster, or drives them out.
+    /// Taints that keep workloads away from the cluster, or evict them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taints: Vec<Taint>,
-    /// Grades that nodes are sorted into by what is free on them, the smallest first.
+    /// Grades of nodes by their free resources, the smallest grade first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resource_models: Vec<ResourceModel>,
 }
@@ -55,34 +55,34 @@ pub struct ClusterSpec {
 /// A grade of nodes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResourceModel {
-    /// Its number, from 0.
+    /// The number of the grade, from 0.
     pub grade: i64,
-    /// What is free on a node of it, resource by resource.
+    /// The free resources of a node of the grade.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranges: Vec<ResourceModelRange>,
 }
 
-/// How much of a resource is free.
+/// A range of the free amount of a resource.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResourceModelRange {
     /// The resource.
     pub name: String,
-    /// As much as this.
+    /// The lower bound, inclusive.
     pub min: Quantity,
-    /// But not as much as this.
+    /// The upper bound, exclusive.
     pub max: Quantity,
 }
 
-/// How many nodes there are of a grade.
+/// The number of nodes of a grade.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AllocatableModeling {
     /// The number of the grade.
     pub grade: i64,
-    /// How many nodes.
+    /// The number of nodes.
     pub count: i64,
 }
 
-/// Where a secret is.
+/// A reference to a secret.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SecretReference {
     /// Namespace of the secret.
@@ -91,23 +91,23 @@ pub struct SecretReference {
     pub name: String,
 }
 
-/// What the control plane saw of a member cluster.
+/// The observed status of a member cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterStatus {
-    /// Release of the member's API server.
+    /// The version of the member's API server.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub kubernetes_version: String,
-    /// What the member's API server serves.
+    /// The kinds that the member's API server serves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub api_enablements: Vec<ApiEnablement>,
-    /// `Ready` and its like.
+    /// The conditions, such as `Ready`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    /// How many nodes there are.
+    /// The numbers of nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_summary: Option<NodeSummary>,
-    /// What the nodes offer.
+    /// The resources of the nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_summary: Option<ResourceSummary>,
 }
@@ -148,16 +148,16 @@ pub struct NodeSummary {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceSummary {
-    /// What pods may use on the ready nodes, by resource.
+    /// The resources that pods may use on ready nodes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub allocatable: BTreeMap<String, Quantity>,
-    /// What pods that wait for a node ask for, by resource.
+    /// The requests of pods that wait for a node.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub allocating: BTreeMap<String, Quantity>,
-    /// What pods on nodes ask for, by resource.
+    /// The requests of pods that are bound to nodes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub allocated: BTreeMap<String, Quantity>,
-    /// How many nodes of each grade there are; nothing where the Cluster has no grades.
+    /// The number of nodes of each grade; empty where the Cluster has no grades.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allocatable_modelings: Vec<AllocatableModeling>,
 }
@@ -174,7 +174,7 @@ impl Cluster {
         self.status.as_ref()?.conditions.iter().find(|condition| condition.type_ == super::CONDITION_READY)
     }
 
-    /// The zones that it stands in: `zones`, or the older `zone` where there is no such list.
+    /// The zones of the cluster: `zones`, or the older `zone` where `zones` is empty.
     #[must_use]
     pub fn zones(&self) -> Vec<&str> {
         let old =
@@ -182,7 +182,7 @@ impl Cluster {
         self.spec.zones.iter().chain(old).map(String::as_str).collect()
     }
 
-    /// Whether an agent in the member speaks for it, rather than the control plane reaching out to it.
+    /// Whether an agent in the member connects to the control plane, instead of the control plane to the member.
     #[must_use]
     pub fn pulls(&self) -> bool {
         self.spec.sync_mode == "Pull"

@@ -1,7 +1,7 @@
 //! The columns, short names and categories that kubectl shows of each custom kind, by release.
 //!
-//! Source: karmada-io/karmada `charts/karmada/_crds/bases` at every minor release from v1.5.0 to v1.18.2; for `Cluster`,
-//! `pkg/printers/internalversion/printers.go`, because Karmada's aggregated API server makes that table.
+//! Source: karmada-io/karmada `charts/karmada/_crds/bases` at every minor release from v1.5.0 to v1.18.2; for
+//! `Cluster`, `pkg/printers/internalversion/printers.go`, because Karmada's aggregated API server makes that table.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceColumnDefinition, CustomResourceDefinition,

@@ -27,7 +27,7 @@ pub fn set_condition(
     set_status(conditions, type_, if holds { "True" } else { "False" }, reason, message, now);
 }
 
-/// As [`set_condition`], to `Unknown`: nobody can tell any more.
+/// Like [`set_condition`], with the status `Unknown`.
 pub fn set_unknown(
     conditions: &mut Vec<Condition>,
     type_: &str,

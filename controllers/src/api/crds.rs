@@ -14,7 +14,8 @@ use super::{
 /// The newest release whose definitions are known.
 const NEWEST: &str = "1.18";
 
-/// The definitions of all custom resources, to be created on the control plane. kubectl shows them as the newest release does.
+/// The definitions of all custom resources, to be created on the control plane. kubectl shows them as the newest
+/// release does.
 #[must_use]
 pub fn crds() -> Vec<CustomResourceDefinition> {
     crds_of(NEWEST)
@@ -54,7 +55,7 @@ mod tests {
         serde_json::to_value(crd.spec.versions[0].schema.as_ref().unwrap()).unwrap()
     }
 
-    /// A default in the schema would be written into every object, where the real ones have nothing.
+    /// A default in the schema would be written into every object, where real objects have no value.
     #[test]
     fn the_only_defaults_are_those_of_the_real_definitions() {
         fn defaults(schema: &Value, path: &str, found: &mut Vec<String>) {
@@ -82,14 +83,14 @@ mod tests {
     }
 
     #[test]
-    fn manifests_keep_fields_that_nobody_knows() {
+    fn manifests_keep_unknown_fields() {
         let items = schema("Work");
         let items = &items["openAPIV3Schema"]["properties"]["spec"]["properties"]["workload"]["properties"];
         assert_eq!(items["manifests"]["items"]["x-kubernetes-preserve-unknown-fields"], true);
     }
 
     #[test]
-    fn status_is_a_subresource_of_what_controllers_report_on() {
+    fn status_is_a_subresource_of_the_kinds_that_controllers_report_on() {
         for (kind, expected) in
             [("Cluster", true), ("ResourceBinding", true), ("Work", true), ("PropagationPolicy", false)]
         {

@@ -1,18 +1,18 @@
-//! What a policy says about leaving a member, and about what is written to members: failover, suspension, conflicts.
+//! The fields of policies about failover, suspension, and conflicts with existing objects.
 //!
-//! Shape: karmada-io/karmada v1.18.2 `pkg/apis/policy/v1alpha1/propagation_types.go`. Release 1.5 has none of it; the
-//! releases that each field came with are beside it.
+//! Shape: karmada-io/karmada v1.18.2 `pkg/apis/policy/v1alpha1/propagation_types.go`. Release 1.5 has none of these
+//! fields; each field names the release that introduced it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// When a workload moves of its own accord, and how it leaves; as from 1.6.
+/// When a workload fails over, and how it leaves a cluster; as from 1.6.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FailoverBehavior {
-    /// Where the workload itself fails.
+    /// Failover of a workload that fails itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub application: Option<ApplicationFailover>,
-    /// Where its cluster fails; as from 1.15.
+    /// Failover of a workload whose cluster fails; as from 1.15.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<ClusterFailover>,
 }
@@ -21,15 +21,15 @@ pub struct FailoverBehavior {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationFailover {
-    /// When it leaves.
+    /// The conditions under which the workload leaves.
     pub decision_conditions: DecisionConditions,
-    /// What becomes of the old copy.
+    /// The treatment of the old copy.
     #[serde(default = "gracefully")]
     pub purge_mode: PurgeMode,
     /// How long the old copy stays at most, where it leaves gracefully.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace_period_seconds: Option<i32>,
-    /// What the new copy is told of the old one; as from 1.12.
+    /// The state of the old copy that is passed to the new copy; as from 1.12.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state_preservation: Option<StatePreservation>,
 }
@@ -38,7 +38,7 @@ pub struct ApplicationFailover {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DecisionConditions {
-    /// How long it may be unhealthy.
+    /// How long the workload may be unhealthy.
     #[serde(default = "five_minutes")]
     pub toleration_seconds: i32,
 }
@@ -47,32 +47,32 @@ pub struct DecisionConditions {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterFailover {
-    /// What becomes of the old copy.
+    /// The treatment of the old copy.
     #[serde(default = "gracefully")]
     pub purge_mode: PurgeMode,
-    /// What the new copy is told of the old one.
+    /// The state of the old copy that is passed to the new copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state_preservation: Option<StatePreservation>,
 }
 
-/// What becomes of the copy that a workload leaves behind.
+/// The treatment of the copy that a workload leaves behind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum PurgeMode {
-    /// It goes before there is a new one.
+    /// The old copy is deleted before there is a new one.
     Directly,
-    /// The same, as it was called until 1.14.
+    /// `Directly`, as it was called until 1.14.
     Immediately,
-    /// It stays until the new one is healthy.
+    /// The old copy stays until the new one is healthy.
     #[default]
     Gracefully,
-    /// The same, as it was called until 1.14.
+    /// `Gracefully`, as it was called until 1.14.
     Graciously,
-    /// It stays until a person says that it may go.
+    /// The old copy stays until a person ends the eviction.
     Never,
 }
 
 impl PurgeMode {
-    /// Whether the old copy goes before there is a new one.
+    /// Whether the old copy is deleted before there is a new one.
     #[must_use]
     pub fn is_direct(self) -> bool {
         matches!(self, Self::Directly | Self::Immediately)
@@ -85,10 +85,10 @@ impl PurgeMode {
     }
 }
 
-/// What of the old copy's status the new copy is told, as labels.
+/// The parts of the old copy's status that are passed to the new copy as labels.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StatePreservation {
-    /// Label by label.
+    /// One rule for each label.
     pub rules: Vec<StatePreservationRule>,
 }
 
@@ -96,30 +96,30 @@ pub struct StatePreservation {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StatePreservationRule {
-    /// What the label is called.
+    /// The name of the label.
     pub alias_label_name: String,
-    /// Where its value is in the old copy's status: `{.currentRevision}`.
+    /// The JSON path of the value in the status of the old copy: `{.currentRevision}`.
     pub json_path: String,
 }
 
-/// What is to become of an object that a member already has, and that nobody here put there; as from 1.7.
+/// The treatment of an object that a member already has and that no Work delivered; as from 1.7.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ConflictResolution {
-    /// It is left alone, and the manifest is not applied.
+    /// The object is left alone, and the manifest is not applied.
     #[default]
     Abort,
-    /// It is taken over.
+    /// The object is taken over.
     Overwrite,
 }
 
-/// To which members nothing is written for the time being; as from 1.11.
+/// The members to which nothing is written; as from 1.11.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DispatchSuspension {
-    /// To none.
+    /// `true`: nothing is written to any member.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dispatching: Option<bool>,
-    /// To these.
+    /// The members to which nothing is written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dispatching_on_clusters: Option<SuspendedClusters>,
 }

@@ -1,7 +1,7 @@
-//! The custom resources: Karmada's own groups, kinds and JSON field names, as of release 1.5, so that what runs
-//! against this implementation runs against the real one.
+//! The custom resources, with Karmada's own groups, kinds and JSON field names, as of release 1.5.
 //!
-//! Only the fields that failover needs are typed; admission and storage are the API server's.
+//! Clients of this implementation therefore work with the real one. Only the fields that failover needs are typed;
+//! admission and storage are the API server's.
 
 mod binding;
 mod cluster;

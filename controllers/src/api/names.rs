@@ -1,9 +1,9 @@
-//! Names, labels, annotations, finalizers, taint keys and reasons that link the objects to one another.
+//! Names, labels, annotations, finalizers, taint keys and reasons that link the objects.
 //!
 //! Sources in karmada-io/karmada at v1.5.0: `pkg/util/names/names.go`, `pkg/util/constants.go`,
 //! `pkg/apis/*/well_known_constants.go`.
 
-/// Taint of a cluster that says it is not ready.
+/// Taint of a cluster whose readiness is `False`.
 pub const TAINT_NOT_READY: &str = "cluster.karmada.io/not-ready";
 /// Taint of a cluster whose readiness is unknown.
 pub const TAINT_UNREACHABLE: &str = "cluster.karmada.io/unreachable";
@@ -11,7 +11,7 @@ pub const TAINT_UNREACHABLE: &str = "cluster.karmada.io/unreachable";
 pub const TAINT_TERMINATING: &str = "cluster.karmada.io/terminating";
 /// Nothing new is placed on a cluster with a taint of this effect.
 pub const NO_SCHEDULE: &str = "NoSchedule";
-/// What runs on a cluster with a taint of this effect is evicted.
+/// Workloads on a cluster with a taint of this effect are evicted.
 pub const NO_EXECUTE: &str = "NoExecute";
 
 /// Condition of a Cluster: it is healthy and takes workloads.
@@ -52,17 +52,17 @@ pub const POLICY_NAME: &str = "propagationpolicy.karmada.io/name";
 /// On template and binding: the name of the cluster-scoped policy that claimed them. A label, and as from 1.8 an
 /// annotation.
 pub const CLUSTER_POLICY_NAME: &str = "clusterpropagationpolicy.karmada.io/name";
-/// Label on template, binding and policy, as from 1.8: what the policy is called whatever its name.
+/// Label on template, binding and policy, as from 1.8: the permanent id of the policy.
 pub const LABEL_POLICY_ID: &str = "propagationpolicy.karmada.io/permanent-id";
-/// The same for a cluster-scoped policy.
+/// Label on template, binding and policy, as from 1.8: the permanent id of the cluster-scoped policy.
 pub const LABEL_CLUSTER_POLICY_ID: &str = "clusterpropagationpolicy.karmada.io/permanent-id";
-/// Label on binding, Work and manifest, as from 1.8: what the binding is called whatever its name.
+/// Label on binding, Work and manifest, as from 1.8: the permanent id of the binding.
 pub const LABEL_BINDING_ID: &str = "resourcebinding.karmada.io/permanent-id";
-/// The same for a cluster-scoped binding.
+/// Label on binding, Work and manifest, as from 1.8: the permanent id of the cluster-scoped binding.
 pub const LABEL_CLUSTER_BINDING_ID: &str = "clusterresourcebinding.karmada.io/permanent-id";
-/// Label on Work and manifest, as from 1.8: what the Work is called whatever its name.
+/// Label on Work and manifest, as from 1.8: the permanent id of the Work.
 pub const LABEL_WORK_ID: &str = "work.karmada.io/permanent-id";
-/// Label on a manifest, as from 1.8: `true` says that it comes from the control plane.
+/// Label on a manifest, as from 1.8: `true` means that the manifest comes from the control plane.
 pub const LABEL_MANAGED: &str = "karmada.io/managed";
 /// Label on Work and manifest: [`binding_key`] of their binding, until 1.9.
 pub const LABEL_BINDING_KEY: &str = "resourcebinding.karmada.io/key";
@@ -76,7 +76,7 @@ pub const LABEL_CLUSTER_BINDING_KEY: &str = "clusterresourcebinding.karmada.io/k
 pub const ANNOTATION_CLUSTER_BINDING_NAME: &str = "clusterresourcebinding.karmada.io/name";
 /// Annotation on a binding: JSON of the placement that the scheduler used last.
 pub const ANNOTATION_APPLIED_PLACEMENT: &str = "policy.karmada.io/applied-placement";
-/// Annotation on a binding: JSON of what its template depends on.
+/// Annotation on a binding: JSON of the dependencies of its template.
 pub const ANNOTATION_DEPENDENCIES: &str = "resourcebinding.karmada.io/dependencies";
 /// Label on an `EndpointSlice`: the Service whose addresses it has.
 pub const LABEL_SERVICE_NAME: &str = "kubernetes.io/service-name";
@@ -90,42 +90,42 @@ pub const LABEL_COLLECTED_BY: &str = "endpointslice.karmada.io/managed-by";
 pub const WORK_NAMESPACE: &str = "work.karmada.io/namespace";
 /// On a manifest: the name of its Work. A label, and as from 1.8 an annotation.
 pub const WORK_NAME: &str = "work.karmada.io/name";
-/// Annotation on a Work: JSON of what the override policies of its namespace changed in it.
+/// Annotation on a Work: JSON of the changes by the override policies of its namespace.
 pub const ANNOTATION_APPLIED_OVERRIDES: &str = "policy.karmada.io/applied-overrides";
-/// Annotation on a Work: JSON of what the cluster-scoped override policies changed in it.
+/// Annotation on a Work: JSON of the changes by cluster-scoped override policies.
 pub const ANNOTATION_APPLIED_CLUSTER_OVERRIDES: &str = "policy.karmada.io/applied-cluster-overrides";
 /// Annotation on a manifest: uid of the template it was made from.
 pub const ANNOTATION_TEMPLATE_UID: &str = "resourcetemplate.karmada.io/uid";
 /// Annotation on a manifest, as from 1.10: the generation of the template that it was made from.
 pub const ANNOTATION_TEMPLATE_GENERATION: &str = "resourcetemplate.karmada.io/generation";
-/// Annotation on a manifest: the annotations that came from the control plane, by comma.
+/// Annotation on a manifest: the annotations that came from the control plane, separated by commas.
 pub const ANNOTATION_MANAGED_ANNOTATIONS: &str = "resourcetemplate.karmada.io/managed-annotations";
-/// Annotation on a manifest: the labels that came from the control plane, by comma.
+/// Annotation on a manifest: the labels that came from the control plane, separated by commas.
 pub const ANNOTATION_MANAGED_LABELS: &str = "resourcetemplate.karmada.io/managed-labels";
 /// Label on a template: `true` leaves its replicas to the members, which scale it themselves.
 pub const LABEL_RETAIN_REPLICAS: &str = "resourcetemplate.karmada.io/retain-replicas";
-/// Annotation on a template: `overwrite` lets it take over an object that the member already has. On Work and manifest too,
-/// as from 1.7.
+/// Annotation on a template: `overwrite` lets it take over an object that the member already has. On Work and manifest
+/// too, as from 1.7.
 pub const ANNOTATION_CONFLICT_RESOLUTION: &str = "work.karmada.io/conflict-resolution";
 
-/// Who made an eviction task: the taint manager.
+/// Producer of an eviction task: the taint manager.
 pub const PRODUCER_TAINT_MANAGER: &str = "TaintManager";
-/// Who made an eviction task: the application failover controller.
+/// Producer of an eviction task: the application failover controller.
 pub const PRODUCER_APPLICATION_FAILOVER: &str = "resource-binding-application-failover-controller";
-/// Who made an eviction task: the application failover controller of cluster-scoped bindings.
+/// Producer of an eviction task: the application failover controller of cluster-scoped bindings.
 pub const PRODUCER_CLUSTER_APPLICATION_FAILOVER: &str =
     "cluster-resource-binding-application-failover-controller";
-/// Why an eviction task was made: the workload has been unhealthy for too long.
+/// Reason of an eviction task: the workload has been unhealthy for too long.
 pub const REASON_APPLICATION_FAILURE: &str = "ApplicationFailure";
-/// Why an eviction task was made: a taint that the placement does not tolerate, or no longer.
+/// Reason of an eviction task: a taint that the placement does not tolerate, or no longer tolerates.
 pub const REASON_TAINT_UNTOLERATED: &str = "TaintUntolerated";
 
 /// Label on a namespace: `true` keeps it out of the members.
 pub const LABEL_SKIP_PROPAGATION: &str = "namespace.karmada.io/skip-auto-propagation";
 
-/// The namespace on the control plane of the control plane itself.
+/// The namespace of the control plane's own components.
 pub const NAMESPACE_SYSTEM: &str = "karmada-system";
-/// The namespace on the control plane with the Leases of Pull members, each called as its Cluster.
+/// The namespace on the control plane with the Leases of Pull members, each named after its Cluster.
 pub const NAMESPACE_CLUSTER_LEASES: &str = "karmada-cluster";
 
 const EXECUTION_PREFIX: &str = "karmada-es-";
@@ -148,7 +148,7 @@ pub fn binding_name(kind: &str, name: &str) -> String {
     format!("{name}-{kind}").to_lowercase().replace(':', ".")
 }
 
-/// The name of the Work that carries an object: its own name and a hash of where it comes from.
+/// The name of the Work that carries an object: its own name and a hash of its origin.
 #[must_use]
 pub fn work_name(kind: &str, namespace: &str, name: &str) -> String {
     let origin =
@@ -156,13 +156,13 @@ pub fn work_name(kind: &str, namespace: &str, name: &str) -> String {
     format!("{}-{}", name.to_lowercase().replace(':', "."), safe_hash(&origin.to_lowercase()))
 }
 
-/// What labels the Works of a binding. The namespace is empty for a cluster-scoped one.
+/// The value of the label on the Works of a binding. The namespace is empty for a cluster-scoped binding.
 #[must_use]
 pub fn binding_key(namespace: &str, name: &str) -> String {
     if namespace.is_empty() { safe_hash(name) } else { safe_hash(&format!("{namespace}/{name}")) }
 }
 
-/// The annotations on Work and manifest that lead back to their binding.
+/// The annotations on Work and manifest that name their binding.
 #[must_use]
 pub fn binding_annotations(namespace: &str, name: &str) -> Vec<(&'static str, String)> {
     if namespace.is_empty() {
@@ -171,14 +171,14 @@ pub fn binding_annotations(namespace: &str, name: &str) -> Vec<(&'static str, St
     vec![(ANNOTATION_BINDING_NAMESPACE, namespace.to_owned()), (ANNOTATION_BINDING_NAME, name.to_owned())]
 }
 
-/// Whether a label or annotation is one of the control plane's own, which mean nothing to a member without it.
+/// Whether a label or annotation belongs to the control plane, and means nothing outside it.
 #[must_use]
 pub fn is_mark(key: &str) -> bool {
     let domain = key.split_once('/').map_or("", |(domain, _)| domain);
     domain == "karmada.io" || domain.ends_with(".karmada.io")
 }
 
-/// The label on a binding that another one requires.
+/// The label on a binding that another binding depends on.
 #[must_use]
 pub fn depended_by_label(namespace: &str, name: &str) -> (String, String) {
     let key = binding_key(namespace, name);
@@ -191,7 +191,7 @@ pub fn derived_service_name(service: &str) -> String {
     format!("derived-{service}")
 }
 
-/// The slice on the control plane that a member's slice becomes.
+/// The name on the control plane of a slice that comes from a member.
 #[must_use]
 pub fn imported_slice_name(cluster: &str, slice: &str) -> String {
     format!("imported-{cluster}-{slice}")

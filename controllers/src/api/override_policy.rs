@@ -1,4 +1,4 @@
-//! `OverridePolicy` and its cluster-scoped twin: what is different in some clusters.
+//! `OverridePolicy` and `ClusterOverridePolicy`: changes to templates for some clusters.
 //!
 //! Shape: karmada-io/karmada v1.18.2 `pkg/apis/policy/v1alpha1/override_types.go`.
 
@@ -11,27 +11,27 @@ use serde_json::Value;
 
 use super::{ClusterAffinity, ResourceSelector};
 
-/// What is different in some clusters.
+/// Changes to templates for some clusters.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "policy.karmada.io", version = "v1alpha1", kind = "OverridePolicy", namespaced)]
 #[kube(plural = "overridepolicies", derive = "PartialEq")]
 #[serde(rename_all = "camelCase")]
 pub struct OverridePolicySpec {
-    /// The templates; none: all.
+    /// The selected templates; empty: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resource_selectors: Vec<ResourceSelector>,
-    /// What is different, and where.
+    /// The changes, each with its clusters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub override_rules: Vec<OverrideRule>,
-    /// The older form of a single rule: where.
+    /// The older form of a single rule: its clusters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_cluster: Option<ClusterAffinity>,
-    /// The older form of a single rule: what.
+    /// The older form of a single rule: its changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overriders: Option<Overriders>,
 }
 
-/// What is different in some clusters, for all namespaces and for cluster-scoped templates.
+/// Changes for some clusters, to templates of all namespaces and cluster-scoped templates.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "policy.karmada.io", version = "v1alpha1", kind = "ClusterOverridePolicy")]
 #[kube(plural = "clusteroverridepolicies", derive = "PartialEq")]
@@ -42,14 +42,14 @@ pub struct ClusterOverridePolicySpec {
     pub policy: OverridePolicySpec,
 }
 
-/// What is different, and where.
+/// Changes, and the clusters that they are for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OverrideRule {
-    /// Where; absent: in all clusters.
+    /// The clusters; absent: all clusters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_cluster: Option<ClusterAffinity>,
-    /// What.
+    /// The changes.
     pub overriders: Overriders,
 }
 
@@ -57,25 +57,25 @@ pub struct OverrideRule {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Overriders {
-    /// Of any field.
+    /// Changes of any field.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plaintext: Vec<PlaintextOverrider>,
-    /// Of images.
+    /// Changes of images.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub image_overrider: Vec<ImageOverrider>,
-    /// Of the commands of containers.
+    /// Changes of the commands of containers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command_overrider: Vec<CommandArgsOverrider>,
-    /// Of the arguments of containers.
+    /// Changes of the arguments of containers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args_overrider: Vec<CommandArgsOverrider>,
-    /// Of labels.
+    /// Changes of labels.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels_overrider: Vec<LabelAnnotationOverrider>,
-    /// Of annotations.
+    /// Changes of annotations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub annotations_overrider: Vec<LabelAnnotationOverrider>,
-    /// Of JSON or YAML that is the text of a field; as from 1.12.
+    /// Changes of JSON or YAML in the text of a field; as from 1.12.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub field_overrider: Vec<FieldOverrider>,
 }
@@ -84,23 +84,23 @@ pub struct Overriders {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OverriderOperator {
-    /// Put in.
+    /// The value is added.
     #[default]
     Add,
-    /// Taken away.
+    /// The value is removed.
     Remove,
-    /// Put in the place of what is there.
+    /// The value replaces the present one.
     Replace,
 }
 
 /// A change of any field.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlaintextOverrider {
-    /// JSON pointer to it.
+    /// JSON pointer to the field.
     pub path: String,
-    /// How.
+    /// How the field is changed.
     pub operator: OverriderOperator,
-    /// What to put there.
+    /// The new value.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     #[schemars(schema_with = "anything")]
     pub value: Value,
@@ -109,32 +109,32 @@ pub struct PlaintextOverrider {
 /// A change of an image.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ImageOverrider {
-    /// Which image; absent: those of all containers.
+    /// The image; absent: the images of all containers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub predicate: Option<ImagePredicate>,
-    /// Which part of it.
+    /// The part of the image's name.
     pub component: ImageComponent,
-    /// How; what is added goes to the end.
+    /// How the part is changed; `add` appends to it.
     pub operator: OverriderOperator,
-    /// What to put there.
+    /// The new value.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub value: String,
 }
 
-/// Where an image is.
+/// Selects an image.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ImagePredicate {
-    /// JSON pointer to it.
+    /// JSON pointer to the image.
     pub path: String,
 }
 
 /// A part of the name of an image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ImageComponent {
-    /// Up to the first slash.
+    /// The part up to the first slash.
     #[default]
     Registry,
-    /// From there on.
+    /// The part after the registry.
     Repository,
     /// The tag, or the digest.
     Tag,
@@ -144,9 +144,9 @@ pub enum ImageComponent {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandArgsOverrider {
-    /// Which container.
+    /// The name of the container.
     pub container_name: String,
-    /// `add` puts the values at the end, `remove` takes all that are the same away; nothing else does anything.
+    /// `add` appends the values, `remove` removes all equal values; other operators do nothing.
     pub operator: OverriderOperator,
     /// The values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -156,7 +156,7 @@ pub struct CommandArgsOverrider {
 /// A change of labels or annotations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LabelAnnotationOverrider {
-    /// How; what is not there is neither replaced nor removed.
+    /// How the labels or annotations are changed; absent keys are neither replaced nor removed.
     pub operator: OverriderOperator,
     /// Keys and values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -169,10 +169,10 @@ pub struct LabelAnnotationOverrider {
 pub struct FieldOverrider {
     /// JSON pointer to the field.
     pub field_path: String,
-    /// Changes, where it is JSON.
+    /// Changes to a text that is JSON.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub json: Vec<FieldPatch>,
-    /// Changes, where it is YAML.
+    /// Changes to a text that is YAML.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub yaml: Vec<FieldPatch>,
 }
@@ -181,11 +181,11 @@ pub struct FieldOverrider {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FieldPatch {
-    /// JSON pointer within it.
+    /// JSON pointer within the text.
     pub sub_path: String,
-    /// How.
+    /// How the value is changed.
     pub operator: OverriderOperator,
-    /// What to put there.
+    /// The new value.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     #[schemars(schema_with = "anything")]
     pub value: Value,

@@ -12,22 +12,22 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Placement {
-    /// The clusters that it may go to; absent: all.
+    /// The clusters that the workload may go to; absent: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_affinity: Option<ClusterAffinity>,
     /// Several choices of clusters, tried one after another; not beside `clusterAffinity`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cluster_affinities: Vec<ClusterAffinityTerm>,
-    /// The taints that it puts up with.
+    /// The taints that the workload tolerates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cluster_tolerations: Vec<Toleration>,
-    /// Over how many groups of clusters it is spread.
+    /// The numbers of groups of clusters to spread over.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spread_constraints: Vec<SpreadConstraint>,
     /// How replicas are divided; absent: each cluster gets all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replica_scheduling: Option<ReplicaScheduling>,
-    /// Which other workloads it is to be with, and which not; as from 1.17.
+    /// The workloads to be placed with, and those to be kept apart from; as from 1.17.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workload_affinity: Option<WorkloadAffinity>,
 }
@@ -36,16 +36,16 @@ pub struct Placement {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterAffinity {
-    /// By the labels of the Cluster.
+    /// Selects by the labels of the Cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_selector: Option<LabelSelector>,
-    /// By provider, region and zone.
+    /// Selects by provider, region and zone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field_selector: Option<FieldSelector>,
-    /// By name; empty: any.
+    /// Selects by name; empty: any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cluster_names: Vec<String>,
-    /// Never these names.
+    /// Rejects these names.
     #[serde(default, rename = "exclude", skip_serializing_if = "Vec::is_empty")]
     pub exclude_clusters: Vec<String>,
 }
@@ -54,44 +54,44 @@ pub struct ClusterAffinity {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterAffinityTerm {
-    /// What it is called in the status of a binding.
+    /// The name of the term, which the status of a binding refers to.
     pub affinity_name: String,
     /// The clusters.
     #[serde(flatten)]
     pub affinity: ClusterAffinity,
-    /// More clusters, for what these have no room for: in order, each only when those before are full; as from 1.18.
+    /// Further clusters for replicas that do not fit: in order, each only when those before are full; as from 1.18.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overflow_affinities: Vec<OverflowAffinity>,
 }
 
-/// Clusters for what others have no room for.
+/// Clusters for replicas that do not fit elsewhere.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OverflowAffinity {
-    /// What it is called.
+    /// The name of the term.
     pub affinity_name: String,
     /// The clusters.
     #[serde(flatten)]
     pub affinity: ClusterAffinity,
 }
 
-/// Which other workloads a workload is to be with, and which not.
+/// The workloads to be placed with, and those to be kept apart from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadAffinity {
-    /// It goes only where all others of its group are.
+    /// The workload goes only where all other workloads of its group are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub affinity: Option<WorkloadAffinityTerm>,
-    /// It goes only where no other of its group is.
+    /// The workload goes only where no other workload of its group is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub anti_affinity: Option<WorkloadAffinityTerm>,
 }
 
-/// What makes a group of the workloads of a namespace.
+/// The definition of groups of the workloads of a namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadAffinityTerm {
-    /// The same value of this label.
+    /// The label key; workloads with the same value form a group.
     pub group_by_label_key: String,
 }
 
@@ -99,19 +99,19 @@ pub struct WorkloadAffinityTerm {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FieldSelector {
-    /// All must hold.
+    /// The expressions, all of which must hold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub match_expressions: Vec<NodeSelectorRequirement>,
 }
 
-/// How many groups of clusters a workload is spread over.
+/// The number of groups of clusters to spread a workload over.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SpreadConstraint {
-    /// What makes a group: `cluster`, `region`, `zone` or `provider`.
+    /// The field that defines the groups: `cluster`, `region`, `zone` or `provider`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub spread_by_field: String,
-    /// What makes a group: the value of this label.
+    /// The label whose value defines the groups.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub spread_by_label: String,
     /// At most this many groups.
@@ -129,10 +129,10 @@ pub struct ReplicaScheduling {
     /// `Duplicated` (each cluster gets all) or `Divided`.
     #[serde(default = "divided")]
     pub replica_scheduling_type: String,
-    /// `Weighted` or `Aggregated`; of meaning for `Divided` only.
+    /// `Weighted` or `Aggregated`; used for `Divided` only.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub replica_division_preference: String,
-    /// The weights; absent: all the same.
+    /// The weights; absent: equal weights.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weight_preference: Option<WeightPreference>,
 }
@@ -141,10 +141,10 @@ pub struct ReplicaScheduling {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WeightPreference {
-    /// Weights said in the policy.
+    /// Weights given in the policy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub static_weight_list: Vec<StaticWeight>,
-    /// Weights found out at scheduling time.
+    /// Weights computed at scheduling time.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub dynamic_weight: String,
 }

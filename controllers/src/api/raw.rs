@@ -1,4 +1,6 @@
-//! Objects of any kind as text. Most of what is watched is never looked into, and a tree takes ten times the memory of its text.
+//! Holds objects of any kind as text, because a tree takes ten times the memory of its text.
+//!
+//! Most watched objects are never inspected.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,17 +20,17 @@ use super::work::free_form;
 /// An object of a kind that is known at run time: its metadata, and all of it as text.
 #[derive(Clone, Debug)]
 pub struct RawObject {
-    /// Its metadata, as they are in the text.
+    /// The metadata, as in the text.
     pub metadata: ObjectMeta,
     types: Option<TypeMeta>,
     text: Box<RawValue>,
 }
 
 impl RawObject {
-    /// The object that `tree` is.
+    /// Makes an object from its JSON tree.
     ///
     /// # Errors
-    /// When its metadata is not metadata.
+    /// When the metadata is malformed.
     pub fn of(tree: &Value) -> serde_json::Result<Self> {
         Self::read(to_raw_value(tree)?)
     }
@@ -43,15 +45,15 @@ impl RawObject {
         Ok(Self { metadata, types: None, text })
     }
 
-    /// Says what it is where its text does not: items of lists do not.
+    /// Sets API version and kind, which the text of an item of a list lacks.
     pub(crate) fn set_types(&mut self, types: TypeMeta) {
         self.types = Some(types);
     }
 
-    /// All of it.
+    /// The object as a JSON tree.
     ///
     /// # Errors
-    /// When it is nested too deeply to be read.
+    /// When the text is nested too deeply to be read.
     pub fn tree(&self) -> serde_json::Result<Value> {
         let mut tree: Value = serde_json::from_str(self.text.get())?;
         if let (Some(types), Some(fields)) = (&self.types, tree.as_object_mut()) {
@@ -61,7 +63,7 @@ impl RawObject {
         Ok(tree)
     }
 
-    /// The text of each of its fields, but for its metadata and what it is.
+    /// The text of each field, without metadata, API version and kind.
     #[must_use]
     pub fn fields(&self) -> BTreeMap<Cow<'_, str>, &RawValue> {
         let mut fields: BTreeMap<Cow<'_, str>, &RawValue> =
@@ -116,7 +118,7 @@ impl Resource for RawObject {
     }
 }
 
-/// Which object a manifest is. What it does not say is empty.
+/// The identity of the object in a manifest. Missing fields are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
     /// API group, where it is not the core group's, and version.
@@ -129,7 +131,7 @@ pub struct Identity {
     pub name: String,
 }
 
-/// A whole object that a Work is to bring to its member.
+/// The whole object that a Work delivers to its member.
 #[derive(Clone, Debug)]
 pub struct Manifest {
     identity: Identity,
@@ -137,10 +139,10 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// The manifest that `tree` is.
+    /// Makes a manifest from its JSON tree.
     ///
     /// # Errors
-    /// None that is known: a tree can be written.
+    /// No known case: every tree can be serialized.
     pub fn of(tree: &Map<String, Value>) -> serde_json::Result<Self> {
         Ok(Self::read(to_raw_value(tree)?))
     }
@@ -151,11 +153,11 @@ impl Manifest {
         struct Head {
             api_version: String,
             kind: String,
-            metadata: Place,
+            metadata: Metadata,
         }
         #[derive(Default, Deserialize)]
         #[serde(default)]
-        struct Place {
+        struct Metadata {
             namespace: Option<String>,
             name: String,
         }
@@ -164,31 +166,31 @@ impl Manifest {
         Self { identity: Identity { api_version, kind, namespace, name: metadata.name }, text }
     }
 
-    /// Which object it is.
+    /// The identity of the object.
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// All of it.
+    /// The manifest as a JSON tree.
     ///
     /// # Errors
-    /// When it is not an object, or nested too deeply to be read.
+    /// When the text is not an object, or nested too deeply to be read.
     pub fn tree(&self) -> serde_json::Result<Map<String, Value>> {
         serde_json::from_str(self.text.get())
     }
 
-    /// The object that it asks for.
+    /// The object that the manifest describes.
     ///
     /// # Errors
-    /// When its metadata is not metadata.
+    /// When the metadata is malformed.
     pub(crate) fn object(&self) -> serde_json::Result<RawObject> {
         RawObject::read(self.text.clone())
     }
 }
 
 impl PartialEq for Manifest {
-    /// Two that say the same may be written differently.
+    /// Compares the trees where the texts differ: equal manifests may be formatted differently.
     fn eq(&self, other: &Self) -> bool {
         let same_text = self.text.get() == other.text.get();
         same_text || self.tree().is_ok_and(|tree| other.tree().is_ok_and(|other| tree == other))
@@ -228,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_is_its_text_its_metadata_and_what_a_list_does_not_say() {
+    fn an_object_keeps_its_text_and_gets_the_types_that_a_list_lacks() {
         let text = r#"{"metadata":{"name":"web","namespace":"default"},"spec":{"b":1,"a":[{}]}}"#;
         let mut object: RawObject = serde_json::from_str(text).unwrap();
         assert_eq!(object.meta().name.as_deref(), Some("web"));
@@ -243,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn manifests_are_the_same_however_they_are_written() {
+    fn manifests_are_equal_however_they_are_formatted() {
         let read = |text: &str| serde_json::from_str::<Manifest>(text).unwrap();
         let manifest = read(
             r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"n"},"data":{}}"#,

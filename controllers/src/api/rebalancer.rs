@@ -1,4 +1,4 @@
-//! `WorkloadRebalancer`: somebody's call for workloads to be placed from scratch, as from 1.10.
+//! `WorkloadRebalancer`: a request to place workloads from scratch, as from 1.10.
 //!
 //! Shape: karmada-io/karmada v1.18.2 `pkg/apis/apps/v1alpha1/workloadrebalancer_types.go`.
 
@@ -7,7 +7,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which workloads.
+/// The workloads to be placed from scratch.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "apps.karmada.io", version = "v1alpha1", kind = "WorkloadRebalancer")]
 #[kube(plural = "workloadrebalancers", status = "WorkloadRebalancerStatus", derive = "PartialEq")]
@@ -15,12 +15,12 @@ use serde::{Deserialize, Serialize};
 pub struct WorkloadRebalancerSpec {
     /// The templates.
     pub workloads: Vec<WorkloadReference>,
-    /// How long the call is kept once it has been heard; for ever where nothing is said.
+    /// How many seconds the object is kept after it has finished; absent: for ever.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_seconds_after_finished: Option<i32>,
 }
 
-/// A template.
+/// A reference to a template.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadReference {
@@ -28,37 +28,37 @@ pub struct WorkloadReference {
     pub api_version: String,
     /// `Deployment`.
     pub kind: String,
-    /// Empty for cluster-scoped ones.
+    /// Empty for cluster-scoped templates.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub namespace: String,
     /// Its name.
     pub name: String,
 }
 
-/// What became of the call.
+/// The status of the request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadRebalancerStatus {
-    /// Of each workload.
+    /// The result for each workload.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub observed_workloads: Vec<ObservedWorkload>,
-    /// The generation that this is about.
+    /// The generation that the status is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// When the last of them had been told.
+    /// When the last workload got its result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finish_time: Option<Time>,
 }
 
-/// What became of the call for one workload.
+/// The result for one workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ObservedWorkload {
-    /// Which.
+    /// The workload.
     pub workload: WorkloadReference,
     /// `Successful` or `Failed`; empty: not yet.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub result: String,
-    /// Why it failed.
+    /// Why the request failed for the workload.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }

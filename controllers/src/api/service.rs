@@ -1,4 +1,4 @@
-//! The kinds of multi-cluster services: `ServiceExport` offers a Service to other clusters, `ServiceImport` uses one.
+//! The kinds of multi-cluster services: `ServiceExport` offers a Service, `ServiceImport` uses one.
 //!
 //! Shape: kubernetes-sigs/mcs-api `pkg/apis/v1alpha1/{serviceexport,serviceimport}.go`.
 
@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// A Service of other clusters.
+/// A Service that is imported from other clusters.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "multicluster.x-k8s.io", version = "v1alpha1", kind = "ServiceImport", namespaced)]
 #[kube(plural = "serviceimports", derive = "PartialEq")]
@@ -16,10 +16,10 @@ pub struct ServiceImportSpec {
     /// `ClusterSetIP`, or `Headless`.
     #[serde(rename = "type")]
     pub type_: String,
-    /// What it listens on.
+    /// The ports of the Service.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<ImportedPort>,
-    /// Its addresses.
+    /// The addresses of the Service.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ips: Vec<String>,
 }
@@ -28,16 +28,16 @@ pub struct ServiceImportSpec {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImportedPort {
-    /// What it is called.
+    /// The name of the port.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// `TCP` where empty.
+    /// The protocol; empty: `TCP`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub protocol: String,
-    /// What is spoken there.
+    /// The application protocol.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub app_protocol: Option<String>,
-    /// Its number.
+    /// The port number.
     pub port: i32,
 }
 

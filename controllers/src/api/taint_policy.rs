@@ -1,4 +1,4 @@
-//! `ClusterTaintPolicy`: taints that come and go with the conditions of clusters, as from 1.14.
+//! `ClusterTaintPolicy`: adds and removes taints by the conditions of clusters, as from 1.14.
 //!
 //! Shape: karmada-io/karmada v1.18.2 `pkg/apis/policy/v1alpha1/clustertaint_types.go`.
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ClusterAffinity;
 
-/// Which taints, on which clusters, when.
+/// The taints, the clusters, and the conditions under which the taints are added and removed.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "policy.karmada.io", version = "v1alpha1", kind = "ClusterTaintPolicy")]
 #[kube(plural = "clustertaintpolicies", derive = "PartialEq")]
@@ -17,17 +17,17 @@ pub struct ClusterTaintPolicySpec {
     /// The clusters; absent: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_clusters: Option<ClusterAffinity>,
-    /// The taints are added while all of these hold; never where there are none.
+    /// The taints are added while all of these hold; an empty list never holds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub add_on_conditions: Vec<MatchCondition>,
-    /// The taints are removed while all of these hold; never where there are none.
+    /// The taints are removed while all of these hold; an empty list never holds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remove_on_conditions: Vec<MatchCondition>,
     /// The taints.
     pub taints: Vec<PolicyTaint>,
 }
 
-/// What a condition of a cluster must say.
+/// A requirement on a condition of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MatchCondition {

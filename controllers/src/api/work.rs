@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::{Health, Manifest};
 
-/// What is to run in the member.
+/// The manifests for the member, and how they are delivered.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "work.karmada.io", version = "v1alpha1", kind = "Work", plural = "works", namespaced)]
 #[kube(status = "WorkStatus", derive = "Default", derive = "PartialEq")]
@@ -18,10 +18,10 @@ use super::{Health, Manifest};
 pub struct WorkSpec {
     /// The manifests; a Work of a binding has one.
     pub workload: WorkloadTemplate,
-    /// Nothing is written to the member for the time being; as from 1.11.
+    /// Whether nothing is written to the member; as from 1.11.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspend_dispatching: bool,
-    /// The member keeps what it has when the Work goes; as from 1.12.
+    /// Whether the member keeps its copy when the Work is deleted; as from 1.12.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub preserve_resources_on_deletion: bool,
 }
@@ -34,19 +34,19 @@ pub struct WorkloadTemplate {
     pub manifests: Vec<Manifest>,
 }
 
-/// What became of the manifests.
+/// The status of the manifests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkStatus {
     /// `Applied` and `Dispatching`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    /// What the member says about each manifest.
+    /// The member's report about each manifest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub manifest_statuses: Vec<ManifestStatus>,
 }
 
-/// What the member says about a manifest.
+/// The member's report about a manifest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ManifestStatus {
     /// The manifest.
@@ -55,14 +55,14 @@ pub struct ManifestStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "free_form")]
     pub status: Option<Map<String, Value>>,
-    /// Whether it does its work.
+    /// The health of the object.
     pub health: Health,
 }
 
 /// Names a manifest of a Work.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ManifestIdentifier {
-    /// Its place in the list, from 0.
+    /// The index in the list, from 0.
     pub ordinal: i32,
     /// API group; empty for the core group.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -80,7 +80,7 @@ pub struct ManifestIdentifier {
     pub name: String,
 }
 
-/// The schema of an object of which nothing is known (Go's `runtime.RawExtension`).
+/// The schema of an arbitrary object (Go's `runtime.RawExtension`).
 pub(super) fn free_form(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
 }

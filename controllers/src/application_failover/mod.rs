@@ -1,4 +1,4 @@
-//! The application failover controller: moves a workload that stays unhealthy on a cluster that is well.
+//! The application failover controller: moves workloads that stay unhealthy on a ready cluster.
 
 mod run;
 

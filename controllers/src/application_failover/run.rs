@@ -1,5 +1,7 @@
-//! One binding at a time: where is its workload told to be unhealthy, and since when. When that is long enough is in
-//! `rules::application`. Since when is known in memory only, as in the real controller: another one starts to count anew.
+//! Evicts the workload of a binding from clusters on which it has been unhealthy for too long.
+//!
+//! The rules decide how long is too long. The times since which workloads are unhealthy are in memory only, as in the
+//! real controller: a restart begins to count anew.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,13 +12,13 @@ use kube::runtime::reflector::ObjectRef;
 use serde_json::json;
 
 use crate::api::{PRODUCER_APPLICATION_FAILOVER, PRODUCER_CLUSTER_APPLICATION_FAILOVER, ResourceBindingSpec};
-use crate::machinery::{Action, Binding, Context, Error, Notes, Queue, patch, run as run_queue};
+use crate::machinery::{Action, Binding, Context, Error, PerObject, Queue, patch, run as run_queue};
 use crate::rules::{Happening, UnhealthySince};
 
-/// Since when workloads are unhealthy.
-type Memory = Notes<UnhealthySince>;
+/// The clusters on which the workload of each binding is unhealthy, and since when.
+type Memory = PerObject<UnhealthySince>;
 
-/// Reconciles every binding whenever it changes, and when its workload has been unhealthy for too long.
+/// Reconciles every binding when it changes, and when its workload has been unhealthy for too long.
 pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
     let memory = Arc::new(Memory::default());
     let triggers = {
@@ -50,7 +52,7 @@ async fn reconcile<B: Binding>(
         return Ok(Action::await_change());
     };
     let reports = binding.status().map(|status| status.aggregated_status.as_slice()).unwrap_or_default();
-    // All of it is known in memory only.
+    // The steady clock is enough: these times are in memory only, and compared only with each other.
     let now = context.clock.steady();
     let since = context.rules.unhealthy_since(&memory.get(&*binding).unwrap_or_default(), spec, reports, now);
     if since.is_empty() {
@@ -86,7 +88,7 @@ async fn reconcile<B: Binding>(
         }
         written?;
     }
-    // The time is over when it has passed, not when it comes: look just after.
+    // The toleration is over after `end`, not at `end`: reconcile a millisecond later.
     let wait = |end: Timestamp| Duration::try_from(end.duration_since(now)).unwrap_or_default();
     Ok(next.map_or_else(Action::await_change, |end| Action::requeue(wait(end) + Duration::from_millis(1))))
 }

@@ -1,13 +1,13 @@
-//! The binding controller: a Work for each target, none for anyone else, and what the Works say, added up.
+//! The binding controller: keeps one Work per target, and aggregates the statuses of the Works.
 
 mod overrides;
 mod run;
-mod settled;
 mod status;
-mod unbound;
+mod work_inputs;
+mod work_without_binding;
 mod works;
 
 pub(crate) use overrides::Overrides;
 pub(crate) use run::run;
-pub(crate) use unbound::WorkWithoutBinding;
+pub(crate) use work_without_binding::WorkWithoutBinding;
 pub(crate) use works::delete;

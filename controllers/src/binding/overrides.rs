@@ -1,4 +1,4 @@
-//! What the override policies change in a target, and what is said of that on the Work.
+//! Collects the changes of override policies for a target, and the annotations that record them.
 
 use kube::ResourceExt;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ pub(crate) struct Overrides {
 }
 
 impl Overrides {
-    /// Those for the template in the cluster.
+    /// The changes for the template in the cluster.
     pub(crate) fn of(context: &Context, template: &Value, cluster: &Cluster) -> Self {
         let everywhere = context.cluster_override_policies.list();
         let everywhere: Vec<_> =
@@ -46,7 +46,7 @@ impl Overrides {
         self.cluster_scoped.iter().chain(&self.namespaced).map(|(_, overriders)| overriders).collect()
     }
 
-    /// The annotations of the Work that say so; `null` where there is nothing to say.
+    /// The annotations of the Work that record the changes; `null` where there are none.
     pub(crate) fn annotations(&self) -> Result<[(&'static str, Value); 2], Error> {
         let text = |applied: &[(String, Overriders)]| -> Result<Value, Error> {
             let applied: Vec<Value> = applied

@@ -1,4 +1,4 @@
-//! What wakes the binding controller, and the order in which it does its work.
+//! The triggers of the binding controller, and its reconciliation of one binding.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,19 +8,19 @@ use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
 use serde_json::{Value, json};
 
-use super::settled::Settled;
 use super::status::{Report, report_on_template};
+use super::work_inputs::WorkInputs;
 use super::works::{delete_orphans, ensure, works_of};
 use crate::api::{
     ANNOTATION_BINDING_NAME, ANNOTATION_BINDING_NAMESPACE, ANNOTATION_CLUSTER_BINDING_NAME, AggregatedStatus,
     ClusterOverridePolicy, OverridePolicy, OverridePolicySpec, ResourceBindingSpec, ResourceSelector, Work,
 };
 use crate::machinery::{
-    Action, Binding, Context, Error, Involved, Notes, Queue, patch, patch_status, refs, run as run_queue,
+    Action, Binding, Context, Error, Involved, PerObject, Queue, patch, patch_status, refs, run as run_queue,
 };
 use crate::rules::Happening;
 
-/// Reconciles every binding: when it changes, when a Work of it does, and when its template does.
+/// Reconciles every binding: when the binding, one of its Works, its template, or an override policy changes.
 pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
     let by_work =
         context.works.changes().filter_map(|change| std::future::ready(binding_of::<B>(change.object())));
@@ -42,7 +42,7 @@ pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
         stream::select(all.boxed(), one.boxed()).flat_map(move |(namespace, specs)| {
             let bindings = B::all(&context).list().into_iter();
             let about =
-                bindings.filter(move |binding| may_be_about(binding.spec(), namespace.as_deref(), &specs));
+                bindings.filter(move |binding| may_apply_to(binding.spec(), namespace.as_deref(), &specs));
             stream::iter(about.map(|binding| ObjectRef::from_obj(&*binding)))
         })
     };
@@ -58,13 +58,14 @@ pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
         triggers: triggers.boxed(),
         unbounded: false,
     };
-    let found = Arc::new(Found::default());
-    run_queue(context, queue, move |context, binding| reconcile::<B>(context, binding, Arc::clone(&found)))
+    let synced = Arc::new(SyncedState::default());
+    run_queue(context, queue, move |context, binding| reconcile::<B>(context, binding, Arc::clone(&synced)))
         .await;
 }
 
-/// Whether override policies of this namespace, or of none, may be about the binding's template.
-fn may_be_about(
+/// Whether override policies with these specs may apply to the binding's template. `namespace` is that of the policies,
+/// `None` for cluster-scoped ones.
+fn may_apply_to(
     binding: &ResourceBindingSpec,
     namespace: Option<&str>,
     specs: &[OverridePolicySpec],
@@ -79,7 +80,7 @@ fn may_be_about(
     namespace.is_none_or(|namespace| namespace == resource.namespace) && specs.iter().any(about)
 }
 
-/// The namespace is empty for cluster-scoped ones.
+/// A reference to a binding. The namespace is empty for a cluster-scoped binding.
 fn reference<B: Binding>(namespace: &str, name: &str) -> ObjectRef<B> {
     let reference = ObjectRef::new(name);
     if namespace.is_empty() { reference } else { reference.within(namespace) }
@@ -95,23 +96,23 @@ fn binding_of<B: Binding>(work: &Work) -> Option<ObjectRef<B>> {
     }
 }
 
-/// What was found right of each binding, so that it is not gone through again whenever a Work says something.
+/// The state in which each binding was last up to date, so that a status change of a Work does not repeat the work.
 #[derive(Default)]
-struct Found {
-    works: Notes<Settled>,
-    /// The version of the template that says what the Works do, and what that is.
-    sums: Notes<(Option<String>, Vec<AggregatedStatus>)>,
+struct SyncedState {
+    works: PerObject<WorkInputs>,
+    /// The version of the template, and the statuses that were aggregated into it.
+    aggregated: PerObject<(Option<String>, Vec<AggregatedStatus>)>,
 }
 
 async fn reconcile<B: Binding>(
     context: Arc<Context>,
     binding: Arc<B>,
-    found: Arc<Found>,
+    synced: Arc<SyncedState>,
 ) -> Result<Action, Error> {
     let works = works_of(&context, &*binding);
     if binding.meta().deletion_timestamp.is_some() {
-        found.works.forget(&*binding);
-        found.sums.forget(&*binding);
+        synced.works.forget(&*binding);
+        synced.aggregated.forget(&*binding);
         remove(&context, &*binding, &works).await?;
         return Ok(Action::await_change());
     }
@@ -125,36 +126,36 @@ async fn reconcile<B: Binding>(
     let Ok(Some((kind, template))) = context.templates.get(&binding.spec().resource) else {
         return Ok(Action::await_change());
     };
-    let (settled, version) =
-        (Settled::of(&context, &*binding, &template, &works), template.resource_version());
+    let (inputs, version) =
+        (WorkInputs::of(&context, &*binding, &template, &works), template.resource_version());
     let Report { by_cluster, change } = Report::of(&context, &*binding, &works);
-    let is_settled = settled.as_ref().is_some_and(|settled| found.works.says(&*binding, settled));
-    let sums = (version, by_cluster);
-    let is_told = found.sums.says(&*binding, &sums);
-    if is_settled && is_told && change.is_none() {
+    let is_unchanged = inputs.as_ref().is_some_and(|inputs| synced.works.equals(&*binding, inputs));
+    let aggregated = (version, by_cluster);
+    let is_reported = synced.aggregated.equals(&*binding, &aggregated);
+    if is_unchanged && is_reported && change.is_none() {
         context.metrics.works_synced(true, Duration::ZERO);
         return Ok(Action::await_change());
     }
-    let tree = if is_settled && is_told { Value::Null } else { template.tree()? };
+    let tree = if is_unchanged && is_reported { Value::Null } else { template.tree()? };
     let start = context.clock.elapsed();
-    let ensured = if is_settled { Ok(true) } else { ensure(&context, &*binding, &works, &tree).await };
+    let ensured = if is_unchanged { Ok(true) } else { ensure(&context, &*binding, &works, &tree).await };
     context.metrics.works_synced(ensured.is_ok(), context.clock.elapsed().saturating_sub(start));
     publish_works(&context, &*binding, &ensured);
-    if let (true, Some(settled)) = (ensured?, settled) {
-        found.works.set(&*binding, settled);
+    if let (true, Some(inputs)) = (ensured?, inputs) {
+        synced.works.set(&*binding, inputs);
     }
     if let Some(change) = &change {
         let written = patch_status(&binding.own_api(&context), &*binding, change).await;
         publish_status(&context, &*binding, &written);
         written?;
     }
-    if !is_told {
-        // What fails begins anew.
-        found.sums.forget(&*binding);
-        let reported = report_on_template(&context, &kind, &tree, &sums.1).await;
+    if !is_reported {
+        // A failure leaves no entry, so that the next reconciliation repeats the write.
+        synced.aggregated.forget(&*binding);
+        let reported = report_on_template(&context, &kind, &tree, &aggregated.1).await;
         publish_template_status(&context, &*binding, &reported);
         if reported? {
-            found.sums.set(&*binding, sums);
+            synced.aggregated.set(&*binding, aggregated);
         }
     }
     Ok(Action::await_change())
@@ -193,7 +194,7 @@ fn publish_template_status<B: Binding>(context: &Context, binding: &B, reported:
     context.publish(B::STATUS_CONTROLLER, &happening, || [Involved::from(&binding.spec().resource)]);
 }
 
-/// Takes all Works down, and lets the binding go when the last is gone.
+/// Deletes all Works, and removes the finalizer of the binding when no Work is left.
 async fn remove<B: Binding>(context: &Context, binding: &B, works: &[Arc<Work>]) -> Result<(), Error> {
     for work in works {
         super::works::delete(context, work).await?;

@@ -1,4 +1,4 @@
-//! Says on binding and template what the Works say.
+//! Aggregates the statuses of Works into the statuses of the binding and the template.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 use crate::api::{AggregatedStatus, CONDITION_FULLY_APPLIED, Work, set_condition};
 use crate::machinery::{Binding, Context, Error, dynamic_api, erase, put_status};
 
-/// What the Works of a binding say.
+/// The aggregated status of a binding.
 pub(super) struct Report {
     pub(super) by_cluster: Vec<AggregatedStatus>,
-    /// What is to be changed of the status of the binding, if that is new.
+    /// The change to the status of the binding; `None` where nothing changes.
     pub(super) change: Option<Value>,
 }
 
@@ -38,8 +38,8 @@ impl Report {
     }
 }
 
-/// Writes the sums to the template, if they are new. Only the binding controller writes a template's status. Answers
-/// whether all was right already.
+/// Writes the aggregated status to the template, if it differs. No other controller writes the status of a template.
+/// Returns whether the template was up to date already.
 pub(super) async fn report_on_template(
     context: &Context,
     kind: &ApiResource,

@@ -15,15 +15,15 @@ use crate::api::{
 use crate::machinery::{BY_BINDING, Binding, Context, Error, patch};
 use crate::rules::{BindingRef, Delivery};
 
-/// What the Works of a binding call it.
-pub(super) struct Named {
+/// The namespace, the name and the id by which the Works refer to their binding.
+pub(super) struct BindingNames {
     namespace: String,
     name: String,
     pub(super) id: String,
 }
 
-impl Named {
-    /// Webhooks label a binding with its id, and its uid will do where they did not.
+impl BindingNames {
+    /// Webhooks label a binding with its id; without the label, the uid serves as the id.
     pub(super) fn of<B: Binding>(binding: &B) -> Self {
         let label = if B::NAMESPACED { LABEL_BINDING_ID } else { LABEL_CLUSTER_BINDING_ID };
         let id = binding.labels().get(label).cloned().or_else(|| binding.uid());
@@ -39,7 +39,7 @@ impl Named {
     }
 }
 
-/// The permanent id of a Work; empty where there is no Work yet, or nobody has given it one.
+/// The permanent id of a Work; empty where there is no Work, or the Work has no id.
 pub(super) fn work_id(work: Option<&Work>) -> &str {
     work.and_then(|work| work.metadata.labels.as_ref()?.get(LABEL_WORK_ID)).map_or("", String::as_str)
 }
@@ -48,9 +48,9 @@ fn in_namespace<'a>(works: &'a [Arc<Work>], namespace: &str) -> Option<&'a Arc<W
     works.iter().find(|work| work.metadata.namespace.as_deref() == Some(namespace))
 }
 
-/// The Works of the binding, wherever they are.
+/// The Works of the binding, in all execution namespaces.
 pub(super) fn works_of(context: &Context, binding: &impl Binding) -> Vec<Arc<Work>> {
-    let named = Named::of(binding);
+    let named = BindingNames::of(binding);
     let (label, key) = context.rules.binding_mark(named.as_ref());
     let annotations = binding_annotations(&named.namespace, &named.name);
     let is_its = |work: &Arc<Work>| {
@@ -60,7 +60,7 @@ pub(super) fn works_of(context: &Context, binding: &impl Binding) -> Vec<Arc<Wor
     context.works.by(BY_BINDING, &key).into_iter().filter(is_its).collect()
 }
 
-/// Deletes the Works in clusters that are neither targets nor being left.
+/// Deletes the Works in clusters that are neither targets nor clusters that the workload is leaving.
 pub(super) async fn delete_orphans(
     context: &Context,
     binding: &impl Binding,
@@ -76,7 +76,7 @@ pub(super) async fn delete_orphans(
     Ok(())
 }
 
-/// Deletes a Work, unless that has begun.
+/// Deletes a Work, unless the Work is being deleted already.
 pub(crate) async fn delete(context: &Context, work: &Work) -> Result<(), Error> {
     if work.metadata.deletion_timestamp.is_some() {
         return Ok(());
@@ -88,9 +88,9 @@ pub(crate) async fn delete(context: &Context, work: &Work) -> Result<(), Error> 
     }
 }
 
-/// Makes the Work of each target say what it should. The Work of a cluster that is being left stays as it is, and
-/// one that is being deleted is not touched: what is written to it would go with it. A target for which it fails does
-/// not hold up the others. Answers whether all was right already.
+/// Writes the Work of each target where it differs. The Work of a cluster that the workload is leaving stays as it is.
+/// A Work that is being deleted is not touched, because the write would be lost with it. A target for which the write
+/// fails does not hold up the others. Returns whether all Works were up to date already.
 pub(super) async fn ensure(
     context: &Context,
     binding: &impl Binding,
@@ -99,7 +99,7 @@ pub(super) async fn ensure(
 ) -> Result<bool, Error> {
     let holders = works.iter().filter_map(|work| work.metadata.namespace.as_deref()).filter_map(cluster_of);
     if context.rules.awaits_purge(binding.spec(), &holders.collect()) {
-        // The end of the old Work comes back here.
+        // The deletion of the old Work triggers another reconciliation.
         return Ok(true);
     }
     let targets = context.rules.work_targets(binding.spec());
@@ -112,8 +112,8 @@ pub(super) async fn ensure(
             replicas: has_replicas.then_some(target.replicas),
             completions: completions.as_ref().and_then(|shares| shares.get(&target.name).copied()),
         };
-        let written = match wanted(context, binding, works, template, &share) {
-            Ok(wanted) => write(context, binding, works, wanted).await,
+        let written = match desired_work(context, binding, works, template, &share) {
+            Ok(desired) => write(context, binding, works, desired).await,
             Err(error) => Err(error),
         };
         outcome = outcome.and_then(|right| written.map(|wrote| right && !wrote));
@@ -121,29 +121,29 @@ pub(super) async fn ensure(
     outcome
 }
 
-/// What of the whole falls to one cluster.
+/// The part of the workload that one cluster gets.
 struct Share<'a> {
     cluster: &'a str,
     replicas: Option<i32>,
     completions: Option<i32>,
 }
 
-/// What a Work should say; `null` annotations are those that it should not have.
-struct Wanted {
+/// The desired content of a Work; a `null` annotation is one that the Work must not have.
+struct DesiredWork {
     namespace: String,
     name: String,
     annotations: Map<String, Value>,
     spec: WorkSpec,
 }
 
-fn wanted(
+fn desired_work(
     context: &Context,
     binding: &impl Binding,
     works: &[Arc<Work>],
     template: &Value,
     share: &Share<'_>,
-) -> Result<Wanted, Error> {
-    let (named, namespace) = (Named::of(binding), execution_namespace(share.cluster));
+) -> Result<DesiredWork, Error> {
+    let (named, namespace) = (BindingNames::of(binding), execution_namespace(share.cluster));
     let spec = binding.spec();
     let cluster = context.clusters.get("", share.cluster);
     let overrides = cluster.map(|cluster| Overrides::of(context, template, &cluster)).unwrap_or_default();
@@ -166,7 +166,7 @@ fn wanted(
         annotations.insert(ANNOTATION_CONFLICT_RESOLUTION.into(), word);
     }
     let resource = &spec.resource;
-    Ok(Wanted {
+    Ok(DesiredWork {
         namespace,
         name: work_name(&resource.kind, &resource.namespace, &resource.name),
         annotations,
@@ -178,21 +178,21 @@ fn wanted(
     })
 }
 
-/// Answers whether anything had to be written.
+/// Returns whether a write was needed.
 async fn write(
     context: &Context,
     binding: &impl Binding,
     works: &[Arc<Work>],
-    wanted: Wanted,
+    desired: DesiredWork,
 ) -> Result<bool, Error> {
-    let Wanted { namespace, name, mut annotations, spec } = wanted;
+    let DesiredWork { namespace, name, mut annotations, spec } = desired;
     let api = Api::<Work>::namespaced(context.client.clone(), &namespace);
     match in_namespace(works, &namespace) {
         None => {
-            let named = Named::of(binding);
+            let named = BindingNames::of(binding);
             annotations.retain(|_, value| !value.is_null());
-            let lead_back = binding_annotations(&named.namespace, &named.name).into_iter();
-            annotations.extend(lead_back.map(|(key, value)| (key.to_owned(), json!(value))));
+            let back_references = binding_annotations(&named.namespace, &named.name).into_iter();
+            annotations.extend(back_references.map(|(key, value)| (key.to_owned(), json!(value))));
             let (label, key) = context.rules.binding_mark(named.as_ref());
             let metadata = json!({
                 "name": name,
@@ -205,7 +205,7 @@ async fn write(
             api.create(&PostParams::default(), &work).await?;
         }
         Some(work) if work.metadata.deletion_timestamp.is_some() => return Ok(false),
-        Some(work) if work.spec == spec && says(work, &annotations) => return Ok(false),
+        Some(work) if work.spec == spec && has_annotations(work, &annotations) => return Ok(false),
         Some(work) => {
             let change = json!({
                 "workload": spec.workload,
@@ -219,7 +219,7 @@ async fn write(
     Ok(true)
 }
 
-/// Whether the Work has just these annotations, of those that are asked about.
-fn says(work: &Work, annotations: &Map<String, Value>) -> bool {
+/// Whether the Work has exactly these annotations, among those that are named.
+fn has_annotations(work: &Work, annotations: &Map<String, Value>) -> bool {
     annotations.iter().all(|(key, value)| work.annotations().get(key).map(String::as_str) == value.as_str())
 }

@@ -1,5 +1,6 @@
-//! Looks at all clusters each monitor period: calls unknown what has fallen silent, and taints with NoExecute what has
-//! not been ready for long.
+//! Checks the health of all clusters each monitor period.
+//!
+//! Clusters that have fallen silent become unknown. Clusters that have not been ready for long get a NoExecute taint.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use crate::api::{CONDITION_READY, Cluster, NAMESPACE_CLUSTER_LEASES, condition, 
 use crate::machinery::{Context, Error, patch_status};
 use crate::rules::Heartbeat;
 
-/// Looks, for ever. What it remembers is in memory only: a restart of the controllers starts the clocks anew, as it does
+/// Runs for ever. The heartbeats are in memory only: a restart of the controllers starts the timers anew, as it does
 /// for the real ones.
 pub(crate) async fn run(context: Arc<Context>) {
     let mut memory: BTreeMap<String, Heartbeat> = BTreeMap::new();
@@ -22,8 +23,8 @@ pub(crate) async fn run(context: Arc<Context>) {
         memory.retain(|name, _| names.contains(name));
         for cluster in clusters {
             let name = cluster.name_any();
-            let mut heartbeat = listen(&context, &cluster, memory.remove(&name).as_ref());
-            if let Err(error) = look(&context, &cluster, &mut heartbeat).await {
+            let mut heartbeat = updated_heartbeat(&context, &cluster, memory.remove(&name).as_ref());
+            if let Err(error) = check(&context, &cluster, &mut heartbeat).await {
                 tracing::debug!(cluster = name, %error, "a cluster's health could not be written");
             }
             memory.insert(name, heartbeat);
@@ -32,8 +33,8 @@ pub(crate) async fn run(context: Arc<Context>) {
     }
 }
 
-/// What is kept in memory is told apart by a clock that nobody sets.
-fn listen(context: &Context, cluster: &Cluster, before: Option<&Heartbeat>) -> Heartbeat {
+/// The updated heartbeat of a cluster. Its times are those of the steady clock, which nobody sets.
+fn updated_heartbeat(context: &Context, cluster: &Cluster, before: Option<&Heartbeat>) -> Heartbeat {
     let now = context.clock.steady();
     let lease = context.leases.get(NAMESPACE_CLUSTER_LEASES, &cluster.name_any());
     let lease = lease.filter(|_| cluster.pulls());
@@ -42,8 +43,9 @@ fn listen(context: &Context, cluster: &Cluster, before: Option<&Heartbeat>) -> H
     context.rules.heartbeat(before, cluster.ready_condition(), renewed, created, now)
 }
 
-/// The taints follow the condition as it was read: one that is written here brings its own at the next look.
-async fn look(context: &Context, cluster: &Cluster, heartbeat: &mut Heartbeat) -> Result<(), Error> {
+/// Checks one cluster. The taints follow the condition as it was read: a condition that is written here changes the
+/// taints at the next check.
+async fn check(context: &Context, cluster: &Cluster, heartbeat: &mut Heartbeat) -> Result<(), Error> {
     let (now, shown) = (context.clock.steady(), context.clock.now());
     let ready = cluster.ready_condition().map(|condition| condition.status.as_str());
     let settings = &context.settings;
@@ -51,7 +53,7 @@ async fn look(context: &Context, cluster: &Cluster, heartbeat: &mut Heartbeat) -
     let since = context.clock.shown_at(context.rules.not_ready_since(heartbeat));
     let taints = context.rules.no_execute_taints(ready, since, timeout, &cluster.spec.taints, shown);
     if set_taints(context, cluster, &taints).await? || !context.rules.falls_silent(cluster) {
-        // What was read is out of date now; silence lasts until the next look.
+        // The object that was read is out of date now; the next check handles the silence.
         return Ok(());
     }
     let (grace, startup) =
@@ -61,7 +63,7 @@ async fn look(context: &Context, cluster: &Cluster, heartbeat: &mut Heartbeat) -
         set_unknown(&mut conditions, CONDITION_READY, reason, message, context.clock.now_in_seconds());
         let api = Api::<Cluster>::all(context.client.clone());
         patch_status(&api, cluster, &json!({ "conditions": conditions })).await?;
-        // Not a sign of life: it was said here.
+        // This controller wrote the condition, so the change is no sign of life.
         heartbeat.ready = condition(&conditions, CONDITION_READY).cloned();
         heartbeat.transition = now;
     }

@@ -1,4 +1,4 @@
-//! Keeps a Cluster's execution namespace, NoSchedule taints and finalizer, and takes it all down when it goes.
+//! Keeps a Cluster's execution namespace, NoSchedule taints and finalizer, and removes a Cluster.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ async fn reconcile(context: Arc<Context>, cluster: Arc<Cluster>) -> Result<Actio
         let mut finalizers = cluster.finalizers().to_vec();
         finalizers.push(FINALIZER_CLUSTER.into());
         set_finalizers(&context, &cluster, &finalizers).await?;
-        // The change of it comes back here.
+        // The write triggers another reconciliation.
         return Ok(Action::await_change());
     }
     let ready = cluster.ready_condition().map(|condition| condition.status.as_str());
@@ -58,7 +58,7 @@ fn publish(context: &Context, cluster: &Cluster, happening: &Happening<'_>) {
     context.publish("cluster-controller", happening, || [Involved::object(cluster)]);
 }
 
-/// Answers whether the namespace had to be created.
+/// Returns whether the namespace was created.
 async fn ensure_namespace(context: &Context, cluster: &str) -> Result<bool, Error> {
     let api = Api::<Namespace>::all(context.client.clone());
     let name = execution_namespace(cluster);
@@ -72,7 +72,7 @@ async fn ensure_namespace(context: &Context, cluster: &str) -> Result<bool, Erro
     }
 }
 
-/// Drives the workloads out, waits until they have left in good order, and only then lets go of the Works.
+/// Evicts the workloads, waits until the evictions have ended, and only then deletes the Works.
 async fn remove(context: &Context, cluster: &Cluster) -> Result<Action, Error> {
     let again = Action::requeue(context.settings.cluster_removal_check);
     let taints = context.rules.terminating_taints(&cluster.spec.taints, context.clock.now_in_seconds());
@@ -81,7 +81,7 @@ async fn remove(context: &Context, cluster: &Cluster) -> Result<Action, Error> {
     }
     let name = cluster.name_any();
     let waits = context.rules.awaits_workloads(context.settings.gates);
-    if waits && context.placed().iter().any(|spec| context.rules.holds_up_removal(spec, &name)) {
+    if waits && context.binding_specs().iter().any(|spec| context.rules.holds_up_removal(spec, &name)) {
         return Ok(again);
     }
     let namespaces = Api::<Namespace>::all(context.client.clone());
@@ -107,7 +107,7 @@ async fn remove(context: &Context, cluster: &Cluster) -> Result<Action, Error> {
     Ok(Action::await_change())
 }
 
-/// Lets go of the Works that are being deleted, whatever they left in the member.
+/// Removes the finalizers of the Works that are being deleted, whatever copies stay in the member.
 async fn abandon_works(context: &Context, cluster: &str) -> Result<(), Error> {
     let namespace = execution_namespace(cluster);
     let api = Api::<Work>::namespaced(context.client.clone(), &namespace);

@@ -1,4 +1,4 @@
-//! The one way in which taints are written.
+//! Writes the taints of a Cluster, and publishes the outcome.
 
 use k8s_openapi::api::core::v1::Taint;
 use kube::Api;
@@ -8,7 +8,7 @@ use crate::api::Cluster;
 use crate::machinery::{Context, Error, Involved, patch_guarded};
 use crate::rules::Happening;
 
-/// Writes the taints, if they are others than before. Returns whether it did.
+/// Writes the taints, if they have changed. Returns whether they were written.
 pub(crate) async fn set_taints(
     context: &Context,
     cluster: &Cluster,
@@ -17,7 +17,7 @@ pub(crate) async fn set_taints(
     put_taints(context, "cluster-controller", cluster, taints, true).await
 }
 
-/// As [`set_taints`], by this component. Where it is not `guarded`, it overwrites what others have changed since.
+/// Like [`set_taints`], in the name of `component`. An unguarded write overwrites later changes by others.
 pub(crate) async fn put_taints(
     context: &Context,
     component: &'static str,

@@ -1,4 +1,4 @@
-//! What a healthy member is asked about itself: its release, the kinds that it serves, its nodes and pods.
+//! Collects the version, the served kinds, the nodes and the pods of a healthy member.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,53 +14,53 @@ use crate::api::{
 use crate::machinery::{Context, Discovery, Informer};
 use crate::rules::{modelings, node_summary, resource_summary};
 
-/// Asks one member, and remembers what need not be asked each time.
+/// Collects from one member, and keeps what need not be requested each time.
 #[derive(Default)]
 pub(crate) struct Collector {
     nodes: Option<Informer<Node>>,
     pods: Option<Informer<Pod>>,
-    /// When release and kinds were last asked for, on the run's clock.
-    described: Option<Duration>,
+    /// When version and kinds were last requested, on the run's clock.
+    discovered_at: Option<Duration>,
     discovery: Discovery,
-    served: Option<Arc<Served>>,
-    summed_up: Option<(Seen, Arc<Summary>)>,
+    served: Option<Arc<ServedApis>>,
+    last_summary: Option<(SummaryInputs, Arc<Summary>)>,
 }
 
-/// What a summary is made of: how often the nodes and the pods have changed, and the models.
-type Seen = (u64, u64, Vec<ResourceModel>);
+/// The inputs of a summary: how often the nodes and the pods have changed, and the models.
+type SummaryInputs = (u64, u64, Vec<ResourceModel>);
 
-/// What there is room for in a member.
+/// The nodes and the resources of a member.
 #[derive(PartialEq)]
 struct Summary {
     nodes: NodeSummary,
     resources: ResourceSummary,
 }
 
-/// What a member said about itself. `None`: it was not asked, or did not answer, and the last answer holds.
+/// The collected data of a member. `None`: it was not requested or not answered, and the last answer stays.
 #[derive(PartialEq)]
-pub(crate) struct Collected {
+pub(crate) struct MemberData {
     version: Option<String>,
-    served: Option<Arc<Served>>,
+    served: Option<Arc<ServedApis>>,
     summary: Arc<Summary>,
 }
 
-/// What discovery came up with.
+/// The result of discovery.
 #[derive(PartialEq)]
-struct Served {
+struct ServedApis {
     enablements: Vec<ApiEnablement>,
-    /// Whether every question was answered.
-    whole: bool,
+    /// Whether every request was answered.
+    is_complete: bool,
 }
 
-impl Collected {
-    /// An answer that is not whole does not replace one that there is: it would look as if kinds had been taken away
-    /// (#7373). The condition tells of it all the same.
-    pub(crate) fn put_into(&self, context: &Context, status: &mut ClusterStatus) {
+impl MemberData {
+    /// Writes the collected data into a status. An incomplete answer does not replace present enablements, because
+    /// kinds would seem to have been removed (#7373). The condition reports the incomplete answer all the same.
+    pub(crate) fn write_into(&self, context: &Context, status: &mut ClusterStatus) {
         if let Some(version) = &self.version {
             status.kubernetes_version.clone_from(version);
         }
-        if let Some(Served { enablements, whole }) = self.served.as_deref() {
-            let (complete, reason, message) = context.rules.complete_apis(enablements.len(), *whole);
+        if let Some(ServedApis { enablements, is_complete }) = self.served.as_deref() {
+            let (complete, reason, message) = context.rules.complete_apis(enablements.len(), *is_complete);
             let now = context.clock.now_in_seconds();
             set_condition(&mut status.conditions, CONDITION_COMPLETE_APIS, complete, reason, &message, now);
             if context.rules.replaces_enablements(complete, status.api_enablements.len()) {
@@ -73,18 +73,18 @@ impl Collected {
 }
 
 impl Collector {
-    /// Asks the member. Release and kinds are asked for when it has just become ready, when they are not known as a whole,
-    /// and from time to time.
+    /// Collects from the member. Version and kinds are requested when the member has just become ready, while the kinds
+    /// are not completely known, and once in each collection period.
     pub(crate) async fn collect(
         &mut self,
         context: &Context,
         cluster: &Cluster,
         client: Client,
-    ) -> Collected {
+    ) -> MemberData {
         let now = context.clock.elapsed();
         let period = context.settings.api_collection_period;
-        let recent = self.described.is_some_and(|last| now.saturating_sub(last) < period);
-        let fresh = cluster.is_ready() && is_whole(cluster) && recent;
+        let recent = self.discovered_at.is_some_and(|last| now.saturating_sub(last) < period);
+        let fresh = cluster.is_ready() && lists_all_apis(cluster) && recent;
         let (mut version, mut served) = (None, None);
         if !fresh {
             version = client.apiserver_version().await.ok().map(|info| info.git_version);
@@ -92,29 +92,31 @@ impl Collector {
                 self.served = Some(Arc::new(found));
             }
             served.clone_from(&self.served);
-            self.described = served.as_ref().is_some_and(|served| served.whole).then_some(now);
+            self.discovered_at = served.as_ref().is_some_and(|served| served.is_complete).then_some(now);
         }
         let watch = context.member_watch();
         let nodes =
             self.nodes.get_or_insert_with(|| Informer::start(Api::all(client.clone()), watch.clone()));
-        let pods = self.pods.get_or_insert_with(|| Informer::lean(Api::all(client), watch, forget_the_rest));
-        // It matters once only, right after the start, and the lists are no reason to hang.
+        let pods = self
+            .pods
+            .get_or_insert_with(|| Informer::start_trimmed(Api::all(client), watch, keep_requests_only));
+        // Only the first collection has to wait for the lists, and a silent member must not stall it.
         let both = async { tokio::join!(nodes.ready(), pods.ready()) };
         let _ = tokio::time::timeout(context.member_timeout(), both).await;
-        let seen = (nodes.changed(), pods.changed(), cluster.spec.resource_models.clone());
-        let known = self.summed_up.take().filter(|(before, _)| *before == seen);
+        let seen = (nodes.change_count(), pods.change_count(), cluster.spec.resource_models.clone());
+        let known = self.last_summary.take().filter(|(before, _)| *before == seen);
         let (seen, summary) = known.unwrap_or_else(|| {
             let models = context.settings.gates.customized_cluster_resource_modeling.then_some(&*seen.2);
             let summary = Arc::new(Summary::of(&nodes.list(), &pods.list(), models));
             (seen, summary)
         });
-        self.summed_up = Some((seen, Arc::clone(&summary)));
-        Collected { version, served, summary }
+        self.last_summary = Some((seen, Arc::clone(&summary)));
+        MemberData { version, served, summary }
     }
 }
 
 impl Summary {
-    /// Grades the nodes where there are models.
+    /// Sums up nodes and pods, and grades the nodes where there are models.
     fn of(nodes: &[Arc<Node>], pods: &[Arc<Pod>], models: Option<&[ResourceModel]>) -> Self {
         let (nodes, pods) = (nodes.iter().map(AsRef::as_ref), pods.iter().map(AsRef::as_ref));
         let mut resources = resource_summary(nodes.clone(), pods.clone());
@@ -125,13 +127,13 @@ impl Summary {
     }
 }
 
-/// Whether all that the cluster serves is told; somebody may have taken it away again.
-fn is_whole(cluster: &Cluster) -> bool {
+/// Whether the condition says that all served kinds are listed; others may have removed the condition.
+fn lists_all_apis(cluster: &Cluster) -> bool {
     cluster.status.as_ref().is_some_and(|status| is_true(&status.conditions, CONDITION_COMPLETE_APIS))
 }
 
-/// Of a pod, only what it takes matters, and a member may have many.
-fn forget_the_rest(pod: &mut Pod) {
+/// Keeps of a pod only its requests and its phase, because a member may have many pods.
+fn keep_requests_only(pod: &mut Pod) {
     pod.metadata.annotations = None;
     pod.metadata.labels = None;
     pod.metadata.managed_fields = None;
@@ -154,19 +156,19 @@ fn forget_the_rest(pod: &mut Pod) {
     }
 }
 
-/// The kinds that the member serves, by group and version, unless they are the same as before.
-async fn discover(discovery: &mut Discovery, client: &Client) -> Option<Served> {
+/// The kinds that the member serves, by group and version; `None` if they are the same as before.
+async fn discover(discovery: &mut Discovery, client: &Client) -> Option<ServedApis> {
     let served = discovery.changed(client).await?;
     let lists = served.groups.into_values().flatten();
     let mut enablements: Vec<_> = lists.map(enablement).collect();
     enablements.sort_by(|a, b| a.group_version.cmp(&b.group_version));
-    Some(Served { enablements, whole: served.whole })
+    Some(ServedApis { enablements, is_complete: served.is_complete })
 }
 
 fn enablement(list: APIResourceList) -> ApiEnablement {
-    let whole = list.resources.into_iter().filter(|resource| !resource.name.contains('/'));
+    let without_parts = list.resources.into_iter().filter(|resource| !resource.name.contains('/'));
     let mut resources: Vec<_> =
-        whole.map(|resource| ApiResource { name: resource.name, kind: resource.kind }).collect();
+        without_parts.map(|resource| ApiResource { name: resource.name, kind: resource.kind }).collect();
     resources.sort_by(|a, b| a.name.cmp(&b.name));
     ApiEnablement { group_version: list.group_version, resources }
 }
@@ -219,7 +221,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_does_not_answer_leaves_a_gap_and_is_told() {
+    async fn an_unanswered_request_leaves_a_gap_that_is_reported() {
         let cases: [(&str, &[&str], bool); 5] = [
             ("", &["apps/v1", "batch/v1", "v1"], true),
             ("/apis/apps/v1", &["batch/v1", "v1"], false),
@@ -227,11 +229,11 @@ mod tests {
             ("/api", &["apps/v1", "batch/v1"], false),
             ("/apis", &["v1"], false),
         ];
-        for (silent_at, expected, whole) in cases {
+        for (silent_at, expected, is_complete) in cases {
             let served = discover(&mut Discovery::default(), &member(silent_at)).await.unwrap();
             let versions: Vec<_> =
                 served.enablements.iter().map(|enablement| enablement.group_version.as_str()).collect();
-            assert_eq!((versions.as_slice(), served.whole), (expected, whole), "{silent_at}");
+            assert_eq!((versions.as_slice(), served.is_complete), (expected, is_complete), "{silent_at}");
             assert!(served.enablements.iter().all(|enablement| enablement.resources.len() == 1));
         }
     }

@@ -1,4 +1,4 @@
-//! Renews the Lease of a Pull member, by which the control plane knows that its agent lives.
+//! Renews the Lease of a Pull member, which shows the control plane that the agent is alive.
 //!
 //! client-go's lease controller (`k8s.io/component-helpers/apimachinery/lease`) without its jitter.
 
@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 use crate::api::{Cluster, NAMESPACE_CLUSTER_LEASES};
 use crate::machinery::{Context, Error};
 
-/// The delay after a first failure; it doubles with each one more.
+/// The delay after a first failure; each further failure doubles it.
 const FIRST_RETRY: Duration = Duration::from_millis(200);
 /// The longest delay after a failure.
 const LAST_RETRY: Duration = Duration::from_secs(7);
 
-/// Renews the Lease of the cluster called `name`, for ever. It is of the Cluster that there is: one that is made again owns it
-/// anew.
-pub(super) async fn keep(context: Arc<Context>, name: String) {
+/// Renews the Lease of the cluster called `name`, for ever. The Lease is deleted with its Cluster, and made again for a
+/// Cluster that is made again.
+pub(super) async fn keep_renewed(context: Arc<Context>, name: String) {
     let settings = &context.settings;
     let interval = settings.cluster_lease_duration.mul_f64(settings.cluster_lease_renew_interval_fraction);
     let mut retry = FIRST_RETRY;
@@ -59,7 +59,7 @@ async fn renew(context: &Context, name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// The Lease goes with its Cluster.
+/// The owner reference makes the garbage collector delete the Lease with its Cluster.
 fn lease(cluster: &Cluster, seconds: u64, now: &str) -> Value {
     let name = cluster.name_any();
     json!({

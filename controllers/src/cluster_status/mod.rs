@@ -1,4 +1,4 @@
-//! The cluster status controller: probes every member and says in its Cluster what it found.
+//! The cluster status controller: probes every member, and reports the result in its Cluster.
 
 mod collect;
 mod lease;

@@ -1,7 +1,7 @@
-//! One loop a member, so that one that hangs holds up only itself: probe, judge, write, wait.
+//! Runs one loop per member, so that a hanging member delays only itself: probe, decide, write.
 //!
-//! Judgement is in `rules::readiness`; what a healthy member is asked beyond that, in `collect`; by what an agent shows
-//! that it lives, in `lease`.
+//! The rules decide about readiness. `collect` requests more data from a healthy member. `lease` shows that an agent is
+//! alive.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,25 +15,25 @@ use serde_json::{Map, Value};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use super::collect::{Collected, Collector};
+use super::collect::{Collector, MemberData};
 use super::lease;
 use crate::api::{CONDITION_READY, Cluster, ClusterStatus, set_condition};
 use crate::machinery::{Context, Error, erase, patch_status, put_status};
 use crate::rules::{Probe, ProbeRun, Readiness, Write};
 
-/// How often a status is written anew that somebody else wrote in between (client-go's `retry.DefaultRetry`).
+/// How often the write of a status is repeated after a conflict (client-go's `retry.DefaultRetry`).
 const ATTEMPTS: usize = 5;
 
 /// The loop of one member.
-struct Probing {
+struct ProbeLoop {
     /// Ends the pause between two probes.
-    forward: Arc<Notify>,
+    probe_now: Arc<Notify>,
     _task: JoinSet<()>,
 }
 
 /// Keeps a probe loop for every Cluster that these controllers reach.
 pub(crate) async fn run(context: Arc<Context>) {
-    let mut loops: BTreeMap<String, Probing> = BTreeMap::new();
+    let mut loops: BTreeMap<String, ProbeLoop> = BTreeMap::new();
     let mut changes = std::pin::pin!(context.clusters.changes());
     while let Some(change) = changes.next().await {
         let name = change.object().name_any();
@@ -44,45 +44,45 @@ pub(crate) async fn run(context: Arc<Context>) {
         };
         if let Some(probing) = loops.get(&name) {
             if context.rules.brings_probe_forward(change.before.as_deref(), &cluster) {
-                probing.forward.notify_one();
+                probing.probe_now.notify_one();
             }
             continue;
         }
-        let (forward, mut task) = (Arc::<Notify>::default(), JoinSet::new());
-        task.spawn(probe_loop(Arc::clone(&context), name.clone(), Arc::clone(&forward)));
-        loops.insert(name, Probing { forward, _task: task });
+        let (probe_now, mut task) = (Arc::<Notify>::default(), JoinSet::new());
+        task.spawn(probe_loop(Arc::clone(&context), name.clone(), Arc::clone(&probe_now)));
+        loops.insert(name, ProbeLoop { probe_now, _task: task });
     }
 }
 
-async fn probe_loop(context: Arc<Context>, name: String, forward: Arc<Notify>) {
+async fn probe_loop(context: Arc<Context>, name: String, probe_now: Arc<Notify>) {
     let mut run: Option<ProbeRun> = None;
-    let (mut collector, mut told) = (Collector::default(), None);
+    let (mut collector, mut reported) = (Collector::default(), None);
     let mut lease = JoinSet::new();
     while let Some(cluster) = context.clusters.get("", &name) {
         let start = context.clock.elapsed();
-        let outcome = report(&context, &cluster, &mut run, (&mut collector, &mut told)).await;
+        let outcome = report(&context, &cluster, &mut run, (&mut collector, &mut reported)).await;
         context.metrics.status_synced(&name, context.clock.elapsed().saturating_sub(start));
         let healthy = run.is_some_and(|run| run.ready);
         if context.is_agent() && healthy && lease.is_empty() {
-            lease.spawn(lease::keep(Arc::clone(&context), name.clone()));
+            lease.spawn(lease::keep_renewed(Arc::clone(&context), name.clone()));
         }
         if let Err(error) = outcome {
             tracing::debug!(cluster = name, %error, "the status of a cluster could not be written");
         }
         tokio::select! {
             biased;
-            () = forward.notified() => {}
+            () = probe_now.notified() => {}
             () = context.clock.sleep(context.settings.cluster_status_update_frequency) => {}
         }
     }
 }
 
-/// Probes once, and writes what changed by it.
+/// Probes once, and writes the changes.
 async fn report(
     context: &Context,
     cluster: &Arc<Cluster>,
     run: &mut Option<ProbeRun>,
-    (collector, told): (&mut Collector, &mut Option<Told>),
+    (collector, reported): (&mut Collector, &mut Option<ReportedResult>),
 ) -> Result<(), Error> {
     let client = context.member(cluster);
     let probe = match &client {
@@ -106,19 +106,19 @@ async fn report(
         }
         _ => None,
     };
-    let found = Found { readiness: (!keeps).then_some(seen), collected };
-    // Most probes find what the one before has found.
-    if told.as_ref().is_some_and(|(before, said)| Arc::ptr_eq(before, cluster) && *said == found) {
+    let found = ProbeResult { readiness: (!keeps).then_some(seen), collected };
+    // Most probes have the same result as the probe before.
+    if reported.as_ref().is_some_and(|(before, result)| Arc::ptr_eq(before, cluster) && *result == found) {
         return Ok(());
     }
     let outcome = write(context, cluster, &found).await;
     let stays = outcome.is_ok()
         && context.clusters.get("", &cluster.name_any()).is_some_and(|now| Arc::ptr_eq(&now, cluster));
-    *told = stays.then(|| (Arc::clone(cluster), found));
+    *reported = stays.then(|| (Arc::clone(cluster), found));
     outcome
 }
 
-/// Asks a member whether it is well: `/readyz`, or `/healthz` where there is no such thing.
+/// Asks a member whether it is healthy: `/readyz`, or `/healthz` where the member has no `/readyz`.
 async fn probe(client: &Client) -> Probe {
     match get(client, "/readyz").await {
         Some(StatusCode::NOT_FOUND) => get(client, "/healthz").await,
@@ -133,20 +133,20 @@ async fn get(client: &Client, path: &str) -> Option<StatusCode> {
     client.send(request).await.ok().map(|response| response.status())
 }
 
-/// A cluster of which all that was found is said.
-type Told = (Arc<Cluster>, Found);
+/// A version of a Cluster, and the result of a probe that it already shows.
+type ReportedResult = (Arc<Cluster>, ProbeResult);
 
-/// What a probe has shown.
+/// The result of a probe.
 #[derive(PartialEq)]
-struct Found {
+struct ProbeResult {
     /// `None`: the condition stays as it is.
     readiness: Option<Readiness>,
-    collected: Option<Collected>,
+    collected: Option<MemberData>,
 }
 
-/// Writes it into the status as that is after the probe, not as it was `before`. Others say things of a cluster, too, and
-/// what they have said since stays (#5227): a write that is refused is made anew.
-async fn write(context: &Context, before: &Arc<Cluster>, found: &Found) -> Result<(), Error> {
+/// Writes the result into the present status, not into the status `before` the probe. Others write the status, too, and
+/// their later changes stay (#5227): after a conflict the write is repeated on the new version.
+async fn write(context: &Context, before: &Arc<Cluster>, found: &ProbeResult) -> Result<(), Error> {
     let (api, name) = (Api::<Cluster>::all(context.client.clone()), before.name_any());
     if !context.guards(Write::ClusterStatus).await {
         let change = change(context, before, found)?;
@@ -167,20 +167,24 @@ fn is_conflict(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.is_conflict())
 }
 
-/// What of the status becomes another; `None`: nothing.
-fn change(context: &Context, cluster: &Cluster, found: &Found) -> Result<Option<Map<String, Value>>, Error> {
+/// The changed part of the status; `None` where nothing changes.
+fn change(
+    context: &Context,
+    cluster: &Cluster,
+    found: &ProbeResult,
+) -> Result<Option<Map<String, Value>>, Error> {
     let mut status = cluster.status.clone().unwrap_or_default();
     if let Some(Readiness { ready, reason, message }) = found.readiness {
         let now: Timestamp = context.clock.now_in_seconds();
         set_condition(&mut status.conditions, CONDITION_READY, ready, reason, message, now);
     }
     if let Some(collected) = &found.collected {
-        collected.put_into(context, &mut status);
+        collected.write_into(context, &mut status);
     }
     if cluster.status.as_ref() == Some(&status) {
         return Ok(None);
     }
-    // A merge patch leaves what it does not name: what the member no longer says has to be named.
+    // A merge patch keeps fields that it does not name, so removed fields are named with null.
     let (before, mut after) = (object(cluster.status.as_ref())?, object(Some(&status))?);
     erase(&before, &mut after);
     Ok(Some(after))

@@ -1,6 +1,6 @@
-//! The dependencies distributor: what a workload depends on goes where the workload goes.
+//! The dependencies distributor: propagates the dependencies of a workload together with it.
 
-mod attached;
+mod attach;
 mod run;
 
 pub(crate) use run::{BY_DEPENDENCY, dependencies_of, run};

@@ -1,4 +1,4 @@
-//! What wakes the dependencies distributor, and what it does for a binding whose template depends on others.
+//! The triggers of the dependencies distributor, and its reconciliation of one binding.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
 use serde_json::{Map, Value, json};
 
-use super::attached::{attach, release};
+use super::attach::{attach, release};
 use crate::api::{ANNOTATION_DEPENDENCIES, RawObject, ResourceBinding, ResourceSelector, binding_name};
 use crate::machinery::{
     Action, Binding, Context, Error, Involved, Queue, erase, patch_guarded, run as run_queue,
@@ -18,8 +18,8 @@ use crate::rules::{Happening, Write};
 /// The name of the controller, as its events carry it.
 const COMPONENT: &str = "dependencies-distributor";
 
-/// Reconciles every namespaced binding: when it changes, when one that it requires or is required by does, and when its
-/// template or something that this depends on does.
+/// Reconciles every namespaced binding: when the binding, a binding that it requires or that requires it, its template,
+/// or a dependency of its template changes.
 pub(crate) async fn run(context: Arc<Context>) {
     let by_binding = {
         let context = Arc::clone(&context);
@@ -30,7 +30,7 @@ pub(crate) async fn run(context: Arc<Context>) {
         changes.flat_map(move |change| {
             let sides = change.before.iter().chain(&change.after);
             let mut concerned: BTreeSet<String> =
-                sides.flat_map(|binding| required(&context, binding)).collect();
+                sides.flat_map(|binding| required_bindings(&context, binding)).collect();
             concerned.insert(change.object().name_any());
             let namespace = change.object().namespace().unwrap_or_default();
             stream::iter(concerned.into_iter().map(move |name| ObjectRef::new(&name).within(&namespace)))
@@ -56,17 +56,17 @@ fn is_required(binding: &ResourceBinding) -> bool {
     !binding.spec.required_by.is_empty()
 }
 
-/// What the template of a binding depends on, as the binding says.
-pub(super) fn said(binding: &ResourceBinding) -> Vec<ResourceSelector> {
+/// The dependencies of a binding's template, as recorded on the binding.
+pub(super) fn recorded_dependencies(binding: &ResourceBinding) -> Vec<ResourceSelector> {
     let text = binding.annotations().get(ANNOTATION_DEPENDENCIES);
     text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
 }
 
-/// The bindings of what the template of a binding depends on, by name.
-fn required(context: &Context, binding: &ResourceBinding) -> Vec<String> {
-    let names = said(binding).into_iter().flat_map(|dependency| {
+/// The bindings of the dependencies of a binding's template, by name.
+fn required_bindings(context: &Context, binding: &ResourceBinding) -> Vec<String> {
+    let names = recorded_dependencies(binding).into_iter().flat_map(|dependency| {
         if dependency.name.is_empty() {
-            meant(context, &dependency)
+            matching_objects(context, &dependency)
                 .iter()
                 .map(|one| binding_name(&dependency.kind, &one.name_any()))
                 .collect()
@@ -77,7 +77,8 @@ fn required(context: &Context, binding: &ResourceBinding) -> Vec<String> {
     names.collect()
 }
 
-/// The bindings that a template concerns: its own, and those whose templates depend on it or may come to. By name.
+/// The bindings that a change of a template concerns, by name: its own, and those whose templates depend on it or may
+/// begin to.
 fn dependents(context: &Context, namespace: &str, name: &str) -> BTreeSet<String> {
     let kind = name.rsplit_once('-').map_or("", |(_, kind)| kind);
     let by_name = context.bindings.by(BY_DEPENDENCY, &format!("{namespace}/{name}"));
@@ -89,17 +90,17 @@ fn dependents(context: &Context, namespace: &str, name: &str) -> BTreeSet<String
 /// The index of bindings by what their templates depend on.
 pub(crate) const BY_DEPENDENCY: &str = "dependency";
 
-/// The bindings of what the template of a binding depends on, with their namespace. Of what is depended on by its labels,
-/// only the kind.
+/// The keys of a binding in that index: the bindings of its template's dependencies, with their namespace. A dependency
+/// by labels has a key with its kind only.
 pub(crate) fn dependencies_of(binding: &ResourceBinding) -> Vec<String> {
     let namespace = binding.namespace().unwrap_or_default();
-    let dependencies = if binding.spec.propagate_deps { said(binding) } else { Vec::new() };
+    let dependencies = if binding.spec.propagate_deps { recorded_dependencies(binding) } else { Vec::new() };
     let key = |it: &ResourceSelector| format!("{namespace}/{}", binding_name(&it.kind, &it.name));
     dependencies.iter().map(key).collect()
 }
 
-/// The objects on the control plane that a dependency means, as far as its kind is known.
-pub(super) fn meant(context: &Context, dependency: &ResourceSelector) -> Vec<Arc<RawObject>> {
+/// The objects on the control plane that match a dependency; empty where the kind is not known.
+pub(super) fn matching_objects(context: &Context, dependency: &ResourceSelector) -> Vec<Arc<RawObject>> {
     let key = (dependency.api_version.clone(), dependency.kind.clone());
     let Some((_, store)) = context.templates.of_kind(&key) else { return Vec::new() };
     if !dependency.name.is_empty() {
@@ -119,16 +120,16 @@ async fn reconcile(context: Arc<Context>, binding: Arc<ResourceBinding>) -> Resu
     if !binding.spec.propagate_deps {
         return Ok(Action::await_change());
     }
-    // As long as the template is not known, nothing is known of what it depends on.
+    // While the template is not known, its dependencies are not known either.
     let Ok(Some((kind, template))) = context.templates.get(&binding.spec.resource) else {
         return Ok(Action::await_change());
     };
     let dependencies = context.rules.dependencies(&kind.kind, &template.tree()?);
-    if dependencies != said(&binding) {
-        tell(&context, &binding, &dependencies).await?;
+    if dependencies != recorded_dependencies(&binding) {
+        record_dependencies(&context, &binding, &dependencies).await?;
         let happening = Happening::DependenciesFound(&dependencies);
         context.publish(COMPONENT, &happening, || [Involved::template(&kind, &template)]);
-        // The change of it comes back here.
+        // The write triggers another reconciliation.
         return Ok(Action::await_change());
     }
     let attached = attach_all(&context, &binding, &dependencies).await;
@@ -141,7 +142,7 @@ async fn reconcile(context: Arc<Context>, binding: Arc<ResourceBinding>) -> Resu
     attached.map(|_| Action::await_change())
 }
 
-/// Makes the bindings of all dependencies go where the binding goes. Answers whether anything had to be written.
+/// Makes the bindings of all dependencies follow the binding. Returns whether anything was written.
 async fn attach_all(
     context: &Context,
     binding: &ResourceBinding,
@@ -149,17 +150,17 @@ async fn attach_all(
 ) -> Result<bool, Error> {
     let mut wrote = false;
     for dependency in dependencies {
-        context.templates.ask_for((dependency.api_version.clone(), dependency.kind.clone()));
-        for object in meant(context, dependency) {
+        context.templates.request_kind((dependency.api_version.clone(), dependency.kind.clone()));
+        for object in matching_objects(context, dependency) {
             wrote |= attach(context, binding, dependency, &object).await?;
         }
     }
     Ok(wrote)
 }
 
-/// Says on the binding what its template depends on. All annotations are written, as they were read, and so only where
-/// nobody has changed one since (#7208).
-async fn tell(
+/// Records the dependencies of the template on the binding. The write contains all annotations as they were read, so it
+/// must not overwrite a concurrent change (#7208).
+async fn record_dependencies(
     context: &Context,
     binding: &ResourceBinding,
     dependencies: &[ResourceSelector],
@@ -172,7 +173,9 @@ async fn tell(
     annotations.insert(ANNOTATION_DEPENDENCIES.into(), json!(text));
     let guarded = context.guards(Write::Dependencies).await;
     let present = context.bindings.get(&binding.namespace().unwrap_or_default(), &binding.name_any());
-    let Some(present) = present.filter(|present| said(present) != dependencies) else { return Ok(()) };
+    let Some(present) = present.filter(|present| recorded_dependencies(present) != dependencies) else {
+        return Ok(());
+    };
     erase(&all(&present)?, &mut annotations);
     let change = json!({ "metadata": { "annotations": annotations } });
     patch_guarded(&binding.own_api(context), binding, change, guarded).await?;

@@ -1,5 +1,6 @@
-//! Which policies may mean a template of a kind, found by the names in their selectors, so that no template has to be
-//! held against every policy.
+//! Finds the policies that may select a template, by the names in their selectors.
+//!
+//! No template has to be compared with every policy.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -9,12 +10,13 @@ use crate::api::ResourceSelector;
 /// A policy: its namespace, `None` for a cluster-scoped one, and its name.
 pub(super) type PolicyKey = (Option<String>, String);
 
-/// The policies that select templates of a kind, by the template's name; under the empty one those that name none.
+/// The policies that select templates of a kind, by the template's name; selectors without a name are under the empty
+/// name.
 #[derive(Default)]
 pub(super) struct Candidates(Mutex<BTreeMap<String, BTreeSet<PolicyKey>>>);
 
 impl Candidates {
-    /// Takes in that a policy has other selectors of the kind.
+    /// Updates the candidates after the selectors of a policy changed.
     pub(super) fn change(
         &self,
         policy: &PolicyKey,
@@ -35,7 +37,7 @@ impl Candidates {
         }
     }
 
-    /// The policies that may mean the template.
+    /// The policies that may select the template.
     pub(super) fn of(&self, namespace: &str, name: &str) -> BTreeSet<PolicyKey> {
         let by_name = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let named = [name, ""].into_iter().filter_map(|name| by_name.get(name)).flatten();
@@ -50,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_policy_is_a_candidate_for_what_it_names_and_where_it_names_nothing_for_all() {
+    fn a_policy_is_a_candidate_for_the_templates_that_it_names_or_for_all() {
         let selector = |name: &str| ResourceSelector { name: name.into(), ..ResourceSelector::default() };
         let (web, any) = (selector("web"), selector(""));
         let here: PolicyKey = (Some("default".into()), "a".into());

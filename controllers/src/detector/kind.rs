@@ -1,4 +1,4 @@
-//! One kind: a watch of its templates, and what wakes each of them.
+//! Watches the templates of one kind, and finds the templates that other changes concern.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,14 +10,14 @@ use kube::runtime::watcher::Config;
 use kube::{Api, ResourceExt};
 
 use super::candidates::{Candidates, PolicyKey};
-use super::sync::{reconcile, says_the_same};
+use super::sync::{has_same_content, reconcile};
 use super::templates::KindKey;
 use crate::api::{
     ClusterResourceBinding, PropagationPolicySpec, RawObject, ResourceBinding, ResourceSelector,
 };
 use crate::machinery::{Binding, Change, Context, Informer, Queue, run as run_queue};
 
-/// What is known of a kind beside its templates.
+/// The state of one watched kind.
 pub(super) struct Kind {
     pub(super) resource: ApiResource,
     pub(super) candidates: Candidates,
@@ -26,7 +26,7 @@ pub(super) struct Kind {
 }
 
 impl Kind {
-    /// With the policies that there are: a template must not seem to be nobody's only because its policy was not told of.
+    /// Starts with the present policies: a template whose policy is not known yet would seem to belong to none.
     fn new(context: &Context, resource: ApiResource, store: Informer<RawObject>) -> Self {
         let kind = Self { resource, candidates: Candidates::default(), store, touched: Mutex::default() };
         for policy in context.policies.list() {
@@ -40,14 +40,14 @@ impl Kind {
         kind
     }
 
-    /// Whether somebody has touched the template since it was last [`Kind::settle`]d.
+    /// Whether somebody has changed the template since the last [`Kind::clear_touched`].
     pub(super) fn was_touched(&self, namespace: &str, name: &str) -> bool {
         let touched = self.touched.lock().unwrap_or_else(PoisonError::into_inner);
         touched.contains(&(namespace.to_owned(), name.to_owned()))
     }
 
-    /// What somebody did to the template has been seen to.
-    pub(super) fn settle(&self, namespace: &str, name: &str) {
+    /// The change of the template has been handled.
+    pub(super) fn clear_touched(&self, namespace: &str, name: &str) {
         let mut touched = self.touched.lock().unwrap_or_else(PoisonError::into_inner);
         touched.remove(&(namespace.to_owned(), name.to_owned()));
     }
@@ -60,7 +60,7 @@ impl Kind {
         ObjectRef::from_obj_with(template, self.resource.clone())
     }
 
-    /// The selectors of a policy that are of this kind.
+    /// The selectors of a policy for this kind.
     fn selectors<'a>(&self, policy: Option<&'a PropagationPolicySpec>) -> Vec<&'a ResourceSelector> {
         let selectors = policy.into_iter().flat_map(|policy| &policy.resource_selectors);
         let of_kind = |selector: &&ResourceSelector| {
@@ -69,14 +69,18 @@ impl Kind {
         selectors.filter(of_kind).collect()
     }
 
-    /// The templates that selectors may mean. Labels are not looked at: they change.
-    fn meant(&self, policy: &PolicyKey, selectors: &[&ResourceSelector]) -> Vec<ObjectRef<RawObject>> {
-        let mut meant = BTreeSet::new();
+    /// The templates that selectors may match. Labels are not compared, because they change.
+    fn matching_templates(
+        &self,
+        policy: &PolicyKey,
+        selectors: &[&ResourceSelector],
+    ) -> Vec<ObjectRef<RawObject>> {
+        let mut keys = BTreeSet::new();
         for selector in selectors {
             let namespace =
                 policy.0.as_deref().or(Some(selector.namespace.as_str()).filter(|of| !of.is_empty()));
             if let (Some(namespace), false) = (namespace, selector.name.is_empty()) {
-                meant.insert((namespace.to_owned(), selector.name.clone()));
+                keys.insert((namespace.to_owned(), selector.name.clone()));
                 continue;
             }
             let all = self
@@ -84,16 +88,16 @@ impl Kind {
                 .list()
                 .into_iter()
                 .map(|one| (one.namespace().unwrap_or_default(), one.name_any()));
-            meant.extend(all.filter(|(of, name)| {
+            keys.extend(all.filter(|(of, name)| {
                 namespace.is_none_or(|namespace| namespace == of)
                     && (selector.name.is_empty() || selector.name == *name)
             }));
         }
-        let present = meant.iter().filter_map(|(namespace, name)| self.store.get(namespace, name));
+        let present = keys.iter().filter_map(|(namespace, name)| self.store.get(namespace, name));
         present.map(|template| self.reference(&template)).collect()
     }
 
-    /// Takes in a change of a policy, and returns the templates that it may concern.
+    /// Updates the candidates after a change of a policy, and returns the templates that the change may concern.
     fn changed(
         &self,
         policy: &PolicyKey,
@@ -102,7 +106,7 @@ impl Kind {
     ) -> Vec<ObjectRef<RawObject>> {
         let (before, after) = (self.selectors(before), self.selectors(after));
         self.candidates.change(policy, &before, &after);
-        self.meant(policy, &[before, after].concat())
+        self.matching_templates(policy, &[before, after].concat())
     }
 }
 
@@ -149,7 +153,7 @@ fn by_cluster_policy(context: &Context, kind: &Arc<Kind>) -> impl Stream<Item = 
     })
 }
 
-/// The templates of policies that wait for an override policy that has come.
+/// The templates of policies that wait for an override policy that was just created.
 fn by_override(context: &Arc<Context>, kind: &Arc<Kind>) -> impl Stream<Item = Reference> + Send + use<> {
     let new = |before: bool, namespace: Option<String>, name: String| {
         std::future::ready((!before).then_some((namespace, name)))
@@ -169,14 +173,15 @@ fn by_override(context: &Arc<Context>, kind: &Arc<Kind>) -> impl Stream<Item = R
             for policy in context.policies.list() {
                 if policy.namespace() == namespace && waits(&policy.spec) {
                     let key = (policy.namespace(), policy.name_any());
-                    templates.extend(kind.meant(&key, &kind.selectors(Some(&policy.spec))));
+                    templates.extend(kind.matching_templates(&key, &kind.selectors(Some(&policy.spec))));
                 }
             }
         } else {
             for policy in context.cluster_policies.list() {
                 if waits(&policy.spec.policy) {
                     let key = (None, policy.name_any());
-                    templates.extend(kind.meant(&key, &kind.selectors(Some(&policy.spec.policy))));
+                    templates
+                        .extend(kind.matching_templates(&key, &kind.selectors(Some(&policy.spec.policy))));
                 }
             }
         }
@@ -188,9 +193,9 @@ fn by_itself(context: &Arc<Context>, kind: &Arc<Kind>) -> impl Stream<Item = Ref
     let (context, kind) = (Arc::clone(context), Arc::clone(kind));
     kind.store.clone().changes().filter_map(move |change| {
         let (namespace, name) = (change.object().namespace().unwrap_or_default(), change.object().name_any());
-        context.templates.tell(&kind.resource.kind, &namespace, &name);
+        context.templates.notify_bindings(&kind.resource.kind, &namespace, &name);
         match &change.after {
-            None => kind.settle(&namespace, &name),
+            None => kind.clear_touched(&namespace, &name),
             Some(after) if context.rules.touched(change.before.as_deref(), after) => {
                 kind.touch(namespace, name);
             }
@@ -200,9 +205,9 @@ fn by_itself(context: &Arc<Context>, kind: &Arc<Kind>) -> impl Stream<Item = Ref
     })
 }
 
-/// The templates of the kind whose binding is gone, or says something else of them than it did. Karmada's detector is not
-/// woken by the latter: there, a write that it takes back while the watch of bindings lags stands until the template
-/// changes, as the binding that it looks at is still as it is to be.
+/// The templates of the kind whose binding is gone, or has changed in the detector's own fields. Karmada's detector is
+/// not triggered by such a change. There, a write that should be taken back stays until the template changes, if the
+/// detector looks while its watch of bindings lags: the cached binding still looks right.
 fn by_binding<B: Binding>(
     context: &Context,
     kind: &Arc<Kind>,
@@ -211,7 +216,7 @@ fn by_binding<B: Binding>(
     B::all(context).changes().filter_map(move |change| {
         let before = change
             .before
-            .filter(|before| !change.after.as_ref().is_some_and(|it| says_the_same(&**before, &**it)));
+            .filter(|before| !change.after.as_ref().is_some_and(|it| has_same_content(&**before, &**it)));
         let template = before.and_then(|binding| {
             let template = &binding.spec().resource;
             let of_kind =

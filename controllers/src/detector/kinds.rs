@@ -1,8 +1,8 @@
-//! Finds out which of the kinds that are asked for the control plane serves, and keeps a watch on each.
+//! Watches each requested kind for as long as the control plane serves it.
 //!
-//! The real detector watches whatever is served. But nothing gets a binding that no policy names and no workload depends
-//! on, so that watching just those kinds, and those of the bindings that there are, which outlive their policies, comes to the
-//! same for less.
+//! The real detector watches every served kind. But only objects that a policy selects or a workload depends on get a
+//! binding. Watching these kinds, and the kinds of present bindings (which outlive their policies), has the same effect
+//! for less work.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,9 +22,9 @@ use crate::api::{
     ClusterPropagationPolicy, ClusterResourceBinding, PropagationPolicy, PropagationPolicySpec,
     ResourceBinding, ResourceSelector,
 };
-use crate::machinery::{Binding, Change, Context, Discovery, Served};
+use crate::machinery::{Binding, Change, Context, Discovery, ServedKinds};
 
-/// Looks after templates, and after policies that are being deleted.
+/// Reconciles templates, and policies that are being deleted.
 pub(crate) async fn run(context: Arc<Context>) {
     futures::join!(
         watch_kinds(Arc::clone(&context)),
@@ -33,13 +33,13 @@ pub(crate) async fn run(context: Arc<Context>) {
     );
 }
 
-/// Watches each kind that is asked for from the moment that it is served until it is served no more. Those that are
-/// asked for the first time are looked for at once, all others every `discovery_period`.
+/// Watches each requested kind while it is served. A kind that is requested for the first time is looked up at once,
+/// all others every `discovery_period`.
 async fn watch_kinds(context: Arc<Context>) {
     let mut watches: BTreeMap<KindKey, Option<JoinSet<()>>> = BTreeMap::new();
-    let asked = asked_for(&context).map(Some);
-    let rounds = rounds(context.clock, context.settings.discovery_period).map(|()| None);
-    let mut wakes = std::pin::pin!(stream::select(asked, rounds));
+    let requested = requested_kinds(&context).map(Some);
+    let ticks = ticks(context.clock, context.settings.discovery_period).map(|()| None);
+    let mut wakes = std::pin::pin!(stream::select(requested, ticks));
     let (mut discovery, mut served) = (Discovery::default(), None);
     while let Some(wake) = wakes.next().await {
         let new = wake
@@ -52,16 +52,16 @@ async fn watch_kinds(context: Arc<Context>) {
         served = changed.or(served);
         let Some(served) = &served else { continue };
         for key in new.into_iter().flatten() {
-            look(&context, &key, served, watches.entry(key.clone()).or_default());
+            update_watch(&context, &key, served, watches.entry(key.clone()).or_default());
         }
         if has_changed {
-            watches.iter_mut().for_each(|(key, watch)| look(&context, key, served, watch));
+            watches.iter_mut().for_each(|(key, watch)| update_watch(&context, key, served, watch));
         }
     }
 }
 
-/// The kinds that somebody asks for.
-fn asked_for(context: &Context) -> impl Stream<Item = Vec<KindKey>> + use<> {
+/// The kinds that policies, dependencies and bindings request.
+fn requested_kinds(context: &Context) -> impl Stream<Item = Vec<KindKey>> + use<> {
     let of = |selectors: &[ResourceSelector]| -> Vec<KindKey> {
         selectors.iter().map(|selector| (selector.api_version.clone(), selector.kind.clone())).collect()
     };
@@ -69,14 +69,14 @@ fn asked_for(context: &Context) -> impl Stream<Item = Vec<KindKey>> + use<> {
     let here = context.policies.changes().map(move |change| kinds(&change.object().spec));
     let everywhere =
         context.cluster_policies.changes().map(move |change| kinds(&change.object().spec.policy));
-    let depended_on = context.templates.asked_for().map(|kind| vec![kind]);
+    let depended_on = context.templates.requested_kinds().map(|kind| vec![kind]);
     let (bound, bound_everywhere) =
-        (of_bindings::<ResourceBinding>(context), of_bindings::<ClusterResourceBinding>(context));
+        (kinds_of_bindings::<ResourceBinding>(context), kinds_of_bindings::<ClusterResourceBinding>(context));
     stream::select_all([here.boxed(), everywhere.boxed(), depended_on.boxed(), bound, bound_everywhere])
 }
 
-/// The kinds of what bindings are for, as each is seen for the first time.
-fn of_bindings<B: Binding>(context: &Context) -> BoxStream<'static, Vec<KindKey>> {
+/// The kinds of the templates of bindings, when a binding is observed for the first time.
+fn kinds_of_bindings<B: Binding>(context: &Context) -> BoxStream<'static, Vec<KindKey>> {
     let kind = |change: Change<B>| {
         let resource = change.before.is_none().then(|| change.object().spec().resource.clone());
         future::ready(resource.map(|resource| vec![(resource.api_version, resource.kind)]))
@@ -84,30 +84,42 @@ fn of_bindings<B: Binding>(context: &Context) -> BoxStream<'static, Vec<KindKey>
     B::all(context).changes().filter_map(kind).boxed()
 }
 
-fn rounds(clock: Clock, period: Duration) -> impl Stream<Item = ()> {
+fn ticks(clock: Clock, period: Duration) -> impl Stream<Item = ()> {
     stream::repeat(()).then(move |()| async move { clock.sleep(period).await })
 }
 
-/// Starts or ends the watch of a kind, by whether it is served. Where that cannot be told, all stays as it is.
-fn look(context: &Arc<Context>, key: &KindKey, served: &Served, watched: &mut Option<JoinSet<()>>) {
-    match find(context, key, served) {
-        None if !served.whole => tracing::debug!(kind = key.1, "it is not known whether a kind is served"),
+/// Starts or ends the watch of a kind, depending on whether it is served. Where discovery is incomplete, nothing
+/// changes.
+fn update_watch(
+    context: &Arc<Context>,
+    key: &KindKey,
+    served: &ServedKinds,
+    running: &mut Option<JoinSet<()>>,
+) {
+    match resource_of(context, key, served) {
+        None if !served.is_complete => {
+            tracing::debug!(kind = key.1, "it is not known whether a kind is served")
+        }
         None => {
-            if watched.take().is_some() {
+            if running.take().is_some() {
                 context.templates.remove(key);
             }
         }
-        Some(_) if watched.is_some() => {}
+        Some(_) if running.is_some() => {}
         Some(resource) => {
             let mut task = JoinSet::new();
             task.spawn(watch(Arc::clone(context), key.clone(), resource));
-            *watched = Some(task);
+            *running = Some(task);
         }
     }
 }
 
-/// What a kind is called in paths, if templates of it are propagated at this version.
-fn find(context: &Context, (api_version, kind): &KindKey, served: &Served) -> Option<ApiResource> {
+/// The resource of a kind, if its templates are propagated at this version.
+fn resource_of(
+    context: &Context,
+    (api_version, kind): &KindKey,
+    served: &ServedKinds,
+) -> Option<ApiResource> {
     let version: GroupVersion = api_version.parse().ok()?;
     if context.rules.skips_kind(api_version, kind, &context.settings.skipped_propagating_apis) {
         return None;

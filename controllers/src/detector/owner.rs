@@ -1,4 +1,4 @@
-//! Which policy has a template, and what it says.
+//! Finds the policy that a template belongs to.
 
 use kube::ResourceExt;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::api::{LABEL_CLUSTER_POLICY_ID, LABEL_POLICY_ID, PropagationPolicySpec
 use crate::machinery::Context;
 use crate::rules::{Claim, Owner};
 
-/// The policy that the template belongs to, and what it says.
+/// The policy that the template belongs to, with its spec.
 pub(super) fn owner(
     context: &Context,
     kind: &Kind,
@@ -27,7 +27,7 @@ pub(super) fn owner(
     Some((Owner { namespace: key.0, name: key.1, id }, policy))
 }
 
-/// What a policy claims, if it means the template and is there to stay.
+/// The claim of a policy, if the policy selects the template and is not being deleted.
 fn claim(context: &Context, (namespace, name): &PolicyKey, template: &Value) -> Option<Claim> {
     let (policy, _) = policy(context, &(namespace.clone(), name.clone()))?;
     Some(Claim {
@@ -39,8 +39,8 @@ fn claim(context: &Context, (namespace, name): &PolicyKey, template: &Value) -> 
     })
 }
 
-/// What a policy that is not being deleted says, and what it is called whatever its name: webhooks label it with that,
-/// and its uid will do where they did not.
+/// The spec and the permanent id of a policy that is not being deleted. Webhooks label a policy with its id; without
+/// the label, the uid serves as the id.
 fn policy(context: &Context, (namespace, name): &PolicyKey) -> Option<(PropagationPolicySpec, String)> {
     let (metadata, spec, label) = match namespace {
         Some(namespace) => {
@@ -57,7 +57,7 @@ fn policy(context: &Context, (namespace, name): &PolicyKey) -> Option<(Propagati
     metadata.deletion_timestamp.is_none().then_some((spec, id))
 }
 
-/// Whether the override policies that a policy depends on are there.
+/// Whether the override policies that a policy depends on exist.
 pub(super) fn overrides_present(context: &Context, owner: &Owner, policy: &PropagationPolicySpec) -> bool {
     policy.dependent_overrides.iter().all(|name| match &owner.namespace {
         Some(namespace) => context.override_policies.get(namespace, name).is_some(),
@@ -65,7 +65,7 @@ pub(super) fn overrides_present(context: &Context, owner: &Owner, policy: &Propa
     })
 }
 
-/// The labels and annotations of an object, to be held against the marks of an owner.
+/// The labels and annotations of an object, for comparison with the marks of an owner.
 pub(super) fn marks_of(object: &impl ResourceExt) -> Value {
     json!({ "labels": object.labels(), "annotations": object.annotations() })
 }

@@ -1,5 +1,6 @@
-//! Policies that are being deleted: each stays until nothing says any more that it belongs to it. Taking the marks away is
-//! up to the templates' own reconciliation.
+//! Keeps policies that are being deleted until no object is marked as theirs.
+//!
+//! The reconciliation of the templates removes the marks.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -16,9 +17,9 @@ use crate::machinery::{Action, Context, Error, Informer, Queue, patch, refs, run
 pub(super) trait Policy:
     Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
 {
-    /// All of its kind.
+    /// The store of all policies of the kind.
     fn all(context: &Context) -> &Informer<Self>;
-    /// Where it is written.
+    /// The API for writes to this policy.
     fn api(&self, context: &Context) -> Api<Self>;
 }
 
@@ -58,24 +59,25 @@ async fn reconcile<P: Policy>(context: Arc<Context>, policy: Arc<P>) -> Result<A
     if policy.meta().deletion_timestamp.is_none() || own.is_empty() {
         return Ok(Action::await_change());
     }
-    if has_any(&context, &*policy) {
+    if is_in_use(&context, &*policy) {
         return Err(Error::NotYet("there still is what says that it belongs to the policy".into()));
     }
     patch(&policy.api(&context), &*policy, json!({ "metadata": { "finalizers": rest } })).await?;
     Ok(Action::await_change())
 }
 
-/// Whether a template or binding says that it belongs to the policy.
-fn has_any(context: &Context, policy: &impl Policy) -> bool {
+/// Whether a template or binding is marked as belonging to the policy.
+fn is_in_use(context: &Context, policy: &impl Policy) -> bool {
     let bindings = context.bindings.list();
     let cluster_bindings = context.cluster_bindings.list();
-    context.templates.all().iter().any(|template| belongs(context, &**template, policy))
-        || bindings.iter().any(|binding| belongs(context, &**binding, policy))
-        || cluster_bindings.iter().any(|binding| belongs(context, &**binding, policy))
+    context.templates.all().iter().any(|template| is_claimed_by(context, &**template, policy))
+        || bindings.iter().any(|binding| is_claimed_by(context, &**binding, policy))
+        || cluster_bindings.iter().any(|binding| is_claimed_by(context, &**binding, policy))
 }
 
-/// What is being deleted itself keeps its marks, and counts no more.
-fn belongs(context: &Context, object: &impl ResourceExt, policy: &impl Policy) -> bool {
+/// Whether an object is marked as belonging to the policy. An object that is being deleted keeps its marks, and does
+/// not count.
+fn is_claimed_by(context: &Context, object: &impl ResourceExt, policy: &impl Policy) -> bool {
     let (namespace, name) = (policy.namespace(), policy.name_any());
     object.meta().deletion_timestamp.is_none()
         && (namespace.is_none() || object.namespace() == namespace)

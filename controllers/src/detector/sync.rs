@@ -1,4 +1,4 @@
-//! One template: find its policy, mark it, and keep its binding in line with both.
+//! Reconciles one template: finds its policy, marks the template, and updates its binding.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ async fn bind<B: Binding>(context: &Context, kind: &Kind, template: &RawObject) 
     context.metrics.matched(context.clock.elapsed().saturating_sub(start));
     let Some(found) = found else {
         release(context, kind, template, present.as_deref()).await?;
-        kind.settle(&namespace, &name);
+        kind.clear_touched(&namespace, &name);
         return Ok(());
     };
     let start = context.clock.elapsed();
@@ -57,7 +57,7 @@ async fn bind<B: Binding>(context: &Context, kind: &Kind, template: &RawObject) 
     outcome
 }
 
-/// Does to the template what its policy says.
+/// Applies the policy to the template.
 async fn apply<B: Binding>(
     context: &Context,
     kind: &Kind,
@@ -80,7 +80,7 @@ async fn apply<B: Binding>(
     }
     let marks = context.rules.claim_marks(Some(&owner));
     if !context.rules.covers(&marks_of(template), &marks) {
-        // The change of it comes back here.
+        // The write triggers another reconciliation.
         let marked = mark(context, kind, template, &marks).await;
         let before = context.rules.claimed_by(template.labels(), template.annotations());
         if let Some(before) = before.filter(|before| *before != (owner.namespace.is_some(), &owner.name)) {
@@ -117,7 +117,7 @@ async fn apply<B: Binding>(
     };
     publish(context, kind, template, &owner, &written);
     written?;
-    kind.settle(&namespace, &template_name);
+    kind.clear_touched(&namespace, &template_name);
     Ok(())
 }
 
@@ -166,7 +166,7 @@ fn named<'a>(namespace: Option<&'a str>, name: &'a str) -> ObjectName<'a> {
     ObjectName { kind: "", namespace: namespace.unwrap_or_default(), name }
 }
 
-/// The policy is gone, or means the template no more: the marks go, and what is placed stays.
+/// Removes the marks, because the policy is gone or no longer selects the template. The placement stays.
 async fn release<B: Binding>(
     context: &Context,
     kind: &Kind,
@@ -186,14 +186,14 @@ async fn release<B: Binding>(
     Ok(())
 }
 
-/// What the policy suspends, and of what was suspended before, that which policies do not speak of.
+/// The suspension of dispatching by the policy, with the present suspension of scheduling, which no policy sets.
 fn suspension(policy: Option<&DispatchSuspension>, present: Option<&Suspension>) -> Option<Suspension> {
     let scheduling = present.is_some_and(|suspension| suspension.scheduling);
     let dispatch = policy.cloned().unwrap_or_default();
     (policy.is_some() || scheduling).then_some(Suspension { dispatch, scheduling })
 }
 
-/// Marks the template as what a policy has, or as nobody's.
+/// Marks the template as belonging to a policy, or removes the marks.
 async fn mark(context: &Context, kind: &Kind, template: &RawObject, marks: &Value) -> Result<(), Error> {
     let namespace = template.namespace().unwrap_or_default();
     let api = dynamic_api(context.client.clone(), &namespace, &kind.resource);
@@ -232,8 +232,8 @@ async fn create<B: Binding>(
     Ok(())
 }
 
-/// Brings the binding in line with template and policy. Where it is placed, and what it is leaving, is not the
-/// detector's business. Answers whether anything had to be written.
+/// Updates the binding from template and policy, but not its targets and eviction tasks. Returns whether anything was
+/// written.
 async fn update<B: Binding>(
     context: &Context,
     binding: &B,
@@ -242,7 +242,7 @@ async fn update<B: Binding>(
 ) -> Result<bool, Error> {
     let present = binding.spec();
     if present.resource.uid != wanted.resource.uid || binding.meta().deletion_timestamp.is_some() {
-        // The template was deleted and made again: the binding of the first has to go before.
+        // The template was deleted and made again: the old binding has to be deleted first.
         return Err(Error::NotYet("the binding belongs to a template that is gone".into()));
     }
     let (before, mut after) = (own_fields(present)?, own_fields(&wanted)?);
@@ -256,7 +256,7 @@ async fn update<B: Binding>(
     Ok(true)
 }
 
-/// What the detector writes into a binding, beside the template that it is for.
+/// The fields of a binding that the detector writes, besides the template.
 const OWN_FIELDS: [&str; 10] = [
     "replicas",
     "replicaRequirements",
@@ -270,8 +270,8 @@ const OWN_FIELDS: [&str; 10] = [
     "workloadAffinityGroups",
 ];
 
-/// Whether two states of a binding say the same of its template, by its [`OWN_FIELDS`] and marks.
-pub(super) fn says_the_same<B: Binding>(one: &B, other: &B) -> bool {
+/// Whether two versions of a binding are equal in their [`OWN_FIELDS`] and labels.
+pub(super) fn has_same_content<B: Binding>(one: &B, other: &B) -> bool {
     fn own(spec: &ResourceBindingSpec) -> impl PartialEq + '_ {
         (
             (spec.replicas, &spec.replica_requirements, &spec.placement, &spec.scheduler_name),
@@ -292,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_binding_says_something_else_with_any_field_of_the_detector_and_with_no_other() {
+    fn a_binding_differs_by_any_field_of_the_detector_and_by_no_other() {
         let binding = |metadata: Value, own: Value| -> ResourceBinding {
             let mut spec =
                 json!({"resource": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}});
@@ -300,7 +300,7 @@ mod tests {
             serde_json::from_value(json!({"metadata": metadata, "spec": spec})).unwrap()
         };
         let plain = binding(json!({}), json!({}));
-        let says_else = |metadata: Value, own: Value| !says_the_same(&plain, &binding(metadata, own));
+        let differs = |metadata: Value, own: Value| !has_same_content(&plain, &binding(metadata, own));
         let samples = json!({
             "replicas": 2,
             "replicaRequirements": {"resourceRequest": {"cpu": "1"}},
@@ -314,14 +314,14 @@ mod tests {
             "workloadAffinityGroups": {},
         });
         for field in OWN_FIELDS {
-            assert!(says_else(json!({}), json!({field: samples[field]})), "{field}");
+            assert!(differs(json!({}), json!({field: samples[field]})), "{field}");
         }
-        assert!(says_else(json!({"labels": {"mark": "w"}}), json!({})));
-        assert!(!says_else(json!({"annotations": {"by": "others"}}), json!({"clusters": [{"name": "m1"}]})));
+        assert!(differs(json!({"labels": {"mark": "w"}}), json!({})));
+        assert!(!differs(json!({"annotations": {"by": "others"}}), json!({"clusters": [{"name": "m1"}]})));
     }
 
     #[test]
-    fn a_policy_has_no_say_in_whether_scheduling_is_suspended() {
+    fn a_policy_does_not_change_whether_scheduling_is_suspended() {
         let dispatch = DispatchSuspension { dispatching: Some(true), ..Default::default() };
         let scheduling = Suspension { scheduling: true, ..Default::default() };
         let both = Suspension { dispatch: dispatch.clone(), scheduling: true };

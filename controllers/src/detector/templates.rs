@@ -13,24 +13,24 @@ use crate::machinery::Informer;
 /// API version and kind.
 pub(crate) type KindKey = (String, String);
 
-/// The stores of templates, and who is told of changes in them.
+/// The stores of templates, and the subscribers to changes in them.
 #[derive(Default)]
 pub(crate) struct Templates {
     kinds: Mutex<BTreeMap<KindKey, (ApiResource, Informer<RawObject>)>>,
     bindings: Mutex<Vec<UnboundedSender<(String, String)>>>,
-    asked_for: Mutex<AskedFor>,
+    requested_kinds: Mutex<RequestedKinds>,
 }
 
-/// The kinds that somebody asks for, and who is told of more.
+/// The requested kinds, and the subscribers to further requests.
 #[derive(Default)]
-struct AskedFor {
+struct RequestedKinds {
     kinds: BTreeSet<KindKey>,
     subscribers: Vec<UnboundedSender<KindKey>>,
 }
 
 impl Templates {
-    /// The template that a binding is for, with what its kind is called in paths. `Ok(None)`: there is no such
-    /// template. `Err`: templates of that kind are not known yet.
+    /// The template of a binding, with the resource of its kind. `Ok(None)`: the template does not exist. `Err`:
+    /// templates of that kind are not known yet.
     pub(crate) fn get(
         &self,
         resource: &ObjectReference,
@@ -39,7 +39,7 @@ impl Templates {
         Ok(store.get(&resource.namespace, &resource.name).map(|template| (kind, template)))
     }
 
-    /// All templates of a kind, with what it is called in paths; `None` where they are not known yet.
+    /// All templates of a kind, with the resource of the kind; `None` where they are not known yet.
     pub(crate) fn of_kind(&self, key: &KindKey) -> Option<(ApiResource, Informer<RawObject>)> {
         self.kinds.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
@@ -50,27 +50,27 @@ impl Templates {
         kinds.values().flat_map(|(_, store)| store.list()).collect()
     }
 
-    /// The bindings whose template changes, by namespace (empty for a cluster-scoped one) and name.
+    /// The bindings whose template changes, by namespace (empty for a cluster-scoped binding) and name.
     pub(crate) fn changed_bindings(&self) -> UnboundedReceiver<(String, String)> {
         let (sender, receiver) = unbounded();
         self.bindings.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
         receiver
     }
 
-    /// Has the templates of a kind watched from now on. When they are known, their bindings count as changed.
-    pub(crate) fn ask_for(&self, key: KindKey) {
-        let mut asked = self.asked_for.lock().unwrap_or_else(PoisonError::into_inner);
-        if asked.kinds.insert(key.clone()) {
-            asked.subscribers.retain(|subscriber| subscriber.unbounded_send(key.clone()).is_ok());
+    /// Requests a watch of the templates of a kind. Once they are known, their bindings count as changed.
+    pub(crate) fn request_kind(&self, key: KindKey) {
+        let mut requested = self.requested_kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        if requested.kinds.insert(key.clone()) {
+            requested.subscribers.retain(|subscriber| subscriber.unbounded_send(key.clone()).is_ok());
         }
     }
 
-    /// The kinds that somebody has asked for, and from then on those that somebody asks for.
-    pub(super) fn asked_for(&self) -> impl Stream<Item = KindKey> + Send + use<> {
-        let mut asked = self.asked_for.lock().unwrap_or_else(PoisonError::into_inner);
+    /// The requested kinds, and then those that are requested later.
+    pub(super) fn requested_kinds(&self) -> impl Stream<Item = KindKey> + Send + use<> {
+        let mut requested = self.requested_kinds.lock().unwrap_or_else(PoisonError::into_inner);
         let (sender, receiver) = unbounded();
-        asked.subscribers.push(sender);
-        stream::iter(asked.kinds.clone()).chain(receiver)
+        requested.subscribers.push(sender);
+        stream::iter(requested.kinds.clone()).chain(receiver)
     }
 
     pub(super) fn insert(&self, key: KindKey, kind: ApiResource, store: Informer<RawObject>) {
@@ -81,7 +81,7 @@ impl Templates {
         self.kinds.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
     }
 
-    pub(super) fn tell(&self, kind: &str, namespace: &str, name: &str) {
+    pub(super) fn notify_bindings(&self, kind: &str, namespace: &str, name: &str) {
         let binding = (namespace.to_owned(), binding_name(kind, name));
         let mut subscribers = self.bindings.lock().unwrap_or_else(PoisonError::into_inner);
         subscribers.retain(|subscriber| subscriber.unbounded_send(binding.clone()).is_ok());

@@ -1,4 +1,4 @@
-//! The manifest of a Work in its member: write it, delete it, or leave it there.
+//! Writes the manifest of a Work to its member, deletes the copy, or releases it.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use crate::api::{ANNOTATION_CONFLICT_RESOLUTION, Cluster, Identity, Manifest, Ra
 use crate::machinery::{Context, Error, dynamic_api, is_absent, patch};
 use crate::rules::WriteOutcome;
 
-/// The manifest of a Work, and what its kind is called in the member's paths. `None` where the Work has no manifest,
-/// or the member does not serve the kind.
+/// The manifest of a Work, with its resource in the member. `None` where the Work has no manifest, or the member does
+/// not serve the kind.
 pub(crate) fn manifest_kind<'a>(work: &'a Work, cluster: &Cluster) -> Option<(&'a Manifest, ApiResource)> {
     let manifest = work.spec.workload.manifests.first()?;
     let (api_version, kind) = (&manifest.identity().api_version, &manifest.identity().kind);
@@ -27,8 +27,8 @@ pub(crate) fn manifest_kind<'a>(work: &'a Work, cluster: &Cluster) -> Option<(&'
     Some((manifest, kind))
 }
 
-/// Makes the member have what the manifest says, and notes of which version that is seen. Where it is `new`, it is written even if the member has all of that:
-/// the manifest before it may have said more.
+/// Writes the manifest to the member where the copy differs, and records the observed version of the copy. A `new`
+/// manifest is written even if the copy matches, because the manifest before may have had more fields.
 pub(super) async fn apply(
     context: &Context,
     client: Client,
@@ -40,7 +40,7 @@ pub(super) async fn apply(
     let api = dynamic_api(client, namespace, kind);
     let Some(present) = api.get_opt(name).await? else {
         let created = api.create(&PostParams::default(), &manifest.object()?).await?;
-        context.copies.seen(work, created.resource_version().as_deref());
+        context.observed_versions.record(work, created.resource_version().as_deref());
         return Ok(WriteOutcome::Created);
     };
     let version = present.resource_version();
@@ -58,36 +58,36 @@ pub(super) async fn apply(
         ));
     }
     if !new && context.rules.matches_manifest(&present, &wanted) {
-        context.copies.seen(work, version.as_deref());
+        context.observed_versions.record(work, version.as_deref());
         return Ok(WriteOutcome::Nothing);
     }
     wanted["metadata"]["resourceVersion"] = json!(version);
     let written = api.replace(name, &PostParams::default(), &RawObject::of(&wanted)?).await?;
-    context.copies.seen(work, written.resource_version().as_deref());
+    context.observed_versions.record(work, written.resource_version().as_deref());
     Ok(WriteOutcome::Updated)
 }
 
-/// What becomes of the object in the member when its Work goes.
+/// The treatment of the copy in the member when its Work is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Parting {
-    /// It goes, too.
+pub(super) enum Removal {
+    /// The copy is deleted.
     Delete,
-    /// It stays, and is nobody's.
+    /// The copy stays, without the marks of the control plane.
     Release,
 }
 
-/// Takes the manifest out of the member, or leaves it there without its marks, if the Work put it there.
-pub(super) async fn part(
+/// Deletes the copy in the member, or releases it, if it belongs to the Work.
+pub(super) async fn remove_copy(
     context: &Context,
     client: Client,
     work: &Work,
     (manifest, kind): &(&Manifest, ApiResource),
-    parting: Parting,
+    removal: Removal,
 ) -> Result<(), Error> {
     let Identity { namespace, name, .. } = manifest.identity();
     let api = dynamic_api(client, namespace, kind);
     let present = match api.get(name).await {
-        // The kind may be gone as well.
+        // The member may no longer serve the kind.
         Err(error) if is_absent(&error) => return Ok(()),
         present => present?,
     };
@@ -95,7 +95,7 @@ pub(super) async fn part(
     if !context.rules.belongs_to_work(&object, &work.namespace().unwrap_or_default(), &work.name_any()) {
         return Ok(());
     }
-    if parting == Parting::Release {
+    if removal == Removal::Release {
         let without = |keys: &BTreeMap<String, String>| -> Map<String, Value> {
             keys.keys().filter(|key| is_mark(key)).map(|key| (key.clone(), Value::Null)).collect()
         };

@@ -1,4 +1,4 @@
-//! The execution controller: writes what a Work says into its member, and takes it away with the Work.
+//! The execution controller: writes manifests of Works to their members, and removes the copies.
 
 mod member;
 mod run;

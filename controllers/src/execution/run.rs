@@ -1,7 +1,7 @@
-//! What wakes the execution controller, and what it says on the Work.
+//! The triggers of the execution controller, and its reconciliation of one Work.
 //!
-//! A Work waits for its member without a back-off of its own: the member's recovery wakes it at once, where the
-//! real controller may sleep on for as long as the outage was.
+//! A Work waits for its member without a back-off: the recovery of the member triggers it at once. The real controller
+//! may sleep on for as long as the outage lasted.
 
 use std::sync::Arc;
 
@@ -10,30 +10,30 @@ use kube::runtime::reflector::ObjectRef;
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
-use super::member::{Parting, apply, manifest_kind, part};
+use super::member::{Removal, apply, manifest_kind, remove_copy};
 use crate::api::{
     CONDITION_APPLIED, CONDITION_DISPATCHING, Cluster, FINALIZER_WORK, Work, cluster_of, condition,
     execution_namespace, is_true, set_condition,
 };
 use crate::machinery::{
-    Action, BY_NAMESPACE, Context, Error, Involved, Notes, Queue, patch, put_status, run as run_queue,
+    Action, BY_NAMESPACE, Context, Error, Involved, PerObject, Queue, patch, put_status, run as run_queue,
 };
 use crate::rules::{CopyRemoval, Happening, ObjectName, WriteOutcome, may_serve_more};
 
 /// The name of the controller, as its events carry it.
 const COMPONENT: &str = "execution-controller";
 
-/// Reconciles every Work: when what it says changes, when it is told not to be applied and is, when its member becomes ready or
-/// goes, and when the work status controller finds the member different from what the Work says.
+/// Reconciles every Work: when its spec changes, when it is reported as not applied although it is, when its member
+/// becomes ready or is removed, and when the work status controller finds a drifted copy.
 pub(crate) async fn run(context: Arc<Context>) {
-    let astray = context.astray.found();
-    let written = Arc::new(Written::default());
+    let drifted = context.drifted_works.subscribe();
+    let written = Arc::new(WrittenGenerations::default());
     let by_itself = {
         let written = Arc::clone(&written);
         context.works.changes().filter_map(move |change| {
             let matters =
                 change.differs(|work| (work.metadata.generation, work.metadata.deletion_timestamp.clone()));
-            let wakes = |work: &Arc<Work>| matters || is_gainsaid(work, &written);
+            let wakes = |work: &Arc<Work>| matters || is_contradicted(work, &written);
             std::future::ready(change.after.filter(wakes).map(|work| ObjectRef::from_obj(&*work)))
         })
     };
@@ -52,22 +52,28 @@ pub(crate) async fn run(context: Arc<Context>) {
     let queue = Queue {
         name: "execution",
         objects: context.works.clone(),
-        triggers: stream::select_all([by_itself.boxed(), by_cluster.boxed(), astray.boxed()]).boxed(),
+        triggers: stream::select_all([by_itself.boxed(), by_cluster.boxed(), drifted.boxed()]).boxed(),
         unbounded: true,
     };
     run_queue(context, queue, move |context, work| reconcile(context, work, Arc::clone(&written))).await;
 }
 
 /// The generation of each Work that was last written to its member.
-type Written = Notes<Option<i64>>;
+type WrittenGenerations = PerObject<Option<i64>>;
 
-/// Whether a Work says that it is not applied, although what it says was written: one who no longer leads may have said so late.
-fn is_gainsaid(work: &Work, written: &Written) -> bool {
+/// Whether a Work is reported as not applied although its manifest was written. A process that no longer leads may have
+/// written the report late.
+fn is_contradicted(work: &Work, written: &WrittenGenerations) -> bool {
     let applied = work.status.as_ref().and_then(|status| condition(&status.conditions, CONDITION_APPLIED));
-    applied.is_some_and(|applied| applied.status == "False") && written.says(work, &work.metadata.generation)
+    applied.is_some_and(|applied| applied.status == "False")
+        && written.equals(work, &work.metadata.generation)
 }
 
-async fn reconcile(context: Arc<Context>, work: Arc<Work>, written: Arc<Written>) -> Result<Action, Error> {
+async fn reconcile(
+    context: Arc<Context>,
+    work: Arc<Work>,
+    written: Arc<WrittenGenerations>,
+) -> Result<Action, Error> {
     let namespace = work.namespace().unwrap_or_default();
     let cluster = cluster_of(&namespace).and_then(|name| context.clusters.get("", name));
     if cluster.as_ref().is_some_and(|cluster| !context.reaches(cluster)) {
@@ -75,38 +81,38 @@ async fn reconcile(context: Arc<Context>, work: Arc<Work>, written: Arc<Written>
     }
     if work.metadata.deletion_timestamp.is_some() {
         written.forget(&*work);
-        context.copies.forget(&work);
-        context.astray.settle(&work);
+        context.observed_versions.forget(&work);
+        context.drifted_works.resolve(&work);
         return remove(&context, &work, cluster.as_deref()).await;
     }
     let mut conditions = work.status.clone().unwrap_or_default().conditions;
     let now = context.clock.now_in_seconds();
-    let told = condition(&conditions, CONDITION_DISPATCHING).is_some();
-    let said = context.rules.dispatching_condition(told, work.spec.suspend_dispatching);
+    let has_dispatching = condition(&conditions, CONDITION_DISPATCHING).is_some();
+    let dispatching = context.rules.dispatching_condition(has_dispatching, work.spec.suspend_dispatching);
     let mut changes_dispatching = false;
-    if let Some((holds, reason, message)) = said {
-        changes_dispatching = !told || is_true(&conditions, CONDITION_DISPATCHING) != holds;
+    if let Some((holds, reason, message)) = dispatching {
+        changes_dispatching = !has_dispatching || is_true(&conditions, CONDITION_DISPATCHING) != holds;
         set_condition(&mut conditions, CONDITION_DISPATCHING, holds, reason, message, now);
     }
-    let mending = context.astray.is(&work);
-    let is_open = |cluster: &Arc<Cluster>| cluster.is_ready() && !context.rules.holds_back(&work, mending);
+    let is_drifted = context.drifted_works.contains(&work);
+    let is_open = |cluster: &Arc<Cluster>| cluster.is_ready() && !context.rules.holds_back(&work, is_drifted);
     let mut outcome = Ok(WriteOutcome::Nothing);
     if let Some(cluster) = cluster.filter(is_open) {
         let start = context.clock.elapsed();
-        outcome = write(&context, &work, &cluster, !written.says(&*work, &work.metadata.generation)).await;
+        outcome = write(&context, &work, &cluster, !written.equals(&*work, &work.metadata.generation)).await;
         context.metrics.workload_synced(outcome.is_ok(), context.clock.elapsed().saturating_sub(start));
         if outcome.is_ok() {
             written.set(&*work, work.metadata.generation);
-            context.astray.settle(&work);
+            context.drifted_works.resolve(&work);
         } else {
             written.forget(&*work);
         }
         publish(&context, &work, &cluster.name_any(), &outcome);
         let was_applied = is_true(&conditions, CONDITION_APPLIED);
-        let told = outcome.as_ref().copied().map_err(ToString::to_string);
-        let told = told.as_ref().copied().map_err(String::as_str);
-        let said = context.rules.applied_condition(was_applied, mending, told);
-        if let Some((applied, reason, message)) = said {
+        let result = outcome.as_ref().copied().map_err(ToString::to_string);
+        let result = result.as_ref().copied().map_err(String::as_str);
+        let condition = context.rules.applied_condition(was_applied, is_drifted, result);
+        if let Some((applied, reason, message)) = condition {
             let now = context.clock.now_in_seconds();
             set_condition(&mut conditions, CONDITION_APPLIED, applied, reason, &message, now);
         }
@@ -114,7 +120,7 @@ async fn reconcile(context: Arc<Context>, work: Arc<Work>, written: Arc<Written>
     if work.status.as_ref().is_none_or(|status| status.conditions != conditions) && !conditions.is_empty() {
         let api = Api::<Work>::namespaced(context.client.clone(), &namespace);
         put_status(&api, &work.name_any(), &json!({ "conditions": conditions })).await?;
-        if let Some((_, _, message)) = said.filter(|_| changes_dispatching) {
+        if let Some((_, _, message)) = dispatching.filter(|_| changes_dispatching) {
             let happening = Happening::Dispatching(message);
             context.publish(COMPONENT, &happening, || [Involved::object(&*work)]);
         }
@@ -122,7 +128,7 @@ async fn reconcile(context: Arc<Context>, work: Arc<Work>, written: Arc<Written>
     outcome.map(|_| Action::await_change())
 }
 
-/// Publishes that a Work was brought to its member, if anything was written there, or that it could not be.
+/// Publishes that the manifest of a Work was written to its member, if it was, or that it could not be.
 fn publish(context: &Context, work: &Work, cluster: &str, outcome: &Result<WriteOutcome, Error>) {
     let failure = match outcome {
         Ok(WriteOutcome::Nothing) => return,
@@ -157,7 +163,7 @@ async fn write(context: &Context, work: &Work, cluster: &Cluster, new: bool) -> 
     apply(context, client, work, &manifest, new).await
 }
 
-/// Takes the manifest out of the member and lets the Work go, unless that is to wait.
+/// Removes the copy from the member and the finalizer from the Work, unless that has to wait.
 async fn remove(context: &Context, work: &Work, cluster: Option<&Cluster>) -> Result<Action, Error> {
     let rest: Vec<_> =
         work.finalizers().iter().filter(|finalizer| *finalizer != FINALIZER_WORK).cloned().collect();
@@ -165,7 +171,7 @@ async fn remove(context: &Context, work: &Work, cluster: Option<&Cluster>) -> Re
         return Ok(Action::await_change());
     }
     let keeps = work.spec.preserve_resources_on_deletion;
-    let parting = if keeps { Parting::Release } else { Parting::Delete };
+    let removal = if keeps { Removal::Release } else { Removal::Delete };
     match (context.rules.copy_removal(cluster), cluster) {
         (CopyRemoval::Wait, _) => return Ok(Action::await_change()),
         (CopyRemoval::Remove, Some(cluster)) => {
@@ -173,7 +179,7 @@ async fn remove(context: &Context, work: &Work, cluster: Option<&Cluster>) -> Re
                 .member(cluster)
                 .ok_or_else(|| Error::NotYet("there are no credentials for the member".into()))?;
             match manifest_kind(work, cluster) {
-                Some(manifest) => part(context, client, work, &manifest, parting).await?,
+                Some(manifest) => remove_copy(context, client, work, &manifest, removal).await?,
                 None if may_serve_more(cluster) => {
                     return Err(Error::NotYet("nobody knows whether the member serves the kind".into()));
                 }

@@ -1,4 +1,4 @@
-//! The graceful eviction controller: ends an eviction when others stand in, or when it has taken too long.
+//! The graceful eviction controller: ends evictions that are replaced or have taken too long.
 
 mod run;
 

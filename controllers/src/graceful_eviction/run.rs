@@ -1,4 +1,4 @@
-//! Stamps and ends the eviction tasks of every binding. When one ends is in `rules::eviction`.
+//! Stamps and ends the eviction tasks of every binding. The rules decide when a task ends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::api::GracefulEvictionTask;
 use crate::machinery::{Action, Binding, Context, Error, Queue, patch_guarded, refs, run as run_queue};
 use crate::rules::{Happening, TaskFate, Write};
 
-/// Reconciles every binding whenever it changes, and when a task of it gets too old.
+/// Reconciles every binding when it changes, and when one of its tasks gets too old.
 pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
     let with_tasks = {
         let rules = Arc::clone(&context.rules);
@@ -71,10 +71,10 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
             let happening = Happening::Evicted(cluster);
             context.publish(B::GRACEFUL_EVICTION, &happening, || binding.with_template());
         }
-        // The change of it comes back here.
+        // The write triggers another reconciliation.
         return Ok(Action::await_change());
     }
-    // A task ends when it is older than the timeout, not as old: look just after.
+    // A task ends when it is older than the timeout, not when it is as old: reconcile a millisecond later.
     let wait = |end: Timestamp| Duration::try_from(end.duration_since(now)).unwrap_or_default();
     Ok(next.map_or_else(Action::await_change, |end| Action::requeue(wait(end) + Duration::from_millis(1))))
 }

@@ -1,7 +1,7 @@
-//! Copies autoscalers that no policy has claimed to the members in which their workloads are.
+//! Copies autoscalers that no policy has claimed to the members of their workloads.
 //!
-//! The real controller acts on changes of autoscalers only, and deletes Works only when the autoscaler is gone. This one follows
-//! the binding of the workload, too.
+//! The real controller acts on changes of autoscalers only, and deletes Works only when the autoscaler is gone. This
+//! controller follows the binding of the workload, too.
 
 use std::sync::Arc;
 
@@ -49,8 +49,8 @@ async fn write_works(context: Arc<Context>, autoscalers: Autoscalers) {
     run_queue(context, queue, write_works_of).await;
 }
 
-/// Reconciles every Work that delivers an autoscaler: when it changes, when the autoscaler does, and when the binding of its
-/// workload does.
+/// Reconciles every Work that delivers an autoscaler: when the Work, the autoscaler, or the binding of its workload
+/// changes.
 async fn delete_works(context: Arc<Context>, autoscalers: Autoscalers) {
     let works_of = {
         let context = Arc::clone(&context);
@@ -89,7 +89,7 @@ fn scaled_by_changed_bindings(
 ) -> impl Stream<Item = Arc<HorizontalPodAutoscaler>> + Send + use<> {
     let (context, autoscalers) = (Arc::clone(context), autoscalers.clone());
     let changes = context.bindings.changes();
-    changes.filter(|change| std::future::ready(change.differs(stays_as))).flat_map(move |change| {
+    changes.filter(|change| std::future::ready(change.differs(relevant_parts))).flat_map(move |change| {
         let resource = &change.object().spec.resource;
         let all = autoscalers.list().into_iter();
         let scaled: Vec<_> = all.filter(|autoscaler| context.rules.scales(autoscaler, resource)).collect();
@@ -98,7 +98,7 @@ fn scaled_by_changed_bindings(
 }
 
 /// The part of a binding that its autoscalers depend on.
-fn stays_as(binding: &ResourceBinding) -> (Option<i64>, bool) {
+fn relevant_parts(binding: &ResourceBinding) -> (Option<i64>, bool) {
     (binding.metadata.generation, binding.metadata.deletion_timestamp.is_some())
 }
 
@@ -131,7 +131,7 @@ async fn write_works_of(
     let mut outcome = Ok(Action::await_change());
     for cluster in context.rules.autoscaler_targets(is_claimed(&context, &autoscaler), workload) {
         let present = context.works.get(&execution_namespace(cluster), &name);
-        // A Work of a binding goes with the binding, and its end comes back here.
+        // A Work of a binding is deleted with the binding; its deletion triggers another reconciliation.
         if present.is_some_and(|work| context.rules.delivered_autoscaler(&work).is_none()) {
             continue;
         }

@@ -1,7 +1,7 @@
-//! Marks the templates that an autoscaler scales, so that their replicas in the members are left to it.
+//! Marks templates that an autoscaler scales, so that members keep their own replicas.
 //!
-//! A mark goes when its autoscaler goes, or turns to another template, and not otherwise: people may put one there too. As
-//! in the real controller, what was let go while nobody looked keeps its mark.
+//! A mark is removed only when its autoscaler is deleted or scales another template, because people may set the mark,
+//! too. As in the real controller, a mark stays if the autoscaler went while no controller was running.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,13 +22,13 @@ pub(crate) async fn run(context: Arc<Context>) {
     let autoscalers: Informer<HorizontalPodAutoscaler> =
         Informer::start(Api::all(context.client.clone()), Config::default());
     autoscalers.ready().await;
-    let let_go = Arc::new(LetGo::default());
+    let released = Arc::new(ReleasedTargets::default());
     let by_autoscaler = {
-        let let_go = Arc::clone(&let_go);
+        let released = Arc::clone(&released);
         autoscalers.changes().flat_map(move |change| {
             let (before, after) = (change.before.as_deref().map(target), change.after.as_deref().map(target));
             if let Some(before) = before.clone().filter(|before| after.as_ref() != Some(before)) {
-                let_go.add(before);
+                released.add(before);
             }
             let concerned = before.into_iter().chain(after);
             stream::iter(concerned.map(|(namespace, name)| ObjectRef::new(&name).within(&namespace)))
@@ -46,7 +46,7 @@ pub(crate) async fn run(context: Arc<Context>) {
         unbounded: false,
     };
     run_queue(context, queue, move |context, binding| {
-        reconcile(context, autoscalers.clone(), Arc::clone(&let_go), binding)
+        reconcile(context, autoscalers.clone(), Arc::clone(&released), binding)
     })
     .await;
 }
@@ -54,17 +54,17 @@ pub(crate) async fn run(context: Arc<Context>) {
 /// The binding of a template, by namespace and name.
 type Key = (String, String);
 
-/// The binding of what an autoscaler scales.
+/// The binding of the template that an autoscaler scales.
 fn target(autoscaler: &HorizontalPodAutoscaler) -> Key {
     let target = &autoscaler.spec.scale_target_ref;
     (autoscaler.namespace().unwrap_or_default(), binding_name(&target.kind, &target.name))
 }
 
-/// The bindings of what an autoscaler has let go, until that has been seen to.
+/// The bindings of templates that an autoscaler no longer scales, until their marks have been checked.
 #[derive(Default)]
-struct LetGo(Mutex<BTreeSet<Key>>);
+struct ReleasedTargets(Mutex<BTreeSet<Key>>);
 
-impl LetGo {
+impl ReleasedTargets {
     fn add(&self, key: Key) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
     }
@@ -81,7 +81,7 @@ impl LetGo {
 async fn reconcile(
     context: Arc<Context>,
     autoscalers: Informer<HorizontalPodAutoscaler>,
-    let_go: Arc<LetGo>,
+    released: Arc<ReleasedTargets>,
     binding: Arc<ResourceBinding>,
 ) -> Result<Action, Error> {
     let resource = &binding.spec.resource;
@@ -97,13 +97,13 @@ async fn reconcile(
     let key = (resource.namespace.clone(), binding.name_any());
     let marked = template.labels().contains_key(LABEL_RETAIN_REPLICAS);
     let alive = template.metadata.deletion_timestamp.is_none();
-    if alive && scaled != marked && (scaled || let_go.has(&key)) {
+    if alive && scaled != marked && (scaled || released.has(&key)) {
         let mark = scaled.then_some("true");
         let api = dynamic_api(context.client.clone(), &resource.namespace, &kind);
         patch(&api, &*template, json!({ "metadata": { "labels": { LABEL_RETAIN_REPLICAS: mark } } })).await?;
     }
     if !scaled {
-        let_go.forget(&key);
+        released.forget(&key);
     }
     Ok(Action::await_change())
 }

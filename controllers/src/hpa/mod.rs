@@ -1,4 +1,4 @@
-//! Autoscalers that run in the members: how they get there, and how the template follows the replicas that they ask for.
+//! Autoscalers in the members: copies them there, and follows their replicas in the template.
 
 mod copier;
 mod marker;

@@ -1,4 +1,4 @@
-//! Makes the replicas of a template that autoscalers scale those that there are.
+//! Sets the replicas of a template that autoscalers scale to those in the members.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use serde_json::json;
 use crate::api::{LABEL_RETAIN_REPLICAS, ResourceBinding};
 use crate::machinery::{Action, Context, Error, Queue, dynamic_api, patch, refs, run as run_queue};
 
-/// Reconciles the template of every namespaced binding when it changes, and if it is scaled, when the binding does.
+/// Reconciles the template of every namespaced binding when the template changes, and if it is scaled, also when the
+/// binding changes.
 pub(crate) async fn run(context: Arc<Context>) {
     let by_itself = {
         let context = Arc::clone(&context);

@@ -1,4 +1,4 @@
-//! What a namespaced and a cluster-scoped binding have in common, so that each controller of bindings is written once.
+//! The trait of namespaced and cluster-scoped bindings, so that each controller is written once.
 
 use std::fmt::Debug;
 
@@ -17,26 +17,26 @@ use crate::rules::ObjectName;
 pub(crate) trait Binding:
     Resource<DynamicType = ()> + Clone + Debug + Serialize + DeserializeOwned + Send + Sync + 'static
 {
-    /// Its finalizer.
+    /// The finalizer of the kind.
     const FINALIZER: &'static str;
-    /// Whether it has a namespace.
+    /// Whether the kind is namespaced.
     const NAMESPACED: bool;
-    /// The name of the controller that ends its evictions.
+    /// The name of the controller that ends the evictions of such bindings.
     const GRACEFUL_EVICTION: &'static str;
-    /// The name of the controller that writes its Works.
+    /// The name of the controller that writes the Works of such bindings.
     const CONTROLLER: &'static str;
-    /// The name of the controller that adds up its status.
+    /// The name of the controller that aggregates the status of such bindings.
     const STATUS_CONTROLLER: &'static str;
-    /// What is to be placed, and where.
+    /// The template, the targets and the eviction tasks.
     fn spec(&self) -> &ResourceBindingSpec;
-    /// What became of it.
+    /// The observed status.
     fn status(&self) -> Option<&BindingStatus>;
-    /// All of its kind.
+    /// The store of all bindings of the kind.
     fn all(context: &Context) -> &Informer<Self>;
-    /// Where they are written. The namespace is empty for cluster-scoped ones.
+    /// The API for writes. The namespace is empty for cluster-scoped bindings.
     fn api(context: &Context, namespace: &str) -> Api<Self>;
 
-    /// The binding and its template, as events are about them.
+    /// The binding and its template, as the objects that events are about.
     fn with_template(&self) -> [Involved; 2] {
         [Involved::object(self), Involved::from(&self.spec().resource)]
     }
@@ -48,7 +48,7 @@ pub(crate) trait Binding:
         ObjectName { kind, namespace: text(&meta.namespace), name: text(&meta.name) }
     }
 
-    /// Where it is written.
+    /// The API for writes to this binding.
     fn own_api(&self, context: &Context) -> Api<Self> {
         Self::api(context, self.meta().namespace.as_deref().unwrap_or_default())
     }

@@ -1,4 +1,4 @@
-//! What every controller is given: clients, the clock, the rules, and the stores of the control plane.
+//! The context of all controllers: clients, clock, rules, and the stores of the control plane.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,7 +10,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::runtime::watcher::Config;
 use kube::{Api, Client, ResourceExt};
 
-use super::{Astray, Binding, Copies, EventRecorder, Informer, Involved, Retries, bounded};
+use super::{
+    Binding, DriftedWorks, EventRecorder, Informer, Involved, ObservedVersions, RetryDelays, with_time_limit,
+};
 use crate::api::{
     Cluster, ClusterOverridePolicy, ClusterPropagationPolicy, ClusterResourceBinding, LABEL_BINDING_ID,
     LABEL_BINDING_KEY, LABEL_CLUSTER_BINDING_ID, LABEL_CLUSTER_BINDING_KEY, NAMESPACE_CLUSTER_LEASES,
@@ -21,7 +23,7 @@ use crate::detector::Templates;
 use crate::rules::{Happening, Rules, Write};
 use crate::{Agent, Controllers, MemberClients, Metrics, PublishedEvents, Settings};
 
-/// What every controller is given.
+/// The context of all controllers.
 pub(crate) struct Context {
     pub client: Client,
     pub clock: Clock,
@@ -36,15 +38,15 @@ pub(crate) struct Context {
     pub bindings: Informer<ResourceBinding>,
     pub cluster_bindings: Informer<ClusterResourceBinding>,
     pub works: Informer<Work>,
-    /// Of Pull members.
+    /// The Leases of Pull members.
     pub leases: Informer<Lease>,
     pub templates: Templates,
-    /// The Works whose object in the member is not as they say.
-    pub astray: Astray,
-    pub copies: Copies,
+    /// The Works whose copy in the member does not match.
+    pub drifted_works: DriftedWorks,
+    pub observed_versions: ObservedVersions,
     events: EventRecorder,
     members: Arc<dyn MemberClients>,
-    /// The one cluster that these controllers are the agent of.
+    /// The cluster whose agent these controllers are; `None` on the control plane.
     agent_of: Option<String>,
 }
 
@@ -60,14 +62,14 @@ impl Context {
             cluster_policies: Informer::start(Api::all(client.clone()), config()),
             override_policies: Informer::start(Api::all(client.clone()), config()),
             cluster_override_policies: Informer::start(Api::all(client.clone()), config()),
-            bindings: by_target(Informer::start(Api::all(client.clone()), config()))
+            bindings: indexed_by_target(Informer::start(Api::all(client.clone()), config()))
                 .indexed(BY_DEPENDENCY, dependencies_of),
-            cluster_bindings: by_target(Informer::start(Api::all(client.clone()), config())),
-            works: works(Api::all(client.clone()), config()),
+            cluster_bindings: indexed_by_target(Informer::start(Api::all(client.clone()), config())),
+            works: indexed_works(Api::all(client.clone()), config()),
             leases: Informer::start(leases, config()),
             templates: Templates::default(),
-            astray: Astray::default(),
-            copies: Copies::default(),
+            drifted_works: DriftedWorks::default(),
+            observed_versions: ObservedVersions::default(),
             events: EventRecorder::start(client.clone(), clock),
             client,
             clock,
@@ -79,11 +81,11 @@ impl Context {
         }
     }
 
-    /// Starts what an agent watches on the control plane: its own Cluster and its Works.
+    /// Starts the watches of an agent on the control plane: its own Cluster and its Works.
     pub(crate) fn of_agent(agent: Agent) -> Self {
         let Agent { cluster, client, member, clock, settings, rules } = agent;
         let timeout = rules.member_timeout(settings.member_client_timeout);
-        let (client, config) = (bounded(client, timeout, None), watched_across(timeout));
+        let (client, config) = (with_time_limit(client, timeout, None), watch_config(timeout));
         let own = config.clone().fields(&format!("metadata.name={cluster}"));
         let works = Api::namespaced(client.clone(), &execution_namespace(&cluster));
         Self {
@@ -94,23 +96,23 @@ impl Context {
             cluster_override_policies: Informer::empty(),
             bindings: Informer::empty(),
             cluster_bindings: Informer::empty(),
-            works: self::works(works, config),
+            works: indexed_works(works, config),
             leases: Informer::empty(),
             templates: Templates::default(),
-            astray: Astray::default(),
-            copies: Copies::default(),
+            drifted_works: DriftedWorks::default(),
+            observed_versions: ObservedVersions::default(),
             events: EventRecorder::start(client.clone(), clock),
             client,
             clock,
             settings,
             rules,
             metrics: Metrics::default(),
-            members: Arc::new(Own(bounded(member, timeout, None))),
+            members: Arc::new(OwnMember(with_time_limit(member, timeout, None))),
             agent_of: Some(cluster),
         }
     }
 
-    /// Ends when the stores hold what there is.
+    /// Returns when all stores have their first list.
     pub(crate) async fn ready(&self) {
         self.clusters.ready().await;
         self.policies.ready().await;
@@ -123,8 +125,8 @@ impl Context {
         self.leases.ready().await;
     }
 
-    /// Whether these controllers are what talks to the member: those of the control plane do, except where an agent
-    /// in the member does.
+    /// Whether these controllers connect to the member. Those of the control plane connect to Push members, those of an
+    /// agent to their own member.
     pub(crate) fn reaches(&self, cluster: &Cluster) -> bool {
         match &self.agent_of {
             None => !cluster.pulls(),
@@ -132,19 +134,20 @@ impl Context {
         }
     }
 
-    /// Whether these controllers are an agent's.
+    /// Whether these controllers belong to an agent.
     pub(crate) fn is_agent(&self) -> bool {
         self.agent_of.is_some()
     }
 
-    /// Whether a write is refused if what it is based on is out of date. Where it is not, it comes as late as the rules say.
+    /// Whether a write must be refused if the object has changed since it was read. For an unguarded write, this first
+    /// sleeps for the lag that the rules give.
     pub(crate) async fn guards(&self, write: Write) -> bool {
         let Some(lag) = self.rules.unguarded_write_delay(write) else { return true };
         self.clock.sleep(lag).await;
         false
     }
 
-    /// Publishes what happened to objects, as this component, where the release has an event for it.
+    /// Publishes an event about objects as `component`, if the release has an event for what happened.
     pub(crate) fn publish<const N: usize>(
         &self,
         component: impl Into<Cow<'static, str>>,
@@ -161,24 +164,24 @@ impl Context {
         }
     }
 
-    /// What every binding says, of either kind, but for those that are being deleted: their Works go, each in its own time.
-    pub(crate) fn placed(&self) -> Vec<ResourceBindingSpec> {
-        let stays = |meta: &ObjectMeta| meta.deletion_timestamp.is_none();
-        let namespaced = self.bindings.list().into_iter().filter(|binding| stays(&binding.metadata));
+    /// The specs of all bindings, without those that are being deleted: the Works of these are deleted in any case.
+    pub(crate) fn binding_specs(&self) -> Vec<ResourceBindingSpec> {
+        let is_live = |meta: &ObjectMeta| meta.deletion_timestamp.is_none();
+        let namespaced = self.bindings.list().into_iter().filter(|binding| is_live(&binding.metadata));
         let cluster_scoped =
-            self.cluster_bindings.list().into_iter().filter(|binding| stays(&binding.metadata));
+            self.cluster_bindings.list().into_iter().filter(|binding| is_live(&binding.metadata));
         let namespaced = namespaced.map(|binding| binding.spec.clone());
         namespaced.chain(cluster_scoped.map(|binding| binding.spec.binding.clone())).collect()
     }
 
-    /// A client for a member, with a bound on each request; `None` where there are no credentials.
+    /// A client for a member, with a time limit on each request; `None` where there are no credentials.
     pub(crate) fn member(&self, cluster: &Cluster) -> Option<Client> {
         self.members.client(cluster, self.member_timeout())
     }
 
-    /// How a member is watched.
+    /// The configuration of the watches of members.
     pub(crate) fn member_watch(&self) -> Config {
-        watched_across(self.member_timeout())
+        watch_config(self.member_timeout())
     }
 
     /// How long a request to a member may take.
@@ -187,7 +190,7 @@ impl Context {
     }
 }
 
-impl Retries for Context {
+impl RetryDelays for Context {
     fn delays(&self) -> (Duration, Duration) {
         (self.settings.rate_limiter_base_delay, self.settings.rate_limiter_max_delay)
     }
@@ -200,13 +203,13 @@ pub(crate) const BY_NAMESPACE: &str = "namespace";
 /// The index of Works by the key or id of their binding.
 pub(crate) const BY_BINDING: &str = "binding";
 
-fn by_target<B: Binding>(bindings: Informer<B>) -> Informer<B> {
+fn indexed_by_target<B: Binding>(bindings: Informer<B>) -> Informer<B> {
     bindings.indexed(BY_TARGET, |binding| {
         binding.spec().clusters.iter().map(|target| target.name.clone()).collect()
     })
 }
 
-fn works(api: Api<Work>, config: Config) -> Informer<Work> {
+fn indexed_works(api: Api<Work>, config: Config) -> Informer<Work> {
     let works = Informer::start(api, config);
     let works = works.indexed(BY_NAMESPACE, |work| work.namespace().into_iter().collect());
     works.indexed(BY_BINDING, |work| {
@@ -216,17 +219,17 @@ fn works(api: Api<Work>, config: Config) -> Informer<Work> {
     })
 }
 
-/// How the other end of a link is watched: renewed as often as any request ends, so that a watch that has gone silent
-/// is noticed within that time.
-fn watched_across(request_timeout: Duration) -> Config {
+/// The configuration of watches over a link. They are renewed as often as any request times out, so that a watch that
+/// has gone silent is noticed within that time.
+fn watch_config(request_timeout: Duration) -> Config {
     let seconds = request_timeout.as_secs().clamp(1, 290);
     Config::default().timeout(u32::try_from(seconds).unwrap_or(290))
 }
 
-/// An agent reaches its own member and no other; within the timeout that its settings give.
-struct Own(Client);
+/// The clients of an agent, which connects to its own member only. The client has its timeout already.
+struct OwnMember(Client);
 
-impl MemberClients for Own {
+impl MemberClients for OwnMember {
     fn client(&self, _: &Cluster, _: Duration) -> Option<Client> {
         Some(self.0.clone())
     }

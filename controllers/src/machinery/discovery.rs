@@ -1,6 +1,6 @@
-//! What a cluster serves, asked for as a whole: aggregated discovery, which is sent again only when it has changed.
+//! Discovers the kinds that a cluster serves, by aggregated discovery with entity tags.
 //!
-//! Clusters older than Kubernetes 1.26 do not have it, and are asked for each group version by itself.
+//! Clusters older than Kubernetes 1.26 lack aggregated discovery; each of their group versions is requested by itself.
 
 use std::collections::BTreeMap;
 
@@ -15,71 +15,71 @@ use kube::client::Body;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// Both forms of the aggregated document, or the lists of old.
+/// Both forms of the aggregated document, or the older lists.
 const ACCEPTED: HeaderValue = HeaderValue::from_static(
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
      application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json",
 );
 
-/// The core group, and all others.
+/// The core group, and all other groups.
 const PATHS: [&str; 2] = ["/api", "/apis"];
 
-/// Asks one cluster, and remembers by which tags its last answers went.
+/// Discovers one cluster, and keeps the entity tags of its last answers.
 #[derive(Default)]
 pub(crate) struct Discovery {
     tags: [Option<HeaderValue>; 2],
 }
 
-/// What discovery came up with.
-pub(crate) struct Served {
+/// The result of discovery.
+pub(crate) struct ServedKinds {
     /// By group, the most preferred version first.
     pub groups: BTreeMap<String, Vec<APIResourceList>>,
-    /// Whether every question was answered.
-    pub whole: bool,
+    /// Whether every request was answered.
+    pub is_complete: bool,
 }
 
-/// An answer to one question.
+/// An answer to one request.
 enum Answer {
     Unchanged,
     Document { text: Vec<u8>, tag: Option<HeaderValue> },
 }
 
 impl Discovery {
-    /// Lets the next answers be whole ones, be there something new or not.
-    fn forget(&mut self) {
+    /// Makes the next answers complete, whether anything has changed or not.
+    fn forget_tags(&mut self) {
         self.tags = Default::default();
     }
 
-    /// What the cluster serves, unless that is what it was when it was asked before. A question without an answer leaves a gap,
-    /// and is asked anew the next time.
-    pub(crate) async fn changed(&mut self, client: &Client) -> Option<Served> {
+    /// The served kinds; `None` if nothing has changed since the call before. A request without an answer leaves a gap,
+    /// and is repeated at the next call.
+    pub(crate) async fn changed(&mut self, client: &Client) -> Option<ServedKinds> {
         let [core, named] = &self.tags;
-        let answers = tokio::join!(ask(client, PATHS[0], core), ask(client, PATHS[1], named));
+        let answers = tokio::join!(request(client, PATHS[0], core), request(client, PATHS[1], named));
         if matches!(answers, (Some(Answer::Unchanged), Some(Answer::Unchanged))) {
             return None;
         }
-        self.forget();
-        let mut served = Served { groups: BTreeMap::new(), whole: true };
+        self.forget_tags();
+        let mut served = ServedKinds { groups: BTreeMap::new(), is_complete: true };
         for (index, mut answer) in [answers.0, answers.1].into_iter().enumerate() {
-            // The other half is new, and this one was not kept.
+            // The other document is new, and the text of this one was not kept.
             if matches!(answer, Some(Answer::Unchanged)) {
-                answer = ask(client, PATHS[index], &None).await;
+                answer = request(client, PATHS[index], &None).await;
             }
             let Some(Answer::Document { text, tag }) = answer else {
-                served.whole = false;
+                served.is_complete = false;
                 continue;
             };
             served.read(client, &text).await;
             self.tags[index] = tag;
         }
-        if !served.whole {
-            self.forget();
+        if !served.is_complete {
+            self.forget_tags();
         }
         Some(served)
     }
 }
 
-async fn ask(client: &Client, path: &str, tag: &Option<HeaderValue>) -> Option<Answer> {
+async fn request(client: &Client, path: &str, tag: &Option<HeaderValue>) -> Option<Answer> {
     let mut request = Request::get(path).header(header::ACCEPT, ACCEPTED);
     if let Some(tag) = tag {
         request = request.header(header::IF_NONE_MATCH, tag);
@@ -96,7 +96,7 @@ async fn ask(client: &Client, path: &str, tag: &Option<HeaderValue>) -> Option<A
     }
 }
 
-impl Served {
+impl ServedKinds {
     async fn read(&mut self, client: &Client, text: &[u8]) {
         let kind = read::<Kind>(text).map(|document| document.kind).unwrap_or_default();
         let lists = match kind.as_str() {
@@ -111,15 +111,15 @@ impl Served {
                 versions.map(|version| version.group_version).collect()
             }),
             _ => {
-                match read::<Aggregated>(text) {
-                    Some(document) => document.items.into_iter().for_each(|group| self.aggregated(group)),
-                    None => self.whole = false,
+                match read::<AggregatedDiscovery>(text) {
+                    Some(document) => document.items.into_iter().for_each(|group| self.add_group(group)),
+                    None => self.is_complete = false,
                 }
                 return;
             }
         };
-        self.whole &= lists.is_some();
-        // Together, so that a cluster that falls silent in between costs one timeout and not one for each.
+        self.is_complete &= lists.is_some();
+        // The requests run together, so that a cluster that falls silent meanwhile costs one timeout in total.
         let lists = join_all(lists.unwrap_or_default().into_iter().map(async |version| {
             if version.contains('/') {
                 client.list_api_group_resources(&version).await
@@ -130,17 +130,17 @@ impl Served {
         for list in lists.await {
             match list {
                 Ok(list) => self.add(list),
-                Err(_) => self.whole = false,
+                Err(_) => self.is_complete = false,
             }
         }
     }
 
-    fn aggregated(&mut self, group: Group) {
+    fn add_group(&mut self, group: Group) {
         let name = group.metadata.name;
         for version in group.versions {
-            // What an aggregated server said long ago, and does not say now.
+            // An old answer of an aggregated API server that does not answer now.
             if version.freshness == "Stale" {
-                self.whole = false;
+                self.is_complete = false;
                 continue;
             }
             let number = version.version;
@@ -156,22 +156,22 @@ impl Served {
     }
 }
 
-/// What is read of an `APIGroupDiscoveryList`, which is long: kube's type of it has all that there is.
+/// The fields that are read of the long `APIGroupDiscoveryList`; kube's type has all of them.
 #[derive(Deserialize)]
-struct Aggregated {
+struct AggregatedDiscovery {
     items: Vec<Group>,
 }
 
 #[derive(Deserialize)]
 struct Group {
     #[serde(default)]
-    metadata: Named,
+    metadata: GroupMetadata,
     #[serde(default)]
     versions: Vec<Version>,
 }
 
 #[derive(Default, Deserialize)]
-struct Named {
+struct GroupMetadata {
     #[serde(default)]
     name: String,
 }
@@ -226,8 +226,8 @@ mod tests {
 
     use super::*;
 
-    /// A cluster that has these documents, each of which goes by its text, and which notes for what it was asked. Without
-    /// one it does not answer.
+    /// A cluster that serves these documents, each with its length as entity tag, and records the requests. It does not
+    /// answer where a document is missing.
     fn cluster(documents: &Arc<Mutex<[Option<Value>; 2]>>, asked: &Arc<Mutex<Vec<(String, u16)>>>) -> Client {
         let (documents, asked) = (Arc::clone(documents), Arc::clone(asked));
         let service = service_fn(move |request: Request<Body>| {
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_served_is_told_once_until_it_changes() {
+    async fn served_kinds_are_reported_once_until_they_change() {
         let named = || json!({"name": "apps"});
         let core = || document(json!({}), &[("v1", "Current")]);
         let documents = Arc::new(Mutex::new([core(), document(named(), &[("v1", "Current")])]));
@@ -270,30 +270,30 @@ mod tests {
             asked.lock().unwrap().clear();
             let served = discovery.changed(&client).await.map(|served| {
                 let lists = served.groups.into_values().flatten();
-                (lists.map(|list| list.group_version).collect::<Vec<_>>(), served.whole)
+                (lists.map(|list| list.group_version).collect::<Vec<_>>(), served.is_complete)
             });
             let statuses = asked.lock().unwrap().iter().map(|(_, status)| *status).collect::<Vec<_>>();
             (served, statuses)
         };
-        let told = |versions: &[&str], whole| {
-            Some((versions.iter().map(|version| (*version).to_owned()).collect::<Vec<_>>(), whole))
+        let kinds = |versions: &[&str], is_complete| {
+            Some((versions.iter().map(|version| (*version).to_owned()).collect::<Vec<_>>(), is_complete))
         };
-        assert_eq!(changed().await, (told(&["v1", "apps/v1"], true), vec![200, 200]));
+        assert_eq!(changed().await, (kinds(&["v1", "apps/v1"], true), vec![200, 200]));
         assert_eq!(changed().await, (None, vec![304, 304]));
-        // The preferred version is the first; what is stale is none.
+        // The preferred version comes first, and a stale version does not count.
         let versions = [("v2", "Current"), ("v1", "Current"), ("v1beta1", "Stale")];
         documents.lock().unwrap()[1] = document(named(), &versions);
-        assert_eq!(changed().await, (told(&["v1", "apps/v2", "apps/v1"], false), vec![304, 200, 200]));
-        // A gap is looked into again.
+        assert_eq!(changed().await, (kinds(&["v1", "apps/v2", "apps/v1"], false), vec![304, 200, 200]));
+        // A gap is requested again.
         assert_eq!(changed().await.1, [200, 200]);
         documents.lock().unwrap()[1] = None;
-        assert_eq!(changed().await, (told(&["v1"], false), vec![200, 503]));
+        assert_eq!(changed().await, (kinds(&["v1"], false), vec![200, 503]));
         documents.lock().unwrap()[1] = document(named(), &[("v1", "Current")]);
-        assert_eq!(changed().await, (told(&["v1", "apps/v1"], true), vec![200, 200]));
+        assert_eq!(changed().await, (kinds(&["v1", "apps/v1"], true), vec![200, 200]));
     }
 
     #[tokio::test]
-    async fn both_forms_of_discovery_say_the_same() {
+    async fn both_forms_of_discovery_give_the_same_kinds() {
         let clock = capsize_clock::Clock::starting_at("2030-01-01T00:00:00Z".parse().unwrap());
         let server =
             capsize_apiserver::ApiServer::builder(clock, capsize_clock::Seed(1).stream("api")).build();
@@ -305,7 +305,7 @@ mod tests {
         });
         let facts = async |client: Client| {
             let served = Discovery::default().changed(&client).await.unwrap();
-            assert!(served.whole);
+            assert!(served.is_complete);
             let lists = served.groups.into_values().flatten();
             let facts = lists.flat_map(|list| {
                 let resources = list.resources.into_iter().filter(|resource| !resource.name.contains('/'));

@@ -1,4 +1,4 @@
-//! Why a reconciliation failed. It is tried again in any case; the reason is for the log.
+//! The error of a reconciliation. Every failed reconciliation is retried; the error is for the log.
 
 /// Why a reconciliation failed.
 #[derive(Debug, thiserror::Error)]
@@ -9,7 +9,7 @@ pub(crate) enum Error {
     /// An object could not be turned into JSON, or back.
     #[error("an object does not have its shape: {0}")]
     Shape(#[from] serde_json::Error),
-    /// Something that has to come first is not there yet.
+    /// A precondition does not hold yet.
     #[error("{0}")]
     NotYet(String),
 }
@@ -20,8 +20,8 @@ impl From<kube::Error> for Error {
     }
 }
 
-/// Whether the answer is 404. kube's `is_not_found` does not count those without a Status, which is what a path of a kind
-/// gets that is not served.
+/// Whether the answer is 404. kube's `is_not_found` ignores answers without a Status, which the path of a kind that is
+/// not served gives.
 pub(crate) fn is_absent(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }

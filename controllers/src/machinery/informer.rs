@@ -1,6 +1,6 @@
-//! A store of all objects of a kind, fed by one watch, and the changes to it for whoever asks.
+//! A store of all objects of a kind, fed by one watch, with subscriptions to its changes.
 //!
-//! The store changes before the change is told, so that a reconciliation never sees less than what woke it.
+//! The store changes before subscribers are notified, so that a reconciliation never reads less than what triggered it.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,32 +16,32 @@ use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use super::index::Keys;
-use super::member::begins_anew;
+use super::index::KeysOf;
+use super::member_client::must_relist;
 use super::store::{Change, Store};
 use crate::api::RawObject;
 
-/// A store and its watch. Clones share both; the watch ends with the last of them.
+/// A store and its watch. Clones share both; the watch ends with the last clone.
 pub(crate) struct Informer<K> {
     shared: Arc<Shared<K>>,
     _watch: Arc<JoinSet<()>>,
 }
 
 struct Shared<K> {
-    held: Mutex<Held<K>>,
-    /// Whether all that there was at the start is in the store.
+    state: Mutex<State<K>>,
+    /// Whether the first list is in the store.
     listed: AtomicBool,
-    /// Not a `watch` channel: that wakes its waiters in an order which tokio draws from a counter of the process.
+    /// Not a `watch` channel, which wakes its waiters in an order that tokio draws from a counter of the process.
     ready: Notify,
 }
 
-/// The store, and who is told of changes to it.
-struct Held<K> {
+/// The store, and the subscribers to its changes.
+struct State<K> {
     store: Store<K>,
-    /// All objects, once somebody has asked for them, until one changes.
+    /// All objects, cached from the first call until one changes.
     all: Option<Arc<[Arc<K>]>>,
     subscribers: Vec<UnboundedSender<Change<K>>>,
-    changed: u64,
+    change_count: u64,
 }
 
 impl<K> Clone for Informer<K> {
@@ -56,11 +56,11 @@ where
 {
     /// Starts the watch.
     pub(crate) fn start(api: Api<K>, config: watcher::Config) -> Self {
-        Self::lean(api, config, |_| ())
+        Self::start_trimmed(api, config, |_| ())
     }
 
-    /// As [`Informer::start`], with `modify` taking away from each object what nobody reads.
-    pub(crate) fn lean(
+    /// Like [`Informer::start`], with `modify` removing unused fields from each object.
+    pub(crate) fn start_trimmed(
         api: Api<K>,
         config: watcher::Config,
         modify: impl FnMut(&mut K) + Send + 'static,
@@ -68,8 +68,8 @@ where
         let shared = Arc::new(Shared::new(false));
         let mut tasks = JoinSet::new();
         let events = watch(api, config).filter(|event| {
-            let begins_anew = matches!(event, Err(error) if begins_anew(error));
-            std::future::ready(!begins_anew)
+            let must_relist = matches!(event, Err(error) if must_relist(error));
+            std::future::ready(!must_relist)
         });
         let events = events.default_backoff().modify(modify);
         tasks.spawn(follow(events, Arc::clone(&shared)));
@@ -81,90 +81,90 @@ where
         Self { shared: Arc::new(Shared::new(true)), _watch: Arc::default() }
     }
 
-    /// Ends when all that there was at the start is in the store.
+    /// Returns when the first list is in the store.
     pub(crate) async fn ready(&self) {
-        // Made before the question is asked, so that the answer does not come between.
+        // Created before the check, so that no notification is missed in between.
         let ready = self.shared.ready.notified();
         if !self.is_ready() {
             ready.await;
         }
     }
 
-    /// Whether all that there was at the start is in the store.
+    /// Whether the first list is in the store.
     pub(crate) fn is_ready(&self) -> bool {
         self.shared.listed.load(Ordering::Acquire)
     }
 
     /// The object of this name; the namespace is empty for cluster-scoped kinds.
     pub(crate) fn get(&self, namespace: &str, name: &str) -> Option<Arc<K>> {
-        self.shared.held().store.get(namespace, name).cloned()
+        self.shared.state().store.get(namespace, name).cloned()
     }
 
     /// All objects, by namespace and name.
     pub(crate) fn list(&self) -> Vec<Arc<K>> {
-        self.shared.held().store.iter().cloned().collect()
+        self.shared.state().store.iter().cloned().collect()
     }
 
-    /// The same for those who look at all of them again and again: shared until one changes.
+    /// All objects, for callers that need them often: the list is shared until an object changes.
     pub(crate) fn all(&self) -> Arc<[Arc<K>]> {
-        let mut held = self.shared.held();
-        let Held { store, all, .. } = &mut *held;
+        let mut state = self.shared.state();
+        let State { store, all, .. } = &mut *state;
         Arc::clone(all.get_or_insert_with(|| store.iter().cloned().collect()))
     }
 
-    /// How many changes there have been: where that is the same, so are all objects.
-    pub(crate) fn changed(&self) -> u64 {
-        self.shared.held().changed
+    /// The number of changes so far: while the number is the same, so are all objects.
+    pub(crate) fn change_count(&self) -> u64 {
+        self.shared.state().change_count
     }
 
-    /// Whether there are none.
+    /// Whether there are no objects.
     pub(crate) fn is_empty(&self) -> bool {
-        self.shared.held().store.iter().next().is_none()
+        self.shared.state().store.iter().next().is_none()
     }
 
-    /// Files all objects under what `keys` says, to be found by [`Informer::by`].
-    pub(crate) fn indexed(self, name: &'static str, keys: Keys<K>) -> Self {
-        self.shared.held().store.add_index(name, keys);
+    /// Indexes all objects by `keys`, for [`Informer::by`].
+    pub(crate) fn indexed(self, name: &'static str, keys: KeysOf<K>) -> Self {
+        self.shared.state().store.add_index(name, keys);
         self
     }
 
-    /// The objects that the index of this name has under `key`, by namespace and name.
+    /// The objects with this key in an index, by namespace and name.
     pub(crate) fn by(&self, index: &'static str, key: &str) -> Vec<Arc<K>> {
-        self.shared.held().store.by(index, key).cloned().collect()
+        self.shared.state().store.by(index, key).cloned().collect()
     }
 
-    /// What is there, and from then on every change.
+    /// The present objects, and then every change.
     pub(crate) fn changes(&self) -> impl Stream<Item = Change<K>> + Send + use<K> {
         let (sender, receiver): (_, UnboundedReceiver<Change<K>>) = unbounded();
-        let mut held = self.shared.held();
+        let mut state = self.shared.state();
         let present =
-            held.store.iter().map(|object| Change { before: None, after: Some(Arc::clone(object)) });
+            state.store.iter().map(|object| Change { before: None, after: Some(Arc::clone(object)) });
         let present: Vec<_> = present.collect();
-        held.subscribers.push(sender);
+        state.subscribers.push(sender);
         futures::stream::iter(present).chain(receiver)
     }
 }
 
 impl Informer<RawObject> {
-    /// Starts the watch of a kind known at run time. Its objects say what they are, which a list leaves out.
+    /// Starts the watch of a kind known at run time. The objects get API version and kind, which items of a list lack.
     pub(crate) fn dynamic(api: Api<RawObject>, config: watcher::Config, kind: &ApiResource) -> Self {
         let types = TypeMeta { api_version: kind.api_version.clone(), kind: kind.kind.clone() };
-        Self::lean(api, config, move |object| object.set_types(types.clone()))
+        Self::start_trimmed(api, config, move |object| object.set_types(types.clone()))
     }
 }
 
 impl<K> Shared<K> {
     fn new(listed: bool) -> Self {
-        let held = Held { store: Store::default(), all: None, subscribers: Vec::new(), changed: 0 };
-        Self { held: Mutex::new(held), listed: AtomicBool::new(listed), ready: Notify::new() }
+        let state = State { store: Store::default(), all: None, subscribers: Vec::new(), change_count: 0 };
+        Self { state: Mutex::new(state), listed: AtomicBool::new(listed), ready: Notify::new() }
     }
 
-    fn held(&self) -> MutexGuard<'_, Held<K>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State<K>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Keeps the store as the watch says.
+/// Applies the events of the watch to the store.
 async fn follow<K: Resource>(
     events: impl Stream<Item = Result<Event<K>, watcher::Error>>,
     shared: Arc<Shared<K>>,
@@ -172,10 +172,10 @@ async fn follow<K: Resource>(
     let mut events = std::pin::pin!(events);
     let mut listed = Vec::new();
     while let Some(event) = events.next().await {
-        let mut held = shared.held();
+        let mut state = shared.state();
         let changes = match event {
-            Ok(Event::Apply(object)) => vec![held.store.put(object)],
-            Ok(Event::Delete(object)) => held.store.remove(&object).into_iter().collect(),
+            Ok(Event::Apply(object)) => vec![state.store.put(object)],
+            Ok(Event::Delete(object)) => state.store.remove(&object).into_iter().collect(),
             Ok(Event::Init) => {
                 listed.clear();
                 continue;
@@ -187,7 +187,7 @@ async fn follow<K: Resource>(
             Ok(Event::InitDone) => {
                 shared.listed.store(true, Ordering::Release);
                 shared.ready.notify_waiters();
-                held.store.replace(std::mem::take(&mut listed))
+                state.store.replace(std::mem::take(&mut listed))
             }
             Err(error) => {
                 tracing::debug!(%error, "a watch failed and is tried again");
@@ -195,11 +195,11 @@ async fn follow<K: Resource>(
             }
         };
         if !changes.is_empty() {
-            held.all = None;
+            state.all = None;
         }
         for change in changes {
-            held.changed += 1;
-            held.subscribers.retain(|subscriber| subscriber.unbounded_send(change.clone()).is_ok());
+            state.change_count += 1;
+            state.subscribers.retain(|subscriber| subscriber.unbounded_send(change.clone()).is_ok());
         }
     }
 }

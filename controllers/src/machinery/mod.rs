@@ -1,34 +1,34 @@
-//! What all controllers stand on: stores fed by watches, queues, writes, and clients for members.
+//! The basis of all controllers: stores fed by watches, queues, writes, and clients for members.
 
-mod astray;
 mod binding;
 mod context;
-mod copies;
 mod discovery;
+mod drifted_works;
 mod error;
 mod events;
 mod index;
 mod informer;
-mod member;
-mod notes;
-mod pace;
+mod member_client;
+mod observed_versions;
+mod per_object;
 mod queue;
+mod rate_limit;
 mod store;
-mod turns;
-mod unbroken;
+mod watch_continuity;
+mod work_queue;
 mod write;
 
-pub(crate) use astray::Astray;
 pub(crate) use binding::Binding;
 pub(crate) use context::{BY_BINDING, BY_NAMESPACE, BY_TARGET, Context};
-pub(crate) use copies::Copies;
-pub(crate) use discovery::{Discovery, Served};
+pub(crate) use discovery::{Discovery, ServedKinds};
+pub(crate) use drifted_works::DriftedWorks;
 pub(crate) use error::{Error, is_absent};
 pub(crate) use events::{EventRecorder, Involved};
 pub(crate) use informer::Informer;
-pub use member::bounded;
-pub(crate) use notes::Notes;
-pub use pace::{Pace, paced};
-pub(crate) use queue::{Action, Queue, Retries, refs, run, run_with};
+pub use member_client::with_time_limit;
+pub(crate) use observed_versions::ObservedVersions;
+pub(crate) use per_object::PerObject;
+pub(crate) use queue::{Action, Queue, RetryDelays, refs, run, run_with};
+pub use rate_limit::{RateLimit, rate_limited};
 pub(crate) use store::Change;
 pub(crate) use write::{dynamic_api, erase, patch, patch_guarded, patch_status, patched_status, put_status};

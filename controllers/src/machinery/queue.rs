@@ -1,8 +1,8 @@
-//! A queue of objects to reconcile, as Kubernetes' controllers have it: a line of names, and so many at work on them.
+//! A queue of objects to reconcile, with several workers, as Kubernetes' controllers have it.
 //!
-//! An object is never reconciled twice at once, and what fails is tried again after a delay that doubles with each
-//! failure. What wakes it is up to the controller. (kube's own polls everything that is in flight whenever anything
-//! happens: with thousands of objects in flight that is most of the time.)
+//! An object is never reconciled twice at once. A failed reconciliation is retried after a delay that doubles with each
+//! failure. The controller chooses the triggers. (kube's own queue polls everything in flight whenever anything
+//! happens; with thousands of objects in flight that takes most of the time.)
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -19,64 +19,64 @@ use kube::runtime::reflector::ObjectRef;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep_until};
 
-use super::notes::Key;
-use super::turns::Turns;
+use super::per_object::Key;
+use super::work_queue::WorkQueue;
 use super::{Change, Error, Informer};
 
 /// How many objects the real controllers reconcile at once (`--concurrent-*-syncs`).
 const CONCURRENCY: usize = 5;
 
-/// Where those that wait for a member are not to hold up others, these are begun after so long without an end of one.
-const HELD_UP_AFTER: Duration = Duration::from_millis(1);
+/// The time without a finished reconciliation after which an unbounded queue starts more of them.
+const GROWS_AFTER: Duration = Duration::from_millis(1);
 
-/// How long after it was woken an object is reconciled: what happens to it at one instant is then seen by one
-/// reconciliation, and where time is simulated much of what wakes an object does happen at one instant. News of a change
-/// take that long anyway.
-const SETTLED_AFTER: Duration = Duration::from_millis(1);
+/// The delay between a trigger and the reconciliation. One reconciliation then observes everything that happens to the
+/// object at one instant. In simulated time many triggers of an object come at one instant. A notification takes that
+/// long in any case.
+const TRIGGER_DELAY: Duration = Duration::from_millis(1);
 
-/// What a queue has to know of what it is given for its reconciliations.
-pub(crate) trait Retries: Send + Sync + 'static {
-    /// The first delay before something that failed is tried again, and the longest.
+/// The retry delays that a context gives to its queues.
+pub(crate) trait RetryDelays: Send + Sync + 'static {
+    /// The first and the longest delay before a failed reconciliation is retried.
     fn delays(&self) -> (Duration, Duration);
 }
 
-/// What comes after a reconciliation that went well.
+/// The next step after a successful reconciliation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Action(Option<Duration>);
 
 impl Action {
-    /// Nothing, until something wakes the object.
+    /// Waits until something triggers the object.
     pub(crate) const fn await_change() -> Self {
         Self(None)
     }
 
-    /// Another one after so long, if nothing wakes the object before.
+    /// Reconciles the object again after this time, unless something triggers it before.
     pub(crate) const fn requeue(after: Duration) -> Self {
         Self(Some(after))
     }
 }
 
-/// What a controller reconciles, and what wakes it.
+/// The objects that a controller reconciles, and their triggers.
 pub(crate) struct Queue<K>
 where
     K: Resource + 'static,
     K::DynamicType: Eq + Hash,
 {
-    /// For the log.
+    /// The name in the log.
     pub name: &'static str,
     /// The objects.
     pub objects: Informer<K>,
-    /// Those to look at.
+    /// The objects to reconcile.
     pub triggers: BoxStream<'static, ObjectRef<K>>,
-    /// For what talks to members, so that one that hangs does not stall the others: more and more are reconciled at once for
-    /// as long as none ends.
+    /// For controllers that talk to members: more and more objects are reconciled at once while none finishes, so that
+    /// a member that hangs does not stall the others.
     pub unbounded: bool,
 }
 
 /// Reconciles what is in the queue, for ever.
 pub(crate) async fn run<C, K, F, Fut>(context: Arc<C>, queue: Queue<K>, reconcile: F)
 where
-    C: Retries,
+    C: RetryDelays,
     K: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
     K::DynamicType: Debug + Eq + Hash + Clone + Unpin + Send + Sync,
     F: Fn(Arc<C>, Arc<K>) -> Fut + Send + Sync + 'static,
@@ -85,10 +85,10 @@ where
     run_with(context, queue, CONCURRENCY, reconcile).await;
 }
 
-/// The same with so many at once.
+/// Like [`run`], with this number of workers.
 pub(crate) async fn run_with<C, K, F, Fut>(context: Arc<C>, queue: Queue<K>, workers: usize, reconcile: F)
 where
-    C: Retries,
+    C: RetryDelays,
     K: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
     K::DynamicType: Debug + Eq + Hash + Clone + Unpin + Send + Sync,
     F: Fn(Arc<C>, Arc<K>) -> Fut + Send + Sync + 'static,
@@ -97,12 +97,12 @@ where
     let Queue { name, objects, triggers, unbounded } = queue;
     objects.ready().await;
     let key = |object: ObjectRef<K>| (object.namespace.unwrap_or_default(), object.name);
-    let work = Work {
+    let work = KeyedQueue {
         name,
         triggers: triggers.map(key).boxed(),
-        room: Room { workers, grows: unbounded, held_up: 0, since: Instant::now() },
+        capacity: Capacity { workers, grows: unbounded, stalled: 0, since: Instant::now() },
         failures: Failures::new(context.delays()),
-        begin: Box::new(move |(namespace, name)| {
+        start_one: Box::new(move |(namespace, name)| {
             let object = objects.get(namespace, name)?;
             Some(reconcile(Arc::clone(&context), object).boxed())
         }),
@@ -111,64 +111,64 @@ where
 }
 
 type Outcome = BoxFuture<'static, Result<Action, Error>>;
-type Begin = dyn Fn(&Key) -> Option<Outcome> + Send + Sync;
+type Start = dyn Fn(&Key) -> Option<Outcome> + Send + Sync;
 
-/// A queue that knows its objects by name only, so that all are one when compiled.
-struct Work {
+/// A queue that knows its objects by key only, so that it is compiled once for all kinds.
+struct KeyedQueue {
     name: &'static str,
     triggers: BoxStream<'static, Key>,
-    room: Room,
+    capacity: Capacity,
     failures: Failures,
-    /// Begins to reconcile an object, if it is there.
-    begin: Box<Begin>,
+    /// Begins to reconcile an object; `None` if the object does not exist.
+    start_one: Box<Start>,
 }
 
-impl Work {
-    /// Ends with the triggers, which end with the stores that they come from.
+impl KeyedQueue {
+    /// Returns when the triggers end, which end with their stores.
     async fn run(mut self) {
-        let mut turns = Turns::default();
-        let mut working = FuturesUnordered::new();
+        let mut queue = WorkQueue::default();
+        let mut running = FuturesUnordered::new();
         loop {
             while let Some(trigger) = self.triggers.next().now_or_never() {
                 let Some(key) = trigger else { return };
-                turns.come(key, Instant::now() + SETTLED_AFTER);
+                queue.add(key, Instant::now() + TRIGGER_DELAY);
             }
-            turns.come_due(Instant::now());
-            while self.room.is_for(working.len())
-                && let Some(key) = turns.serve()
+            queue.queue_due(Instant::now());
+            while self.capacity.admits(running.len())
+                && let Some(key) = queue.take()
             {
-                match (self.begin)(&key) {
+                match (self.start_one)(&key) {
                     Some(outcome) => {
-                        working.push(outcome.map(|outcome| (key, outcome)));
-                        self.room.since = Instant::now();
+                        running.push(outcome.map(|outcome| (key, outcome)));
+                        self.capacity.since = Instant::now();
                     }
-                    // An object that is gone before its turn is nothing to do.
+                    // The object was deleted while it was queued.
                     None => {
                         self.failures.forget(&key);
-                        turns.served(key, None);
+                        queue.done(key, None);
                     }
                 }
             }
-            let grows_at = self.room.grows_at(working.len()).filter(|_| turns.is_awaited());
+            let grows_at = self.capacity.grows_at(running.len()).filter(|_| queue.has_queued());
             tokio::select! {
                 biased;
                 trigger = self.triggers.next() => match trigger {
-                    Some(key) => turns.come(key, Instant::now() + SETTLED_AFTER),
+                    Some(key) => queue.add(key, Instant::now() + TRIGGER_DELAY),
                     None => return,
                 },
-                Some((key, outcome)) = working.next() => {
-                    let again = self.after(&key, outcome).and_then(|after| Instant::now().checked_add(after));
-                    turns.served(key, again);
-                    self.room.ended(working.len());
+                Some((key, outcome)) = running.next() => {
+                    let again = self.retry_after(&key, outcome).and_then(|after| Instant::now().checked_add(after));
+                    queue.done(key, again);
+                    self.capacity.finished(running.len());
                 }
-                () = come(turns.next_due()) => {}
-                () = come(grows_at) => self.room.held_up = working.len(),
+                () = wait_until(queue.next_due()) => {}
+                () = wait_until(grows_at) => self.capacity.stalled = running.len(),
             }
         }
     }
 
-    /// How long until an object is to be looked at again, if at all.
-    fn after(&mut self, key: &Key, outcome: Result<Action, Error>) -> Option<Duration> {
+    /// How long until an object is reconciled again, if at all.
+    fn retry_after(&mut self, key: &Key, outcome: Result<Action, Error>) -> Option<Duration> {
         match outcome {
             Ok(Action(after)) => {
                 self.failures.forget(key);
@@ -183,44 +183,45 @@ impl Work {
     }
 }
 
-/// How many are reconciled at once.
-struct Room {
+/// How many objects may be reconciled at once.
+struct Capacity {
     workers: usize,
-    /// Whether those that are held up leave their places to others.
+    /// Whether stalled reconciliations leave their places to others.
     grows: bool,
-    /// So many are held up. There are as many places for others, so that few steps lead to any number.
-    held_up: usize,
-    /// When one began or ended last.
+    /// How many reconciliations are stalled. There are as many places for others, so that the number of places doubles
+    /// at each step.
+    stalled: usize,
+    /// When a reconciliation last began or ended.
     since: Instant,
 }
 
-impl Room {
-    /// Whether there is a place beside so many.
-    fn is_for(&self, working: usize) -> bool {
-        working < self.held_up + self.workers.max(self.held_up)
+impl Capacity {
+    /// Whether another reconciliation may begin while this many are running.
+    fn admits(&self, running: usize) -> bool {
+        running < self.stalled + self.workers.max(self.stalled)
     }
 
-    /// When there is more of it, if none of so many ends before.
-    fn grows_at(&self, working: usize) -> Option<Instant> {
-        (self.grows && !self.is_for(working)).then(|| self.since + HELD_UP_AFTER)
+    /// When the number of places grows, if none of the running reconciliations ends before.
+    fn grows_at(&self, running: usize) -> Option<Instant> {
+        (self.grows && !self.admits(running)).then(|| self.since + GROWS_AFTER)
     }
 
-    /// One has ended, and so many have not.
-    fn ended(&mut self, working: usize) {
-        self.held_up = self.held_up.min(working);
+    /// A reconciliation has ended, and this many are still running.
+    fn finished(&mut self, running: usize) {
+        self.stalled = self.stalled.min(running);
         self.since = Instant::now();
     }
 }
 
-/// Ends at that time, or never.
-async fn come(due: Option<Instant>) {
+/// Returns at that time, or never.
+async fn wait_until(due: Option<Instant>) {
     match due {
         Some(at) => sleep_until(at).await,
         None => std::future::pending().await,
     }
 }
 
-/// Failures in a row, by object.
+/// Consecutive failures, by object.
 #[derive(Debug)]
 struct Failures {
     base: Duration,
@@ -233,7 +234,7 @@ impl Failures {
         Self { base, longest, counts: BTreeMap::new() }
     }
 
-    /// Counts one more, and returns how long to wait.
+    /// Counts a failure, and returns the delay before the retry.
     fn delay(&mut self, key: &Key) -> Duration {
         let count = self.counts.entry(key.clone()).or_default();
         let delay = self.base.saturating_mul(2_u32.saturating_pow(*count)).min(self.longest);
@@ -246,7 +247,7 @@ impl Failures {
     }
 }
 
-/// References to what changed, other than by vanishing.
+/// References to the changed objects, without those that were deleted.
 pub(crate) fn refs<K>(
     changes: impl Stream<Item = Change<K>> + Send + 'static,
 ) -> BoxStream<'static, ObjectRef<K>>
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn delays_double_up_to_the_longest_and_begin_anew_after_a_success() {
+    fn delays_double_up_to_the_longest_and_start_over_after_a_success() {
         let mut failures = Failures::new((Duration::from_millis(5), Duration::from_millis(30)));
         let delays: Vec<_> = (0..5).map(|_| failures.delay(&key("a")).as_millis()).collect();
         assert_eq!(delays, [5, 10, 20, 30, 30]);
@@ -289,15 +290,15 @@ mod tests {
         assert_eq!((0..1000).map(|_| failures.delay(&key("a"))).last(), Some(1000 * SECOND));
     }
 
-    /// A queue at work, and when it began what: `a@0` is `a` at once. What each takes, and what comes of it, is up to the
-    /// test.
-    struct Trial {
+    /// A running queue, and a log of when each reconciliation began: `a@0` is `a` after 0 s. The test decides how long
+    /// a reconciliation takes, and its outcome.
+    struct TestQueue {
         triggers: UnboundedSender<Key>,
-        begun: Arc<Mutex<Vec<String>>>,
+        started: Arc<Mutex<Vec<String>>>,
         _task: JoinSet<()>,
     }
 
-    impl Trial {
+    impl TestQueue {
         fn of(workers: usize, takes: Duration, outcome: fn() -> Result<Action, Error>) -> Self {
             Self::with(workers, false, takes, outcome)
         }
@@ -309,15 +310,15 @@ mod tests {
             outcome: fn() -> Result<Action, Error>,
         ) -> Self {
             let (triggers, receiver) = unbounded();
-            let (begun, start) = (Arc::new(Mutex::new(Vec::new())), Instant::now());
-            let begins = Arc::clone(&begun);
-            let work = Work {
+            let (started, start) = (Arc::new(Mutex::new(Vec::new())), Instant::now());
+            let log = Arc::clone(&started);
+            let work = KeyedQueue {
                 name: "trial",
                 triggers: receiver.boxed(),
-                room: Room { workers, grows, held_up: 0, since: start },
+                capacity: Capacity { workers, grows, stalled: 0, since: start },
                 failures: Failures::new((SECOND, 3 * SECOND)),
-                begin: Box::new(move |(_, name)| {
-                    begins.lock().unwrap().push(format!("{name}@{}", start.elapsed().as_secs()));
+                start_one: Box::new(move |(_, name)| {
+                    log.lock().unwrap().push(format!("{name}@{}", start.elapsed().as_secs()));
                     let outcome = async move {
                         sleep(takes).await;
                         outcome()
@@ -327,79 +328,79 @@ mod tests {
             };
             let mut task = JoinSet::new();
             task.spawn(work.run());
-            Self { triggers, begun, _task: task }
+            Self { triggers, started, _task: task }
         }
 
         fn trigger(&self, names: &[&str]) {
             names.iter().for_each(|name| self.triggers.unbounded_send(key(name)).unwrap());
         }
 
-        /// What has begun after so many seconds more.
-        async fn after(&self, seconds: u32) -> String {
+        /// The log after this many more seconds.
+        async fn log_after(&self, seconds: u32) -> String {
             sleep(seconds * SECOND + SECOND / 2).await;
-            self.begun.lock().unwrap().join(" ")
+            self.started.lock().unwrap().join(" ")
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_comes_first_is_reconciled_first_and_only_so_many_at_once() {
-        let trial = Trial::of(2, 2 * SECOND, || Ok(Action::await_change()));
-        trial.trigger(&["c", "a", "b", "a"]);
-        assert_eq!(trial.after(9).await, "c@0 a@0 b@2");
+    async fn objects_are_reconciled_in_order_by_a_limited_number_of_workers() {
+        let queue = TestQueue::of(2, 2 * SECOND, || Ok(Action::await_change()));
+        queue.trigger(&["c", "a", "b", "a"]);
+        assert_eq!(queue.log_after(9).await, "c@0 a@0 b@2");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn those_that_are_held_up_leave_their_places_to_others() {
-        let trial = Trial::with(1, true, 20 * SECOND, || Ok(Action::await_change()));
-        trial.trigger(&["a", "b", "c", "d", "e", "f", "g", "h", "i"]);
-        assert_eq!(trial.after(1).await, "a@0 b@0 c@0 d@0 e@0 f@0 g@0 h@0 i@0");
+    async fn stalled_reconciliations_leave_their_places_to_others() {
+        let queue = TestQueue::with(1, true, 20 * SECOND, || Ok(Action::await_change()));
+        queue.trigger(&["a", "b", "c", "d", "e", "f", "g", "h", "i"]);
+        assert_eq!(queue.log_after(1).await, "a@0 b@0 c@0 d@0 e@0 f@0 g@0 h@0 i@0");
     }
 
     #[test]
-    fn there_is_room_beside_those_that_are_held_up_for_as_many_others() {
+    fn the_number_of_places_doubles_while_all_reconciliations_are_stalled() {
         let since = Instant::now();
-        let mut room = Room { workers: 5, grows: true, held_up: 0, since };
-        let rooms = |room: &Room| (0..40).filter(|working| room.is_for(*working)).count();
-        assert_eq!((rooms(&room), room.grows_at(4)), (5, None));
-        assert_eq!(room.grows_at(5), Some(since + HELD_UP_AFTER));
-        for (held_up, places) in [(5, 10), (10, 20), (3, 8)] {
-            room.held_up = held_up;
-            assert_eq!(rooms(&room), places);
+        let mut capacity = Capacity { workers: 5, grows: true, stalled: 0, since };
+        let places = |capacity: &Capacity| (0..40).filter(|running| capacity.admits(*running)).count();
+        assert_eq!((places(&capacity), capacity.grows_at(4)), (5, None));
+        assert_eq!(capacity.grows_at(5), Some(since + GROWS_AFTER));
+        for (stalled, expected) in [(5, 10), (10, 20), (3, 8)] {
+            capacity.stalled = stalled;
+            assert_eq!(places(&capacity), expected);
         }
-        room.ended(2);
-        assert_eq!(rooms(&room), 7);
-        assert_eq!(Room { grows: false, ..room }.grows_at(100), None);
+        capacity.finished(2);
+        assert_eq!(places(&capacity), 7);
+        assert_eq!(Capacity { grows: false, ..capacity }.grows_at(100), None);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_woken_while_it_is_reconciled_is_reconciled_once_more_afterwards() {
-        let trial = Trial::of(5, 2 * SECOND, || Ok(Action::await_change()));
-        trial.trigger(&["a"]);
-        assert_eq!(trial.after(1).await, "a@0");
-        trial.trigger(&["a", "a"]);
-        assert_eq!(trial.after(9).await, "a@0 a@2");
+    async fn an_object_triggered_while_it_is_reconciled_is_reconciled_once_more() {
+        let queue = TestQueue::of(5, 2 * SECOND, || Ok(Action::await_change()));
+        queue.trigger(&["a"]);
+        assert_eq!(queue.log_after(1).await, "a@0");
+        queue.trigger(&["a", "a"]);
+        assert_eq!(queue.log_after(9).await, "a@0 a@2");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_woken_before_it_was_to_be_looked_at_again_is_not_looked_at_then() {
-        let trial = Trial::of(5, Duration::ZERO, || Ok(Action::requeue(10 * SECOND)));
-        trial.trigger(&["a"]);
-        assert_eq!(trial.after(4).await, "a@0");
-        trial.trigger(&["a"]);
-        assert_eq!(trial.after(20).await, "a@0 a@4 a@14 a@24");
+    async fn a_trigger_before_a_requeue_replaces_the_requeue() {
+        let queue = TestQueue::of(5, Duration::ZERO, || Ok(Action::requeue(10 * SECOND)));
+        queue.trigger(&["a"]);
+        assert_eq!(queue.log_after(4).await, "a@0");
+        queue.trigger(&["a"]);
+        assert_eq!(queue.log_after(20).await, "a@0 a@4 a@14 a@24");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_fails_is_tried_again_after_growing_delays() {
-        let trial = Trial::of(5, Duration::ZERO, || Err(Error::NotYet("not yet".into())));
-        trial.trigger(&["a"]);
-        assert_eq!(trial.after(9).await, "a@0 a@1 a@3 a@6 a@9");
+    async fn failures_are_retried_after_growing_delays() {
+        let queue = TestQueue::of(5, Duration::ZERO, || Err(Error::NotYet("not yet".into())));
+        queue.trigger(&["a"]);
+        assert_eq!(queue.log_after(9).await, "a@0 a@1 a@3 a@6 a@9");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_object_that_is_gone_takes_no_place() {
-        let trial = Trial::of(1, SECOND, || Ok(Action::requeue(SECOND)));
-        trial.trigger(&["gone", "a"]);
-        assert_eq!(trial.after(3).await, "gone@0 a@0 a@2");
+    async fn a_deleted_object_takes_no_place() {
+        let queue = TestQueue::of(1, SECOND, || Ok(Action::requeue(SECOND)));
+        queue.trigger(&["gone", "a"]);
+        assert_eq!(queue.log_after(3).await, "gone@0 a@0 a@2");
     }
 }

@@ -1,18 +1,18 @@
-//! The objects of a kind, by namespace and name, and filed under what they say. Whoever knows of changes tells it.
+//! The objects of a kind, by namespace and name, with indexes. The caller reports every change.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube::Resource;
 
-use super::index::{Index, Keys};
+use super::index::{Index, KeysOf};
 
-/// An object before and after a change; at least one of them is there.
+/// An object before and after a change; at least one of the two exists.
 #[derive(Debug)]
 pub(crate) struct Change<K> {
-    /// `None` where it is new.
+    /// `None` for a new object.
     pub before: Option<Arc<K>>,
-    /// `None` where it is gone.
+    /// `None` for a deleted object.
     pub after: Option<Arc<K>>,
 }
 
@@ -23,24 +23,24 @@ impl<K> Clone for Change<K> {
 }
 
 impl<K> Change<K> {
-    /// The object as it is, or was last.
+    /// The present object, or the last version of a deleted one.
     pub(crate) fn object(&self) -> &Arc<K> {
         self.after.as_ref().or(self.before.as_ref()).expect("a change has a side")
     }
 
-    /// Whether what `of` reads from the object is new, gone, or other than before.
+    /// Whether the value that `of` computes is new, gone, or different.
     pub(crate) fn differs<T: PartialEq>(&self, of: impl Fn(&K) -> T) -> bool {
         self.before.as_deref().map(&of) != self.after.as_deref().map(&of)
     }
 }
 
-/// By namespace, empty for cluster-scoped kinds, and then by name.
+/// Objects by namespace (empty for cluster-scoped kinds), and then by name.
 type Objects<K> = BTreeMap<String, BTreeMap<String, Arc<K>>>;
 
-/// The objects, and indexes to them.
+/// The objects, and their indexes.
 pub(super) struct Store<K> {
     objects: Objects<K>,
-    /// Each by its name.
+    /// The indexes, by name.
     indexes: BTreeMap<&'static str, Index<K>>,
 }
 
@@ -60,58 +60,58 @@ impl<K: Resource> Store<K> {
         self.objects.values().flat_map(BTreeMap::values)
     }
 
-    /// Files all objects under what `keys` says.
-    pub(super) fn add_index(&mut self, name: &'static str, keys: Keys<K>) {
+    /// Indexes all objects by `keys`.
+    pub(super) fn add_index(&mut self, name: &'static str, keys: KeysOf<K>) {
         let mut index = Index::new(keys);
         for object in self.iter() {
-            index.take_in(&Change { before: None, after: Some(Arc::clone(object)) });
+            index.update(&Change { before: None, after: Some(Arc::clone(object)) });
         }
         self.indexes.insert(name, index);
     }
 
-    /// The objects that an index has under `key`, in order.
+    /// The objects with this key in an index, in order.
     pub(super) fn by<'a>(&'a self, index: &str, key: &str) -> impl Iterator<Item = &'a Arc<K>> {
         let index = self.indexes.get(index).expect("a store is made with its indexes");
-        index.under(key).filter_map(|(namespace, name)| self.get(namespace, name))
+        index.with_key(key).filter_map(|(namespace, name)| self.get(namespace, name))
     }
 
-    /// An object is new, or has changed.
+    /// Stores an object that is new or has changed.
     pub(super) fn put(&mut self, object: K) -> Change<K> {
         let after = Arc::new(object);
         let before = self.insert(&after);
-        self.note(Change { before, after: Some(after) })
+        self.update_indexes(Change { before, after: Some(after) })
     }
 
-    /// An object is gone; `None` where it was not there.
+    /// Removes an object; `None` where it was not in the store.
     pub(super) fn remove(&mut self, object: &K) -> Option<Change<K>> {
-        let (namespace, name) = place(object);
+        let (namespace, name) = key_of(object);
         let objects = self.objects.get_mut(namespace)?;
         let before = objects.remove(name)?;
         if objects.is_empty() {
             self.objects.remove(namespace);
         }
-        Some(self.note(Change { before: Some(before), after: None }))
+        Some(self.update_indexes(Change { before: Some(before), after: None }))
     }
 
-    /// These are all that there are.
+    /// Replaces all objects by these.
     pub(super) fn replace(&mut self, objects: Vec<K>) -> Vec<Change<K>> {
         let mut gone = std::mem::take(&mut self.objects);
         let mut changes = Vec::with_capacity(objects.len());
         for object in objects {
             let after = Arc::new(object);
             self.insert(&after);
-            let (namespace, name) = place(&*after);
+            let (namespace, name) = key_of(&*after);
             let before = gone.get_mut(namespace).and_then(|objects| objects.remove(name));
             changes.push(Change { before, after: Some(after) });
         }
-        changes.sort_by(|one, other| place(&**one.object()).cmp(&place(&**other.object())));
+        changes.sort_by(|one, other| key_of(&**one.object()).cmp(&key_of(&**other.object())));
         let gone = gone.into_values().flat_map(BTreeMap::into_values);
         changes.extend(gone.map(|object| Change { before: Some(object), after: None }));
-        changes.into_iter().map(|change| self.note(change)).collect()
+        changes.into_iter().map(|change| self.update_indexes(change)).collect()
     }
 
     fn insert(&mut self, object: &Arc<K>) -> Option<Arc<K>> {
-        let (namespace, name) = place(&**object);
+        let (namespace, name) = key_of(&**object);
         if let Some(objects) = self.objects.get_mut(namespace) {
             return match objects.get_mut(name) {
                 Some(known) => Some(std::mem::replace(known, Arc::clone(object))),
@@ -123,14 +123,14 @@ impl<K: Resource> Store<K> {
         None
     }
 
-    fn note(&mut self, change: Change<K>) -> Change<K> {
-        self.indexes.values_mut().for_each(|index| index.take_in(&change));
+    fn update_indexes(&mut self, change: Change<K>) -> Change<K> {
+        self.indexes.values_mut().for_each(|index| index.update(&change));
         change
     }
 }
 
-/// Where an object is.
-pub(super) fn place<K: Resource>(object: &K) -> (&str, &str) {
+/// The namespace and the name of an object.
+pub(super) fn key_of<K: Resource>(object: &K) -> (&str, &str) {
     let meta = object.meta();
     (meta.namespace.as_deref().unwrap_or_default(), meta.name.as_deref().unwrap_or_default())
 }
@@ -154,7 +154,7 @@ mod tests {
 
     fn places<'a>(objects: impl Iterator<Item = &'a Arc<ConfigMap>>) -> Vec<String> {
         objects
-            .map(|object| place(&**object))
+            .map(|object| key_of(&**object))
             .map(|(namespace, name)| format!("{namespace}/{name}"))
             .collect()
     }
@@ -173,20 +173,20 @@ mod tests {
     }
 
     #[test]
-    fn a_list_tells_what_is_new_what_was_there_and_what_is_gone() {
+    fn a_list_reports_new_present_and_deleted_objects() {
         let mut store = Store::default();
-        let mut told = |places: &[&str]| {
+        let mut replaced = |places: &[&str]| {
             let changes = store.replace(places.iter().map(|place| object(place)).collect());
             let sides = |change: &Change<ConfigMap>| match (&change.before, &change.after) {
                 (None, _) => "new",
                 (_, None) => "gone",
                 _ => "there",
             };
-            let name = |change: &Change<ConfigMap>| place(&**change.object()).1.to_owned();
+            let name = |change: &Change<ConfigMap>| key_of(&**change.object()).1.to_owned();
             changes.iter().map(|change| format!("{} {}", name(change), sides(change))).collect::<Vec<_>>()
         };
-        assert_eq!(told(&["n/b", "n/a"]), ["a new", "b new"]);
-        assert_eq!(told(&["n/c", "n/b"]), ["b there", "c new", "a gone"]);
-        assert_eq!(told(&[]), ["b gone", "c gone"]);
+        assert_eq!(replaced(&["n/b", "n/a"]), ["a new", "b new"]);
+        assert_eq!(replaced(&["n/c", "n/b"]), ["b there", "c new", "a gone"]);
+        assert_eq!(replaced(&[]), ["b gone", "c gone"]);
     }
 }

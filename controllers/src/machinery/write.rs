@@ -1,4 +1,4 @@
-//! Writes to the control plane: small merge patches, of just what changed.
+//! Writes to the control plane: small merge patches with only the changed fields.
 
 use std::fmt::Debug;
 
@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 use super::Error;
 use crate::api::RawObject;
 
-/// Patches `object`, provided that nobody else has changed it since: two controllers that write the same list would
-/// undo each other's work otherwise (#7290, #7346).
+/// Patches `object`, unless it has changed since it was read: two controllers that write the same list would otherwise
+/// undo each other's work (#7290, #7346).
 pub(crate) async fn patch<K: Resource + Clone>(
     api: &Api<K>,
     object: &K,
@@ -22,7 +22,7 @@ pub(crate) async fn patch<K: Resource + Clone>(
     send(api, &object.name_any(), None, &change).await
 }
 
-/// As [`patch`], but where it is not `guarded`, whoever has changed the object since; and with the object as it is then.
+/// Like [`patch`], but an unguarded patch is applied whatever has changed. Returns the object after the write.
 pub(crate) async fn patch_guarded<K>(
     api: &Api<K>,
     object: &K,
@@ -38,7 +38,7 @@ where
     Ok(api.patch(&object.name_any(), &PatchParams::default(), &Patch::Merge(&change)).await?)
 }
 
-/// As [`patch`], for the status.
+/// Like [`patch`], for the status.
 pub(crate) async fn patch_status<K: Resource + Clone>(
     api: &Api<K>,
     object: &K,
@@ -48,7 +48,7 @@ pub(crate) async fn patch_status<K: Resource + Clone>(
     send(api, &object.name_any(), Some("status"), &change).await
 }
 
-/// As [`patch_status`], with the object as it is then.
+/// Like [`patch_status`]. Returns the object after the write.
 pub(crate) async fn patched_status<K>(api: &Api<K>, object: &K, status: &impl Serialize) -> Result<K, Error>
 where
     K: Resource + Clone + DeserializeOwned + Debug,
@@ -57,7 +57,7 @@ where
     Ok(api.patch_status(&object.name_any(), &PatchParams::default(), &Patch::Merge(&change)).await?)
 }
 
-/// Patches fields of the status that nobody else writes, whatever has changed beside them.
+/// Patches fields of the status that no other controller writes, whatever else has changed.
 pub(crate) async fn put_status<K: Resource + Clone>(
     api: &Api<K>,
     name: &str,
@@ -67,7 +67,7 @@ pub(crate) async fn put_status<K: Resource + Clone>(
     send(api, name, Some("status"), &change).await
 }
 
-/// Sends a merge patch. The answer is not read: the watch brings the same.
+/// Sends a merge patch. The answer is not read, because the watch delivers the same object.
 async fn send<K: Resource + Clone>(
     api: &Api<K>,
     name: &str,
@@ -85,7 +85,7 @@ async fn send<K: Resource + Clone>(
     Ok(())
 }
 
-/// Where objects of a kind known at run time are written. The namespace is empty for cluster-scoped ones.
+/// The API for objects of a kind known at run time. The namespace is empty for cluster-scoped ones.
 pub(crate) fn dynamic_api(client: Client, namespace: &str, kind: &ApiResource) -> Api<RawObject> {
     if namespace.is_empty() {
         Api::all_with(client, kind)
@@ -106,7 +106,7 @@ fn pin<K: Resource>(change: &mut Value, object: &K) {
     }
 }
 
-/// A merge patch adds to an object: what the new one no longer has must be said to be gone.
+/// Adds a null for each field that is only in `before`, because a merge patch keeps fields that it does not name.
 pub(crate) fn erase(before: &Map<String, Value>, after: &mut Map<String, Value>) {
     for (key, value) in before {
         match after.get_mut(key) {
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_object_no_longer_has_is_erased_at_any_depth() {
+    fn removed_fields_become_null_at_any_depth() {
         let object = |value: Value| value.as_object().cloned().unwrap();
         let before = object(
             json!({"clusterAffinity": {"clusterNames": ["m1"], "exclude": ["m2"]}, "spreadConstraints": [1]}),

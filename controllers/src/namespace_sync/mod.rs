@@ -1,4 +1,4 @@
-//! The namespace sync controller: every namespace of the control plane, in every member.
+//! The namespace sync controller: copies every namespace of the control plane to every member.
 
 mod run;
 

@@ -1,5 +1,6 @@
-//! Writes a Work for each namespace and cluster, whatever the cluster's health. The Work belongs to the namespace, so
-//! that the garbage collector deletes it when the namespace is gone.
+//! Writes a Work for each namespace and cluster, whatever the cluster's health.
+//!
+//! The namespace owns the Work, so that the garbage collector deletes the Work with the namespace.
 
 use std::sync::Arc;
 
@@ -13,7 +14,8 @@ use crate::api::{Cluster, FINALIZER_CLUSTER, work_name};
 use crate::binding::{Overrides, WorkWithoutBinding};
 use crate::machinery::{Action, Context, Error, Informer, Queue, refs, run as run_queue};
 
-/// Reconciles every namespace: when it changes, when a cluster joins, and when what is overridden everywhere does.
+/// Reconciles every namespace: when it changes, when a cluster joins, and when a cluster-scoped override policy
+/// changes.
 pub(crate) async fn run(context: Arc<Context>) {
     let namespaces: Informer<Namespace> =
         Informer::start(Api::all(context.client.clone()), Config::default());
@@ -33,14 +35,14 @@ pub(crate) async fn run(context: Arc<Context>) {
     run_queue(context, queue, reconcile).await;
 }
 
-/// Whether Works may be written for the cluster: its execution namespace has been made, and is not being taken away.
+/// Whether Works may be written for the cluster: its execution namespace exists, and is not being removed.
 fn is_open(cluster: &Cluster) -> bool {
     cluster.metadata.deletion_timestamp.is_none()
         && cluster.finalizers().iter().any(|finalizer| finalizer == FINALIZER_CLUSTER)
 }
 
 async fn reconcile(context: Arc<Context>, namespace: Arc<Namespace>) -> Result<Action, Error> {
-    // A cluster that it cannot be written for now does not keep it from the others.
+    // A cluster for which the write fails does not hold up the others.
     let mut outcome = Ok(Action::await_change());
     if context.rules.is_synced(&namespace, &context.settings.skipped_propagating_namespaces) {
         for cluster in context.clusters.list().iter().filter(|cluster| is_open(cluster)) {
@@ -51,7 +53,7 @@ async fn reconcile(context: Arc<Context>, namespace: Arc<Namespace>) -> Result<A
     outcome
 }
 
-/// Makes the Work of the namespace in the cluster say what it should.
+/// Writes the Work of the namespace for the cluster, where it differs.
 async fn ensure(context: &Context, namespace: &Namespace, cluster: &Cluster) -> Result<(), Error> {
     let object = serde_json::to_value(namespace)?;
     let work = WorkWithoutBinding {

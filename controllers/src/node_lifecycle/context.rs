@@ -1,5 +1,6 @@
-//! What the controllers of nodes are given, and what they remember of nodes and zones: in memory only, as the real ones
-//! do, so that a start begins anew.
+//! The context of the node controllers, and their memory of nodes and zones.
+//!
+//! The memory is lost at a restart, as in the real controllers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,19 +14,19 @@ use kube::runtime::watcher::Config;
 use kube::{Api, Client, Resource};
 use tokio::sync::Notify;
 
-use super::seen::Seen;
+use super::trimmed::TrimmedObject;
 use super::{NodeControllers, NodeMetrics, NodeSettings};
-use crate::machinery::{EventRecorder, Informer, Involved, Retries};
+use crate::machinery::{EventRecorder, Informer, Involved, RetryDelays};
 use crate::rules::Event;
 use crate::rules::node::{NodeHealth, NodeRules, WaitingNodes, ZoneState};
 
-/// Where kubelets renew their Leases.
+/// The namespace of the Leases of kubelets.
 pub(super) const LEASE_NAMESPACE: &str = "kube-node-lease";
 
 /// The index of pods by the node that they are bound to.
 pub(crate) const BY_NODE: &str = "node";
 
-/// What the controllers of nodes are given.
+/// The context of the node controllers.
 pub(crate) struct NodeContext {
     pub client: Client,
     pub clock: Clock,
@@ -34,37 +35,37 @@ pub(crate) struct NodeContext {
     pub metrics: NodeMetrics,
     events: EventRecorder,
     pub nodes: Informer<Node>,
-    pub pods: Informer<Seen<Pod>>,
-    pub leases: Informer<Seen<Lease>>,
-    /// Somebody waits for a taint.
+    pub pods: Informer<TrimmedObject<Pod>>,
+    pub leases: Informer<TrimmedObject<Lease>>,
+    /// Notified when a node begins to wait for its taint.
     pub waiting: Notify,
     memory: Mutex<Memory>,
 }
 
-/// What is remembered.
+/// The memory of nodes and zones.
 #[derive(Default)]
 pub(super) struct Memory {
-    /// Of each node, which is asked for by name at each look.
+    /// The health of each node, which is looked up by name at each check.
     pub health: IndexMap<String, NodeHealth>,
-    /// Of each zone that has nodes.
+    /// The zones that have nodes.
     pub zones: BTreeMap<String, Zone>,
     /// Nodes whose pods could not all be marked.
     pub unmarked: BTreeSet<String>,
 }
 
-/// What is remembered of a zone.
+/// The memory of a zone.
 pub(super) struct Zone {
     pub state: ZoneState,
     pub waiting: WaitingNodes,
-    /// With the next look it begins anew.
-    pub forgotten: bool,
+    /// Whether the zone starts anew at the next check.
+    pub starts_anew: bool,
 }
 
 impl NodeContext {
     /// Starts the watches.
     pub(super) fn new(controllers: NodeControllers) -> Self {
         let NodeControllers { client, clock, settings, rules, metrics } = controllers;
-        let pods = Informer::start(Api::<Seen<Pod>>::all(client.clone()), Config::default());
+        let pods = Informer::start(Api::<TrimmedObject<Pod>>::all(client.clone()), Config::default());
         Self {
             nodes: Informer::start(Api::all(client.clone()), Config::default()),
             pods: pods.indexed(BY_NODE, |pod| node_of(pod).map(str::to_owned).into_iter().collect()),
@@ -80,7 +81,7 @@ impl NodeContext {
         }
     }
 
-    /// Ends when the stores hold what there is.
+    /// Returns when all stores have their first list.
     pub(super) async fn ready(&self) {
         self.nodes.ready().await;
         self.pods.ready().await;
@@ -97,13 +98,13 @@ impl NodeContext {
         self.events.publish(component, Involved::object(object), event);
     }
 
-    /// What is remembered. Not to be held while anything is waited for.
+    /// The memory. The lock must not be held while anything is awaited.
     pub(super) fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Retries for NodeContext {
+impl RetryDelays for NodeContext {
     fn delays(&self) -> (Duration, Duration) {
         // `workqueue.DefaultTypedControllerRateLimiter`.
         (Duration::from_millis(5), Duration::from_secs(1000))

@@ -1,4 +1,4 @@
-//! Deletes the pods of nodes that stay ill, in the turn of each, where no taint does so.
+//! Deletes the pods of nodes that stay unhealthy, at the rate of their zone, where no taint does.
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{DeleteParams, Preconditions};
@@ -12,9 +12,8 @@ use crate::machinery::{Error, is_absent, patch_status};
 use crate::rules::Event;
 use crate::rules::node::{DrainAction, QueuePosition};
 
-/// Puts a node that has been ill for too long among those that wait for their turn, once; takes one that is well away from
-/// there.
-pub(super) fn queue(context: &NodeContext, node: &Node, ready: Option<&str>) {
+/// Queues a node that has been unhealthy for too long, once; removes a healthy node from the queue.
+pub(super) fn update_queue(context: &NodeContext, node: &Node, ready: Option<&str>) {
     let (name, now) = (node.name_any(), context.clock.steady());
     let mut memory = context.memory();
     let Memory { health, zones, .. } = &mut *memory;
@@ -30,7 +29,7 @@ pub(super) fn queue(context: &NodeContext, node: &Node, ready: Option<&str>) {
     }
 }
 
-/// Deletes the pods of a node, having told each that its node is lost.
+/// Deletes the pods of a node. The status of each pod first gets the reason that its node is lost.
 pub(super) async fn drain(context: &NodeContext, node: &Node) -> Result<(), Error> {
     let name = node.name_any();
     let pods = context.pods.by(BY_NODE, &name);
@@ -38,10 +37,10 @@ pub(super) async fn drain(context: &NodeContext, node: &Node) -> Result<(), Erro
         let message = format!("Node {name} event: Deleting all Pods from Node {name}.");
         context.publish(COMPONENT, node, Event { warns: false, reason: "DeletingAllPods", message });
     }
-    // One that cannot be deleted keeps none of the others.
+    // A pod that cannot be deleted does not hold up the others.
     let mut failed = None;
     for pod in pods {
-        match give_up(context, &name, &pod).await {
+        match drain_pod(context, &name, &pod).await {
             Err(Error::Request(error)) if is_absent(&error) => {}
             Err(error) => failed = Some(error),
             Ok(()) => {}
@@ -50,7 +49,7 @@ pub(super) async fn drain(context: &NodeContext, node: &Node) -> Result<(), Erro
     failed.map_or(Ok(()), Err)
 }
 
-async fn give_up(context: &NodeContext, node: &str, pod: &Pod) -> Result<(), Error> {
+async fn drain_pod(context: &NodeContext, node: &str, pod: &Pod) -> Result<(), Error> {
     let api = Api::<Pod>::namespaced(context.client.clone(), &pod.namespace().unwrap_or_default());
     if let Some((reason, message)) = context.rules.lost(pod, node) {
         patch_status(&api, pod, &json!({ "reason": reason, "message": message })).await?;

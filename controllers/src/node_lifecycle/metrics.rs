@@ -1,7 +1,7 @@
-//! What the controllers of nodes count, by the names and with the buckets of the real ones.
+//! The metrics of the node controllers, with the names and the buckets of the real ones.
 //!
-//! kubernetes/kubernetes `pkg/controller/nodelifecycle/metrics.go`, `pkg/controller/tainteviction/metrics/metrics.go`. Of a
-//! deletion the seconds are told; 1.36 tells them in a wrong unit (#141311).
+//! kubernetes/kubernetes `pkg/controller/nodelifecycle/metrics.go`, `pkg/controller/tainteviction/metrics/metrics.go`.
+//! The duration of a deletion is in seconds; 1.36 reports it in a wrong unit (#141311).
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,20 +18,20 @@ use prometheus_client::registry::Registry;
 use crate::rules::node::Census;
 
 type Labels = [(&'static str, String); 1];
-type OfZones = Family<Labels, Gauge<f64, AtomicU64>>;
+type ZoneGauges = Family<Labels, Gauge<f64, AtomicU64>>;
 
-/// The metrics of one process. Clones are the same.
+/// The metrics of one process. Clones share them.
 #[derive(Clone)]
 pub struct NodeMetrics(Arc<Metrics>);
 
 struct Metrics {
     registry: Registry,
-    health: OfZones,
-    size: OfZones,
-    unhealthy: OfZones,
+    health: ZoneGauges,
+    size: ZoneGauges,
+    unhealthy: ZoneGauges,
     evictions: Family<Labels, Counter>,
-    look: Histogram,
-    look_at_all: Histogram,
+    check: Histogram,
+    check_all: Histogram,
     deletions: Counter,
     deletion: Histogram,
 }
@@ -40,12 +40,12 @@ impl Default for NodeMetrics {
     fn default() -> Self {
         let mut metrics = Metrics {
             registry: Registry::default(),
-            health: OfZones::default(),
-            size: OfZones::default(),
-            unhealthy: OfZones::default(),
+            health: ZoneGauges::default(),
+            size: ZoneGauges::default(),
+            unhealthy: ZoneGauges::default(),
             evictions: Family::default(),
-            look: Histogram::new(exponential_buckets(0.001, 4.0, 8)),
-            look_at_all: Histogram::new(exponential_buckets(0.01, 4.0, 8)),
+            check: Histogram::new(exponential_buckets(0.001, 4.0, 8)),
+            check_all: Histogram::new(exponential_buckets(0.01, 4.0, 8)),
             deletions: Counter::default(),
             deletion: Histogram::new([
                 0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 120.0, 180.0, 240.0,
@@ -63,7 +63,7 @@ impl fmt::Debug for NodeMetrics {
 }
 
 impl Metrics {
-    /// The registry ends the names of counters in `_total`, and what they are for with a full stop.
+    /// The registry appends `_total` to the names of counters, and a full stop to the help texts.
     fn register(&mut self) {
         let nodes = self.registry.sub_registry_with_prefix("node_collector");
         nodes.register("zone_health", "Percentage of healthy nodes per zone", self.health.clone());
@@ -77,12 +77,12 @@ impl Metrics {
         nodes.register(
             "update_node_health_duration_seconds",
             "Time to update the health of a single node",
-            self.look.clone(),
+            self.check.clone(),
         );
         nodes.register(
             "update_all_nodes_health_duration_seconds",
             "Time to update the health of all nodes",
-            self.look_at_all.clone(),
+            self.check_all.clone(),
         );
         let pods = self.registry.sub_registry_with_prefix("taint_eviction_controller");
         pods.register("pod_deletions", "Number of pods deleted since the start", self.deletions.clone());
@@ -94,12 +94,12 @@ impl Metrics {
     }
 }
 
-fn of(zone: &str) -> Labels {
+fn zone_label(zone: &str) -> Labels {
     [("zone", zone.to_owned())]
 }
 
 impl NodeMetrics {
-    /// All of them as text, as Prometheus reads it.
+    /// All metrics as text, in the format of Prometheus.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -108,37 +108,37 @@ impl NodeMetrics {
         text
     }
 
-    /// A zone is seen for the first time.
-    pub(super) fn zone(&self, zone: &str) {
-        drop(self.0.evictions.get_or_create(&of(zone)));
+    /// Creates the counter of a new zone.
+    pub(super) fn add_zone(&self, zone: &str) {
+        drop(self.0.evictions.get_or_create(&zone_label(zone)));
     }
 
-    /// How it stands with a zone. One in which nothing counts is well.
-    pub(super) fn count(&self, zone: &str, census: Census) {
+    /// Records the numbers of nodes of a zone. A zone in which no node counts is healthy.
+    pub(super) fn set_census(&self, zone: &str, census: Census) {
         let (size, ready) = (census.size() as f64, census.ready as f64);
         let health = if census.size() == 0 { 100.0 } else { 100.0 * ready / size };
-        self.0.health.get_or_create(&of(zone)).set(health);
-        self.0.size.get_or_create(&of(zone)).set(size);
-        self.0.unhealthy.get_or_create(&of(zone)).set(census.not_ready as f64);
+        self.0.health.get_or_create(&zone_label(zone)).set(health);
+        self.0.size.get_or_create(&zone_label(zone)).set(size);
+        self.0.unhealthy.get_or_create(&zone_label(zone)).set(census.not_ready as f64);
     }
 
-    /// A node of the zone has had its turn.
-    pub(super) fn evicted(&self, zone: &str) {
-        self.0.evictions.get_or_create(&of(zone)).inc();
+    /// Counts a node of the zone that was tainted or drained.
+    pub(super) fn count_eviction(&self, zone: &str) {
+        self.0.evictions.get_or_create(&zone_label(zone)).inc();
     }
 
-    /// So long a look at one node took.
-    pub(super) fn looked(&self, took: Duration) {
-        self.0.look.observe(took.as_secs_f64());
+    /// Records how long a check of one node took.
+    pub(super) fn record_check(&self, took: Duration) {
+        self.0.check.observe(took.as_secs_f64());
     }
 
-    /// So long a look at all nodes took.
-    pub(super) fn looked_at_all(&self, took: Duration) {
-        self.0.look_at_all.observe(took.as_secs_f64());
+    /// Records how long a check of all nodes took.
+    pub(super) fn record_check_of_all(&self, took: Duration) {
+        self.0.check_all.observe(took.as_secs_f64());
     }
 
-    /// A pod was deleted, so long after it was to be.
-    pub(crate) fn deleted(&self, after: Duration) {
+    /// Counts the deletion of a pod, and records how long after its due time it was deleted.
+    pub(crate) fn record_deletion(&self, after: Duration) {
         self.0.deletions.inc();
         self.0.deletion.observe(after.as_secs_f64());
     }
@@ -151,13 +151,13 @@ mod tests {
     #[test]
     fn metrics_have_the_names_labels_and_values_of_the_real_controllers() {
         let metrics = NodeMetrics::default();
-        metrics.zone("r:\0:a");
-        metrics.count("r:\0:a", Census { ready: 3, not_ready: 1 });
-        metrics.count("", Census::default());
-        metrics.evicted("r:\0:a");
-        metrics.looked(Duration::from_millis(2));
-        metrics.looked_at_all(Duration::from_millis(20));
-        metrics.deleted(Duration::from_millis(30));
+        metrics.add_zone("r:\0:a");
+        metrics.set_census("r:\0:a", Census { ready: 3, not_ready: 1 });
+        metrics.set_census("", Census::default());
+        metrics.count_eviction("r:\0:a");
+        metrics.record_check(Duration::from_millis(2));
+        metrics.record_check_of_all(Duration::from_millis(20));
+        metrics.record_deletion(Duration::from_millis(30));
         let text = metrics.text();
         for line in [
             "node_collector_zone_health{zone=\"r:\0:a\"} 75.0",

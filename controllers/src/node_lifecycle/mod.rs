@@ -1,21 +1,21 @@
-//! The controllers of nodes: health, taints, zones and their rates, marks on pods; and the eviction of pods by taints.
+//! The node controllers: health, taints, zones and their rates, marks on pods, and taint eviction.
 
+mod check_node;
 mod context;
 mod drain;
-mod look;
-mod mark;
+mod mark_pods;
 mod metrics;
 mod monitor;
 mod reconcile;
-mod seen;
 mod settings;
 mod start;
 mod tainter;
 mod taints;
+mod trimmed;
 mod zones;
 
 pub(crate) use context::{BY_NODE, NodeContext, node_of};
 pub use metrics::NodeMetrics;
-pub(crate) use seen::Seen;
 pub use settings::{NodeControllerSet, NodeSettings};
 pub use start::NodeControllers;
+pub(crate) use trimmed::TrimmedObject;

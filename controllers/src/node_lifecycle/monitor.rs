@@ -1,4 +1,4 @@
-//! Looks at all nodes each monitor period: who is new, who is gone, who is well, and what that makes of their zones.
+//! Checks all nodes each monitor period: new nodes, removed nodes, health, and the states of zones.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,28 +7,28 @@ use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 
-use super::look::{Placed, look, name};
-use super::zones::{ensure_zone, settle};
+use super::check_node::{NodeInZone, check, name};
+use super::zones::{ensure_zone, update_zones};
 use super::{NodeContext, taints};
 use crate::rules::Event;
 
-/// Who the events of the node lifecycle are from.
+/// The component of the events of the node lifecycle.
 pub(super) const COMPONENT: &str = "node-controller";
 
-/// Looks, for ever.
+/// Checks all nodes, for ever.
 pub(super) async fn run(context: Arc<NodeContext>) {
     let (mut known, mut placed) = (BTreeSet::new(), Vec::new());
     loop {
         let start = context.clock.elapsed();
-        placed = place_all(&context, &placed);
-        look_at_all(&context, &mut known, &placed).await;
-        context.metrics.looked_at_all(context.clock.elapsed().saturating_sub(start));
+        placed = nodes_with_zones(&context, &placed);
+        check_all(&context, &mut known, &placed).await;
+        context.metrics.record_check_of_all(context.clock.elapsed().saturating_sub(start));
         context.clock.sleep(context.settings.monitor_period).await;
     }
 }
 
-/// All nodes with their zones, by name. What was `before` is not read again of those that are the same.
-fn place_all(context: &NodeContext, before: &[Placed]) -> Vec<Placed> {
+/// All nodes with their zones, by name. The entries `before` are reused for nodes that have not changed.
+fn nodes_with_zones(context: &NodeContext, before: &[NodeInZone]) -> Vec<NodeInZone> {
     let nodes = context.nodes.list();
     let mut before = before.iter().peekable();
     let mut names: BTreeSet<Arc<str>> = BTreeSet::new();
@@ -45,13 +45,13 @@ fn place_all(context: &NodeContext, before: &[Placed]) -> Vec<Placed> {
         while before.next_if(|placed| name(&placed.node) < name(&node)).is_some() {}
         match before.peek() {
             Some(placed) if Arc::ptr_eq(&placed.node, &node) => (*placed).clone(),
-            _ => Placed { zone: zone(&node), counts: context.rules.counts(&node), node },
+            _ => NodeInZone { zone: zone(&node), counts: context.rules.counts(&node), node },
         }
     };
     nodes.into_iter().map(place).collect()
 }
 
-async fn look_at_all(context: &NodeContext, known: &mut BTreeSet<String>, placed: &[Placed]) {
+async fn check_all(context: &NodeContext, known: &mut BTreeSet<String>, placed: &[NodeInZone]) {
     let mut zones: BTreeSet<Arc<str>> = BTreeSet::new();
     for node in placed {
         if !zones.contains(&node.zone) {
@@ -59,21 +59,21 @@ async fn look_at_all(context: &NodeContext, known: &mut BTreeSet<String>, placed
         }
     }
     zones.iter().for_each(|name| ensure_zone(context, name));
-    come_and_go(context, placed, known).await;
+    handle_new_and_removed(context, placed, known).await;
     let workers = context.rules.node_behaviour().workers;
-    let looks = stream::iter(placed.iter().cloned()).map(|node| look(context, node)).buffered(workers);
-    // A node that cannot be written is left out for this time, as if it were not there.
-    let seen: Vec<Placed> = looks.filter_map(std::future::ready).collect().await;
-    settle(context, placed, &zones, &seen).await;
+    let checks = stream::iter(placed.iter().cloned()).map(|node| check(context, node)).buffered(workers);
+    // A node that cannot be written is left out of this check, as if it did not exist.
+    let checked: Vec<NodeInZone> = checks.filter_map(std::future::ready).collect().await;
+    update_zones(context, placed, &zones, &checked).await;
 }
 
-async fn come_and_go(context: &NodeContext, nodes: &[Placed], known: &mut BTreeSet<String>) {
+async fn handle_new_and_removed(context: &NodeContext, nodes: &[NodeInZone], known: &mut BTreeSet<String>) {
     let names = || nodes.iter().map(|placed| name(&placed.node));
-    // Both are in order.
+    // Both are sorted by name.
     if names().eq(known.iter().map(String::as_str)) {
         return;
     }
-    let there: BTreeSet<String> = names().map(str::to_owned).collect();
+    let present: BTreeSet<String> = names().map(str::to_owned).collect();
     let nodes = nodes.iter().map(|placed| &*placed.node);
     for node in nodes.filter(|node| !known.contains(name(node))) {
         publish(context, node, "RegisteredNode", |name| format!("Registered Node {name} in Controller"));
@@ -81,7 +81,7 @@ async fn come_and_go(context: &NodeContext, nodes: &[Placed], known: &mut BTreeS
             taints::clear(context, node).await;
         }
     }
-    for name in known.difference(&there) {
+    for name in known.difference(&present) {
         let mut gone = Node::default();
         gone.metadata.name = Some(name.clone());
         publish(context, &gone, "RemovingNode", |name| format!("Removing Node {name} from Controller"));
@@ -90,7 +90,7 @@ async fn come_and_go(context: &NodeContext, nodes: &[Placed], known: &mut BTreeS
         memory.unmarked.remove(name);
         memory.zones.values_mut().for_each(|zone| zone.waiting.remove(name));
     }
-    *known = there;
+    *known = present;
 }
 
 fn publish(context: &NodeContext, node: &Node, reason: &'static str, what: impl Fn(&str) -> String) {

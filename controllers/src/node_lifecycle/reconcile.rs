@@ -1,4 +1,4 @@
-//! Keeps what follows from a node alone in line with it, at once: the taints of effect NoSchedule, and the labels.
+//! Keeps the NoSchedule taints and the labels of each node in line with the node, at once.
 
 use std::sync::Arc;
 
@@ -7,23 +7,23 @@ use k8s_openapi::api::core::v1::{Node, Taint};
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
-use super::look::conditions;
+use super::check_node::conditions;
 use super::{NodeContext, taints};
 use crate::machinery::{Action, Error, Queue, patch_guarded, refs, run_with};
 
-/// How many nodes are seen to at once (`nodeUpdateWorkerSize`).
+/// How many nodes are reconciled at once (`nodeUpdateWorkerSize`).
 const WORKERS: usize = 8;
 
-/// Reconciles every node when anything changes that matters here.
+/// Reconciles every node when a relevant part of it changes.
 pub(super) async fn run(context: Arc<NodeContext>) {
     let nodes = &context.nodes;
-    let changes = nodes.changes().filter(|change| std::future::ready(change.differs(what_matters)));
+    let changes = nodes.changes().filter(|change| std::future::ready(change.differs(relevant_parts)));
     let queue = Queue { name: "node", objects: nodes.clone(), triggers: refs(changes), unbounded: false };
     run_with(context, queue, WORKERS, reconcile).await;
 }
 
-/// Not the heartbeats, of which there are many.
-fn what_matters(node: &Node) -> impl PartialEq + use<> {
+/// The relevant parts of a node. Its frequent heartbeats are not among them.
+fn relevant_parts(node: &Node) -> impl PartialEq + use<> {
     let statuses =
         conditions(node).iter().map(|condition| (condition.type_.clone(), condition.status.clone()));
     let unschedulable = node.spec.as_ref().and_then(|spec| spec.unschedulable);

@@ -1,4 +1,4 @@
-//! The flags of kube-controller-manager that the node lifecycle goes by, with their defaults of 1.36.
+//! The flags of kube-controller-manager for the node lifecycle, with their defaults of 1.36.
 //!
 //! kubernetes/kubernetes `pkg/controller/nodelifecycle/config/v1alpha1/defaults.go`,
 //! `cmd/kube-controller-manager/app/options/nodelifecyclecontroller.go`.
@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use crate::rules::node::Rates;
 
-/// The times and rates that the node lifecycle goes by.
+/// The times and rates of the node lifecycle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeSettings {
-    /// From the end of one look at all nodes to the next (`--node-monitor-period`).
+    /// The time from the end of one check of all nodes to the next (`--node-monitor-period`).
     pub monitor_period: Duration,
     /// How long a node may be silent (`--node-monitor-grace-period`; 40 s until 1.31).
     pub monitor_grace_period: Duration,
-    /// The same for a node that has never said whether it is ready (`--node-startup-grace-period`).
+    /// How long a node that has never reported its readiness may be silent (`--node-startup-grace-period`).
     pub startup_grace_period: Duration,
-    /// How long a node may be ill until its pods are deleted, where no taint drives them out (`--pod-eviction-timeout`, until
-    /// 1.26).
+    /// How long a node may be unhealthy until its pods are deleted, where no taint evicts them
+    /// (`--pod-eviction-timeout`, until 1.26).
     pub pod_eviction_timeout: Duration,
     /// How fast nodes are tainted.
     pub rates: Rates,

@@ -1,4 +1,4 @@
-//! Starts the controllers of nodes, and stops them at once.
+//! Starts the node controllers, and stops them when the returned value is dropped.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,22 +7,22 @@ use capsize_clock::Clock;
 use kube::Client;
 use tokio::task::JoinSet;
 
-use super::{NodeContext, NodeMetrics, NodeSettings, mark, monitor, reconcile, tainter};
+use super::{NodeContext, NodeMetrics, NodeSettings, mark_pods, monitor, reconcile, tainter};
 use crate::rules::node::NodeRules;
-use crate::start::Running;
+use crate::start::RunningControllers;
 use crate::taint_eviction;
 
-/// What the controllers of nodes need.
+/// The node controllers, ready to be started.
 pub struct NodeControllers {
-    /// The cluster whose nodes they are.
+    /// A client for the cluster of the nodes.
     pub client: Client,
-    /// The time that they go by.
+    /// The clock of the controllers.
     pub clock: Clock,
-    /// Their flags.
+    /// The flags of the controllers.
     pub settings: NodeSettings,
-    /// How they judge.
+    /// The rules that decide.
     pub rules: Arc<dyn NodeRules>,
-    /// Where they count.
+    /// The metrics of the controllers.
     pub metrics: NodeMetrics,
 }
 
@@ -33,10 +33,10 @@ impl fmt::Debug for NodeControllers {
 }
 
 impl NodeControllers {
-    /// Starts them on the current runtime. They go on until what is returned is dropped.
+    /// Starts the controllers on the current runtime. They run until the returned value is dropped.
     #[must_use = "the controllers stop when it is dropped"]
-    pub fn start(self) -> Running {
-        Running::of(work(Arc::new(NodeContext::new(self))))
+    pub fn start(self) -> RunningControllers {
+        RunningControllers::of(work(Arc::new(NodeContext::new(self))))
     }
 }
 
@@ -46,7 +46,7 @@ async fn work(context: Arc<NodeContext>) {
     let mut tasks = JoinSet::new();
     if started.lifecycle {
         tasks.spawn(reconcile::run(Arc::clone(&context)));
-        tasks.spawn(mark::run(Arc::clone(&context)));
+        tasks.spawn(mark_pods::run(Arc::clone(&context)));
         tasks.spawn(monitor::run(Arc::clone(&context)));
         tasks.spawn(tainter::run(Arc::clone(&context)));
     }

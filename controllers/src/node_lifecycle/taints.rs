@@ -1,4 +1,4 @@
-//! The one way in which the taints of a node are written.
+//! Writes the taints of a node.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use kube::{Api, ResourceExt};
 use serde_json::json;
 
 use super::NodeContext;
-use super::look::name;
+use super::check_node::name;
 use crate::machinery::{Error, patch_guarded};
 
-/// How often taints are tried that cannot be written (`UpdateTaintBackoff`).
+/// How often a write of taints is tried (`UpdateTaintBackoff`).
 const TRIES: usize = 5;
-/// From one try to the next.
+/// The time between two tries.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The taints of a node.
@@ -20,14 +20,14 @@ pub(super) fn of(node: &Node) -> &[Taint] {
     node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default()
 }
 
-/// Writes what `change` makes of the taints of a node, if they are others than before: of those that it had when it was
-/// read, and, where it has changed since, of those that it has.
+/// Writes the taints that `change` makes of the taints of a node, if they differ. After a failed write, `change` is
+/// applied to the node as it is then.
 pub(super) async fn set(
     context: &NodeContext,
     node: &Node,
     change: impl Fn(&[Taint]) -> Vec<Taint>,
 ) -> Result<(), Error> {
-    // Nearly always there is nothing to write.
+    // The client is made late, because nearly always nothing has to be written.
     let api = || Api::<Node>::all(context.client.clone());
     let mut fresh: Option<Node> = None;
     let mut attempt = 1;
@@ -57,7 +57,7 @@ pub(super) async fn evict(context: &NodeContext, node: &Node, ready: &str) -> Re
     set(context, node, taints).await
 }
 
-/// Takes the NoExecute taints of ill health from a node, and its place among those that wait for one.
+/// Removes the NoExecute taints of ill health from a node, and the node from the queues of nodes to taint.
 pub(super) async fn clear(context: &NodeContext, node: &Node) {
     let without = |before: &[Taint]| context.rules.without_evicting_taints(before);
     if without(of(node)) != of(node) {
@@ -66,7 +66,7 @@ pub(super) async fn clear(context: &NodeContext, node: &Node) {
     context.memory().zones.values_mut().for_each(|zone| zone.waiting.remove(name(node)));
 }
 
-/// Says what could not be written. The next look does what is still to be done.
+/// Logs a failed write. The next check repeats it.
 pub(super) fn log(node: &Node, outcome: Result<(), Error>) {
     if let Err(error) = outcome {
         tracing::debug!(node = node.name_any(), %error, "a node could not be written, or not be drained");

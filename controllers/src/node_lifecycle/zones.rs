@@ -1,35 +1,34 @@
-//! What the nodes of a zone together make of it, and the rate at which they are tainted for that.
+//! Computes the states of zones from their nodes, and the rates at which their nodes are tainted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::check_node::{NodeInZone, conditions};
 use super::context::{Memory, Zone};
-use super::look::{Placed, conditions};
 use super::{NodeContext, taints};
 use crate::rules::node::{Census, Disruption, Limiter, WaitingNodes, ZoneState, ready_of};
 
-/// A zone begins with a token, at the normal rate.
+/// Adds a zone that is new or starts anew, with one token at the normal rate.
 pub(super) fn ensure_zone(context: &NodeContext, name: &str) {
     let limiter = || Limiter::new(context.settings.rates.normal, context.clock.steady());
     let mut memory = context.memory();
-    if memory.zones.get(name).is_none_or(|zone| zone.forgotten) {
-        context.metrics.zone(name);
+    if memory.zones.get(name).is_none_or(|zone| zone.starts_anew) {
+        context.metrics.add_zone(name);
         let waiting = WaitingNodes::new(limiter());
-        memory.zones.insert(name.to_owned(), Zone { state: ZoneState::Initial, waiting, forgotten: false });
+        memory.zones.insert(name.to_owned(), Zone { state: ZoneState::Initial, waiting, starts_anew: false });
     }
 }
 
-/// Draws the conclusions from a look at all nodes.
-/// The nodes stand in `zones`.
-pub(super) async fn settle(
+/// Updates the states and the rates of zones after a check of all nodes. `zones` are the zones of `nodes`.
+pub(super) async fn update_zones(
     context: &NodeContext,
-    nodes: &[Placed],
+    nodes: &[NodeInZone],
     zones: &BTreeSet<Arc<str>>,
-    seen: &[Placed],
+    checked: &[NodeInZone],
 ) {
     let rules = &context.rules;
     let mut counted: BTreeMap<String, Census> = BTreeMap::new();
-    for Placed { node, zone, .. } in seen.iter().filter(|placed| placed.counts) {
+    for NodeInZone { node, zone, .. } in checked.iter().filter(|placed| placed.counts) {
         let ready = ready_of(conditions(node)).map(|ready| &*ready.status);
         if let Some(census) = counted.get_mut(&**zone) {
             census.count(ready);
@@ -45,11 +44,11 @@ pub(super) async fn settle(
         let of_nodes: BTreeSet<String> = zones.iter().map(ToString::to_string).collect();
         let remembered = rules.remembered_zones(&of_nodes, &counted.keys().cloned().collect());
         memory.zones.retain(|zone, _| of_nodes.contains(zone));
-        memory.zones.iter_mut().for_each(|(name, zone)| zone.forgotten = !remembered.contains(name));
+        memory.zones.iter_mut().for_each(|(name, zone)| zone.starts_anew = !remembered.contains(name));
         let before = memory.zones.iter().filter(|(zone, _)| counted.contains_key(*zone));
         rules.disruption(&before.map(|(zone, known)| (zone.clone(), known.state)).collect(), &now)
     };
-    // While it lasts as well: a taint may have been on its way when it began.
+    // Also while the disruption lasts: a taint may have been under way when it began.
     if disruption == Disruption::Begins || (disruption == Disruption::Lasts && !now.is_empty()) {
         for placed in nodes {
             taints::clear(context, &placed.node).await;
@@ -63,11 +62,11 @@ pub(super) async fn settle(
         }
     }
     let frozen = matches!(disruption, Disruption::Begins | Disruption::Lasts);
-    adjust(context, &mut memory, &counted, &now, frozen);
+    set_rates(context, &mut memory, &counted, &now, frozen);
 }
 
-/// Brings the rates in line with the states.
-fn adjust(
+/// Sets the rates of the zones by their states.
+fn set_rates(
     context: &NodeContext,
     memory: &mut Memory,
     counted: &BTreeMap<String, Census>,
@@ -76,7 +75,7 @@ fn adjust(
 ) {
     let rules = &context.rules;
     for (name, zone) in &mut memory.zones {
-        context.metrics.count(name, counted.get(name).copied().unwrap_or_default());
+        context.metrics.set_census(name, counted.get(name).copied().unwrap_or_default());
         let (Some(census), Some(state)) = (counted.get(name), states.get(name)) else { continue };
         zone.state = *state;
         let rate = if frozen { 0.0 } else { rules.zone_rate(*state, census.size(), context.settings.rates) };

@@ -1,4 +1,4 @@
-//! The workload rebalancer: passes on that workloads are to be placed from scratch.
+//! The workload rebalancer: triggers placements from scratch.
 
 mod run;
 

@@ -1,5 +1,7 @@
-//! Tells the bindings of the workloads that a `WorkloadRebalancer` names when it was made; the scheduler does the rest. What
-//! becomes of it is in `rules::rebalance`.
+//! Triggers the bindings of the workloads that a `WorkloadRebalancer` names.
+//!
+//! The binding gets the time at which the object was made, and the scheduler does the rest. The rules decide about the
+//! status and the end of the object.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +21,7 @@ use crate::machinery::{
     Action, Binding, Context, Error, Informer, Queue, patch, patch_status, refs, run as run_queue,
 };
 
-/// Reconciles every `WorkloadRebalancer`: when it is new, when what it says changes, and when it is over.
+/// Reconciles every `WorkloadRebalancer`: when it is new, when its spec changes, and when its lifetime is over.
 pub(crate) async fn run(context: Arc<Context>) {
     let rebalancers: Informer<WorkloadRebalancer> =
         Informer::start(Api::all(context.client.clone()), Config::default());
@@ -47,13 +49,13 @@ async fn reconcile(context: Arc<Context>, rebalancer: Arc<WorkloadRebalancer>) -
     };
     let made = rebalancer.creation_timestamp().unwrap_or_else(|| Time(context.clock.now_in_seconds()));
     for seen in status.observed_workloads.iter_mut().filter(|seen| seen.result.is_empty()) {
-        let told = if seen.workload.namespace.is_empty() {
-            tell::<ClusterResourceBinding>(&context, &seen.workload, &made).await?
+        let triggered = if seen.workload.namespace.is_empty() {
+            trigger::<ClusterResourceBinding>(&context, &seen.workload, &made).await?
         } else {
-            tell::<ResourceBinding>(&context, &seen.workload, &made).await?
+            trigger::<ResourceBinding>(&context, &seen.workload, &made).await?
         };
-        seen.result = if told { "Successful" } else { "Failed" }.into();
-        seen.reason = if told { "" } else { "ReferencedBindingNotFound" }.into();
+        seen.result = if triggered { "Successful" } else { "Failed" }.into();
+        seen.reason = if triggered { "" } else { "ReferencedBindingNotFound" }.into();
     }
     if status != before {
         status.finish_time = Some(Time(context.clock.now_in_seconds()));
@@ -73,16 +75,16 @@ async fn reconcile(context: Arc<Context>, rebalancer: Arc<WorkloadRebalancer>) -
     Ok(Action::await_change())
 }
 
-/// Tells the binding of a workload, if it has one.
-async fn tell<B: Binding>(
+/// Triggers the binding of a workload. Returns false where there is no binding.
+async fn trigger<B: Binding>(
     context: &Context,
     workload: &WorkloadReference,
     made: &Time,
 ) -> Result<bool, Error> {
     let name = binding_name(&workload.kind, &workload.name);
     let Some(binding) = B::all(context).get(&workload.namespace, &name) else { return Ok(false) };
-    let told = binding.spec().reschedule_triggered_at.as_ref().map(|told| told.0);
-    if context.rules.is_new_request(made.0, told) {
+    let triggered = binding.spec().reschedule_triggered_at.as_ref().map(|triggered| triggered.0);
+    if context.rules.is_new_request(made.0, triggered) {
         let change = json!({ "spec": { "rescheduleTriggeredAt": made } });
         patch(&binding.own_api(context), &*binding, change).await?;
     }

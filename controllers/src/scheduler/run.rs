@@ -1,4 +1,4 @@
-//! What wakes the scheduler, and how its result is written. How it chooses is in `rules::schedule`.
+//! The triggers of the scheduler, and the writes of its result. The rules choose the clusters.
 
 use std::sync::Arc;
 
@@ -20,14 +20,15 @@ use crate::rules::{
     affinity_clusters, begins_to_serve, is_reschedule_requested, scales_only,
 };
 
-/// Reconciles every binding: when it changes, and when a cluster that it may mean does.
+/// Reconciles every binding: when it changes, and when a cluster that may concern it changes.
 pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
     let by_cluster = {
         let context = Arc::clone(&context);
         let changes = context.clusters.changes();
-        let changes = changes.filter(|change| std::future::ready(matters(change) || serves_others(change)));
+        let changes =
+            changes.filter(|change| std::future::ready(matters_to_all(change) || serves_other_kinds(change)));
         changes.flat_map(move |change| {
-            let (rules, any) = (Arc::clone(&context.rules), matters(&change));
+            let (rules, any) = (Arc::clone(&context.rules), matters_to_all(&change));
             let concerns = |binding: &&Arc<B>| {
                 let (spec, before, after) =
                     (binding.spec(), change.before.as_deref(), change.after.as_deref());
@@ -48,7 +49,7 @@ pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
 }
 
 /// Whether a cluster serves other kinds than before.
-fn serves_others(change: &Change<Cluster>) -> bool {
+fn serves_other_kinds(change: &Change<Cluster>) -> bool {
     let (before, after) = (change.before.as_deref(), change.after.as_deref());
     match (before.and_then(|it| it.status.as_ref()), after.and_then(|it| it.status.as_ref())) {
         (Some(before), Some(after)) => before.api_enablements != after.api_enablements,
@@ -56,8 +57,9 @@ fn serves_others(change: &Change<Cluster>) -> bool {
     }
 }
 
-/// Labels and spec matter to all, and that a cluster comes or goes; its status does not.
-fn matters(change: &Change<Cluster>) -> bool {
+/// Whether a change of a cluster matters to all bindings: it is new or gone, or its labels or spec change, but not its
+/// status.
+fn matters_to_all(change: &Change<Cluster>) -> bool {
     change.differs(|cluster| {
         let metadata = &cluster.metadata;
         (metadata.generation, metadata.labels.clone(), metadata.deletion_timestamp.clone())
@@ -73,17 +75,17 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
         return Ok(Action::await_change());
     }
     let applied = applied_placement(&*binding);
-    if !rules.needs_scheduling(spec, &status, applied.as_ref(), lost(&context, spec).await?) {
+    if !rules.needs_scheduling(spec, &status, applied.as_ref(), lost_clusters(&context, spec).await?) {
         if !spec.suspension.as_ref().is_some_and(|suspension| suspension.scheduling) {
             let found = binding.meta().generation.unwrap_or_default();
             let observed = status.scheduler_observed_generation;
             status.scheduler_observed_generation = rules.observed_generation(observed, found, None);
-            write(&context, &*binding, status).await?;
+            write_status(&context, &*binding, status).await?;
         }
         return Ok(Action::await_change());
     }
     let start = context.clock.elapsed();
-    let error = settle(&context, &*binding, &status, applied.as_ref()).await;
+    let error = schedule_and_write(&context, &*binding, &status, applied.as_ref()).await;
     let (good, took) = (matches!(error, Ok(None)), context.clock.elapsed().saturating_sub(start));
     context.metrics.scheduled(good, scales_only(spec, applied.as_ref()), took);
     match error? {
@@ -92,8 +94,8 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
     }
 }
 
-/// Works out where a binding goes, and writes it. Answers with what is in the way of that.
-async fn settle<B: Binding>(
+/// Schedules a binding, and writes the result. Returns the error that prevents it.
+async fn schedule_and_write<B: Binding>(
     context: &Context,
     binding: &B,
     status: &BindingStatus,
@@ -103,7 +105,7 @@ async fn settle<B: Binding>(
     let clusters = context.clusters.all();
     let scene = SchedulingInput {
         clusters: &clusters,
-        affinity_clusters: around::<B>(context, spec),
+        affinity_clusters: neighbours_of::<B>(context, spec),
         now: context.clock.now(),
     };
     let outcome = rules.schedule(spec, status, &scene);
@@ -113,7 +115,7 @@ async fn settle<B: Binding>(
         Err(error) => (None, Some(error)),
     };
     let placed = match &targets {
-        Some(schedule) => place(context, binding, &schedule.targets, applied).await,
+        Some(schedule) => write_targets(context, binding, &schedule.targets, applied).await,
         None => Ok(None),
     };
     publish(context, binding, targets.as_ref(), error.as_ref(), &placed);
@@ -128,12 +130,12 @@ async fn settle<B: Binding>(
         let (observed, written) = (status.scheduler_observed_generation, binding.meta().generation);
         after.scheduler_observed_generation = rules.observed_generation(observed, found, written);
         after.scheduler_observed_affinity_name = schedule.affinity;
-        // The real scheduler stamps every success; here one that changes nothing writes nothing.
+        // The real scheduler stamps every success; here a success that changes nothing writes nothing.
         if placed.is_some() || is_reschedule_requested(spec, status) || status.last_scheduled_time.is_none() {
             after.last_scheduled_time = Some(Time(now));
         }
     }
-    write(context, binding, after).await?;
+    write_status(context, binding, after).await?;
     Ok(error)
 }
 
@@ -156,8 +158,8 @@ fn publish<B: Binding>(
     context.publish(context.settings.scheduler_name.clone(), &happening, || binding.with_template());
 }
 
-/// Where the others of the workload's groups are.
-fn around<B: Binding>(context: &Context, spec: &ResourceBindingSpec) -> AffinityClusters {
+/// The clusters of the other workloads in the workload's groups.
+fn neighbours_of<B: Binding>(context: &Context, spec: &ResourceBindingSpec) -> AffinityClusters {
     if spec.workload_affinity_groups.is_none() {
         return AffinityClusters::default();
     }
@@ -165,8 +167,9 @@ fn around<B: Binding>(context: &Context, spec: &ResourceBindingSpec) -> Affinity
     affinity_clusters(spec, all.iter().map(|binding| binding.spec()))
 }
 
-/// What has become of the clusters that carry the workload. One that has just joined may not be in the store yet.
-async fn lost(context: &Context, spec: &ResourceBindingSpec) -> Result<LostTargets, Error> {
+/// The state of the clusters that the workload is placed on. A cluster that has just joined may not be in the store
+/// yet.
+async fn lost_clusters(context: &Context, spec: &ResourceBindingSpec) -> Result<LostTargets, Error> {
     let mut worst = LostTargets::Nothing;
     for TargetCluster { name, .. } in &spec.clusters {
         worst = worst.max(match context.clusters.get("", name) {
@@ -186,7 +189,7 @@ fn applied_placement(binding: &impl Binding) -> Option<Placement> {
 }
 
 /// Writes targets and the placement that they follow, if either is new. Returns the binding as written.
-async fn place<B: Binding>(
+async fn write_targets<B: Binding>(
     context: &Context,
     binding: &B,
     targets: &[TargetCluster],
@@ -209,8 +212,8 @@ async fn place<B: Binding>(
     patch_guarded(&binding.own_api(context), binding, change, guarded).await.map(Some)
 }
 
-/// Says what came of it, if that is new. Where scheduling failed, the generation counts as not dealt with.
-async fn write(context: &Context, binding: &impl Binding, after: BindingStatus) -> Result<(), Error> {
+/// Writes the result to the status, if it is new. Where scheduling failed, the generation does not count as processed.
+async fn write_status(context: &Context, binding: &impl Binding, after: BindingStatus) -> Result<(), Error> {
     if binding.status() == Some(&after) || (binding.status().is_none() && after == BindingStatus::default()) {
         return Ok(());
     }

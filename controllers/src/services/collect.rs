@@ -1,7 +1,7 @@
-//! Brings the slices of exported Services from the members to the control plane, each as a Work that is written nowhere.
+//! Collects the slices of exported Services from members, as Works that are not written anywhere.
 //!
-//! A member that is not ready keeps the Works that it has (#6258): an outage shorter than an eviction cuts nobody off. They
-//! go with the export, which leaves the member when that is being removed, or is given up for another.
+//! A member that is not ready keeps its Works (#6258): an outage shorter than an eviction cuts off no client. The Works
+//! are deleted with the export. The export leaves a member that is being removed, or that is given up for another.
 
 use std::sync::Arc;
 
@@ -13,21 +13,21 @@ use kube::runtime::reflector::ObjectRef;
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
-use super::slices::{Exported, Slices};
+use super::slices::{ExportedService, Slices};
 use crate::api::{
     CONDITION_APPLIED, Cluster, FINALIZER_ENDPOINT_SLICE, LABEL_COLLECTED_BY, LABEL_COLLECTED_SERVICE_NAME,
     LABEL_COLLECTED_SERVICE_NAMESPACE, Manifest, Work, cluster_of, execution_namespace, is_true, work_name,
 };
 use crate::machinery::{Action, BY_NAMESPACE, Context, Error, Queue, patch, refs, run as run_queue};
 
-/// Reconciles the Works that export a Service or bring its slices: when they change, when the slices in the member do, and
-/// when the member becomes ready.
+/// Reconciles the Works that export a Service or carry its slices: when they change, when the slices in the member
+/// change, and when the member becomes ready.
 pub(crate) async fn run(context: Arc<Context>) {
     let (sender, changed) = unbounded();
     let slices = Arc::new(Slices::new(sender));
     let by_slice = {
         let context = Arc::clone(&context);
-        changed.flat_map(move |(member, namespace, service): Exported| {
+        changed.flat_map(move |(member, namespace, service): ExportedService| {
             let of_service = |(its_namespace, name): (&str, &str)| {
                 service.is_empty() || (its_namespace, name) == (namespace.as_str(), service.as_str())
             };
@@ -83,14 +83,14 @@ async fn reconcile(context: Arc<Context>, slices: Arc<Slices>, work: Arc<Work>) 
     Ok(Action::await_change())
 }
 
-/// Whether the member still is to export the Service.
+/// Whether the member still has to export the Service.
 fn is_exported(context: &Context, member: &str, service: (&str, &str)) -> bool {
     works_in(context, member).iter().any(|work| {
         work.metadata.deletion_timestamp.is_none() && context.rules.exported_service(work) == Some(service)
     })
 }
 
-/// Makes the Works with slices of a Service those that there are in its member.
+/// Makes the Works with slices of a Service match the slices in the member.
 async fn collect(
     context: &Context,
     slices: &Slices,
@@ -114,7 +114,7 @@ async fn collect(
     let mut kept = Vec::new();
     for slice in store.list() {
         if context.rules.is_collected(&slice, service.0, service.1) {
-            kept.push(bring(context, member, service, &slice).await?);
+            kept.push(write_work(context, member, service, &slice).await?);
         }
     }
     for work in collected.filter(|work| !kept.contains(&work.name_any())) {
@@ -123,8 +123,8 @@ async fn collect(
     Ok(())
 }
 
-/// Makes the Work with a slice say what the slice says, and returns its name.
-async fn bring(
+/// Writes the Work of a slice, where it differs, and returns its name.
+async fn write_work(
     context: &Context,
     member: &str,
     service: (&str, &str),

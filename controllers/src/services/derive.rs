@@ -1,4 +1,6 @@
-//! Makes the Service on the control plane that stands for an imported one. The garbage collector takes it with the import.
+//! Makes the Service on the control plane that stands for an imported Service.
+//!
+//! The garbage collector deletes it with the import.
 
 use std::sync::Arc;
 
@@ -41,7 +43,7 @@ async fn reconcile(context: Arc<Context>, import: Arc<ServiceImport>) -> Result<
     derived.map(|_| Action::await_change())
 }
 
-/// Writes the Service. Answers whether it had to be written.
+/// Writes the Service. Returns whether a write was needed.
 async fn derive(context: &Context, import: &ServiceImport, mut wanted: Value) -> Result<bool, Error> {
     wanted["metadata"]["ownerReferences"] = json!([{
         "apiVersion": "multicluster.x-k8s.io/v1alpha1", "kind": "ServiceImport", "name": import.name_any(),
@@ -56,8 +58,8 @@ async fn derive(context: &Context, import: &ServiceImport, mut wanted: Value) ->
     };
     let addresses: Vec<_> = import.spec.ips.iter().map(|ip| json!({ "ip": ip })).collect();
     let status = json!({ "loadBalancer": { "ingress": addresses } });
-    let said = serde_json::to_value(service.status.as_ref())?;
-    if !import.spec.ips.is_empty() && !context.rules.covers(&said, &status) {
+    let present_status = serde_json::to_value(service.status.as_ref())?;
+    if !import.spec.ips.is_empty() && !context.rules.covers(&present_status, &status) {
         patch_status(&api, &service, &status).await?;
     }
     Ok(wrote)

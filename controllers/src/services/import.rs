@@ -1,4 +1,4 @@
-//! Puts the slices that Works bring from the members behind the derived Services on the control plane.
+//! Copies the slices in Works from members to the derived Services on the control plane.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::api::{FINALIZER_ENDPOINT_SLICE, Work, cluster_of};
 use crate::machinery::{Action, Context, Error, Queue, patch, refs, run as run_queue};
 
-/// Reconciles every Work that brings a slice, when it changes.
+/// Reconciles every Work that carries a slice, when the Work changes.
 pub(crate) async fn run(context: Arc<Context>) {
     let collected = {
         let context = Arc::clone(&context);
@@ -40,7 +40,7 @@ async fn reconcile(context: Arc<Context>, work: Arc<Work>) -> Result<Action, Err
             Err(kube::Error::Api(status)) if status.is_not_found() => {}
             outcome => drop(outcome?),
         }
-        return let_go(&context, &work).await;
+        return remove_finalizer(&context, &work).await;
     }
     match api.get_opt(name).await? {
         None => drop(api.create(&PostParams::default(), &serde_json::from_value(imported.clone())?).await?),
@@ -50,7 +50,7 @@ async fn reconcile(context: Arc<Context>, work: Arc<Work>) -> Result<Action, Err
     Ok(Action::await_change())
 }
 
-async fn let_go(context: &Context, work: &Work) -> Result<Action, Error> {
+async fn remove_finalizer(context: &Context, work: &Work) -> Result<Action, Error> {
     let rest: Vec<_> = work
         .finalizers()
         .iter()

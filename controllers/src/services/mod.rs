@@ -1,5 +1,6 @@
-//! Multi-cluster services: the addresses behind an exported Service are brought from its members to the control plane, and
-//! stand there behind a derived Service, which goes with its `ServiceImport` to those who use it.
+//! Multi-cluster services: brings the addresses of exported Services to the control plane.
+//!
+//! There they stand behind a derived Service, which is propagated with its `ServiceImport` to the members that use it.
 
 mod collect;
 mod derive;

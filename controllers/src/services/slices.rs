@@ -1,4 +1,4 @@
-//! One watch of the slices of each member that exports a Service, kept as long as the member is in the fleet.
+//! One watch of slices per member that exports a Service, kept while the member is in the fleet.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,27 +13,27 @@ use crate::api::LABEL_SERVICE_NAME;
 use crate::machinery::{Context, Informer};
 
 /// A Service of a member: the member, the Service's namespace and its name.
-pub(super) type Exported = (String, String, String);
+pub(super) type ExportedService = (String, String, String);
 
-/// A store of a member's slices, and what tells of changes in it.
+/// A store of a member's slices, and the task that forwards its changes.
 struct Watch {
     store: Informer<EndpointSlice>,
-    _telling: JoinSet<()>,
+    _forwarding: JoinSet<()>,
 }
 
 /// All watches, by member.
 pub(super) struct Slices {
     watches: Mutex<BTreeMap<String, Watch>>,
-    changed: UnboundedSender<Exported>,
+    changed: UnboundedSender<ExportedService>,
 }
 
 impl Slices {
-    /// None yet. `changed` is told of the Services whose slices change.
-    pub(super) fn new(changed: UnboundedSender<Exported>) -> Self {
+    /// Starts without watches. `changed` receives the Services whose slices change.
+    pub(super) fn new(changed: UnboundedSender<ExportedService>) -> Self {
         Self { watches: Mutex::default(), changed }
     }
 
-    /// The slices of a member, once they are all known; the watch begins with the first question.
+    /// The slices of a member, once all of them are known; the first call starts the watch.
     pub(super) fn of(
         &self,
         context: &Context,
@@ -45,9 +45,9 @@ impl Slices {
             return Some(watch.store.clone()).filter(Informer::is_ready);
         }
         let store = Informer::start(Api::all(client()?), context.member_watch());
-        let mut telling = JoinSet::new();
-        telling.spawn(tell(member.to_owned(), store.clone(), self.changed.clone()));
-        watches.insert(member.to_owned(), Watch { store, _telling: telling });
+        let mut forwarding = JoinSet::new();
+        forwarding.spawn(forward_changes(member.to_owned(), store.clone(), self.changed.clone()));
+        watches.insert(member.to_owned(), Watch { store, _forwarding: forwarding });
         None
     }
 
@@ -57,10 +57,14 @@ impl Slices {
     }
 }
 
-async fn tell(member: String, store: Informer<EndpointSlice>, changed: UnboundedSender<Exported>) {
+async fn forward_changes(
+    member: String,
+    store: Informer<EndpointSlice>,
+    changed: UnboundedSender<ExportedService>,
+) {
     let mut changes = std::pin::pin!(store.changes());
     store.ready().await;
-    // A Service without a slice has waited for that too. It fails only when the controllers are being stopped.
+    // A Service without a slice waits for this as well. Sending fails only while the controllers are being stopped.
     let _ = changed.unbounded_send((member.clone(), String::new(), String::new()));
     while let Some(change) = changes.next().await {
         for slice in change.before.iter().chain(&change.after) {

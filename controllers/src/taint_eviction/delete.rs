@@ -1,41 +1,41 @@
-//! Deletes one pod, having said why.
+//! Deletes one pod, after an event and a condition that give the reason.
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, Preconditions};
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
-use super::agenda::{Doomed, Key};
+use super::deletion_schedule::{Key, PendingDeletion};
 use crate::machinery::{Error, is_absent, patch_status};
 use crate::node_lifecycle::NodeContext;
 use crate::rules::Event;
 
-/// Deletes a pod, if it is still the one. Whether there is nothing more to do.
-pub(super) async fn delete(context: &NodeContext, doomed: &Doomed) -> bool {
-    if doomed.failures == 0 {
-        publish(context, &doomed.key, "Marking for deletion Pod");
+/// Deletes a pod, if it still is the same pod. Returns whether nothing is left to do.
+pub(super) async fn delete(context: &NodeContext, deletion: &PendingDeletion) -> bool {
+    if deletion.failures == 0 {
+        publish(context, &deletion.key, "Marking for deletion Pod");
     }
-    match try_to_delete(context, doomed).await {
+    match try_to_delete(context, deletion).await {
         Ok(()) => true,
         Err(Error::Request(error)) if is_absent(&error) => true,
         Err(error) => {
-            tracing::debug!(pod = doomed.key.1, %error, "a pod could not be deleted");
+            tracing::debug!(pod = deletion.key.1, %error, "a pod could not be deleted");
             false
         }
     }
 }
 
-async fn try_to_delete(context: &NodeContext, doomed: &Doomed) -> Result<(), Error> {
-    let (namespace, name) = &doomed.key;
+async fn try_to_delete(context: &NodeContext, deletion: &PendingDeletion) -> Result<(), Error> {
+    let (namespace, name) = &deletion.key;
     let api = Api::<Pod>::namespaced(context.client.clone(), namespace);
     let pod = api.get(name).await?;
-    let uid = Some(doomed.uid.clone()).filter(|uid| !uid.is_empty());
+    let uid = Some(deletion.uid.clone()).filter(|uid| !uid.is_empty());
     if uid.is_some() && uid != pod.uid() {
         return Ok(());
     }
-    let told = pod.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
     let now = context.clock.now_in_seconds();
-    if let Some(conditions) = context.rules.disruption_target(told, pod.metadata.generation, now) {
+    if let Some(conditions) = context.rules.disruption_target(conditions, pod.metadata.generation, now) {
         patch_status(&api, &pod, &json!({ "conditions": conditions })).await?;
     }
     let preconditions = uid.map(|uid| Preconditions { uid: Some(uid), resource_version: None });
@@ -43,7 +43,7 @@ async fn try_to_delete(context: &NodeContext, doomed: &Doomed) -> Result<(), Err
     Ok(())
 }
 
-/// Publishes an event about what is done with a pod.
+/// Publishes an event about the deletion of a pod.
 pub(super) fn publish(context: &NodeContext, key: &Key, what: &str) {
     let (namespace, name) = key;
     let mut pod = Pod::default();

@@ -1,4 +1,6 @@
-//! The taint manager: evicts what does not tolerate a cluster's NoExecute taints, or no longer does.
+//! The taint manager: evicts workloads that do not tolerate a cluster's NoExecute taints.
+//!
+//! A toleration may be limited in time.
 
 mod run;
 

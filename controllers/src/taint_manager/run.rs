@@ -1,7 +1,7 @@
-//! One binding at a time: when does it have to leave which of its clusters.
+//! Decides for one binding which of its clusters it has to leave, and when.
 //!
-//! The tolerations are those of the placement that the scheduler applied, not of one that it has yet to look at. A
-//! taint that goes away takes nothing back: what has been evicted stays evicted.
+//! The tolerations are those of the placement that the scheduler applied last, not those of a newer placement. The
+//! removal of a taint takes no eviction back.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use crate::api::{ANNOTATION_APPLIED_PLACEMENT, Placement, ResourceBindingSpec};
 use crate::machinery::{Action, BY_TARGET, Binding, Context, Error, Queue, patch, refs, run_with};
 use crate::rules::{Due, Happening};
 
-/// How many bindings the real taint manager looks at at once, of each kind.
+/// How many bindings of each kind the real taint manager handles at once.
 const WORKERS: usize = 3;
 
-/// Reconciles every binding: when it changes, and when the taints of a cluster that it runs on do.
+/// Reconciles every binding: when it changes, and when the taints of one of its clusters change.
 pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
     let by_cluster = {
         let context = Arc::clone(&context);
@@ -31,7 +31,7 @@ pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
             stream::iter(there.into_iter().map(|binding| ObjectRef::from_obj(&*binding)))
         })
     };
-    // What is reported on it gives no reason to leave.
+    // A change of the status is no reason for an eviction.
     let by_itself = B::all(&context).changes().filter(|change| {
         std::future::ready(change.differs(|binding| {
             let applied = binding.annotations().get(ANNOTATION_APPLIED_PLACEMENT).cloned();
@@ -100,7 +100,7 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
     Ok(next.map_or_else(Action::await_change, |end| Action::requeue(wait(end))))
 }
 
-/// Publishes evictions that failed, and those that left no task: the end of a task is published by another controller.
+/// Publishes evictions that failed, and those without a task: another controller publishes the end of a task.
 fn publish<B: Binding>(
     context: &Context,
     binding: &B,

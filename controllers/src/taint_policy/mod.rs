@@ -1,4 +1,4 @@
-//! The cluster taint policy controller: taints that come and go with the conditions of clusters.
+//! The cluster taint policy controller: adds and removes taints by the conditions of clusters.
 
 mod run;
 

@@ -1,5 +1,6 @@
-//! Looks at a cluster when its conditions change, and at all of them when a policy does. A policy that is deleted leaves
-//! its taints behind, as it does with the real controller.
+//! Reconciles a cluster when its conditions change, and all clusters when a policy changes.
+//!
+//! A policy that is deleted leaves its taints behind, as with the real controller.
 
 use std::sync::Arc;
 

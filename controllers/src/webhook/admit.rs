@@ -1,4 +1,4 @@
-//! What the webhooks do with a write. For an API server in the same process, first the one and then the other.
+//! The decisions of the webhooks about a write: first defaults, then validation.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -25,7 +25,7 @@ pub struct Write<'a> {
     pub object: &'a Value,
     /// The object as it is stored.
     pub old: Option<&'a Value>,
-    /// A UUID of this write and no other, for the object to be called whatever its name; empty: it is called nothing.
+    /// A UUID of this write, which becomes the permanent id of the object; empty: the object gets none.
     pub id: &'a str,
 }
 
@@ -38,20 +38,21 @@ impl<'a> Write<'a> {
     }
 }
 
-/// Fills in and checks an object that is being written. `Ok(None)`: nothing to do, as for kinds without a webhook.
+/// Sets the defaults of an object that is being written, and validates it. `Ok(None)`: nothing changes, as for kinds
+/// without a webhook.
 ///
 /// # Errors
-/// Why it is refused.
+/// The reason of the refusal.
 pub fn admit(settings: &Settings, rules: &dyn Rules, write: Write<'_>) -> Result<Option<Value>, String> {
     let changed = mutate(settings, rules, write)?;
     validate(settings, rules, Write { object: changed.as_ref().unwrap_or(write.object), ..write })?;
     Ok(changed)
 }
 
-/// Fills in what an object leaves open. `Ok(None)`: nothing.
+/// Sets the defaults of an object. `Ok(None)`: nothing changes.
 ///
 /// # Errors
-/// Why it is refused.
+/// The reason of the refusal.
 pub(super) fn mutate(
     settings: &Settings,
     rules: &dyn Rules,
@@ -61,12 +62,13 @@ pub(super) fn mutate(
         ("CREATE" | "UPDATE", "PropagationPolicy" | "ClusterPropagationPolicy") => {
             let name = write.object.pointer("/metadata/name").and_then(Value::as_str);
             rules.validate_policy_name(write.kind, name.unwrap_or_default())?;
-            let filled = changed(write.object, |policy| fill_in(settings, rules, write.namespace, policy))?;
-            let filled = identified(rules, write, filled.as_ref().unwrap_or(write.object)).or(filled);
-            Ok(kept(rules, write.kind, filled.as_ref().unwrap_or(write.object)).or(filled))
+            let filled =
+                changed(write.object, |policy| set_defaults(settings, rules, write.namespace, policy))?;
+            let filled = with_id(rules, write, filled.as_ref().unwrap_or(write.object)).or(filled);
+            Ok(with_finalizer(rules, write.kind, filled.as_ref().unwrap_or(write.object)).or(filled))
         }
         ("CREATE", "ResourceBinding" | "ClusterResourceBinding" | "Work") => {
-            Ok(identified(rules, write, write.object))
+            Ok(with_id(rules, write, write.object))
         }
         ("CREATE" | "UPDATE", "Cluster") if settings.gates.customized_cluster_resource_modeling => {
             changed(write.object, |cluster: &mut ClusterSpec| {
@@ -83,7 +85,7 @@ pub(super) fn mutate(
 }
 
 /// The object with its permanent id; `None` if it has one, or gets none.
-fn identified(rules: &dyn Rules, write: Write<'_>, object: &Value) -> Option<Value> {
+fn with_id(rules: &dyn Rules, write: Write<'_>, object: &Value) -> Option<Value> {
     if write.id.is_empty() {
         return None;
     }
@@ -93,7 +95,7 @@ fn identified(rules: &dyn Rules, write: Write<'_>, object: &Value) -> Option<Val
 }
 
 /// The policy with its finalizer; `None` if it has it, gets none, or is being deleted.
-fn kept(rules: &dyn Rules, kind: &str, policy: &Value) -> Option<Value> {
+fn with_finalizer(rules: &dyn Rules, kind: &str, policy: &Value) -> Option<Value> {
     let finalizer = rules.policy_finalizer(kind)?;
     let metadata = &policy["metadata"];
     let finalizers = metadata["finalizers"].as_array().cloned().unwrap_or_default();
@@ -105,7 +107,7 @@ fn kept(rules: &dyn Rules, kind: &str, policy: &Value) -> Option<Value> {
     Some(kept)
 }
 
-fn fill_in(settings: &Settings, rules: &dyn Rules, namespace: &str, policy: &mut PropagationPolicySpec) {
+fn set_defaults(settings: &Settings, rules: &dyn Rules, namespace: &str, policy: &mut PropagationPolicySpec) {
     if !namespace.is_empty() {
         rules.default_selectors(&mut policy.resource_selectors, namespace);
     }
@@ -133,10 +135,10 @@ fn fill_in(settings: &Settings, rules: &dyn Rules, namespace: &str, policy: &mut
     }
 }
 
-/// Refuses an object that makes no sense.
+/// Refuses an invalid object.
 ///
 /// # Errors
-/// Why it does not.
+/// The reason of the refusal.
 pub(super) fn validate(settings: &Settings, rules: &dyn Rules, write: Write<'_>) -> Result<(), String> {
     match (write.operation, write.kind) {
         ("CREATE" | "UPDATE", "PropagationPolicy" | "ClusterPropagationPolicy") => {
@@ -190,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_gets_its_tolerations_once_and_keeps_what_is_not_known() {
+    fn a_policy_gets_its_tolerations_once_and_keeps_unknown_fields() {
         let policy = json!({"metadata": {"name": "p"}, "spec": {
             "resourceSelectors": [{"apiVersion": "v1", "kind": "ConfigMap"}], "placement": {"later": 1}}});
         let admitted = ask("PropagationPolicy", "CREATE", &policy).unwrap().unwrap();
@@ -233,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_service_import_depends_on_goes_with_it() {
+    fn the_dependencies_of_a_service_import_are_propagated_with_it() {
         let selector = json!({"apiVersion": "multicluster.x-k8s.io/v1alpha1", "kind": "ServiceImport"});
         let policy = json!({"metadata": {"name": "p"}, "spec": {"resourceSelectors": [selector]}});
         let admitted = ask("PropagationPolicy", "CREATE", &policy).unwrap().unwrap();
@@ -241,14 +243,14 @@ mod tests {
     }
 
     #[test]
-    fn other_kinds_and_deletions_pass_as_they_are() {
+    fn other_kinds_and_deletions_are_not_changed() {
         let object = json!({"spec": {}});
         assert_eq!(ask("Deployment", "CREATE", &object), Ok(None));
         assert_eq!(ask("PropagationPolicy", "DELETE", &object), Ok(None));
     }
 
     #[test]
-    fn a_cluster_is_graded_where_that_is_switched_on() {
+    fn a_cluster_gets_grades_if_the_gate_is_on() {
         let cluster = json!({"metadata": {"name": "m1"}, "spec": {"syncMode": "Push", "later": 1}});
         let graded = ask("Cluster", "CREATE", &cluster).unwrap().unwrap();
         assert_eq!(graded["spec"]["resourceModels"].as_array().unwrap().len(), 9);
@@ -260,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_objects_are_refused() {
         let policy = |name: &str, placement: Value| json!({"metadata": {"name": name}, "spec": {"resourceSelectors": [], "placement": placement}});
         let spread =
             json!({"spreadConstraints": [{"spreadByField": "cluster", "minGroups": 3, "maxGroups": 2}]});
@@ -281,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_stays_with_its_scheduler() {
+    fn a_policy_keeps_its_scheduler() {
         let policy = |scheduler: &str| json!({"metadata": {"name": "p"}, "spec": {"resourceSelectors": [], "schedulerName": scheduler}});
         let (old, object) = (policy("default-scheduler"), policy("volcano"));
         let write = Write {

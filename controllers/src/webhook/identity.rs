@@ -1,4 +1,4 @@
-//! Who a server, such as the webhooks', is to its clients: a certificate and its key.
+//! The TLS identity of a server, such as the webhooks: a certificate and its private key.
 
 use std::sync::Arc;
 
@@ -8,44 +8,44 @@ use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{self, ServerConfig};
 
-/// A certificate with what it is signed by, and its key, all in PEM.
+/// A certificate with its chain, and its private key, all in PEM.
 #[derive(Clone, Debug)]
 pub struct Identity {
-    /// The certificate, and those between it and one that clients trust.
+    /// The certificate, and the chain up to a certificate that clients trust.
     pub certificates: String,
     /// Its private key.
     pub key: String,
 }
 
-/// Why there is no identity.
+/// The error of making or using an identity.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
     /// No certificate can be made.
     #[error("cannot make a certificate: {0}")]
     Made(#[from] rcgen::Error),
-    /// It is not in PEM.
+    /// The certificate or the key is not in PEM.
     #[error("cannot read the certificate or its key: {0}")]
     Read(#[from] pem::Error),
-    /// It is not one for TLS.
+    /// The certificate or the key is not usable for TLS.
     #[error("cannot set up TLS: {0}")]
     Tls(#[from] rustls::Error),
 }
 
 impl Identity {
-    /// A new one that is signed by itself, for a server that is reached by `names` (host names and addresses). Clients
-    /// trust its certificate, as the `caBundle` of a webhook configuration says.
+    /// Makes a new self-signed identity for a server with these `names` (host names and addresses). Clients trust its
+    /// certificate, as the `caBundle` of a webhook configuration says.
     ///
     /// # Errors
-    /// When a name is none, or the machine has no randomness for a key.
+    /// When a name is invalid, or the machine has no randomness for a key.
     pub fn generate(names: Vec<String>) -> Result<Self, IdentityError> {
         let CertifiedKey { cert, signing_key } = rcgen::generate_simple_self_signed(names)?;
         Ok(Self { certificates: cert.pem(), key: signing_key.serialize_pem() })
     }
 
-    /// How a server of this identity does TLS.
+    /// The TLS configuration of a server with this identity.
     ///
     /// # Errors
-    /// When it is none for TLS.
+    /// When the identity is not usable for TLS.
     pub fn server(&self) -> Result<ServerConfig, IdentityError> {
         let certificates = CertificateDer::pem_slice_iter(self.certificates.as_bytes());
         let certificates = certificates.collect::<Result<Vec<_>, _>>()?;

@@ -1,9 +1,9 @@
-//! Changes to a part of an object that is known, without losing the part that is not.
+//! Changes the known fields of an object without losing the unknown ones.
 
 use serde_json::Value;
 
-/// Puts into `object` what `after` has otherwise than `before`, both of them what is known of it. What neither knows,
-/// as a field of a later release, stays.
+/// Applies to `object` the difference between `before` and `after`, which hold only the known fields of the object.
+/// Unknown fields, for example those of a later release, stay.
 pub(super) fn overlay(object: &mut Value, before: &Value, after: &Value) {
     match (object, before, after) {
         _ if before == after => {}
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_known_stays() {
+    fn unknown_fields_stay() {
         let cases = [
             ("nothing", json!({"a": 1, "x": 2}), json!({"a": 1}), json!({"a": 1}), json!({"a": 1, "x": 2})),
             ("a field", json!({"a": 1, "x": 2}), json!({"a": 1}), json!({"a": 3}), json!({"a": 3, "x": 2})),

@@ -11,12 +11,12 @@ use super::admit::{Write, mutate, validate};
 use crate::Settings;
 use crate::rules::Rules;
 
-/// What is asked at a path.
+/// The purpose of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hook {
-    /// What to change.
+    /// The webhook changes the object.
     Mutating,
-    /// Whether it is right.
+    /// The webhook accepts or refuses the object.
     Validating,
 }
 
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_told_as_a_patch() {
+    fn a_change_is_returned_as_a_patch() {
         let spec = json!({"resourceSelectors": [{"apiVersion": "v1", "kind": "ConfigMap"}], "placement": {}});
         let response = ask("/mutate-propagationpolicy", spec).unwrap();
         assert_eq!((&response["uid"], &response["allowed"]), (&json!("u-1"), &json!(true)));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_why() {
+    fn a_refusal_gives_its_reason() {
         let spec =
             json!({"resourceSelectors": [], "placement": {"spreadConstraints": [{"spreadByField": "zone"}]}});
         let response = ask("/validate-propagationpolicy", spec.clone()).unwrap();
@@ -137,13 +137,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_review_is_told_so() {
-        let answer = review(
-            &Settings::default(),
-            &ReferenceRules,
-            "/validate-overridepolicy",
-            &json!({"kind": "Pod"}),
-        );
+    fn a_body_that_is_not_a_review_is_refused() {
+        let answer =
+            review(&Settings::default(), &ReferenceRules, "/validate-overridepolicy", &json!({"kind": "Pod"}));
         assert_eq!(answer.unwrap()["response"]["status"]["reason"], "BadRequest");
     }
 }

@@ -1,4 +1,4 @@
-//! The webhooks over HTTPS: bytes become reviews, and answers become bytes. What they say is in `review`.
+//! Serves the webhooks over HTTPS. The content of the answers is in `review`.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -22,12 +22,12 @@ use super::review::review;
 use crate::Settings;
 use crate::rules::Rules;
 
-/// The longest review that is read, in bytes: an object as it was and as it is, each as long as an API server takes.
-const LONGEST: usize = 7 * 1024 * 1024;
+/// The longest review that is read, in bytes: an old and a new object, each as long as an API server accepts.
+const LONGEST_REVIEW: usize = 7 * 1024 * 1024;
 /// How long a client may take for its TLS handshake, and for the head of a request.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How long no connection is accepted after one could not be: the machine has no more file descriptors.
-const AFTER_A_FAILURE: Duration = Duration::from_millis(100);
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The pause after a connection could not be accepted: the machine has no more file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The webhooks, ready to be served.
 #[derive(Clone)]
@@ -43,17 +43,17 @@ impl fmt::Debug for Webhooks {
 }
 
 impl Webhooks {
-    /// Webhooks with these settings that judge by these rules.
+    /// Webhooks with these settings and rules.
     #[must_use]
     pub fn new(settings: Settings, rules: Arc<dyn Rules>) -> Self {
         Self { settings: Arc::new(settings), rules }
     }
 
-    /// Serves on `socket` as `identity`, until what is returned is dropped, which cuts all connections. Needs a tokio
-    /// runtime with I/O around it.
+    /// Serves on `socket` as `identity` until the returned tasks are dropped, which cuts all connections. Needs a tokio
+    /// runtime with I/O.
     ///
     /// # Errors
-    /// When the identity is none for TLS.
+    /// When the identity is not usable for TLS.
     pub fn serve(self, socket: TcpListener, identity: &Identity) -> Result<JoinSet<()>, IdentityError> {
         let acceptor = TlsAcceptor::from(Arc::new(identity.server()?));
         let mut tasks = JoinSet::new();
@@ -64,27 +64,27 @@ impl Webhooks {
     async fn accept(self, socket: TcpListener, acceptor: TlsAcceptor) {
         let mut connections = JoinSet::new();
         loop {
-            // Those that have ended leave their result behind.
+            // Removes the results of connections that have ended.
             while connections.try_join_next().is_some() {}
             match socket.accept().await {
                 Ok((stream, _)) => drop(connections.spawn(self.clone().connection(stream, acceptor.clone()))),
                 Err(error) => {
                     tracing::debug!(%error, "a connection to the webhooks could not be accepted");
-                    tokio::time::sleep(AFTER_A_FAILURE).await;
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }
         }
     }
 
-    /// Serves a connection until it ends. What breaks it is the client's: there is nobody to tell.
+    /// Serves a connection until it ends. Its errors concern only the client.
     async fn connection(self, stream: TcpStream, acceptor: TlsAcceptor) {
-        let Ok(Ok(stream)) = timeout(PATIENCE, acceptor.accept(stream)).await else { return };
+        let Ok(Ok(stream)) = timeout(CLIENT_TIMEOUT, acceptor.accept(stream)).await else { return };
         let service = service_fn(|request| {
             let webhooks = self.clone();
             async move { Ok::<_, Infallible>(webhooks.answer(request).await) }
         });
         let mut protocols = auto::Builder::new(TokioExecutor::new());
-        protocols.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+        protocols.http1().timer(TokioTimer::new()).header_read_timeout(CLIENT_TIMEOUT);
         protocols.http2().timer(TokioTimer::new());
         drop(protocols.serve_connection(TokioIo::new(stream), service).await);
     }
@@ -92,28 +92,28 @@ impl Webhooks {
     async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let path = request.uri().path().to_owned();
         if request.method() == Method::GET && matches!(path.as_str(), "/healthz" | "/readyz" | "/readyz/") {
-            return told(StatusCode::OK, "text/plain", Bytes::from_static(b"ok"));
+            return respond(StatusCode::OK, "text/plain", Bytes::from_static(b"ok"));
         }
-        let body = match Limited::new(request.into_body(), LONGEST).collect().await {
+        let body = match Limited::new(request.into_body(), LONGEST_REVIEW).collect().await {
             Ok(body) => body.to_bytes(),
-            Err(error) => return failed(StatusCode::PAYLOAD_TOO_LARGE, &error),
+            Err(error) => return respond_with_error(StatusCode::PAYLOAD_TOO_LARGE, &error),
         };
         let asked = match serde_json::from_slice(&body) {
             Ok(asked) => asked,
-            Err(error) => return failed(StatusCode::BAD_REQUEST, &error),
+            Err(error) => return respond_with_error(StatusCode::BAD_REQUEST, &error),
         };
         match review(&self.settings, &*self.rules, &path, &asked) {
-            Some(answer) => told(StatusCode::OK, "application/json", Bytes::from(answer.to_string())),
-            None => failed(StatusCode::NOT_FOUND, &"404 page not found"),
+            Some(answer) => respond(StatusCode::OK, "application/json", Bytes::from(answer.to_string())),
+            None => respond_with_error(StatusCode::NOT_FOUND, &"404 page not found"),
         }
     }
 }
 
-fn failed(code: StatusCode, why: &impl ToString) -> Response<Full<Bytes>> {
-    told(code, "text/plain", Bytes::from(why.to_string()))
+fn respond_with_error(code: StatusCode, why: &impl ToString) -> Response<Full<Bytes>> {
+    respond(code, "text/plain", Bytes::from(why.to_string()))
 }
 
-fn told(code: StatusCode, content: &'static str, body: Bytes) -> Response<Full<Bytes>> {
+fn respond(code: StatusCode, content: &'static str, body: Bytes) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(body));
     *response.status_mut() = code;
     response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(content));

@@ -1,4 +1,4 @@
-//! The work status controller: what the members say about the manifests of the Works.
+//! The work status controller: reports on Works the status and health of their copies in members.
 
 mod run;
 mod watches;

@@ -1,4 +1,4 @@
-//! Writes a member's word to its Work, and has strayed objects put right.
+//! Writes the status of a copy to its Work, and reports drifted copies for repair.
 
 use std::sync::Arc;
 
@@ -15,15 +15,15 @@ use crate::api::{
 };
 use crate::execution::manifest_kind;
 use crate::machinery::{
-    Action, BY_NAMESPACE, Context, Error, Involved, Notes, Queue, put_status, refs, run as run_queue,
+    Action, BY_NAMESPACE, Context, Error, Involved, PerObject, Queue, put_status, refs, run as run_queue,
 };
 use crate::rules::{Happening, ObjectName};
 
 /// The name of the controller, as its events carry it.
 const COMPONENT: &str = "work-status-controller";
 
-/// Reconciles every Work: when it changes, when its object in the member does, and when the member becomes ready.
-/// The execution controller is told of the Works whose object is not as they say.
+/// Reconciles every Work: when it changes, when its copy in the member changes, and when the member becomes ready.
+/// Works whose copy does not match are passed to the execution controller.
 pub(crate) async fn run(context: Arc<Context>) {
     let (sender, by_object) = unbounded();
     let watches = Arc::new(Watches::new(sender));
@@ -47,30 +47,30 @@ pub(crate) async fn run(context: Arc<Context>) {
             refs(context.works.changes()),
             by_object.boxed(),
             by_cluster.boxed(),
-            context.copies.went_back().boxed(),
+            context.observed_versions.subscribe_to_rollbacks().boxed(),
         ])
         .boxed(),
         unbounded: true,
     };
-    let told = Arc::new(Told::default());
+    let reported = Arc::new(ReportedStatuses::default());
     run_queue(context, queue, move |context, work| {
-        reconcile(context, work, Arc::clone(&watches), Arc::clone(&told))
+        reconcile(context, work, Arc::clone(&watches), Arc::clone(&reported))
     })
     .await;
 }
 
-/// Of each Work, its generation and the version of its object that was last found to be as it says, and what was told of it:
-/// most of what wakes a Work, its own status above all, is no news about its object.
-type Told = Notes<(Option<i64>, String, ManifestStatus)>;
+/// For each Work: its generation, the version of its copy that was last found to match, and the status that was
+/// reported. Most triggers of a Work, above all its own status, do not concern its copy.
+type ReportedStatuses = PerObject<(Option<i64>, String, ManifestStatus)>;
 
 async fn reconcile(
     context: Arc<Context>,
     work: Arc<Work>,
     watches: Arc<Watches>,
-    told: Arc<Told>,
+    reported: Arc<ReportedStatuses>,
 ) -> Result<Action, Error> {
     if work.metadata.deletion_timestamp.is_some() {
-        told.forget(&*work);
+        reported.forget(&*work);
         return Ok(Action::await_change());
     }
     let namespace = work.namespace().unwrap_or_default();
@@ -87,36 +87,37 @@ async fn reconcile(
     let was_applied =
         work.status.as_ref().is_some_and(|status| is_true(&status.conditions, CONDITION_APPLIED));
     let object = store.get(object_namespace, object_name);
-    let object = object.filter(|object| context.copies.is_news(&work, &**object, was_applied));
+    let object = object.filter(|object| context.observed_versions.is_current(&work, &**object, was_applied));
     let version = object.as_ref().and_then(|object| object.resource_version());
-    let is_told = told.get(&*work).is_some_and(|(generation, seen, status)| {
-        // The Work may say otherwise still, or again: what was told before may be written late.
-        generation == work.metadata.generation && Some(seen) == version && *told_on(&work) == [status]
+    let is_reported = reported.get(&*work).is_some_and(|(generation, seen, status)| {
+        // The Work may show another status still, or again: an earlier report may be written late.
+        generation == work.metadata.generation && Some(seen) == version && *shown_statuses(&work) == [status]
     });
-    if is_told {
+    if is_reported {
         return Ok(Action::await_change());
     }
-    told.forget(&*work);
-    let Found { as_it_says, says } = look(&context, &work, manifest, object.as_deref())?;
-    if was_applied && !as_it_says && store.is_ready() && cluster.is_ready() {
-        // Deleted, or edited, in the member; or not there yet, which the execution controller will find out.
-        context.astray.tell(&work);
+    reported.forget(&*work);
+    let Inspection { matches, status } = inspect(&context, &work, manifest, object.as_deref())?;
+    if was_applied && !matches && store.is_ready() && cluster.is_ready() {
+        // The copy was deleted or edited in the member. Or it does not exist yet, which the execution controller will
+        // find out.
+        context.drifted_works.report(&work);
     }
-    if let Some(status) = says {
-        if told_on(&work) != std::slice::from_ref(&status) {
-            // Nobody else writes it.
+    if let Some(status) = status {
+        if shown_statuses(&work) != std::slice::from_ref(&status) {
+            // No other controller writes this field.
             let api = Api::<Work>::namespaced(context.client.clone(), &namespace);
             put_status(&api, &work.name_any(), &json!({ "manifestStatuses": [status] })).await?;
             publish(&context, &work, &status);
         }
-        if let Some(version) = version.filter(|_| as_it_says) {
-            told.set(&*work, (work.metadata.generation, version, status));
+        if let Some(version) = version.filter(|_| matches) {
+            reported.set(&*work, (work.metadata.generation, version, status));
         }
     }
     Ok(Action::await_change())
 }
 
-/// Publishes what was written to a Work about its object.
+/// Publishes the status that was written to a Work.
 fn publish(context: &Context, work: &Work, status: &ManifestStatus) {
     let ManifestIdentifier { group, version, kind, namespace, name, .. } = &status.identifier;
     let named = ObjectName { kind, namespace, name };
@@ -128,36 +129,36 @@ fn publish(context: &Context, work: &Work, status: &ManifestStatus) {
     }
 }
 
-/// What was found of the object of a Work.
-struct Found {
-    /// Whether it is there, and is as the Work says.
-    as_it_says: bool,
-    /// What is to be said of it on the Work, where it is the Work's.
-    says: Option<ManifestStatus>,
+/// The result of the inspection of a copy.
+struct Inspection {
+    /// Whether the copy exists and matches the manifest.
+    matches: bool,
+    /// The status to report on the Work, if the copy belongs to the Work.
+    status: Option<ManifestStatus>,
 }
 
-fn look(
+fn inspect(
     context: &Context,
     work: &Work,
     manifest: &Manifest,
     object: Option<&RawObject>,
-) -> Result<Found, Error> {
+) -> Result<Inspection, Error> {
     let Some(object) = object.map(RawObject::tree).transpose()? else {
-        return Ok(Found { as_it_says: false, says: None });
+        return Ok(Inspection { matches: false, status: None });
     };
     let wanted = Value::Object(context.rules.retained(&manifest.tree()?, &object));
-    let as_it_says = context.rules.matches_manifest(&object, &wanted);
+    let matches = context.rules.matches_manifest(&object, &wanted);
     let namespace = work.metadata.namespace.as_deref().unwrap_or_default();
     let is_its = context.rules.belongs_to_work(&object, namespace, &work.name_any());
-    Ok(Found { as_it_says, says: is_its.then(|| status_of(context, manifest, &object)) })
+    Ok(Inspection { matches, status: is_its.then(|| status_of(context, manifest, &object)) })
 }
 
-/// What a Work says of its object.
-fn told_on(work: &Work) -> &[ManifestStatus] {
+/// The statuses that a Work shows.
+fn shown_statuses(work: &Work) -> &[ManifestStatus] {
     work.status.as_ref().map(|status| status.manifest_statuses.as_slice()).unwrap_or_default()
 }
 
-/// What a Work is to say of its object.
+/// The status to report for a copy.
 fn status_of(context: &Context, manifest: &Manifest, object: &Value) -> ManifestStatus {
     let Identity { api_version, kind, namespace, name } = manifest.identity().clone();
     let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));

@@ -13,10 +13,10 @@ use tokio::task::JoinSet;
 use crate::api::{RawObject, WORK_NAME, WORK_NAMESPACE, Work};
 use crate::machinery::{Context, Informer};
 
-/// A store of a member's objects, and what tells the Works of changes in it.
+/// A store of a member's objects, and the task that forwards the Works of changed objects.
 struct Watch {
     store: Informer<RawObject>,
-    _telling: JoinSet<()>,
+    _forwarding: JoinSet<()>,
 }
 
 /// The watches of a member, by API version and kind.
@@ -29,12 +29,12 @@ pub(super) struct Watches {
 }
 
 impl Watches {
-    /// None yet. `changed` is told of the Works whose objects change.
+    /// Starts without watches. `changed` receives the Works whose copies change.
     pub(super) fn new(changed: UnboundedSender<ObjectRef<Work>>) -> Self {
         Self { watches: Mutex::default(), changed }
     }
 
-    /// The store of a kind in a member, begun with the client that `client` makes if it is not there.
+    /// The store of a kind in a member; the first call starts its watch with the client that `client` makes.
     pub(super) fn store(
         &self,
         context: &Context,
@@ -50,9 +50,9 @@ impl Watches {
         }
         let api = Api::all_with(client()?, kind);
         let store = Informer::dynamic(api, context.member_watch(), kind);
-        let mut telling = JoinSet::new();
-        telling.spawn(tell(store.clone(), self.changed.clone()));
-        watches.insert(key, Watch { store: store.clone(), _telling: telling });
+        let mut forwarding = JoinSet::new();
+        forwarding.spawn(forward_changes(store.clone(), self.changed.clone()));
+        watches.insert(key, Watch { store: store.clone(), _forwarding: forwarding });
         Some(store)
     }
 
@@ -62,13 +62,13 @@ impl Watches {
     }
 }
 
-async fn tell(store: Informer<RawObject>, changed: UnboundedSender<ObjectRef<Work>>) {
+async fn forward_changes(store: Informer<RawObject>, changed: UnboundedSender<ObjectRef<Work>>) {
     let mut changes = std::pin::pin!(store.changes());
     while let Some(change) = changes.next().await {
-        // A mark may have been taken away by hand: the Work is the one that it was of.
+        // Both versions count, because the marks that name the Work may have been removed by hand.
         for object in change.before.iter().chain(&change.after) {
             if let Some(work) = work_of(object) {
-                // It fails only when the controllers are being stopped.
+                // Sending fails only while the controllers are being stopped.
                 let _ = changed.unbounded_send(work);
             }
         }

@@ -1,4 +1,4 @@
-//! Kubelets and people who do what a history says that they did, and an observer of what came of it.
+//! Replays the kubelets and people of a history, and observes the result.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panic")]
 
@@ -24,7 +24,7 @@ pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> 
     conditions.iter().find(|condition| condition["type"] == kind)
 }
 
-/// Taints as `key:effect`: those that controllers set, or those that people do.
+/// Taints as `key:effect`: those that controllers set, or those that people set.
 pub(crate) fn taints(node: &Value, of_controllers: bool) -> Vec<String> {
     let taints = taint_list(node, of_controllers).into_iter();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -42,7 +42,7 @@ fn taint_list(node: &Value, of_controllers: bool) -> Vec<Value> {
 #[derive(Default)]
 pub(crate) struct Versions(BTreeMap<(String, String), Value>);
 
-/// Does what must have been done, by somebody else than the controllers, for `object` to be seen.
+/// Performs the action of a kubelet or a person that led to this version of `object`.
 pub(crate) async fn act(client: &Client, clock: Clock, seen: &mut Versions, event: &str, object: &Value) {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (kind_name, name, namespace) = (text("/kind"), text("/metadata/name"), text("/metadata/namespace"));
@@ -81,7 +81,7 @@ async fn merge(api: &Api<DynamicObject>, name: &str, change: Value) {
 
 async fn post(api: &Api<DynamicObject>, name: &str, object: &Value) {
     let status = json!({"status": {"conditions": object["status"]["conditions"], "phase": object["status"].get("phase")}});
-    // It may be gone here, though it was not there.
+    // The object may be gone here, although it was there in the history.
     let _ = api.patch_status(name, &PatchParams::default(), &Patch::Merge(status)).await;
 }
 
@@ -98,7 +98,7 @@ async fn act_on_node(api: &Api<DynamicObject>, clock: Clock, name: &str, before:
     if taints(before, false) != taints(after, false) {
         let now = api.get(name).await.unwrap();
         let mut taints = taint_list(&serde_json::to_value(now).unwrap(), true);
-        // The stamp of a person's taint is of the time of the recording.
+        // The stamp of a person's taint is from the time of the recording.
         let now = clock.now_in_seconds().to_string();
         let mut theirs = taint_list(after, false);
         for taint in theirs.iter_mut().filter(|taint| !taint["timeAdded"].is_null()) {
@@ -120,14 +120,14 @@ async fn act_on_pod(api: &Api<DynamicObject>, name: &str, before: &Value, after:
     }
 }
 
-/// Sees every version of every Node and Pod.
+/// Records every version of every Node and Pod.
 pub(crate) struct Observer {
     seen: Arc<Mutex<Vec<(f64, Value)>>>,
     _tasks: JoinSet<()>,
 }
 
 impl Observer {
-    /// What it has seen so far, and when.
+    /// The versions so far, with their times.
     pub(crate) fn seen(&self) -> Vec<(f64, Value)> {
         self.seen.lock().unwrap().clone()
     }

@@ -1,4 +1,4 @@
-//! A fleet in virtual time with the reference controllers on it, and questions to ask of it.
+//! A simulated fleet with the reference controllers, and queries for tests.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panic")]
 
@@ -13,7 +13,9 @@ use capsize_clock::{Clock, Seed, Simulation, simulate};
 use capsize_clusters::{Fleet, FleetSpec, Member, MemberSpec};
 use capsize_controllers::api::{Cluster, PropagationPolicy, ResourceBinding, Work, crds};
 use capsize_controllers::rules::{ReferenceRules, Rules};
-use capsize_controllers::{Controllers, MemberClients, Metrics, Running, Settings, Write, admit, bounded};
+use capsize_controllers::{
+    Controllers, MemberClients, Metrics, RunningControllers, Settings, Write, admit, with_time_limit,
+};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Patch, PatchParams, PostParams};
@@ -28,18 +30,18 @@ pub(crate) struct World {
     settings: Settings,
     rules: Arc<dyn Rules>,
     probes: BTreeMap<String, Arc<AtomicUsize>>,
-    controllers: Option<Running>,
+    controllers: Option<RunningControllers>,
 }
 
 struct Remotes(BTreeMap<String, Client>);
 
 impl MemberClients for Remotes {
     fn client(&self, cluster: &Cluster, timeout: Duration) -> Option<Client> {
-        self.0.get(&cluster.name_any()).map(|client| bounded(client.clone(), timeout, None))
+        self.0.get(&cluster.name_any()).map(|client| with_time_limit(client.clone(), timeout, None))
     }
 }
 
-/// The client, with how often it asks whether the member is well.
+/// The client, with a count of the probes of its member.
 fn counted(client: Client, probes: Arc<AtomicUsize>) -> Client {
     let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
         probes.fetch_add(usize::from(request.uri().path() == "/readyz"), Ordering::Relaxed);
@@ -90,7 +92,7 @@ impl World {
             }));
             world.all::<Cluster>().create(&PostParams::default(), &cluster.unwrap()).await.unwrap();
         }
-        // What is scheduled before all are ready goes to those that are.
+        // A workload that is scheduled before all members are ready goes to those that are.
         let ready = || async {
             let clusters = world.all::<Cluster>().list(&Default::default()).await.unwrap().items;
             clusters.iter().all(|cluster| cluster.is_ready() && cluster.spec.taints.is_empty())
@@ -99,19 +101,19 @@ impl World {
         world
     }
 
-    /// Stops the controllers where they are, and starts others, with these flags.
+    /// Stops the controllers at once, and starts new ones with these flags.
     pub(crate) fn restart_with(&mut self, settings: Settings) {
         self.settings = settings;
         self.restart();
     }
 
-    /// Stops the controllers where they are, and starts others, which decide by these rules.
-    pub(crate) fn restart_by(&mut self, rules: Arc<dyn Rules>) {
+    /// Stops the controllers at once, and starts new ones with these rules.
+    pub(crate) fn restart_with_rules(&mut self, rules: Arc<dyn Rules>) {
         self.rules = rules;
         self.restart();
     }
 
-    /// Stops the controllers where they are, and starts new ones.
+    /// Stops the controllers at once, and starts new ones.
     pub(crate) fn restart(&mut self) {
         let remotes = self.fleet.members().map(|member| {
             let name = member.name().to_owned();
@@ -130,7 +132,7 @@ impl World {
         self.controllers = Some(controllers.start());
     }
 
-    /// How often the member has been asked whether it is well.
+    /// The number of probes of the member so far.
     pub(crate) fn probes(&self, member: &str) -> usize {
         self.probes[member].load(Ordering::Relaxed)
     }
@@ -174,7 +176,7 @@ impl World {
         deployments.create(&PostParams::default(), &deployment).await.unwrap();
     }
 
-    /// Makes so many `ConfigMap`s and a policy that places them on m1 and m2.
+    /// Makes `count` `ConfigMap`s, and a policy that places them on m1 and m2.
     pub(crate) async fn configure(&self, count: usize) {
         let policy = json!({
             "apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy",
@@ -196,7 +198,7 @@ impl World {
         }
     }
 
-    /// How many bindings have the member as a target.
+    /// The number of bindings that have the member as a target.
     pub(crate) async fn bound_to(&self, member: &str) -> usize {
         let bindings = self.all::<ResourceBinding>().list(&Default::default()).await.unwrap().items;
         let there = |binding: &&ResourceBinding| binding.spec.clusters.iter().any(|one| one.name == member);
@@ -214,7 +216,7 @@ impl World {
         api.get_opt("web-deployment").await.unwrap()
     }
 
-    /// Where `web` is placed, with replicas, by name.
+    /// The targets of `web` with their replicas, by name.
     pub(crate) async fn placed(&self) -> Vec<(String, i32)> {
         let binding = self.binding().await;
         let targets = binding.into_iter().flat_map(|binding| binding.spec.clusters);
@@ -223,7 +225,7 @@ impl World {
         placed
     }
 
-    /// What `web` is leaving.
+    /// The clusters that `web` is leaving.
     pub(crate) async fn leaving(&self) -> Vec<String> {
         let binding = self.binding().await;
         binding
@@ -238,7 +240,7 @@ impl World {
         api.list(&Default::default()).await.unwrap().items.pop()
     }
 
-    /// Whether the control plane says that `web` does its work in the member.
+    /// Whether the control plane reports `web` as healthy in the member.
     pub(crate) async fn healthy(&self, member: &str) -> bool {
         let binding = self.binding().await;
         let status = binding.and_then(|binding| binding.status).unwrap_or_default();
@@ -246,8 +248,8 @@ impl World {
         report.is_some_and(|report| report.health == capsize_controllers::api::Health::Healthy)
     }
 
-    /// `web` as it really is in the member, whatever link is broken.
-    pub(crate) async fn really(&self, member: &str) -> Option<Deployment> {
+    /// `web` as it is in the member, whatever link is broken.
+    pub(crate) async fn actual_copy(&self, member: &str) -> Option<Deployment> {
         let api = Api::<Deployment>::namespaced(self.member(member).client(), "default");
         api.get_opt("web").await.unwrap()
     }
@@ -270,8 +272,8 @@ impl World {
         self.all::<Cluster>().patch(member, &PatchParams::default(), &patch).await.unwrap();
     }
 
-    /// Every object of ours on the control plane, with its version: what was written, and in which order.
-    pub(crate) async fn everything(&self) -> String {
+    /// All Karmada objects on the control plane, with their versions, which show the order of the writes.
+    pub(crate) async fn all_objects(&self) -> String {
         let clusters = self.all::<Cluster>().list(&Default::default()).await.unwrap();
         let bindings = self.all::<ResourceBinding>().list(&Default::default()).await.unwrap();
         let works = self.all::<Work>().list(&Default::default()).await.unwrap();
@@ -286,7 +288,7 @@ impl World {
         self.clock.sleep(Duration::from_secs(seconds)).await;
     }
 
-    /// Waits until it is so, and says after how many seconds. Looks five times a second.
+    /// Waits until the condition holds, and returns how many seconds that took. Checks five times a second.
     pub(crate) async fn until<F, Fut>(&self, about: &str, within_seconds: u64, holds: F) -> f64
     where
         F: Fn() -> Fut,
@@ -311,7 +313,7 @@ pub(crate) fn two_of_four() -> Value {
     })
 }
 
-/// m1 and m2, one to two.
+/// m1 and m2, in a ratio of one to two.
 pub(crate) fn one_to_two() -> Value {
     json!({
         "clusterAffinity": {"clusterNames": ["m1", "m2"]},

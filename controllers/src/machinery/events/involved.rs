@@ -16,7 +16,7 @@ pub(crate) struct Involved {
 }
 
 impl Involved {
-    /// An object of a kind that is known when this is compiled.
+    /// An object of a kind that is known at compile time.
     pub(crate) fn object<K: Resource<DynamicType = ()>>(object: &K) -> Self {
         Self {
             api_version: K::api_version(&()).into_owned(),
@@ -38,7 +38,7 @@ impl Involved {
         }
     }
 
-    /// The template that a manifest was made of. `None`: the manifest does not carry the uid of its template, as Karmada's
+    /// The template of a manifest. `None` where the manifest does not carry the uid of its template, as Karmada's
     /// `GenEventRef` requires.
     pub(crate) fn template_of(manifest: &Manifest) -> Option<Self> {
         let object = manifest.identity();

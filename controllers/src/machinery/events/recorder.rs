@@ -1,6 +1,7 @@
-//! The recorder of events: it takes them without waiting, and writes them one after another.
+//! The recorder of events: queues events without waiting, and writes them one after another.
 //!
-//! client-go `tools/record/event.go`. An event that the API server refuses is lost; one that does not get through is tried again.
+//! client-go `tools/record/event.go`. An event that the API server refuses is lost; an event that does not reach it is
+//! retried.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,16 +17,16 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::Involved;
-use super::correlator::{Correlator, Fate, Occurrence};
+use super::correlator::{Correlator, Decision, Occurrence};
 use crate::rules::Event;
 
-/// How often an event that does not get through is tried (`maxTriesPerEvent`).
+/// How often the write of an event that does not reach the API server is tried (`maxTriesPerEvent`).
 const TRIES: u32 = 12;
 
 /// The pause between two tries (`defaultSleepDuration`).
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// Publishes events. Clones share one memory; what was not written by the end of the last of them is lost.
+/// Publishes events. Clones share one queue; unwritten events are lost when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub(crate) struct EventRecorder {
     sender: UnboundedSender<Occurrence>,
@@ -33,7 +34,7 @@ pub(crate) struct EventRecorder {
 }
 
 impl EventRecorder {
-    /// Starts to write what will be published.
+    /// Starts the task that writes the published events.
     pub(crate) fn start(client: Client, clock: Clock) -> Self {
         let (sender, receiver) = unbounded();
         let mut tasks = JoinSet::new();
@@ -41,9 +42,9 @@ impl EventRecorder {
         Self { sender, _writer: Arc::new(tasks) }
     }
 
-    /// Publishes an event about an object, as this component.
+    /// Publishes an event about an object, as `component`.
     pub(crate) fn publish(&self, component: impl Into<Cow<'static, str>>, involved: Involved, event: Event) {
-        // It can only fail when everything ends.
+        // Sending fails only while the controllers are being stopped.
         let occurrence = Occurrence { component: component.into(), involved, event };
         drop(self.sender.unbounded_send(occurrence));
     }
@@ -52,12 +53,12 @@ impl EventRecorder {
 async fn write_all(client: Client, clock: Clock, mut occurrences: UnboundedReceiver<Occurrence>) {
     let mut correlator = Correlator::default();
     while let Some(occurrence) = occurrences.next().await {
-        let fate = correlator.correlate(&occurrence, clock.steady());
-        if fate == Fate::Dropped {
+        let decision = correlator.correlate(&occurrence, clock.steady());
+        if decision == Decision::Dropped {
             continue;
         }
         for _ in 0..TRIES {
-            match write(&client, &clock, &occurrence, &fate).await {
+            match write(&client, &clock, &occurrence, &decision).await {
                 Ok(()) => break,
                 Err(kube::Error::Api(status)) => {
                     tracing::debug!(reason = occurrence.event.reason, %status, "an event was refused");
@@ -76,7 +77,7 @@ async fn write(
     client: &Client,
     clock: &Clock,
     occurrence: &Occurrence,
-    fate: &Fate,
+    decision: &Decision,
 ) -> Result<(), kube::Error> {
     // Events of cluster-scoped objects are in the namespace `default`.
     let namespace = match occurrence.involved.namespace.as_str() {
@@ -89,15 +90,15 @@ async fn write(
         let event = object(occurrence, (namespace, name), message, (count, first, json!(now)));
         serde_json::from_value(event).map_err(kube::Error::SerdeError)
     };
-    match fate {
-        Fate::Dropped => Ok(()),
-        Fate::Created { name, message } => {
+    match decision {
+        Decision::Dropped => Ok(()),
+        Decision::Created { name, message } => {
             api.create(&PostParams::default(), &create(name, message, 1, json!(now))?).await.map(drop)
         }
-        Fate::Counted { name, message, count, first } => {
+        Decision::Counted { name, message, count, first } => {
             let change = json!({ "count": count, "lastTimestamp": now, "message": message });
             match api.patch(name, &PatchParams::default(), &Patch::Strategic(&change)).await {
-                // It has expired.
+                // The event has expired.
                 Err(kube::Error::Api(status)) if status.is_not_found() => {
                     let first = json!(clock.shown_at(*first));
                     let event = create(name, message, *count, first)?;

@@ -23,7 +23,7 @@ pub(crate) struct WorkWithoutBinding<'a> {
     pub object: &'a Value,
     /// The differences that override policies make in the cluster.
     pub overrides: Overrides,
-    /// The object whose end the garbage collector takes for the end of the Work.
+    /// The owner of the Work: the garbage collector deletes the Work when the owner is gone.
     pub owner: Option<OwnerReference>,
 }
 

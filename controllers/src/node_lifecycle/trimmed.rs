@@ -1,5 +1,6 @@
-//! Pods and Leases as the controllers of nodes read them: there may be a hundred thousand pods, and Leases are nearly all
-//! that is written. What nobody reads is not even gathered.
+//! Pods and Leases with only the fields that the node controllers read.
+//!
+//! There may be a hundred thousand pods, and Leases are nearly all writes. The other fields are not even deserialized.
 
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -10,11 +11,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::Resource;
 use serde::{Deserialize, Deserializer};
 
-/// An object without what is not read of it, apart, so that it is small where it is handed on.
+/// An object without its unused fields, boxed so that it is cheap to move.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen<K>(Box<K>);
+pub(crate) struct TrimmedObject<K>(Box<K>);
 
-impl<K> Deref for Seen<K> {
+impl<K> Deref for TrimmedObject<K> {
     type Target = K;
 
     fn deref(&self) -> &K {
@@ -22,7 +23,7 @@ impl<K> Deref for Seen<K> {
     }
 }
 
-impl<K: Resource<DynamicType = ()>> Resource for Seen<K> {
+impl<K: Resource<DynamicType = ()>> Resource for TrimmedObject<K> {
     type DynamicType = ();
     type Scope = K::Scope;
 
@@ -51,19 +52,19 @@ impl<K: Resource<DynamicType = ()>> Resource for Seen<K> {
     }
 }
 
-/// A Lease: which it is, and when it was renewed.
-impl<'de> Deserialize<'de> for Seen<Lease> {
+/// A Lease: its identity, and when it was renewed.
+impl<'de> Deserialize<'de> for TrimmedObject<Lease> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Read {
-            metadata: Names,
+        struct Fields {
+            metadata: Metadata,
             #[serde(default)]
-            spec: Renewed,
+            spec: LeaseFields,
         }
 
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Names {
+        struct Metadata {
             name: Option<String>,
             namespace: Option<String>,
             resource_version: Option<String>,
@@ -72,12 +73,12 @@ impl<'de> Deserialize<'de> for Seen<Lease> {
 
         #[derive(Default, Deserialize)]
         #[serde(rename_all = "camelCase", default)]
-        struct Renewed {
+        struct LeaseFields {
             renew_time: Option<MicroTime>,
         }
 
-        let Read { metadata, spec } = Read::deserialize(deserializer)?;
-        let Names { name, namespace, resource_version, uid } = metadata;
+        let Fields { metadata, spec } = Fields::deserialize(deserializer)?;
+        let Metadata { name, namespace, resource_version, uid } = metadata;
         Ok(Self(Box::new(Lease {
             metadata: ObjectMeta { name, namespace, resource_version, uid, ..ObjectMeta::default() },
             spec: Some(LeaseSpec { renew_time: spec.renew_time, ..LeaseSpec::default() }),
@@ -86,10 +87,10 @@ impl<'de> Deserialize<'de> for Seen<Lease> {
 }
 
 /// A pod: its metadata but for annotations, its node, its tolerations, and its conditions and reason.
-impl<'de> Deserialize<'de> for Seen<Pod> {
+impl<'de> Deserialize<'de> for TrimmedObject<Pod> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Read {
+        struct Fields {
             metadata: ObjectMeta,
             #[serde(default)]
             spec: Spec,
@@ -111,7 +112,7 @@ impl<'de> Deserialize<'de> for Seen<Pod> {
             reason: Option<String>,
         }
 
-        let Read { metadata, spec, status } = Read::deserialize(deserializer)?;
+        let Fields { metadata, spec, status } = Fields::deserialize(deserializer)?;
         let Spec { node_name, tolerations } = spec;
         let Status { conditions, reason } = status;
         Ok(Self(Box::new(Pod {
@@ -129,11 +130,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_read_of_a_pod_is_as_in_the_pod() {
+    fn a_trimmed_pod_has_the_values_of_the_whole_pod() {
         let pod = json!({"metadata": {"name": "a", "namespace": "b", "uid": "u", "labels": {"c": "d"}},
             "spec": {"nodeName": "n", "tolerations": [{"key": "k", "tolerationSeconds": 3}], "containers": []},
             "status": {"reason": "NodeLost", "conditions": [{"type": "Ready", "status": "True"}]}});
-        let read = |text: &Value| -> Seen<Pod> { serde_json::from_value(text.clone()).unwrap() };
+        let read = |text: &Value| -> TrimmedObject<Pod> { serde_json::from_value(text.clone()).unwrap() };
         let whole: Pod = serde_json::from_value(pod.clone()).unwrap();
         assert_eq!(*read(&pod), whole);
         let mut more = pod.clone();
@@ -143,10 +144,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_of_a_lease_is_as_in_the_lease() {
+    fn a_trimmed_lease_has_the_values_of_the_whole_lease() {
         let lease = json!({"metadata": {"name": "a", "namespace": "b", "resourceVersion": "7", "uid": "u"},
             "spec": {"renewTime": "2030-01-01T00:00:01.500000Z"}});
-        let read = |text: &Value| -> Seen<Lease> { serde_json::from_value(text.clone()).unwrap() };
+        let read = |text: &Value| -> TrimmedObject<Lease> { serde_json::from_value(text.clone()).unwrap() };
         let whole: Lease = serde_json::from_value(lease.clone()).unwrap();
         assert_eq!(*read(&lease), whole);
         let mut more = lease.clone();

@@ -1,17 +1,17 @@
-//! The binding of something that others depend on: made and kept by those that require it.
+//! Creates and updates the bindings of dependencies, for the bindings that require them.
 
 use kube::ResourceExt;
 use kube::api::PostParams;
 use serde_json::{Value, json};
 
-use super::run::said;
+use super::run::recorded_dependencies;
 use crate::api::{
     BindingSnapshot, FINALIZER_BINDING, RawObject, ResourceBinding, ResourceSelector, binding_name,
     depended_by_label,
 };
 use crate::machinery::{Binding, Context, Error, patch};
 
-/// Makes the binding of `object` go where `by` goes. Answers whether anything had to be written.
+/// Makes the binding of `object` follow the binding `by`. Returns whether anything was written.
 pub(super) async fn attach(
     context: &Context,
     by: &ResourceBinding,
@@ -22,7 +22,7 @@ pub(super) async fn attach(
     let snapshot = context.rules.snapshot(&namespace, &by.name_any(), &by.spec);
     let name = binding_name(&dependency.kind, &object.name_any());
     let Some(present) = context.bindings.get(&namespace, &name) else {
-        // What has not been scheduled yet has nowhere to take it.
+        // A binding that has not been scheduled yet has no targets to follow.
         let anywhere = !snapshot.clusters.is_empty() && object.metadata.deletion_timestamp.is_none();
         if anywhere {
             create(context, &name, dependency, object, snapshot).await?;
@@ -32,7 +32,7 @@ pub(super) async fn attach(
     if Some(&present.spec.resource.uid) != object.metadata.uid.as_ref()
         || present.metadata.deletion_timestamp.is_some()
     {
-        // The object was deleted and made again: the binding of the first has to go before (#6034).
+        // The object was deleted and made again: the old binding has to be deleted first (#6034).
         return Err(Error::NotYet("the binding belongs to a template that is gone".into()));
     }
     let (label, value) = depended_by_label(&namespace, &by.name_any());
@@ -78,7 +78,7 @@ async fn create(
     Ok(())
 }
 
-/// Takes from a binding what requires it no more. The binding itself stays as long as its template does.
+/// Removes the bindings that no longer require this binding from it. The binding itself stays as long as its template.
 pub(super) async fn release(context: &Context, binding: &ResourceBinding) -> Result<(), Error> {
     let Some(before) = Some(&binding.spec.required_by).filter(|before| !before.is_empty()) else {
         return Ok(());
@@ -97,19 +97,19 @@ pub(super) async fn release(context: &Context, binding: &ResourceBinding) -> Res
     Ok(())
 }
 
-/// The template of a binding, as far as it tells what depends on it.
+/// The template of a binding; `None` where the template is not known.
 fn object(context: &Context, binding: &ResourceBinding) -> Result<Option<Value>, Error> {
     let template = context.templates.get(&binding.spec.resource).ok().flatten();
     Ok(template.map(|(_, template)| template.tree()).transpose()?)
 }
 
-/// Whether the binding of a snapshot still depends on the object. Where it says that it depends on something, an object
-/// that is not known is left to it.
+/// Whether the binding of a snapshot still depends on the object. Where the object is not known, any recorded
+/// dependency counts.
 fn requires(context: &Context, by: &BindingSnapshot, object: Option<&Value>) -> bool {
     let Some(binding) = context.bindings.get(&by.namespace, &by.name) else { return false };
-    let lives = binding.metadata.deletion_timestamp.is_none() && binding.spec.propagate_deps;
+    let is_live = binding.metadata.deletion_timestamp.is_none() && binding.spec.propagate_deps;
     let means = |dependency: &ResourceSelector| {
         object.is_none_or(|object| context.rules.is_dependency(dependency, object))
     };
-    lives && said(&binding).iter().any(means)
+    is_live && recorded_dependencies(&binding).iter().any(means)
 }

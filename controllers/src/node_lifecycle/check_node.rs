@@ -1,4 +1,4 @@
-//! One look at one node: is it well, what does it say, and what follows from that.
+//! Checks the health of one node, and taints, drains and marks by the result.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,70 +8,70 @@ use kube::{Api, ResourceExt};
 use serde_json::json;
 
 use super::monitor::COMPONENT;
-use super::{NodeContext, drain, mark, taints};
+use super::{NodeContext, drain, mark_pods, taints};
 use crate::machinery::patched_status;
 use crate::rules::Event;
 use crate::rules::node::{NodeHealth, TaintAction, ready_of};
 
-/// How often a node is tried that cannot be written.
+/// How often the write of a node's status is tried.
 const TRIES: usize = 5;
-/// From one try to the next.
+/// The time between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A version of a Node, and what follows from it alone.
+/// A version of a Node, with its zone and whether it counts.
 #[derive(Clone)]
-pub(super) struct Placed {
+pub(super) struct NodeInZone {
     pub node: Arc<Node>,
     pub zone: Arc<str>,
-    /// Whether it counts for its zone.
+    /// Whether the node counts for its zone.
     pub counts: bool,
 }
 
-impl Placed {
-    /// The same node in the version that it has now.
-    fn now(self, context: &NodeContext, node: Arc<Node>) -> Self {
+impl NodeInZone {
+    /// The same node in this newer version.
+    fn with_version(self, context: &NodeContext, node: Arc<Node>) -> Self {
         Self { counts: context.rules.counts(&node), node, ..self }
     }
 }
 
-/// Looks at a node, and returns it as it is then. Nothing is known of one that could not be written.
+/// Checks a node, and returns it as it is afterwards; `None` where its status could not be written.
 ///
-/// Of thousands of nodes few have anything to be written at one look. What writes is apart from this, so that to look takes
-/// little room.
-pub(super) async fn look(context: &NodeContext, placed: Placed) -> Option<Placed> {
+/// Few of thousands of nodes need a write at one check. The futures that write are boxed, so that the future of a check
+/// stays small.
+pub(super) async fn check(context: &NodeContext, placed: NodeInZone) -> Option<NodeInZone> {
     let start = context.clock.elapsed();
     let before = Arc::clone(&placed.node);
-    let heard = match listen(context, &before) {
+    let outcome = match update_health(context, &before) {
         None => Some((placed, before)),
-        Some(silenced) => Box::pin(silence(context, placed, silenced)).await,
+        Some(silent_conditions) => Box::pin(write_silence(context, placed, silent_conditions)).await,
     };
-    context.metrics.looked(context.clock.elapsed().saturating_sub(start));
-    let (placed, before) = heard?;
-    let (node, read) = (&*placed.node, said(&before));
+    context.metrics.record_check(context.clock.elapsed().saturating_sub(start));
+    let (placed, before) = outcome?;
+    let (node, read) = (&*placed.node, ready_status(&before));
     let ready = ready_of(conditions(node)).map(|ready| &*ready.status);
     if ready.is_some() {
         let decisive = context.rules.decisive(Some(read), ready);
         if context.rules.node_behaviour().evicts_by_taint {
             taint(context, &placed, decisive).await;
         } else {
-            drain::queue(context, node, decisive);
+            drain::update_queue(context, node, decisive);
         }
-        mark_pods(context, node, read, ready).await;
+        mark_if_not_ready(context, node, read, ready).await;
     }
     Some(placed)
 }
 
-/// What `Ready` says; a node that never said anything counts as unknown.
-fn said(node: &Node) -> &str {
+/// The status of `Ready`; a node without that condition counts as unknown.
+fn ready_status(node: &Node) -> &str {
     ready_of(conditions(node)).map_or("Unknown", |ready| &ready.status)
 }
 
-/// Writes that there are no signs of life, if that is still so. Returns the node as it is then, and as it was read.
-async fn silence(
+/// Writes that the node is silent, if it still is. Returns the node after the write, and the node as it was read.
+async fn write_silence(
     context: &NodeContext,
-    placed: Placed,
-    mut silenced: Vec<NodeCondition>,
-) -> Option<(Placed, Arc<Node>)> {
+    placed: NodeInZone,
+    mut silent_conditions: Vec<NodeCondition>,
+) -> Option<(NodeInZone, Arc<Node>)> {
     let api = Api::<Node>::all(context.client.clone());
     let mut node = Arc::clone(&placed.node);
     for attempt in 0..TRIES {
@@ -81,20 +81,20 @@ async fn silence(
                 Ok(fresh) => node = Arc::new(fresh),
                 Err(_) => continue,
             }
-            match listen(context, &node) {
-                None => return Some((placed.now(context, Arc::clone(&node)), node)),
-                Some(anew) => silenced = anew,
+            match update_health(context, &node) {
+                None => return Some((placed.with_version(context, Arc::clone(&node)), node)),
+                Some(anew) => silent_conditions = anew,
             }
         }
-        match patched_status(&api, &*node, &json!({ "conditions": silenced })).await {
+        match patched_status(&api, &*node, &json!({ "conditions": silent_conditions })).await {
             Ok(written) => {
                 let mut memory = context.memory();
                 if let Some(health) = memory.health.get_mut(name(&node)) {
-                    // Not a sign of life: it was said here.
+                    // This controller wrote the condition, so the change is no sign of life.
                     health.ready = ready_of(conditions(&written)).cloned().map(Arc::new);
                     health.transition = context.clock.steady();
                 }
-                return Some((placed.now(context, Arc::new(written)), node));
+                return Some((placed.with_version(context, Arc::new(written)), node));
             }
             Err(error) => {
                 tracing::debug!(node = name(&node), %error, "a node's health could not be written");
@@ -104,9 +104,9 @@ async fn silence(
     None
 }
 
-/// What the conditions of the node have become, if it has been silent for too long. What is kept in memory is told apart by a
-/// clock that nobody sets.
-fn listen(context: &NodeContext, node: &Node) -> Option<Vec<NodeCondition>> {
+/// Updates the health of a node, and returns its new conditions if it has been silent for too long. The times in memory
+/// are those of the steady clock, which nobody sets.
+fn update_health(context: &NodeContext, node: &Node) -> Option<Vec<NodeCondition>> {
     let (name, now) = (name(node), context.clock.steady());
     let lease = context.leases.get(super::context::LEASE_NAMESPACE, name);
     let renewed = lease.and_then(|lease| Some(lease.spec.as_ref()?.renew_time.as_ref()?.0));
@@ -123,11 +123,11 @@ fn listen(context: &NodeContext, node: &Node) -> Option<Vec<NodeCondition>> {
         Some(before) => *before = health,
         None => drop(memory.health.insert(name.to_owned(), health)),
     }
-    let (said, shows) = (conditions(node), context.clock.now());
-    context.rules.silent_conditions(&shown, said, created, graces, shows)
+    let (reported, shown_now) = (conditions(node), context.clock.now());
+    context.rules.silent_conditions(&shown, reported, created, graces, shown_now)
 }
 
-async fn taint(context: &NodeContext, placed: &Placed, decisive: Option<&str>) {
+async fn taint(context: &NodeContext, placed: &NodeInZone, decisive: Option<&str>) {
     let node = &*placed.node;
     let (Some(ready), Some(tainting)) = (decisive, context.rules.tainting(decisive, taints::of(node))) else {
         return;
@@ -146,7 +146,7 @@ async fn taint(context: &NodeContext, placed: &Placed, decisive: Option<&str>) {
     }
 }
 
-async fn mark_pods(context: &NodeContext, node: &Node, read: &str, written: Option<&str>) {
+async fn mark_if_not_ready(context: &NodeContext, node: &Node, read: &str, written: Option<&str>) {
     let name = name(node);
     let now = context.rules.marks_pods(Some(read), written);
     let failed = context.memory().unmarked.remove(name);
@@ -155,7 +155,7 @@ async fn mark_pods(context: &NodeContext, node: &Node, read: &str, written: Opti
         context.publish(COMPONENT, node, Event { warns: false, reason: "NodeNotReady", message });
     }
     if now || context.rules.marks_again(failed, Some(read)) {
-        Box::pin(mark::mark_all(context, name)).await;
+        Box::pin(mark_pods::mark_all(context, name)).await;
     }
 }
 
@@ -164,7 +164,7 @@ pub(super) fn name(node: &Node) -> &str {
     node.metadata.name.as_deref().unwrap_or_default()
 }
 
-/// What a node says of itself.
+/// The conditions of a node.
 pub(super) fn conditions(node: &Node) -> &[NodeCondition] {
     node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default()
 }

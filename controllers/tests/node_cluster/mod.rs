@@ -1,4 +1,4 @@
-//! A cluster in virtual time with the reference's controllers of nodes on it, and questions to ask of it.
+//! A simulated cluster with the reference's node controllers, and queries for tests.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panic")]
 
@@ -9,7 +9,7 @@ use std::time::Duration;
 use capsize_clock::{Clock, Seed, Simulation, simulate};
 use capsize_clusters::{Cluster, ClusterSpec, Delay, KubeletGuard, NodeFault, NodeSpec, Stages};
 use capsize_controllers::rules::node::{NodeBug, NodeRelease};
-use capsize_controllers::{NodeControllers, NodeMetrics, NodeSettings, Running};
+use capsize_controllers::{NodeControllers, NodeMetrics, NodeSettings, RunningControllers};
 use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
 use k8s_openapi::api::core::v1::{Event, Node, Pod};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
@@ -17,29 +17,29 @@ use kube::{Api, ResourceExt};
 use serde_json::json;
 
 /// A cluster and its controllers.
-pub(crate) struct Site {
+pub(crate) struct NodeCluster {
     pub(crate) clock: Clock,
     pub(crate) cluster: Cluster,
     rules: NodeRelease,
-    /// What its controllers count, over restarts.
+    /// The metrics of the controllers, over restarts.
     pub(crate) metrics: NodeMetrics,
     settings: NodeSettings,
-    controllers: Option<Running>,
+    controllers: Option<RunningControllers>,
     faults: BTreeMap<String, KubeletGuard>,
 }
 
-/// Runs a test on a cluster of zones `a`, `b` and so on with so many nodes each, `a1` and so on, all of them ready.
-pub(crate) fn site<F, Fut, T>(zones: &[usize], bugs: &[NodeBug], test: F) -> T
+/// Runs a test on a cluster of zones `a`, `b` and so on with these numbers of nodes, `a1` and so on, all of them ready.
+pub(crate) fn node_cluster<F, Fut, T>(zones: &[usize], bugs: &[NodeBug], test: F) -> T
 where
-    F: FnOnce(Site) -> Fut + Send,
+    F: FnOnce(NodeCluster) -> Fut + Send,
     Fut: Future<Output = T>,
     T: Send,
 {
     let rules = NodeRelease { bugs: bugs.iter().copied().collect(), ..NodeRelease::default() };
-    simulate(Seed(7), |run| async move { test(Site::start(run, zones, rules).await).await })
+    simulate(Seed(7), |run| async move { test(NodeCluster::start(run, zones, rules).await).await })
 }
 
-impl Site {
+impl NodeCluster {
     async fn start(run: Simulation, zones: &[usize], rules: NodeRelease) -> Self {
         let mut nodes = BTreeMap::new();
         for (zone, count) in ('a'..).zip(zones) {
@@ -54,18 +54,19 @@ impl Site {
         let settings = NodeSettings::default();
         let (controllers, faults) = (None, BTreeMap::new());
         let metrics = NodeMetrics::default();
-        let mut site = Self { clock: run.clock, cluster, rules, metrics, settings, controllers, faults };
-        site.restart();
-        site.pass(20).await;
-        site
+        let mut cluster_under_test =
+            Self { clock: run.clock, cluster, rules, metrics, settings, controllers, faults };
+        cluster_under_test.restart();
+        cluster_under_test.pass(20).await;
+        cluster_under_test
     }
 
-    /// Stops the controllers where they are.
+    /// Stops the controllers at once.
     pub(crate) fn stop(&mut self) {
         self.controllers = None;
     }
 
-    /// Stops the controllers where they are, and starts new ones.
+    /// Stops the controllers at once, and starts new ones.
     pub(crate) fn restart(&mut self) {
         self.controllers = None;
         let controllers = NodeControllers {
@@ -78,7 +79,7 @@ impl Site {
         self.controllers = Some(controllers.start());
     }
 
-    /// So many seconds pass.
+    /// Lets this many seconds pass.
     pub(crate) async fn pass(&self, seconds: u64) {
         self.clock.sleep(Duration::from_secs(seconds)).await;
     }
@@ -107,7 +108,7 @@ impl Site {
         Api::namespaced(self.cluster.api().client(), "default")
     }
 
-    /// The nodes with this taint, by the end of its key and its effect.
+    /// The nodes with this taint, given by the end of its key and its effect.
     pub(crate) async fn tainted(&self, taint: &str) -> Vec<String> {
         let nodes = self.nodes().list(&Default::default()).await.unwrap().items;
         let has = |node: &&Node| {
@@ -117,35 +118,35 @@ impl Site {
         nodes.iter().filter(has).map(ResourceExt::name_any).collect()
     }
 
-    /// How many nodes have the taint that drives out of what is unreachable.
+    /// The number of nodes with the NoExecute taint of unreachable nodes.
     pub(crate) async fn evicted(&self) -> usize {
         self.tainted("/unreachable:NoExecute").await.len()
     }
 
-    /// The pods that are there: name, node, whether it is ready, and whether it is going.
-    pub(crate) async fn there(&self) -> Vec<(String, String, bool, bool)> {
+    /// The present pods: name, node, whether it is ready, and whether it is being deleted.
+    pub(crate) async fn pod_states(&self) -> Vec<(String, String, bool, bool)> {
         let pods = self.pods().list(&Default::default()).await.unwrap().items;
-        let told = |pod: &Pod| {
+        let state = |pod: &Pod| {
             let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
             let ready = conditions.into_iter().any(|each| each.type_ == "Ready" && each.status == "True");
             let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone()).unwrap_or_default();
             (pod.name_any(), node, ready, pod.metadata.deletion_timestamp.is_some())
         };
-        pods.iter().map(told).collect()
+        pods.iter().map(state).collect()
     }
 
-    /// The kinds and names of those that events of this reason tell of, in order.
-    pub(crate) async fn told(&self, reason: &str) -> Vec<(String, String)> {
+    /// The kinds and names of the objects of events with this reason, in order.
+    pub(crate) async fn objects_with_event(&self, reason: &str) -> Vec<(String, String)> {
         let events: Api<Event> = Api::all(self.cluster.api().client());
         let events = events.list(&Default::default()).await.unwrap().items.into_iter();
-        let told = events.filter(|event| event.reason.as_deref() == Some(reason)).map(|event| {
+        let objects = events.filter(|event| event.reason.as_deref() == Some(reason)).map(|event| {
             let object = event.involved_object;
             (object.kind.unwrap_or_default(), object.name.unwrap_or_default())
         });
-        told.collect()
+        objects.collect()
     }
 
-    /// Makes a pod on a node, which tolerates being unreachable for so long.
+    /// Makes a pod on a node, with a toleration of the unreachable taint for this long.
     pub(crate) async fn pod(&self, name: &str, node: &str, seconds: i64) {
         let toleration = json!({
             "key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute",
@@ -161,7 +162,7 @@ impl Site {
         self.pods().create(&PostParams::default(), &pod).await.unwrap();
     }
 
-    /// Makes a workload of so many pods.
+    /// Makes a workload with this many pods.
     pub(crate) async fn workload(&self, kind: &str, replicas: usize) {
         let labels = json!({"app": "web"});
         let workload = json!({
@@ -188,7 +189,7 @@ impl Site {
         self.nodes().patch(name, &PatchParams::default(), &Patch::Merge(change)).await.unwrap();
     }
 
-    /// Says of a node what the controllers say of one that is silent.
+    /// Sets the `Ready` condition of a node as the controllers do for a silent node.
     pub(crate) async fn patch_status_unknown(&self, name: &str) {
         let status = json!({"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}});
         self.nodes().patch_status(name, &PatchParams::default(), &Patch::Strategic(status)).await.unwrap();

@@ -1,4 +1,4 @@
-//! Marks the pods of nodes that have fallen silent: those that are there, and those that come.
+//! Marks the pods of silent nodes as not ready: present pods, and pods that come later.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, ResourceExt};
 use serde_json::json;
 
+use super::check_node::conditions;
 use super::context::node_of;
-use super::look::conditions;
 use super::monitor::COMPONENT;
 use super::{BY_NODE, NodeContext};
 use crate::machinery::{Error, is_absent, patch_status};
 use crate::rules::Event;
 use crate::rules::node::ready_of;
 
-/// Marks the pods that come to nodes that are not ready, for ever.
+/// Marks pods that come to nodes that are not ready, for ever.
 pub(super) async fn run(context: Arc<NodeContext>) {
     let mut changes = Box::pin(context.pods.changes());
     while let Some(change) = changes.next().await {
@@ -32,11 +32,12 @@ pub(super) async fn run(context: Arc<NodeContext>) {
 
 fn marks_newcomer(context: &NodeContext, name: &str) -> bool {
     let node = context.nodes.get("", name);
-    let said = node.as_deref().and_then(|node| ready_of(conditions(node))).map(|ready| ready.status.as_str());
+    let reported =
+        node.as_deref().and_then(|node| ready_of(conditions(node))).map(|ready| ready.status.as_str());
     let memory = context.memory();
     let remembered = memory.health.get(name);
     let remembered = remembered.map(|health| health.ready.as_ref().map(|ready| ready.status.as_str()));
-    context.rules.marks_newcomer(remembered, said)
+    context.rules.marks_newcomer(remembered, reported)
 }
 
 /// Marks all pods of a node.
@@ -46,10 +47,12 @@ pub(super) async fn mark_all(context: &NodeContext, node: &str) {
     }
 }
 
-/// Marks a pod; what fails is tried again with the next look at its node.
+/// Marks a pod; a failed write is repeated at the next check of the node.
 async fn mark(context: &NodeContext, node: &str, pod: &Pod) {
-    let told = pod.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
-    let Some(marked) = context.rules.marked_conditions(told, context.clock.now_in_seconds()) else { return };
+    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    let Some(marked) = context.rules.marked_conditions(conditions, context.clock.now_in_seconds()) else {
+        return;
+    };
     let api = Api::<Pod>::namespaced(context.client.clone(), &pod.namespace().unwrap_or_default());
     match patch_status(&api, pod, &json!({ "conditions": marked })).await {
         Ok(_) => {

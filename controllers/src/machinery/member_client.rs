@@ -1,4 +1,4 @@
-//! Clients for members whose requests end in time, whatever becomes of the member.
+//! Clients for members, with a time limit on each request whatever happens to the member.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,39 +14,42 @@ use serde_json::json;
 use tokio::time::sleep_until;
 use tower::{BoxError, service_fn};
 
-use super::pace::{Pace, Turns};
-use super::unbroken::{Followed, Unbroken};
+use super::rate_limit::{RateLimit, TokenBucket};
+use super::watch_continuity::{TrackedBody, WatchContinuity};
 
-/// `client` with a bound on each request, so that a member that never answers stalls nobody, and kept to a pace. A watch has to
-/// begin within it; from then on it is kube's watcher that notices silence. One that would go on from a version that the member
-/// has not come to, as it does whose etcd was restored from a snapshot, is told to begin from the beginning: else it would
-/// be silent until the member has come to that version again.
-pub fn bounded(client: Client, timeout: Duration, pace: Option<Pace>) -> Client {
+/// `client` with a time limit on each request, so that a member that never answers stalls nobody, and with a rate
+/// limit. A watch has to begin within the time limit; later, kube's watcher notices silence.
+///
+/// The version from which a watch starts may be newer than the member, for example after its etcd was restored from a
+/// snapshot. Such a watch has to begin with a new list. It would otherwise be silent until the member reaches that
+/// version again.
+pub fn with_time_limit(client: Client, timeout: Duration, rate_limit: Option<RateLimit>) -> Client {
     let namespace = client.default_namespace().to_owned();
-    let (turns, unbroken) = (pace.map(|pace| Arc::new(Turns::new(pace))), Unbroken::default());
+    let (bucket, continuity) =
+        (rate_limit.map(|rate_limit| Arc::new(TokenBucket::new(rate_limit))), WatchContinuity::default());
     let service = service_fn(move |request: Request<Body>| {
-        let (client, turns, unbroken) = (client.clone(), turns.clone(), unbroken.clone());
+        let (client, bucket, continuity) = (client.clone(), bucket.clone(), continuity.clone());
         async move {
             let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
             let watched = is_watch.then(|| request.uri().clone());
             let answer = async {
                 if let Some(uri) = &watched
-                    && !unbroken.holds(uri)
+                    && !continuity.is_gapless(uri)
                 {
-                    wait_for(turns.as_deref()).await;
+                    wait_for(bucket.as_deref()).await;
                     if is_ahead(&client, uri).await? {
-                        return Ok(begin_anew());
+                        return Ok(answer_to_relist());
                     }
-                    unbroken.checked(uri);
+                    continuity.record_check(uri);
                 }
-                wait_for(turns.as_deref()).await;
+                wait_for(bucket.as_deref()).await;
                 let response = client.send(request).await?;
                 if let Some(uri) = &watched {
-                    return Ok(response.map(|body| unbroken.follow(uri, body)));
+                    return Ok(response.map(|body| continuity.track(uri, body)));
                 }
                 let (head, body) = response.into_parts();
                 let body = Body::from(body.collect().await?.to_bytes());
-                Ok::<_, BoxError>(Response::from_parts(head, Followed { body, ends: None }))
+                Ok::<_, BoxError>(Response::from_parts(head, TrackedBody { body, end: None }))
             };
             tokio::time::timeout(timeout, answer).await?
         }
@@ -54,14 +57,14 @@ pub fn bounded(client: Client, timeout: Duration, pace: Option<Pace>) -> Client 
     Client::new(service, namespace)
 }
 
-async fn wait_for(turns: Option<&Turns>) {
-    if let Some(turn) = turns.and_then(Turns::next) {
-        sleep_until(turn).await;
+async fn wait_for(bucket: Option<&TokenBucket>) {
+    if let Some(send_at) = bucket.and_then(TokenBucket::next) {
+        sleep_until(send_at).await;
     }
 }
 
-/// Whether the watch at `uri` would go on from a version that is yet to come, by what a list says. One that must not be older
-/// than that would be refused only after a while, and then be tried again.
+/// Whether the version from which the watch at `uri` starts is newer than the member, as a list shows. A list that must
+/// not be older than that version would be refused only after a while, and then be retried.
 async fn is_ahead(client: &Client, uri: &Uri) -> Result<bool, BoxError> {
     let version = parameter(uri, "resourceVersion=").unwrap_or_default();
     if version == 0 {
@@ -80,26 +83,27 @@ pub(super) fn parameter(uri: &Uri, name: &str) -> Option<u64> {
     value.parse().ok()
 }
 
-/// Whether a watch was told to begin from the beginning. That is no failure after which to wait: it has waited already.
-pub(super) fn begins_anew(error: &watcher::Error) -> bool {
-    matches!(error, watcher::Error::WatchError(status) if status.code == 410 && status.message == AHEAD)
+/// Whether an error makes a watch begin with a new list. No back-off is needed, because the watch has waited for the
+/// rate limit.
+pub(super) fn must_relist(error: &watcher::Error) -> bool {
+    matches!(error, watcher::Error::WatchError(status) if status.code == 410 && status.message == RELIST_MESSAGE)
 }
 
-/// What matters of a list.
+/// The fields of a list that are read.
 #[derive(Default, Deserialize)]
 struct List {
     metadata: ListMeta,
 }
 
-/// What a watch is told that is to begin from the beginning.
-const AHEAD: &str = "the version from which to go on is not there any more";
+/// The message for a watch that has to begin with a new list.
+const RELIST_MESSAGE: &str = "the version from which to go on is not there any more";
 
-/// What tells a watch to begin from the beginning.
-fn begin_anew() -> Response<Followed> {
+/// The answer that makes a watch begin with a new list.
+fn answer_to_relist() -> Response<TrackedBody> {
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "reason": "Expired",
-        "code": 410, "message": AHEAD});
+        "code": 410, "message": RELIST_MESSAGE});
     let line = format!("{}\n", json!({"type": "ERROR", "object": status}));
-    Response::new(Followed { body: Body::from(line.into_bytes()), ends: None })
+    Response::new(TrackedBody { body: Body::from(line.into_bytes()), end: None })
 }
 
 #[cfg(test)]
@@ -114,62 +118,62 @@ mod tests {
     async fn a_request_that_is_never_answered_ends_at_the_timeout() {
         let silent =
             service_fn(|_: Request<Body>| std::future::pending::<Result<Response<Body>, BoxError>>());
-        let client = bounded(Client::new(silent, "default"), Duration::from_secs(32), None);
+        let client = with_time_limit(Client::new(silent, "default"), Duration::from_secs(32), None);
         let start = tokio::time::Instant::now();
         assert!(client.apiserver_version().await.is_err());
         assert_eq!(start.elapsed(), Duration::from_secs(32));
     }
 
-    /// What a member that has come to version 7 is asked for where somebody asks for these, and what that one is told.
-    async fn asked(uris: &[&str]) -> (Vec<String>, Vec<String>) {
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let heard = Arc::clone(&asked);
+    /// The requests that reach a member at version 7 when these URIs are requested, and the answers.
+    async fn requests_and_answers(uris: &[&str]) -> (Vec<String>, Vec<String>) {
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let recorded = Arc::clone(&requests);
         let member = service_fn(move |request: Request<Body>| {
-            heard.lock().unwrap().push(request.uri().to_string());
+            recorded.lock().unwrap().push(request.uri().to_string());
             let list = json!({"metadata": {"resourceVersion": "7"}, "items": []}).to_string();
             let is_list = request.uri().query() == Some("limit=1");
             let body = if is_list { list.into_bytes() } else { Vec::new() };
             std::future::ready(Ok::<_, BoxError>(Response::new(Body::from(body))))
         });
-        let client = bounded(Client::new(member, "default"), Duration::from_secs(32), None);
-        let mut told = Vec::new();
+        let client = with_time_limit(Client::new(member, "default"), Duration::from_secs(32), None);
+        let mut answers = Vec::new();
         for uri in uris {
             let response = client.send(Request::get(*uri).body(Body::empty()).unwrap()).await.unwrap();
             let text = response.into_body().collect().await.unwrap().to_bytes();
-            told.push(String::from_utf8(text.to_vec()).unwrap());
+            answers.push(String::from_utf8(text.to_vec()).unwrap());
         }
-        let asked = asked.lock().unwrap().clone();
-        (asked, told)
+        let requests = requests.lock().unwrap().clone();
+        (requests, answers)
     }
 
     #[tokio::test]
-    async fn a_watch_from_a_version_that_is_yet_to_come_begins_anew() {
+    async fn a_watch_from_a_version_newer_than_the_member_begins_with_a_list() {
         let watch = "/api/v1/nodes?&watch=true&resourceVersion=8&allowWatchBookmarks=true";
-        let (asked, told) = asked(&[watch]).await;
-        assert_eq!(asked, ["/api/v1/nodes?limit=1"]);
-        let event: WatchEvent<kube::core::DynamicObject> = serde_json::from_str(&told[0]).unwrap();
-        let WatchEvent::Error(status) = event else { panic!("{told:?}") };
-        assert!(begins_anew(&watcher::Error::WatchError(status)));
+        let (requests, answers) = requests_and_answers(&[watch]).await;
+        assert_eq!(requests, ["/api/v1/nodes?limit=1"]);
+        let event: WatchEvent<kube::core::DynamicObject> = serde_json::from_str(&answers[0]).unwrap();
+        let WatchEvent::Error(status) = event else { panic!("{answers:?}") };
+        assert!(must_relist(&watcher::Error::WatchError(status)));
     }
 
     #[tokio::test]
-    async fn a_watch_from_a_version_that_is_there_goes_on() {
+    async fn a_watch_from_a_version_that_the_member_has_goes_on() {
         let watch = |version: &str| format!("/api/v1/nodes?watch=true&resourceVersion={version}");
         let (from, first) = (watch("7"), watch("0"));
-        let (asked, told) = asked(&[&from, &first]).await;
-        assert_eq!(asked, ["/api/v1/nodes?limit=1", &from, &first]);
-        assert_eq!(told, ["", ""]);
+        let (requests, answers) = requests_and_answers(&[&from, &first]).await;
+        assert_eq!(requests, ["/api/v1/nodes?limit=1", &from, &first]);
+        assert_eq!(answers, ["", ""]);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_watch_that_has_lasted_its_time_is_gone_on_with_unasked() {
+    async fn the_version_is_not_checked_between_gapless_watches() {
         const SECOND: Duration = Duration::from_secs(1);
         let lists = Arc::new(Mutex::new(0));
-        let (heard, lasts) = (Arc::clone(&lists), Arc::new(Mutex::new(30 * SECOND)));
+        let (recorded, lasts) = (Arc::clone(&lists), Arc::new(Mutex::new(30 * SECOND)));
         let length = Arc::clone(&lasts);
         let member = service_fn(move |request: Request<Body>| {
             let is_list = request.uri().query() == Some("limit=1");
-            *heard.lock().unwrap() += usize::from(is_list);
+            *recorded.lock().unwrap() += usize::from(is_list);
             let lasts = if is_list { Duration::ZERO } else { *length.lock().unwrap() };
             let list = json!({"metadata": {"resourceVersion": "7"}, "items": []}).to_string();
             let body = http_body_util::StreamBody::new(futures::stream::once(async move {
@@ -178,7 +182,7 @@ mod tests {
             }));
             std::future::ready(Ok::<_, BoxError>(Response::new(body)))
         });
-        let client = bounded(Client::new(member, "default"), 32 * SECOND, None);
+        let client = with_time_limit(Client::new(member, "default"), 32 * SECOND, None);
         let watch = async |pause: Duration| {
             let uri = "/api/v1/nodes?watch=true&timeoutSeconds=30&resourceVersion=7";
             tokio::time::sleep(pause).await;
@@ -186,15 +190,14 @@ mod tests {
             response.into_body().collect().await.unwrap();
             *lists.lock().unwrap()
         };
-        let unbroken =
-            [watch(Duration::ZERO).await, watch(Duration::ZERO).await, watch(Duration::ZERO).await];
-        assert_eq!(unbroken, [1, 1, 1]);
-        // A pause is long enough for anything to happen.
+        let checks = [watch(Duration::ZERO).await, watch(Duration::ZERO).await, watch(Duration::ZERO).await];
+        assert_eq!(checks, [1, 1, 1]);
+        // The member may have been restored during a pause.
         assert_eq!(watch(SECOND).await, 2);
-        // It ended before its time.
+        // The watch ended before its time.
         *lasts.lock().unwrap() = 29 * SECOND;
         assert_eq!([watch(Duration::ZERO).await, watch(Duration::ZERO).await], [2, 3]);
-        // However it goes on, somebody asks now and then.
+        // Even if its watches are gapless, the version of the member is checked from time to time.
         *lasts.lock().unwrap() = 30 * SECOND;
         let mut asked = 0;
         for _ in 0..11 {

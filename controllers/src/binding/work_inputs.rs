@@ -1,6 +1,6 @@
-//! What was found right, so that it is not made anew whenever a Work says something: manifests above all.
+//! The inputs of a binding's Works: while these are unchanged, no manifest has to be made again.
 //!
-//! What may be skipped is decided in `run`.
+//! `run` decides which steps are skipped.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,31 +8,31 @@ use std::sync::Arc;
 use kube::ResourceExt;
 use kube::api::ObjectMeta;
 
-use super::works::Named;
+use super::works::BindingNames;
 use crate::api::{RawObject, Work};
 use crate::machinery::{Binding, Context};
 
-/// All that the Works of a binding are made of, and the Works: while it is the same, they need not be looked at again.
+/// All inputs of the Works of a binding, and the Works: while these are equal, the Works need no check.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Settled {
+pub(super) struct WorkInputs {
     generation: Option<i64>,
     id: String,
     template: Option<String>,
-    works: Vec<Seen>,
+    works: Vec<WorkVersion>,
 }
 
-/// A Work, but for what it says of its object.
+/// The parts of a Work that are compared; its status is not.
 #[derive(Clone, Debug, PartialEq)]
-struct Seen {
+struct WorkVersion {
     uid: Option<String>,
     generation: Option<i64>,
     labels: BTreeMap<String, String>,
     annotations: BTreeMap<String, String>,
-    leaving: bool,
+    is_leaving: bool,
 }
 
-impl Settled {
-    /// As things are. Where there are override policies, more goes into a manifest than is compared here: `None`.
+impl WorkInputs {
+    /// The present inputs. `None` where there are override policies, which change manifests and are not compared here.
     pub(super) fn of(
         context: &Context,
         binding: &impl Binding,
@@ -41,24 +41,24 @@ impl Settled {
     ) -> Option<Self> {
         let overridden =
             !context.override_policies.is_empty() || !context.cluster_override_policies.is_empty();
-        let seen = || works.iter().map(|work| Seen::of(&work.metadata)).collect();
+        let versions = || works.iter().map(|work| WorkVersion::of(&work.metadata)).collect();
         (!overridden).then(|| Self {
             generation: binding.meta().generation,
-            id: Named::of(binding).id,
+            id: BindingNames::of(binding).id,
             template: template.resource_version(),
-            works: seen(),
+            works: versions(),
         })
     }
 }
 
-impl Seen {
+impl WorkVersion {
     fn of(metadata: &ObjectMeta) -> Self {
         Self {
             uid: metadata.uid.clone(),
             generation: metadata.generation,
             labels: metadata.labels.clone().unwrap_or_default(),
             annotations: metadata.annotations.clone().unwrap_or_default(),
-            leaving: metadata.deletion_timestamp.is_some(),
+            is_leaving: metadata.deletion_timestamp.is_some(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A bound on how many requests a second a client makes, as client-go keeps one.
+//! Limits how many requests per second a client makes, as client-go does.
 
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,24 +10,24 @@ use kube::client::Body;
 use tokio::time::{Instant, sleep_until};
 use tower::service_fn;
 
-/// Requests a second, and how many may come at once.
+/// The rate of requests, and how many may be sent at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pace {
-    /// So many a second.
+pub struct RateLimit {
+    /// Requests per second.
     pub qps: NonZeroU32,
-    /// So many at once, where there was none for a while.
+    /// Requests at once after a time without requests.
     pub burst: NonZeroU32,
 }
 
-/// `client`, which keeps to `pace`. Who comes first goes first.
-pub fn paced(client: Client, pace: Pace) -> Client {
+/// `client` with a rate limit. Requests are sent in the order in which they come.
+pub fn rate_limited(client: Client, rate_limit: RateLimit) -> Client {
     let namespace = client.default_namespace().to_owned();
-    let turns = Arc::new(Turns::new(pace));
+    let bucket = Arc::new(TokenBucket::new(rate_limit));
     let service = service_fn(move |request: Request<Body>| {
-        let (client, turn) = (client.clone(), turns.next());
+        let (client, send_at) = (client.clone(), bucket.next());
         async move {
-            if let Some(turn) = turn {
-                sleep_until(turn).await;
+            if let Some(send_at) = send_at {
+                sleep_until(send_at).await;
             }
             client.send(request).await
         }
@@ -35,21 +35,21 @@ pub fn paced(client: Client, pace: Pace) -> Client {
     Client::new(service, namespace)
 }
 
-/// Whose turn comes when: a bucket of tokens, told by when it is full again.
-pub(super) struct Turns {
+/// A token bucket, represented by the time at which it is full again.
+pub(super) struct TokenBucket {
     interval: Duration,
-    /// In so long an empty bucket has all tokens but one.
+    /// The time in which an empty bucket gets all its tokens but one.
     slack: Duration,
     full: Mutex<Option<Instant>>,
 }
 
-impl Turns {
-    pub(super) fn new(pace: Pace) -> Self {
-        let interval = Duration::from_secs(1) / pace.qps.get();
-        Self { interval, slack: interval * (pace.burst.get() - 1), full: Mutex::default() }
+impl TokenBucket {
+    pub(super) fn new(rate_limit: RateLimit) -> Self {
+        let interval = Duration::from_secs(1) / rate_limit.qps.get();
+        Self { interval, slack: interval * (rate_limit.burst.get() - 1), full: Mutex::default() }
     }
 
-    /// When the turn of who comes now is; `None` where it is at once.
+    /// Takes a token. Returns when the request may be sent; `None` if at once.
     pub(super) fn next(&self) -> Option<Instant> {
         let now = Instant::now();
         let mut full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
@@ -64,13 +64,14 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_burst_goes_at_once_and_what_follows_at_the_rate() {
+    async fn a_burst_is_sent_at_once_and_later_requests_at_the_rate() {
         let number = |number| NonZeroU32::new(number).unwrap();
-        let turns = Turns::new(Pace { qps: number(10), burst: number(3) });
+        let bucket = TokenBucket::new(RateLimit { qps: number(10), burst: number(3) });
         let start = Instant::now();
         let waits = |count: u32| {
-            let turns = (0..count).map(|_| turns.next().map_or(Duration::ZERO, |turn| turn - Instant::now()));
-            turns.map(|wait| wait.as_millis()).collect::<Vec<_>>()
+            let bucket =
+                (0..count).map(|_| bucket.next().map_or(Duration::ZERO, |send_at| send_at - Instant::now()));
+            bucket.map(|wait| wait.as_millis()).collect::<Vec<_>>()
         };
         assert_eq!(waits(5), [0, 0, 0, 100, 200]);
         tokio::time::advance(Duration::from_millis(150)).await;

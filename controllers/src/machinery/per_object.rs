@@ -1,4 +1,4 @@
-//! What a controller remembers of each object, in memory only: a restart forgets it.
+//! Values that a controller keeps for each object, in memory only: a restart forgets them.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -14,33 +14,33 @@ pub(super) fn key(object: &impl Resource) -> Key {
     (meta.namespace.clone().unwrap_or_default(), meta.name.clone().unwrap_or_default())
 }
 
-/// One note for an object, at most.
+/// At most one value for each object.
 #[derive(Debug)]
-pub(crate) struct Notes<V>(Mutex<IndexMap<Key, V>>);
+pub(crate) struct PerObject<V>(Mutex<IndexMap<Key, V>>);
 
-impl<V> Default for Notes<V> {
+impl<V> Default for PerObject<V> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<V: Clone + PartialEq> Notes<V> {
-    /// What is noted of the object.
+impl<V: Clone + PartialEq> PerObject<V> {
+    /// The value for the object.
     pub(crate) fn get(&self, object: &impl Resource) -> Option<V> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key(object)).cloned()
     }
 
-    /// Whether just this is noted of it.
-    pub(crate) fn says(&self, object: &impl Resource, note: &V) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key(object)) == Some(note)
+    /// Whether the object has exactly this value.
+    pub(crate) fn equals(&self, object: &impl Resource, value: &V) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key(object)) == Some(value)
     }
 
-    /// Notes this, in the place of what was noted.
-    pub(crate) fn set(&self, object: &impl Resource, note: V) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key(object), note);
+    /// Sets the value for the object.
+    pub(crate) fn set(&self, object: &impl Resource, value: V) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key(object), value);
     }
 
-    /// Notes nothing any more.
+    /// Removes the value for the object.
     pub(crate) fn forget(&self, object: &impl Resource) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).swap_remove(&key(object));
     }
@@ -53,22 +53,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_note_is_of_one_object_until_it_is_forgotten() {
+    fn a_value_belongs_to_one_object_until_it_is_forgotten() {
         let object = |namespace: &str, name: &str| {
             let mut object = ConfigMap::default();
             object.metadata.namespace = Some(namespace.to_owned());
             object.metadata.name = Some(name.to_owned());
             object
         };
-        let (one, other, notes) = (object("a", "b"), object("b", "a"), Notes::default());
-        notes.set(&one, 1);
-        notes.set(&one, 2);
-        assert_eq!([notes.get(&one), notes.get(&other)], [Some(2), None]);
+        let (one, other, values) = (object("a", "b"), object("b", "a"), PerObject::default());
+        values.set(&one, 1);
+        values.set(&one, 2);
+        assert_eq!([values.get(&one), values.get(&other)], [Some(2), None]);
         assert_eq!(
-            [notes.says(&one, &2), notes.says(&one, &1), notes.says(&other, &2)],
+            [values.equals(&one, &2), values.equals(&one, &1), values.equals(&other, &2)],
             [true, false, false]
         );
-        notes.forget(&one);
-        assert_eq!(notes.get(&one), None);
+        values.forget(&one);
+        assert_eq!(values.get(&one), None);
     }
 }
