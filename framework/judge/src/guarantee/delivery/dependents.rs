@@ -1,0 +1,93 @@
+//! Where what a workload depends on is needed: DELIVERY.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::{Rule, Subject};
+use crate::profile::Feature;
+use capsize_history::facts::{Fact, News, Workload, WorkloadKey, World};
+
+static REQUIRED: Rule = Rule {
+    id: "DELIVERY-10",
+    sentence: "what a workload depends on is where the workload is",
+    features: &[Feature::PropagatesDependencies],
+    formula: bounds::TOLD,
+    releases: "all; every release takes it from a member before the workload has left it, unless KeepsDependencies",
+    source: "Karmada pkg/dependenciesdistributor/dependencies_distributor.go",
+};
+
+/// S19: who needs a workload, and where, is what the records of those say.
+#[derive(Default)]
+pub(crate) struct Required {
+    /// The workloads that one needs, by the name of its record.
+    needed: BTreeMap<String, BTreeSet<WorkloadKey>>,
+    waits: Waits,
+}
+
+/// Which of those that need `workload` is elsewhere than is said.
+fn misplaced(workload: &Workload, world: &World, keeps: bool) -> Option<Reason> {
+    workload.required_by.iter().find_map(|(record, said)| {
+        let by = world.workloads.get(world.records.get(record)?)?;
+        let stays = by.evictions.iter().filter(|task| keeps && !task.directly).map(|task| &task.member);
+        let is: BTreeSet<_> = by.assignment.keys().chain(stays).collect();
+        let list =
+            |members: Vec<&String>| members.into_iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        (!said.iter().eq(is.iter().copied())).then(|| Reason {
+            because: format!("{record}, which needs it, is on [{}]", list(is.into_iter().collect())),
+            missing: format!("it is said to be on [{}]", list(said.iter().collect())),
+        })
+    })
+}
+
+impl Guarantee for Required {
+    fn rule(&self) -> &'static Rule {
+        &REQUIRED
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Required, Assigned, EvictionBegan, EvictionEnded, WorkloadGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        match &fact.news {
+            News::Required(key) => {
+                let Some(workload) = court.workload(key) else { return };
+                for record in workload.required_by.keys() {
+                    self.needed.entry(record.clone()).or_default().insert(key.clone());
+                }
+                self.look(key, fact, court);
+            }
+            News::Assigned { workload: key, .. }
+            | News::EvictionBegan { workload: key, .. }
+            | News::EvictionEnded { workload: key, .. } => {
+                let record = court.workload(key).and_then(|workload| workload.record.as_ref());
+                let needed = record.and_then(|record| self.needed.get(record.name())).cloned();
+                for key in needed.into_iter().flatten() {
+                    self.look(&key, fact, court);
+                }
+            }
+            News::WorkloadGone(key) => {
+                self.waits.cancel(&Subject::workload(key));
+                let world = court.world;
+                self.needed.retain(|record, _| world.records.contains_key(record));
+                for needed in self.needed.values_mut() {
+                    needed.remove(key);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Required {
+    fn look(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
+        let Some(workload) = court.workload(key) else { return };
+        let wrong = misplaced(workload, court.world, court.profile.has(Feature::KeepsDependencies));
+        self.waits.heal(Subject::workload(key), fact, bounds::told(court.timings()), wrong, court);
+    }
+}

@@ -1,0 +1,106 @@
+//! What is told of a workload's being applied: DELIVERY and LIVENESS.
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::{Rule, Subject};
+use capsize_history::facts::{Fact, News, Workload};
+
+static TOLD: Rule = Rule {
+    id: "DELIVERY-06",
+    sentence: "a workload is told to be applied only where its manifest says so, and fully only where every holder has it",
+    features: &[],
+    formula: bounds::TOLD,
+    releases: "all; Karmada told it always until 1.7 (#3709), after a failed re-creation until 1.9 (#4341)",
+    source: "Karmada pkg/util/helper/workstatus.go",
+};
+
+static TOLD_TOO: Rule = Rule {
+    id: "LIVENESS-02",
+    sentence: "a workload that is written to every member that is to hold it is told to be fully applied",
+    features: &[],
+    formula: bounds::TOLD,
+    releases: "all",
+    source: "Karmada pkg/util/helper/workstatus.go",
+};
+
+/// Whether the word on being fully applied is what the manifests say, one way or the other.
+pub(crate) struct FullyApplied {
+    rule: &'static Rule,
+    wrong: fn(workload: &Workload) -> Option<Reason>,
+    waits: Waits,
+}
+
+impl FullyApplied {
+    /// S18.
+    pub(crate) fn only_then() -> Self {
+        let wrong = |workload: &Workload| {
+            let applied = |member: &String| workload.instances.get(member).is_some_and(|told| told.applied);
+            let failed = |member: &&String| {
+                applied(member)
+                    && workload.deliveries.get(*member).is_some_and(|it| it.applied == Some(false))
+            };
+            if let Some(member) = workload.holders().find(failed) {
+                return Some(Reason {
+                    because: format!("the manifest for {member} says that it is not applied"),
+                    missing: format!("it is told to be applied to {member}"),
+                });
+            }
+            let member = workload.holders().find(|member| !applied(member))?;
+            (workload.condition("FullyApplied") == "True").then(|| Reason {
+                because: format!("it is not told to be written to {member}"),
+                missing: "it is told to be fully applied".to_owned(),
+            })
+        };
+        Self { rule: &TOLD, wrong, waits: Waits::default() }
+    }
+
+    /// E2.
+    pub(crate) fn then() -> Self {
+        let wrong = |workload: &Workload| {
+            let written = |member: &String| {
+                workload
+                    .deliveries
+                    .get(member)
+                    .is_some_and(|it| it.applied == Some(true) && it.leaving.is_none())
+            };
+            let all = workload.holders().next().is_some() && workload.holders().all(written);
+            (all && workload.condition("FullyApplied") != "True").then(|| Reason {
+                because: "it is written to every member that is to hold it".to_owned(),
+                missing: "it is not told to be fully applied".to_owned(),
+            })
+        };
+        Self { rule: &TOLD_TOO, wrong, waits: Waits::default() }
+    }
+}
+
+impl Guarantee for FullyApplied {
+    fn rule(&self) -> &'static Rule {
+        self.rule
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Recorded, DeliveryTold, Recalled, DeliveryGone, WorkloadGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        match &fact.news {
+            News::Recorded(key)
+            | News::DeliveryTold { workload: key, .. }
+            | News::Recalled { workload: key, .. }
+            | News::DeliveryGone { workload: key, .. } => {
+                let Some(workload) = court.workload(key).filter(|each| each.recorded) else {
+                    return;
+                };
+                let wrong = (self.wrong)(workload);
+                let told = bounds::told(court.timings());
+                self.waits.heal(Subject::workload(key), fact, told, wrong, court);
+            }
+            News::WorkloadGone(key) => self.waits.cancel(&Subject::workload(key)),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Which manifests there are for the members: DELIVERY.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::{Bound, Rule, Subject};
+use crate::profile::Timings;
+use capsize_history::facts::{Fact, News, Workload, WorkloadKey, World};
+
+static WRITTEN: Rule = Rule {
+    id: "DELIVERY-01",
+    sentence: "there is a manifest for each member that a workload, or what needs it, is assigned to",
+    features: &[],
+    formula: bounds::WRITTEN,
+    releases: "all",
+    source: "Karmada pkg/controllers/binding/common.go, ensureWork",
+};
+
+static ORPHANS: Rule = Rule {
+    id: "DELIVERY-02",
+    sentence: "there is no manifest for a member that a workload has left, or that has lost its record",
+    features: &[],
+    formula: bounds::RECALLED,
+    releases: "all; Karmada leaves one where a template comes and goes quickly (#4483, #7896)",
+    source: "Karmada pkg/controllers/binding/binding_controller.go, removeOrphanWorks",
+};
+
+/// Of the manifest for a member: `None` where nothing is asked, else what is wrong, if anything.
+type Judged = Option<Option<Reason>>;
+
+/// There is a manifest where one is needed, or none where none is: right in time after each change.
+pub(crate) struct Manifests {
+    rule: &'static Rule,
+    judged: fn(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Judged,
+    limit: fn(&Timings, &Workload) -> Duration,
+    waits: Waits,
+}
+
+impl Manifests {
+    /// T9, S15, S20 and E5: manifests come in time. One that goes directly goes first.
+    pub(crate) fn written() -> Self {
+        let limit = |timings: &Timings, workload: &Workload| {
+            bounds::written(timings, workload.evictions.iter().any(|task| task.directly))
+        };
+        Self { rule: &WRITTEN, judged: written, limit, waits: Waits::default() }
+    }
+
+    /// T13 and S15: manifests that nobody needs any more are recalled in time. Those of a workload whose record was never
+    /// seen are left alone: a history may begin in the middle.
+    pub(crate) fn no_orphans() -> Self {
+        Self {
+            rule: &ORPHANS,
+            judged: orphaned,
+            limit: |timings, _| bounds::recalled(timings),
+            waits: Waits::default(),
+        }
+    }
+
+    fn look_at_all(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
+        let Some(workload) = court.workload(key) else {
+            return self.waits.cancel_of(key, |_| true);
+        };
+        let (targets, written) = (workload.targets(), workload.deliveries.keys());
+        let members: BTreeSet<&String> = targets.chain(written).collect();
+        self.waits.cancel_of(key, |subject| !subject.member.as_ref().is_some_and(|it| members.contains(it)));
+        for member in members {
+            self.look(key, member, fact, court);
+        }
+    }
+
+    fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
+        let subject = Subject::on(key, member);
+        let Some(workload) = court.workload(key) else { return self.waits.cancel(&subject) };
+        // A record that was never seen is not one that was lost.
+        let lost = matches!(fact.news, News::WorkloadGone(_));
+        let unseen = self.rule.id == ORPHANS.id && !workload.recorded && !lost;
+        match (self.judged)(key, workload, member, court.world) {
+            None => self.waits.cancel(&subject),
+            Some(Some(_)) if unseen => {}
+            Some(wrong) => {
+                // Where an old one took some time to go, whoever waited for it may not look again at once.
+                let waited = workload.retried_after(member, fact.at);
+                let limit = (self.limit)(court.timings(), workload) + waited;
+                self.waits.heal(subject, fact, limit, wrong, court);
+            }
+        }
+    }
+}
+
+impl Guarantee for Manifests {
+    fn rule(&self) -> &'static Rule {
+        self.rule
+    }
+
+    fn topics(&self) -> Topics {
+        topics![
+            Assigned,
+            Required,
+            EvictionEnded,
+            WorkloadGone,
+            DeliveryGone,
+            Delivered,
+            Recalled,
+            MemberLeaving,
+            MemberGone
+        ]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        match &fact.news {
+            News::Assigned { workload: key, .. }
+            | News::Required(key)
+            | News::EvictionEnded { workload: key, .. }
+            | News::WorkloadGone(key) => self.look_at_all(key, fact, court),
+            News::DeliveryGone { workload: key, member } => {
+                self.look(key, member, fact, court);
+                // What waited for an old one to go waits no more.
+                self.look_at_all(key, fact, court);
+            }
+            News::Delivered { workload, member, .. } | News::Recalled { workload, member } => {
+                self.look(workload, member, fact, court);
+            }
+            News::MemberLeaving(member) if self.rule.id == WRITTEN.id => {
+                self.waits.cancel_all(|subject| subject.is_on(member));
+            }
+            News::MemberGone(member) => self.waits.cancel_all(|subject| subject.is_on(member)),
+            _ => {}
+        }
+    }
+}
+
+/// Whether new manifests have to wait for an old one that goes directly.
+fn awaits_purge(workload: &Workload) -> bool {
+    let mut purged = workload.evictions.iter().filter(|task| task.directly);
+    purged.any(|task| workload.deliveries.contains_key(&task.member))
+}
+
+fn written(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Judged {
+    let stays = world.members.get(member).is_some_and(|member| !member.leaving);
+    let delivery = workload.deliveries.get(member);
+    // An old manifest that is still going is waited for.
+    let going = delivery.is_some_and(|delivery| delivery.leaving.is_some());
+    let target = workload.recorded && workload.targets().any(|target| target == member);
+    if !stays
+        || world.is_closed(member)
+        || going
+        || !target
+        || awaits_purge(workload)
+        || !world.manifests_shown
+    {
+        return None;
+    }
+    Some(delivery.is_none().then(|| Reason {
+        because: format!("{key} is to be on {member}"),
+        missing: format!("there is no manifest of it for {member}"),
+    }))
+}
+
+fn orphaned(key: &WorkloadKey, workload: &Workload, member: &str, _: &World) -> Judged {
+    let Some(delivery) = workload.deliveries.get(member) else { return Some(None) };
+    let orphan =
+        delivery.placed && delivery.leaving.is_none() && !workload.holders().any(|holder| holder == member);
+    Some(orphan.then(|| Reason {
+        because: format!("{key} is not on {member} any more"),
+        missing: format!("the manifest of it for {member} is not deleted"),
+    }))
+}
+
+static ONCE: Rule = Rule {
+    id: "DELIVERY-03",
+    sentence: "two manifests never ask for the same copy in the same member",
+    features: &[],
+    formula: "at every version",
+    releases: "all",
+    source: "Karmada pkg/util/names/names.go, GenerateWorkName",
+};
+
+/// S16.
+pub(crate) struct Once;
+
+impl Guarantee for Once {
+    fn rule(&self) -> &'static Rule {
+        &ONCE
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Delivered, DeliveredTwice]
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        match &fact.news {
+            News::Delivered { new: true, .. } => court.book.held(),
+            News::DeliveredTwice { workload, member } => {
+                let because = format!("there is a manifest of it for {member} already");
+                let subject = Subject::on(workload, member);
+                let seen = format!("there is another for {member}");
+                court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! That members have the namespaces of the control plane: DELIVERY.
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::{Bound, Rule, Subject};
+use crate::profile::Feature;
+use capsize_history::facts::{Fact, Member, News, WorkloadKey, World};
+
+static EVERYWHERE: Rule = Rule {
+    id: "DELIVERY-12",
+    sentence: "every member gets the namespaces of the control plane, but for those that are kept back",
+    features: &[Feature::NamespaceSync],
+    formula: bounds::TOLD,
+    releases: "all",
+    source: "Karmada pkg/controllers/namespace/namespace_sync_controller.go",
+};
+
+/// P5: a member that takes over has the namespace already. Those called `kube-` may be kept back by a setting.
+#[derive(Default)]
+pub(crate) struct Everywhere(Waits);
+
+fn of(name: &str) -> WorkloadKey {
+    WorkloadKey::new("Namespace", "", name)
+}
+
+/// Whether the control plane has the namespace, and not for itself alone.
+fn is_wanted(name: &str, world: &World) -> bool {
+    world.namespaces.get(name) == Some(&false) && !is_held_back(name)
+}
+
+fn is_held_back(name: &str) -> bool {
+    name.starts_with("kube-")
+}
+
+impl Guarantee for Everywhere {
+    fn rule(&self) -> &'static Rule {
+        &EVERYWHERE
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Namespace, Health, Delivered, MemberLeaving, MemberGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.0)
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        match &fact.news {
+            News::Namespace(name) if !is_wanted(name, court.world) => self.0.cancel_of(&of(name), |_| true),
+            News::Namespace(name) => {
+                let key = of(name);
+                for (member, known) in &court.world.members {
+                    self.look(&key, member, Some(known), fact, court);
+                }
+            }
+            News::Health { member, first: true, .. } => {
+                // Most of a big fleet's namespaces are the control plane's own.
+                let wanted =
+                    court.world.namespaces.iter().filter(|(name, own)| !**own && !is_held_back(name));
+                for (name, _) in wanted {
+                    self.look(&of(name), member, court.member(member), fact, court);
+                }
+            }
+            News::Delivered { workload, member, new } if workload.kind() == "Namespace" => {
+                if *new && court.world.namespaces.get(workload.name()) == Some(&true) {
+                    let because = "it is kept back from the members".to_owned();
+                    let seen = format!("it is written for {member}");
+                    let subject = Subject::on(workload, member);
+                    return court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
+                }
+                self.look(workload, member, court.member(member), fact, court);
+            }
+            News::MemberLeaving(member) | News::MemberGone(member) => {
+                self.0.cancel_all(|subject| subject.is_on(member));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Everywhere {
+    fn look(
+        &mut self,
+        key: &WorkloadKey,
+        member: &str,
+        known: Option<&Member>,
+        fact: &Fact,
+        court: &mut Court<'_>,
+    ) {
+        let subject = Subject::on(key, member);
+        let stays = known.is_some_and(|known| !known.leaving);
+        if !stays
+            || court.world.is_closed(member)
+            || !is_wanted(key.name(), court.world)
+            || !court.world.manifests_shown
+        {
+            return self.0.cancel(&subject);
+        }
+        let there = court.workload(key).is_some_and(|it| it.deliveries.contains_key(member));
+        let waited = court.workload(key).map(|it| it.retried_after(member, fact.at)).unwrap_or_default();
+        let wrong = (!there).then(|| Reason {
+            because: format!("the control plane has the namespace {}", key.name()),
+            missing: format!("there is no manifest of it for {member}"),
+        });
+        self.0.heal(subject, fact, bounds::told(court.timings()) + waited, wrong, court);
+    }
+}

@@ -1,0 +1,160 @@
+//! What becomes of the old copy while a workload moves, and what the new one is told: DELIVERY.
+
+use std::collections::BTreeSet;
+
+use crate::guarantee::engine::court::{Charge, Court, Guarantee, Topics, topics};
+use crate::guarantee::{Bound, Rule, Subject};
+use crate::profile::Feature;
+use crate::text::clock;
+use capsize_history::facts::{Assignment, Fact, News, Workload, WorkloadKey};
+
+static PURGED_FIRST: Rule = Rule {
+    id: "DELIVERY-07",
+    sentence: "of a workload that leaves a member directly there is no new copy before the old one is gone",
+    features: &[Feature::GracefulEviction, Feature::PurgeModes],
+    formula: "at every version; what was under way when the eviction began counts until latency after that, unless the member is chosen only then",
+    releases: "1.15 and newer",
+    source: "Karmada pkg/controllers/binding/common.go, checkDirectPurgeOrphanWorks",
+};
+
+/// V9: as long as there is a manifest for a member that is left directly, no new ones are written.
+///
+/// Whoever writes for a member that was chosen after the eviction began has read of both in one record.
+#[derive(Default)]
+pub(crate) struct PurgedFirst {
+    /// The members that were chosen while the workload was leaving another one directly.
+    later: BTreeSet<Subject>,
+}
+
+impl Guarantee for PurgedFirst {
+    fn rule(&self) -> &'static Rule {
+        &PURGED_FIRST
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Delivered, Assigned, WorkloadGone]
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        let (key, member) = match &fact.news {
+            News::Delivered { workload, member, new: true } => (workload, member),
+            News::Assigned { workload: key, was, now, .. } => return self.assigned(key, was, now, court),
+            News::WorkloadGone(key) => return self.later.retain(|subject| !subject.is_of(key)),
+            _ => return,
+        };
+        let Some(workload) = court.workload(key) else { return };
+        let chosen_later = self.later.remove(&Subject::on(key, member));
+        let latency = court.timings().latency;
+        let mut purged = workload.evictions.iter().filter(|task| task.directly).peekable();
+        if purged.peek().is_none() {
+            return;
+        }
+        let there = |task: &&capsize_history::facts::EvictionTask| {
+            workload.deliveries.contains_key(&task.member) && task.member != *member
+        };
+        match purged.find(there).filter(|task| chosen_later || fact.at > task.seen.saturating_add(latency)) {
+            None => court.book.held(),
+            Some(task) => {
+                let because = format!("the old copy on {} goes directly, and is still there", task.member);
+                let seen = format!("a copy for {member} is written");
+                court.violated(Charge::by(fact, Subject::on(key, member), Bound::Never, because, seen));
+            }
+        }
+    }
+}
+
+impl PurgedFirst {
+    fn assigned(&mut self, key: &WorkloadKey, was: &Assignment, now: &Assignment, court: &Court<'_>) {
+        let purges = |workload: &Workload| workload.evictions.iter().any(|task| task.directly);
+        let purges = court.workload(key).is_some_and(purges);
+        for name in now.keys().filter(|name| purges && !was.contains_key(*name)) {
+            self.later.insert(Subject::on(key, name));
+        }
+        for name in was.keys().filter(|name| !now.contains_key(*name)) {
+            self.later.remove(&Subject::on(key, name));
+        }
+    }
+}
+
+static FROZEN: Rule = Rule {
+    id: "DELIVERY-08",
+    sentence: "the manifest for a member that a workload is leaving stays as it is",
+    features: &[Feature::GracefulEviction],
+    formula: "from latency after the eviction begins",
+    releases: "all",
+    source: "Karmada pkg/controllers/binding/common.go, ensureWork",
+};
+
+/// V11: while a workload leaves a member, what is written for others is not written there.
+pub(crate) struct Frozen;
+
+impl Guarantee for Frozen {
+    fn rule(&self) -> &'static Rule {
+        &FROZEN
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Rewritten, EvictionEnded]
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        let (key, member) = match &fact.news {
+            News::Rewritten { workload, member } => (workload, member),
+            News::EvictionEnded { workload, .. } => {
+                if court.workload(workload).is_some() {
+                    court.book.held();
+                }
+                return;
+            }
+            _ => return,
+        };
+        let Some(workload) = court.workload(key) else { return };
+        let Some(task) = workload.eviction(member) else { return };
+        let target = workload.targets().any(|target| target == member);
+        let leaving = workload.deliveries.get(member).is_none_or(|delivery| delivery.leaving.is_some());
+        if target || leaving || court.seen_until(fact.at) <= task.seen {
+            return;
+        }
+        let because = format!("the workload leaves {member} since {}", clock(task.seen));
+        let seen = format!("the manifest for {member} is rewritten");
+        court.violated(Charge::by(fact, Subject::on(key, member), Bound::Never, because, seen));
+    }
+}
+
+static PRESERVED: Rule = Rule {
+    id: "DELIVERY-09",
+    sentence: "the new copy of a workload is told of the old one from the beginning",
+    features: &[Feature::GracefulEviction, Feature::PurgeModes, Feature::PreservedState],
+    formula: "when the copy is written",
+    releases: "1.12 and newer, by a feature gate; lost where failovers follow each other (#6232)",
+    source: "Karmada pkg/controllers/binding/common.go, injectReservedLabelState",
+};
+
+/// V14: the first manifest for the only member assigned carries what the last task, which purges directly, preserves.
+pub(crate) struct Preserved;
+
+impl Guarantee for Preserved {
+    fn rule(&self) -> &'static Rule {
+        &PRESERVED
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Delivered]
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        let News::Delivered { workload: key, member, new: true } = &fact.news else { return };
+        let Some(workload) = court.workload(key) else { return };
+        let only = workload.assignment.len() == 1 && workload.assignment.contains_key(member);
+        let Some(task) = workload.evictions.last().filter(|task| only && task.directly) else { return };
+        let Some(delivery) = workload.deliveries.get(member).filter(|_| !task.preserved.is_empty()) else {
+            return;
+        };
+        let lost = task.preserved.iter().find(|(label, value)| delivery.labels.get(*label) != Some(value));
+        let Some((label, value)) = lost else { return court.book.held() };
+        let because = format!("{label} is to be {value}, as it was on {}", task.member);
+        let seen =
+            delivery.labels.get(label).map_or("it has no such label".to_owned(), |is| format!("it is {is}"));
+        court.violated(Charge::by(fact, Subject::on(key, member), Bound::Never, because, seen));
+    }
+}

@@ -1,0 +1,81 @@
+//! What one guarantee has come to so far.
+
+use jiff::SignedDuration;
+
+use super::court::Left;
+use crate::guarantee::{Doubt, Evidence, Outcome};
+use capsize_history::facts::Width;
+
+/// Evidence is kept of so many violations; more are only counted.
+const EVIDENCE_KEPT: usize = 5;
+
+/// The account of one guarantee.
+#[derive(Debug, Default)]
+pub(crate) struct Book {
+    held: u64,
+    margin: Option<SignedDuration>,
+    violated: u64,
+    evidence: Vec<Evidence>,
+    undecided: u64,
+    doubts: Vec<Doubt>,
+}
+
+impl Book {
+    /// It held once more.
+    pub(crate) fn held(&mut self) {
+        self.held += 1;
+    }
+
+    /// It came `left` before the bound: it held once more, unless that is in doubt.
+    pub(crate) fn held_by(&mut self, left: impl Into<Left>) {
+        let Left { margin, doubt } = left.into();
+        if let Some(doubt) = doubt {
+            return self.undecided(*doubt);
+        }
+        self.held += 1;
+        let margin = SignedDuration::try_from(margin).unwrap_or(SignedDuration::MAX);
+        self.margin = Some(self.margin.map_or(margin, |least| least.min(margin)));
+    }
+
+    /// Whether it held is not known.
+    pub(crate) fn undecided(&mut self, doubt: Doubt) {
+        self.undecided += 1;
+        if self.doubts.len() < EVIDENCE_KEPT {
+            self.doubts.push(doubt);
+        }
+    }
+
+    /// It did not hold.
+    pub(crate) fn violated(&mut self, evidence: Evidence) {
+        self.violated += 1;
+        if self.evidence.len() < EVIDENCE_KEPT {
+            self.evidence.push(evidence);
+        }
+    }
+
+    /// Whatever did not hold so far may have had a reason that came to light only now.
+    pub(crate) fn doubt_all(&mut self) {
+        self.undecided += std::mem::take(&mut self.violated);
+        for Evidence { subject, bound, because, at, .. } in self.evidence.drain(..) {
+            if self.doubts.len() < EVIDENCE_KEPT {
+                self.doubts.push(Doubt { subject, bound, because, at, width: Width::UNKNOWN });
+            }
+        }
+    }
+
+    /// Whether it did not hold at any time so far.
+    pub(crate) fn is_violated(&self) -> bool {
+        self.violated > 0
+    }
+
+    /// What it comes to.
+    pub(crate) fn outcome(self) -> Outcome {
+        let Self { held, margin, violated, evidence, undecided, doubts } = self;
+        match (violated, undecided, held) {
+            (0, 0, 0) => Outcome::NotExercised,
+            (0, 0, times) => Outcome::Held { times, margin },
+            (0, times, held) => Outcome::Undecided { held, margin, times, doubts },
+            (times, undecided, held) => Outcome::Violated { held, undecided, times, evidence },
+        }
+    }
+}

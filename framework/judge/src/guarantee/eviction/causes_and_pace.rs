@@ -1,0 +1,259 @@
+//! For what a workload may be evicted, and how many at a time: EVICTION.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::formula::EVICTION_WORKERS;
+use crate::guarantee::{Bound, Rule, Subject};
+use crate::profile::Feature;
+use crate::text::{clock, span};
+use capsize_history::facts::{Fact, InstanceHealth, News, TaintEffect, WorkloadKey};
+
+static SWITCHED_OFF: Rule = Rule {
+    id: "EVICTION-10",
+    sentence: "nothing is evicted for a taint where that is switched off",
+    features: &[],
+    formula: "at every version, without the feature NoExecuteTaints",
+    releases: "all; in 1.5 only --enable-taint-manager switches it off",
+    source: "Karmada pkg/controllers/cluster/taint_manager.go, Start and Reconcile",
+};
+
+/// V4.
+pub(crate) struct SwitchedOff;
+
+impl Guarantee for SwitchedOff {
+    fn rule(&self) -> &'static Rule {
+        &SWITCHED_OFF
+    }
+
+    fn topics(&self) -> Topics {
+        topics![TaintAdded, EvictionBegan]
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        if court.profile.has(Feature::NoExecuteTaints) {
+            return;
+        }
+        match &fact.news {
+            News::TaintAdded { taint, .. } if taint.effect == TaintEffect::NoExecute => court.book.held(),
+            News::EvictionBegan { workload, task } if task.by_taint && !task.inherited => {
+                let subject = Subject::on(workload, &task.member);
+                let because = "evictions for taints are switched off".to_owned();
+                let seen = format!("{workload} is evicted from {}", task.member);
+                court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
+            }
+            _ => {}
+        }
+    }
+}
+
+static KEPT: Rule = Rule {
+    id: "EVICTION-11",
+    sentence: "an old copy that is to be kept stays until somebody says that it may go",
+    features: &[Feature::GracefulEviction, Feature::ApplicationFailover],
+    formula: "as long as the task says so",
+    releases: "1.6 and newer",
+    source: "Karmada pkg/controllers/gracefuleviction/evictiontask.go",
+};
+
+/// V10: while a task suppresses the deletion, the manifest for its member is not deleted.
+pub(crate) struct Kept;
+
+impl Guarantee for Kept {
+    fn rule(&self) -> &'static Rule {
+        &KEPT
+    }
+
+    fn topics(&self) -> Topics {
+        topics![EvictionBegan, EvictionEnded, Recalled]
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        match &fact.news {
+            News::EvictionBegan { task, .. } if task.suppress_deletion == Some(true) => court.book.held(),
+            News::EvictionEnded { workload: key, task } if task.suppress_deletion == Some(true) => {
+                let world = court.world;
+                let recent = world.acted.saturating_add(court.timings().latency) >= fact.at;
+                // Only where the history tells what persons do is it known that none has taken the task away.
+                if world.faults_are_marked && (world.acted.is_zero() || !recent) {
+                    let because = format!("the task that evicts from {} keeps the old copy", task.member);
+                    let subject = Subject::on(key, &task.member);
+                    let seen = "nobody has said that it may go, and the task is gone".to_owned();
+                    court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
+                }
+            }
+            News::Recalled { workload: key, member } => {
+                let Some(workload) = court.workload(key).filter(|each| each.recorded) else {
+                    return;
+                };
+                let stays = court.member(member).is_some_and(|member| !member.leaving);
+                let kept = |task: &capsize_history::facts::EvictionTask| task.suppress_deletion == Some(true);
+                if workload.eviction(member).is_some_and(kept) && stays {
+                    let because = format!("the task that evicts from {member} keeps it");
+                    let seen = format!("the old copy on {member} is deleted");
+                    court.violated(Charge::by(fact, Subject::on(key, member), Bound::Never, because, seen));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+static UNHEALTHY: Rule = Rule {
+    id: "EVICTION-12",
+    sentence: "a workload leaves a member where it has been unhealthy for as long as its policy says, not before",
+    features: &[Feature::GracefulEviction, Feature::ApplicationFailover],
+    formula: bounds::UNHEALTHY,
+    releases: "1.6 and newer; Karmada 1.6 counted an older time (#3500)",
+    source: "Karmada pkg/controllers/applicationfailover/{rb_application_failover_controller,common}.go",
+};
+
+/// T18, V15 and V16: what counts is what the control plane is told, be it of a member that cannot be asked any more. Any
+/// word other than unhealthy begins the time anew.
+#[derive(Default)]
+pub(crate) struct Unhealthy {
+    since: BTreeMap<Subject, Duration>,
+    waits: Waits,
+}
+
+impl Guarantee for Unhealthy {
+    fn rule(&self) -> &'static Rule {
+        &UNHEALTHY
+    }
+
+    fn topics(&self) -> Topics {
+        topics![InstanceHealth, Assigned, Wanted, EvictionBegan, WorkloadGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        match &fact.news {
+            News::InstanceHealth { workload, member } => self.look(workload, member, fact, court),
+            News::Assigned { workload: key, was, now, .. } => {
+                for member in was.keys().chain(now.keys()) {
+                    self.look(key, member, fact, court);
+                }
+            }
+            News::Wanted(key) => {
+                let members = court.workload(key).map(|workload| workload.assignment.keys());
+                for member in members.into_iter().flatten() {
+                    self.waits.cancel(&Subject::on(key, member));
+                    self.look(key, member, fact, court);
+                }
+            }
+            News::EvictionBegan { workload, task } if task.by_health && !task.inherited => {
+                self.evicted(workload, &task.member, fact, court);
+            }
+            News::WorkloadGone(key) => {
+                self.since.retain(|subject, _| !subject.is_of(key));
+                self.waits.cancel_of(key, |_| true);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Unhealthy {
+    fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
+        let Some(workload) = court.workload(key) else { return };
+        let told = workload.instances.get(member).map(|told| told.health);
+        let subject = Subject::on(key, member);
+        if told != Some(InstanceHealth::Unhealthy) {
+            self.since.remove(&subject);
+            return self.waits.cancel(&subject);
+        }
+        let since = *self.since.entry(subject.clone()).or_insert(fact.at);
+        let assigned = workload.assignment.contains_key(member) && workload.eviction(member).is_none();
+        // What is to be handed on is waited for.
+        let says = workload.instances.get(member).map(|told| &told.says);
+        let handed_on = workload.evictions.iter().any(|task| !task.preserved.is_empty());
+        let known = handed_on || says.is_some_and(|says| workload.hands_on.is_subset(says));
+        let Some(lasts) = workload.unhealthy_for.filter(|_| assigned && known) else {
+            return self.waits.cancel(&subject);
+        };
+        if !self.waits.has(&subject) {
+            let allowed = bounds::unhealthy(court.timings());
+            let reason = Reason {
+                because: format!(
+                    "it is unhealthy there since {}, and may be for {}",
+                    clock(since),
+                    span(lasts)
+                ),
+                missing: format!("{key} is still assigned to {member}"),
+            };
+            // A policy that changes is acted on from then on.
+            let until = (since.saturating_add(lasts)).max(fact.at).saturating_add(allowed);
+            self.waits.restart(subject, fact, until, lasts.saturating_add(allowed), reason);
+        }
+    }
+
+    fn evicted(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
+        let subject = Subject::on(key, member);
+        let left = self.waits.met(&subject, fact);
+        let Some(lasts) = court.workload(key).and_then(|workload| workload.unhealthy_for) else {
+            return;
+        };
+        let seen = format!("{key} is evicted from {member}");
+        let Some(since) = self.since.get(&subject) else {
+            let because = "it is not told to be unhealthy there".to_owned();
+            return court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
+        };
+        let earliest = since.saturating_add(lasts).saturating_sub(bounds::STAMP + court.timings().skew);
+        let because =
+            format!("it is unhealthy there since {}, and may be for {}", clock(*since), span(lasts));
+        court.came(subject, fact, earliest, left, || (because, seen));
+    }
+}
+
+static PACED: Rule = Rule {
+    id: "EVICTION-13",
+    sentence: "evictions for taints are paced: three workers, and each rests after each",
+    features: &[Feature::NoExecuteTaints, Feature::GracefulEviction],
+    formula: "of four evictions, the last not before evictionPace - skew after the first; for each scope of workloads",
+    releases: "1.16 and newer",
+    source: "Karmada pkg/controllers/cluster/eviction_worker.go",
+};
+
+/// V17: there is a queue for what is in a namespace, and one for what is not.
+#[derive(Default)]
+pub(crate) struct Paced {
+    queues: BTreeMap<bool, VecDeque<Duration>>,
+}
+
+impl Guarantee for Paced {
+    fn rule(&self) -> &'static Rule {
+        &PACED
+    }
+
+    fn topics(&self) -> Topics {
+        topics![EvictionBegan, FaultEnded]
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        let Some(pace) = court.timings().eviction_pace else { return };
+        let (key, member) = match &fact.news {
+            News::EvictionBegan { workload, task } if task.by_taint && !task.inherited => {
+                (workload, &task.member)
+            }
+            // Other workers take over, who have not begun to rest.
+            News::FaultEnded { member: None, .. } => return self.queues.clear(),
+            _ => return,
+        };
+        let queue = self.queues.entry(key.namespace().is_empty()).or_default();
+        queue.push_back(fact.at);
+        if queue.len() <= EVICTION_WORKERS as usize {
+            return;
+        }
+        let Some(first) = queue.pop_front() else { return };
+        let earliest = first.saturating_add(pace).saturating_sub(court.timings().skew);
+        court.came(Subject::on(key, member), fact, earliest, None, || {
+            let because = format!("three others began since {}, and each takes {}", clock(first), span(pace));
+            (because, format!("{key} is evicted from {member}"))
+        });
+    }
+}

@@ -1,0 +1,9 @@
+//! What is reported of the health of members: HEALTH.
+
+mod agent_silence;
+mod not_ready;
+mod probed_members;
+
+pub(super) use agent_silence::{Silence, is_cut, is_lossy};
+pub(super) use not_ready::NotReady;
+pub(super) use probed_members::{Probed, Recovered, Silent};

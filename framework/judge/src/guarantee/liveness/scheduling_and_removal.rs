@@ -1,0 +1,267 @@
+//! What must come to an end: LIVENESS. That all is told to be applied is in `applied.rs`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::feasible::cannot_be_placed;
+use crate::guarantee::{Rule, Subject};
+use crate::profile::Feature;
+use crate::text::clock;
+use capsize_history::digest::Table;
+use capsize_history::facts::{Fact, News, Workload, WorkloadKey};
+
+static REMOVED: Rule = Rule {
+    id: "LIVENESS-03",
+    sentence: "a member that is being removed is gone once nothing is left of it",
+    features: &[Feature::HealthProbes],
+    formula: bounds::REMOVED,
+    releases: "all; Karmada 1.14 did not end it with its taint manager switched off (#6438)",
+    source: "Karmada pkg/controllers/cluster/cluster_controller.go, removeCluster",
+};
+
+/// E3 and T20: when no workload is assigned to it, being evicted from it or written for it, the member goes.
+#[derive(Default)]
+pub(crate) struct Removed {
+    leaving: BTreeSet<String>,
+    evicting: Held,
+    written: Held,
+    waits: Waits,
+}
+
+/// The workloads that hold up the removal of a member, by its name.
+#[derive(Debug, Default)]
+pub(crate) struct Held(Table<String, BTreeSet<WorkloadKey>>);
+
+impl Held {
+    /// `key` holds `member` up.
+    pub(crate) fn hold(&mut self, member: &str, key: &WorkloadKey) {
+        self.0.entry(member.to_owned()).or_default().insert(key.clone());
+    }
+
+    /// It does not any more.
+    pub(crate) fn release(&mut self, member: &str, key: &WorkloadKey) {
+        if let Some(held) = self.0.get_mut(member) {
+            held.remove(key);
+        }
+    }
+
+    /// It holds nobody up any more.
+    pub(crate) fn release_all(&mut self, key: &WorkloadKey) {
+        for held in self.0.values_mut() {
+            held.remove(key);
+        }
+    }
+
+    /// The member is gone.
+    pub(crate) fn forget(&mut self, member: &str) {
+        self.0.swap_remove(member);
+    }
+
+    /// Whether any workload holds `member` up.
+    pub(crate) fn any(&self, member: &str) -> bool {
+        self.0.get(member).is_some_and(|held| !held.is_empty())
+    }
+}
+
+impl Guarantee for Removed {
+    fn rule(&self) -> &'static Rule {
+        &REMOVED
+    }
+
+    fn topics(&self) -> Topics {
+        topics![
+            EvictionBegan,
+            EvictionEnded,
+            Delivered,
+            DeliveryGone,
+            WorkloadGone,
+            MemberLeaving,
+            MemberChanged,
+            MemberGone,
+            Assigned
+        ]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        match &fact.news {
+            News::EvictionBegan { workload, task } => self.evicting.hold(&task.member, workload),
+            News::EvictionEnded { workload, task } => self.evicting.release(&task.member, workload),
+            News::Delivered { workload, member, .. } => self.written.hold(member, workload),
+            News::DeliveryGone { workload, member } => self.written.release(member, workload),
+            News::WorkloadGone(key) => self.evicting.release_all(key),
+            News::MemberLeaving(member) => drop(self.leaving.insert(member.clone())),
+            News::MemberGone(member) => {
+                self.evicting.forget(member);
+                self.written.forget(member);
+                if self.leaving.remove(member)
+                    && let Some(left) = self.waits.met(&Subject::member(member), fact)
+                {
+                    court.book.held_by(left);
+                }
+            }
+            News::Assigned { .. } | News::MemberChanged(_) => {}
+            _ => return,
+        }
+        for member in &self.leaving {
+            // One that somebody else keeps goes when it is let go of.
+            let kept = court.member(member).is_some_and(|member| member.held_up);
+            let held = kept
+                || self.evicting.any(member)
+                || self.written.any(member)
+                || court.world.assigned_to(member).next().is_some();
+            let subject = Subject::member(member);
+            if held {
+                self.waits.cancel(&subject);
+            } else {
+                let reason = Reason {
+                    because: format!("{member} is being removed, and nothing is left of it"),
+                    missing: format!("{member} is still there"),
+                };
+                self.waits.start(subject, fact, bounds::removed(court.timings()), reason);
+            }
+        }
+    }
+}
+
+static FORGOTTEN: Rule = Rule {
+    id: "LIVENESS-04",
+    sentence: "no workload is assigned to a member that is gone",
+    features: &[Feature::HealthProbes],
+    formula: bounds::CHOSEN,
+    releases: "all",
+    source: "Karmada pkg/controllers/cluster/cluster_controller.go, removeCluster",
+};
+
+/// E3: the removal of a member waits until no workload is assigned to it.
+#[derive(Default)]
+pub(crate) struct Forgotten {
+    /// Workloads that are assigned to members that are gone, and since when they are.
+    left: BTreeMap<Subject, Duration>,
+    waits: Waits,
+}
+
+impl Guarantee for Forgotten {
+    fn rule(&self) -> &'static Rule {
+        &FORGOTTEN
+    }
+
+    fn topics(&self) -> Topics {
+        topics![MemberGone, Wanted, Recorded, Assigned, WorkloadGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        match &fact.news {
+            News::MemberGone(member) => {
+                let assigned: Vec<_> = court.world.assigned_to(member).map(|(key, _)| key).collect();
+                if assigned.is_empty() {
+                    court.book.held();
+                }
+                for key in assigned {
+                    self.left.insert(Subject::on(key, member), fact.at);
+                    self.look(key, member, fact, court);
+                }
+            }
+            News::Wanted(key) | News::Recorded(key) => {
+                let of_key = self.left.range(Subject::workload(key)..).map(|(subject, _)| subject);
+                let of_key = of_key.take_while(|subject| subject.is_of(key));
+                let members: Vec<_> = of_key.filter_map(|subject| subject.member.clone()).collect();
+                for member in members {
+                    self.look(key, &member, fact, court);
+                }
+            }
+            News::Assigned { workload: key, was, now, .. } => {
+                for member in was.keys().filter(|member| !now.contains_key(*member)) {
+                    let subject = Subject::on(key, member);
+                    self.left.remove(&subject);
+                    if let Some(left) = self.waits.met(&subject, fact) {
+                        court.book.held_by(left);
+                    }
+                }
+            }
+            News::WorkloadGone(key) => {
+                self.left.retain(|subject, _| !subject.is_of(key));
+                self.waits.cancel_of(key, |_| true);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Forgotten {
+    fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &Court<'_>) {
+        let subject = Subject::on(key, member);
+        let Some(gone) = self.left.get(&subject).copied() else { return };
+        if court.member(member).is_some() {
+            self.left.remove(&subject);
+            return self.waits.cancel(&subject);
+        }
+        // Nobody chooses for it meanwhile, or there are too few members to choose from, and what it had stays.
+        let stays = |workload: &Workload| workload.suspended || cannot_be_placed(workload);
+        if court.workload(key).is_some_and(stays) {
+            return self.waits.cancel(&subject);
+        }
+        let reason = Reason {
+            because: format!("{member} is gone since {}", clock(gone)),
+            missing: format!("{key} is still assigned to it"),
+        };
+        self.waits.start(subject, fact, bounds::chosen(court.timings()), reason);
+    }
+}
+
+static SCHEDULED: Rule = Rule {
+    id: "LIVENESS-01",
+    sentence: "the scheduler says of every workload what it has come to",
+    features: &[Feature::HealthProbes],
+    formula: bounds::CHOSEN,
+    releases: "all; 1.5.0 never says so of what is divided (#3455)",
+    source: "Karmada pkg/scheduler/scheduler.go, patchBindingStatusCondition",
+};
+
+/// E2: in time after each change, either the latest version is scheduled, or the workload is told to be impossible to
+/// place.
+#[derive(Default)]
+pub(crate) struct Scheduled(Waits);
+
+impl Guarantee for Scheduled {
+    fn rule(&self) -> &'static Rule {
+        &SCHEDULED
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Recorded, WorkloadGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.0)
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        let key = match &fact.news {
+            News::Recorded(key) => key,
+            News::WorkloadGone(key) => return self.0.cancel(&Subject::workload(key)),
+            _ => return,
+        };
+        let Some(workload) = court.workload(key) else { return };
+        let subject = Subject::workload(key);
+        if !workload.placeable {
+            return self.0.cancel(&subject);
+        }
+        let said = workload.condition("Scheduled");
+        let done = said == "False" || said == "True" && workload.scheduled;
+        let wrong = (!done).then(|| Reason {
+            because: "its record has changed".to_owned(),
+            missing: "the scheduler has not said what came of it".to_owned(),
+        });
+        self.0.heal(subject, fact, bounds::chosen(court.timings()), wrong, court);
+    }
+}

@@ -1,0 +1,219 @@
+//! What must come to an end without help from a member, or without anything that tells: LIVENESS.
+
+use std::collections::BTreeSet;
+
+use super::scheduling_and_removal::Held;
+use crate::guarantee::engine::away::{Away, in_force, is_hit};
+use crate::guarantee::engine::bounds::{self, Failing};
+use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::{Rule, Subject};
+use crate::profile::Feature;
+use capsize_history::facts::{Fact, Health, InstanceHealth, News, Workload, WorkloadKey};
+
+static ABANDONED: Rule = Rule {
+    id: "LIVENESS-05",
+    sentence: "what was written for a member that is being removed goes, also where nobody can reach it",
+    features: &[Feature::HealthProbes],
+    formula: bounds::ABANDONED,
+    releases: "1.8 and newer for members that pull (#1847)",
+    source: "Karmada pkg/controllers/cluster/cluster_controller.go, removeExecutionSpace",
+};
+
+/// E3: a manifest that is being deleted does not wait for a member that is both away and being removed, once no workload is
+/// assigned to it or being evicted from it.
+#[derive(Default)]
+pub(crate) struct Abandoned {
+    leaving: BTreeSet<String>,
+    evicting: Held,
+    waits: Waits,
+}
+
+impl Guarantee for Abandoned {
+    fn rule(&self) -> &'static Rule {
+        &ABANDONED
+    }
+
+    fn topics(&self) -> Topics {
+        topics![
+            Recalled,
+            DeliveryTold,
+            DeliveryGone,
+            MemberLeaving,
+            Health,
+            MemberGone,
+            Assigned,
+            EvictionBegan,
+            EvictionEnded,
+            WorkloadGone
+        ]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        match &fact.news {
+            News::Recalled { workload, member } | News::DeliveryTold { workload, member } => {
+                self.look(workload, member, fact, court);
+            }
+            News::DeliveryGone { workload, member } => {
+                if let Some(left) = self.waits.met(&Subject::on(workload, member), fact) {
+                    court.book.held_by(left);
+                }
+            }
+            News::MemberLeaving(member) => {
+                self.leaving.insert(member.clone());
+                self.look_all(Some(member), fact, court);
+            }
+            News::MemberGone(member) => {
+                self.leaving.remove(member);
+                self.evicting.forget(member);
+                self.waits.cancel_all(|subject| subject.is_on(member));
+            }
+            News::Health { member, .. } => self.look_all(Some(member), fact, court),
+            News::Assigned { was, now, .. } => self.look_all(was.keys().chain(now.keys()), fact, court),
+            News::EvictionBegan { workload, task } => {
+                self.evicting.hold(&task.member, workload);
+                self.look_all(Some(&task.member), fact, court);
+            }
+            News::EvictionEnded { workload, task } => {
+                self.evicting.release(&task.member, workload);
+                self.look_all(Some(&task.member), fact, court);
+            }
+            News::WorkloadGone(key) => {
+                self.evicting.release_all(key);
+                let leaving = self.leaving.clone();
+                self.look_all(&leaving, fact, court);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Abandoned {
+    /// Looks at all that is written for those of `members` that are being removed.
+    fn look_all<'a>(
+        &mut self,
+        members: impl IntoIterator<Item = &'a String>,
+        fact: &Fact,
+        court: &mut Court<'_>,
+    ) {
+        let leaving: Vec<_> = members.into_iter().filter(|member| self.leaving.contains(*member)).collect();
+        for member in leaving {
+            let world = court.world;
+            for (key, _) in world.workloads.iter().filter(|(_, it)| it.deliveries.contains_key(member)) {
+                self.look(key, member, fact, court);
+            }
+        }
+    }
+
+    fn look(&mut self, key: &WorkloadKey, name: &str, fact: &Fact, court: &mut Court<'_>) {
+        let subject = Subject::on(key, name);
+        let away = court.member(name).is_some_and(|member| {
+            member.leaving && member.health.is_some_and(|health| health != Health::Ready)
+        });
+        let delivery = court.workload(key).and_then(|workload| workload.deliveries.get(name));
+        let held = self.evicting.any(name) || court.world.assigned_to(name).next().is_some();
+        if !away || held || !delivery.is_some_and(|it| it.leaving.is_some() && !it.held_up) {
+            return self.waits.cancel(&subject);
+        }
+        let silent = in_force(name, court).any(|fault| bounds::failing(fault) == Some(Failing::Silent));
+        let Some(limit) = bounds::abandoned(court.timings(), silent) else { return };
+        let reason = Reason {
+            because: format!("{name} is being removed, and cannot be asked"),
+            missing: format!("the manifest of {key} for it is still there"),
+        };
+        self.waits.start(subject, fact, limit, reason);
+    }
+}
+
+static STATELESS: Rule = Rule {
+    id: "LIVENESS-06",
+    sentence: "what has no state of its own is told to be healthy where it is applied",
+    features: &[],
+    formula: bounds::TOLD,
+    releases: "1.9 and newer (#4453)",
+    source: "Karmada pkg/controllers/status/work_status_controller.go, interpretHealth",
+};
+
+/// T11: nothing else would end an eviction of such a thing but its timeout. Who tells of a copy has to see it, which takes as
+/// long as it does where its member was away.
+#[derive(Default)]
+pub(crate) struct Stateless {
+    waits: Waits,
+    away: Away,
+}
+
+/// Kinds of Kubernetes whose objects have no status, in order.
+const STATELESS_KINDS: [&str; 9] = [
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "ConfigMap",
+    "PriorityClass",
+    "Role",
+    "RoleBinding",
+    "Secret",
+    "ServiceAccount",
+    "StorageClass",
+];
+
+fn untold(workload: &Workload, member: &str) -> bool {
+    let told = workload.instances.get(member);
+    told.is_some_and(|told| told.applied && told.health != InstanceHealth::Healthy)
+}
+
+impl Guarantee for Stateless {
+    fn rule(&self) -> &'static Rule {
+        &STATELESS
+    }
+
+    fn topics(&self) -> Topics {
+        topics![InstanceHealth, FaultBegan, FaultEnded, WorkloadGone, MemberGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        self.away.observe(fact, court);
+        match &fact.news {
+            News::InstanceHealth { workload, member } if STATELESS_KINDS.contains(&workload.kind()) => {
+                self.look(workload, member, fact, court);
+            }
+            News::FaultBegan { member: Some(member), .. } => {
+                self.waits.cancel_all(|subject| subject.is_on(member));
+            }
+            News::FaultEnded { member: Some(member), .. } => {
+                for kind in STATELESS_KINDS {
+                    let of_kind = court.world.workloads.range(WorkloadKey::new(kind, "", "")..);
+                    for (key, _) in of_kind.take_while(|(key, _)| key.kind() == kind) {
+                        self.look(key, member, fact, court);
+                    }
+                }
+            }
+            News::WorkloadGone(key) => self.waits.cancel_of(key, |_| true),
+            _ => {}
+        }
+    }
+}
+
+impl Stateless {
+    fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
+        let Some(workload) = court.workload(key) else { return };
+        let wrong = untold(workload, member).then(|| Reason {
+            because: format!("a {} is well where it is", key.kind()),
+            missing: format!("{key} is not told to be healthy on {member}"),
+        });
+        let applied = workload.instances.get(member).is_some_and(|told| told.applied);
+        let subject = Subject::on(key, member);
+        if wrong.is_none() && applied && !self.waits.has(&subject) {
+            return court.book.held();
+        }
+        if !is_hit(member, court) {
+            let allowed = bounds::told(court.timings()).max(self.away.left(member, fact.at));
+            self.waits.heal(subject, fact, allowed, wrong, court);
+        }
+    }
+}

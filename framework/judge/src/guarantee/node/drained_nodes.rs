@@ -1,0 +1,277 @@
+//! Where no taint drives pods out: who stays ill for too long loses its pods, in its turn, and nobody else does.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::heartbeat::never;
+use super::zone::{Pace, paces};
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::{Bound, Rule, Subject};
+use crate::profile::Feature;
+use crate::text::{clock, span};
+use capsize_history::facts::{EvictionTask, Fact, Health, Member, News, WorkloadKey, World, Zone};
+
+static DRAINED: Rule = Rule {
+    id: "NODE-15",
+    sentence: "a node that stays ill for the pod eviction timeout loses its pods in its turn, where its zone is not held back",
+    features: &[Feature::DrainsAfterTimeout],
+    formula: bounds::DRAINED,
+    releases: "Kubernetes 1.16 without taint-based evictions",
+    source: "Kubernetes 1.16 pkg/controller/nodelifecycle/node_lifecycle_controller.go, doEvictionPass",
+};
+
+/// That the deletions begin. Each pod's is left to steps.
+#[derive(Default)]
+pub(crate) struct Drained {
+    waits: Waits,
+    paces: BTreeMap<Zone, Pace>,
+    /// The ill whose pods are being deleted.
+    begun: BTreeSet<String>,
+    /// When the controllers began last, who count from then on.
+    back: Duration,
+    /// When some node was last ready again after none had been: whoever was not due by then begins anew.
+    resumed: Option<Duration>,
+}
+
+impl Guarantee for Drained {
+    fn rule(&self) -> &'static Rule {
+        &DRAINED
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Health, MemberGone, FaultEnded, EvictionBegan]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        match &fact.news {
+            News::Health { member, now, .. } => {
+                if *now == Some(Health::Ready) {
+                    self.begun.remove(member);
+                    self.waits.cancel(&Subject::member(member));
+                }
+                self.look(member, fact, court);
+            }
+            News::MemberGone(member) => {
+                self.begun.remove(member);
+                self.waits.cancel(&Subject::member(member));
+                self.look(member, fact, court);
+            }
+            News::FaultEnded { member: None, .. } => {
+                self.back = fact.at;
+                self.begun.clear();
+                for (name, _) in ill(court.world) {
+                    self.look(name, fact, court);
+                }
+            }
+            News::EvictionBegan { workload, task } if is_drain(workload, task, fact, court) => {
+                self.begun.insert(task.member.clone());
+                if let Some(left) = self.waits.met(&Subject::member(&task.member), fact) {
+                    court.book.held_by(left);
+                }
+            }
+            // It may have been the last that was left to drain.
+            News::EvictionBegan { task, .. } if !has_pods(court.world, &task.member) => {
+                self.waits.cancel(&Subject::member(&task.member));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a node has pods to drain: those that are being deleted already are none, nor are those of daemons.
+fn has_pods(world: &World, name: &str) -> bool {
+    world.assigned_to(name).any(|(_, workload)| !workload.everywhere && workload.eviction(name).is_none())
+}
+
+impl Drained {
+    /// Works out until when whose turn comes: of the one that has changed, and of all in zones that are otherwise than before.
+    fn look(&mut self, changed: &str, fact: &Fact, court: &Court<'_>) {
+        let Some(zones) = &court.profile.zones else { return };
+        let paces = paces(court.world, zones);
+        if is_cut(self.paces.values()) && !is_cut(paces.values()) {
+            self.resumed = Some(fact.at);
+        }
+        for (name, member) in ill(court.world) {
+            let pace = paces.get(&member.zone).copied();
+            if (name == changed || pace != self.paces.get(&member.zone).copied())
+                && !self.begun.contains(name)
+            {
+                self.tell(name, member, pace, fact, court);
+            }
+        }
+        self.paces = paces;
+    }
+
+    fn tell(&mut self, name: &str, member: &Member, pace: Option<Pace>, fact: &Fact, court: &Court<'_>) {
+        let subject = Subject::member(name);
+        let pace = pace.filter(|_| has_pods(court.world, name));
+        let Some(Pace::Each(pause)) = pace else { return self.waits.cancel(&subject) };
+        let turns = ill(court.world).filter(|(_, other)| other.zone == member.zone).count();
+        let turns = u32::try_from(turns).unwrap_or(u32::MAX).saturating_add(1);
+        let timeout = court.timings().failover_eviction_timeout;
+        let seen = bounds::zone_seen(court.timings());
+        let anew = self.resumed.filter(|resumed| member.health_since + timeout + seen > *resumed);
+        let since = anew.map_or(member.health_since, |resumed| resumed.max(member.health_since));
+        let allowed = bounds::drained(court.timings()) + bounds::repeated(pause, turns);
+        let reason = Reason {
+            because: format!("it is ill since {}, and may be so for {}", clock(since), span(timeout)),
+            missing: format!("none of the pods of {name} is being deleted"),
+        };
+        let until = fact.at.max(since.max(self.back) + timeout) + allowed;
+        self.waits.restart(subject, fact, until, allowed, reason);
+    }
+}
+
+/// Whether no node that counts is ready, as these paces have it.
+fn is_cut<'a>(mut paces: impl Iterator<Item = &'a Pace>) -> bool {
+    paces.any(|pace| *pace == Pace::Cut)
+}
+
+fn ill(world: &World) -> impl Iterator<Item = (&str, &Member)> {
+    let ill = |member: &Member| member.health.is_some_and(|health| health != Health::Ready);
+    world.members.iter().filter(move |(_, member)| ill(member)).map(|(name, member)| (name.as_str(), member))
+}
+
+/// Whether a pod is deleted for the health of its node: neither for a taint, nor by a person, nor with its node.
+fn is_drain(workload: &WorkloadKey, task: &EvictionTask, fact: &Fact, court: &Court<'_>) -> bool {
+    let world = court.world;
+    let is_ill = ill_since(world, &task.member).is_some();
+    let by_hand = !world.faults_are_marked || fact.at <= world.acted + court.timings().latency;
+    let tainted =
+        world.members.get(&task.member).is_some_and(|member| member.evicting_taints().next().is_some());
+    !task.inherited && is_ill && !by_hand && !tainted && world.workloads.contains_key(workload)
+}
+
+/// Since when the clock of the controllers may run: from the last sign of life of who says nothing.
+fn ill_since(world: &World, name: &str) -> Option<Duration> {
+    let member = world.members.get(name)?;
+    match member.health? {
+        Health::Ready => None,
+        Health::NotReady => Some(member.health_since),
+        Health::Unknown => Some(member.sign_of_life.unwrap_or_default()),
+    }
+}
+
+static IN_TIME: Rule = Rule {
+    id: "NODE-16",
+    sentence: "the pods of an ill node are deleted after the pod eviction timeout, in a zone no faster than the rate for its \
+        state, and never those of daemons",
+    features: &[Feature::DrainsAfterTimeout],
+    formula: bounds::DRAINED_IN_TIME,
+    releases: "Kubernetes 1.16 without taint-based evictions",
+    source: "Kubernetes 1.16 pkg/controller/nodelifecycle/node_lifecycle_controller.go, processNoTaintBaseEviction",
+};
+
+/// Not before, not faster, and not those.
+#[derive(Default)]
+pub(crate) struct DrainedInTime {
+    /// When each of the ill began to be drained.
+    begun: BTreeMap<String, Duration>,
+    /// When the last of a zone did.
+    last: BTreeMap<Zone, Duration>,
+    /// Since when each zone has its pace.
+    paces: BTreeMap<Zone, (Pace, Duration)>,
+    /// When some node was last ready again after none had been: whoever was not due by then begins anew.
+    resumed: Option<Duration>,
+}
+
+impl Guarantee for DrainedInTime {
+    fn rule(&self) -> &'static Rule {
+        &IN_TIME
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Health, MemberGone, FaultEnded, EvictionBegan]
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        match &fact.news {
+            News::Health { member, now, .. } => {
+                if *now == Some(Health::Ready) {
+                    self.begun.remove(member);
+                }
+                self.look(fact.at, court);
+            }
+            News::MemberGone(member) => {
+                self.begun.remove(member);
+                self.look(fact.at, court);
+            }
+            // A start of the controllers has a token of its own, and begins with all whose time is over.
+            News::FaultEnded { member: None, .. } => {
+                self.last.clear();
+                self.begun.clear();
+            }
+            News::EvictionBegan { workload, task } if is_drain(workload, task, fact, court) => {
+                self.began(workload, &task.member, fact, court);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl DrainedInTime {
+    fn look(&mut self, now: Duration, court: &Court<'_>) {
+        let Some(zones) = &court.profile.zones else { return };
+        let paces = paces(court.world, zones);
+        if is_cut(self.paces.values().map(|(pace, _)| pace)) && !is_cut(paces.values()) {
+            self.resumed = Some(now);
+        }
+        for (zone, pace) in paces {
+            if self.paces.get(&zone).is_none_or(|(was, _)| *was != pace) {
+                self.last.remove(&zone);
+                self.paces.insert(zone, (pace, now));
+            }
+        }
+    }
+
+    fn began(&mut self, workload: &WorkloadKey, name: &str, fact: &Fact, court: &mut Court<'_>) {
+        let subject = Subject::on(workload, name);
+        let seen = format!("{workload} is deleted");
+        if court.workload(workload).is_some_and(|workload| workload.everywhere) {
+            return never(subject, fact, "it is a daemon's", seen, court);
+        }
+        let (Some(since), Some(member)) = (ill_since(court.world, name), court.member(name)) else {
+            return;
+        };
+        let timings = court.timings();
+        let timeout = timings.failover_eviction_timeout;
+        let anew = self.resumed.filter(|resumed| since + timeout > *resumed + bounds::zone_seen(timings));
+        let earliest = (anew.unwrap_or(since) + timeout).saturating_sub(timings.skew);
+        court.came(subject.clone(), fact, earliest, None, || {
+            let told = match anew {
+                None => format!("its node is ill since {}", clock(since)),
+                Some(anew) => format!("no node was ready until {}", clock(anew)),
+            };
+            (format!("{told}, and may be so for {}", span(timeout)), seen.clone())
+        });
+        if self.begun.insert(name.to_owned(), fact.at).is_some() {
+            return;
+        }
+        let Some((pace, from)) = self.paces.get(&member.zone).copied() else { return };
+        let lag = bounds::zone_seen(timings);
+        match pace {
+            Pace::Each(pause) => {
+                if let Some(last) = self.last.insert(member.zone.clone(), fact.at) {
+                    let bound = Bound::NotBefore((last + pause).saturating_sub(timings.latency));
+                    let because = format!(
+                        "another of its zone was drained at {}, and one each {}",
+                        clock(last),
+                        span(pause)
+                    );
+                    if fact.at + timings.latency < last + pause {
+                        court.violated(Charge::by(fact, subject, bound, because, seen));
+                    }
+                }
+            }
+            Pace::Frozen | Pace::Cut if fact.at > from + lag => {
+                never(subject, fact, "its zone is held back", seen, court);
+            }
+            Pace::Frozen | Pace::Cut => {}
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! A pod that is evicted for a taint says so before it goes.
+
+use super::heartbeat::never;
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::court::{Court, Guarantee, Topics, topics};
+use crate::guarantee::engine::tolerates::{Tolerates, tolerates};
+use crate::guarantee::{Rule, Subject};
+use crate::profile::Feature;
+use capsize_history::facts::{Fact, News};
+
+static SAID: Rule = Rule {
+    id: "NODE-13",
+    sentence: "a pod that is evicted for a taint has the condition DisruptionTarget for it when its deletion begins",
+    features: &[Feature::NoExecuteTaints, Feature::TellsDisruption],
+    formula: bounds::WITH_IT,
+    releases: "Kubernetes 1.26 and newer",
+    source: "Kubernetes pkg/controller/tainteviction/taint_eviction.go, addConditionAndDeletePod",
+};
+
+/// I22: of every pod that is deleted when its toleration is over, and that nobody else has deleted.
+#[derive(Default)]
+pub(crate) struct Said;
+
+impl Guarantee for Said {
+    fn rule(&self) -> &'static Rule {
+        &SAID
+    }
+
+    fn topics(&self) -> Topics {
+        topics![EvictionBegan]
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        let News::EvictionBegan { workload, task } = &fact.news else { return };
+        if task.inherited {
+            return;
+        }
+        let world = court.world;
+        let (Some(pod), Some(node)) = (world.workloads.get(workload), world.members.get(&task.member)) else {
+            return;
+        };
+        let due = match tolerates(pod, node.evicting_taints()) {
+            Some(Tolerates::Until(until, _)) => until <= fact.at + bounds::STAMP,
+            _ => false,
+        };
+        if due && task.by_taint {
+            court.book.held();
+        } else if due && world.faults_are_marked && fact.at > world.acted + court.timings().latency {
+            let seen = format!("{workload} is deleted without having said why");
+            let subject = Subject::on(workload, &task.member);
+            never(subject, fact, "its node has a taint that it does not tolerate any more", seen, court);
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! What is written of a node that says nothing: not too early for one that is new, with the right reason, and of nothing but
+//! what its kubelet would tell.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::heartbeat::never;
+use super::zone::Cut;
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::{Rule, Subject};
+use crate::profile::Feature;
+use crate::text::{clock, span};
+use capsize_history::facts::{Fact, Health, Member, News};
+
+static STARTS: Rule = Rule {
+    id: "NODE-09",
+    sentence: "a node that never said whether it is ready becomes Unknown when its time to start is over, not before",
+    features: &[Feature::PullMembers],
+    formula: bounds::STARTS,
+    releases: "Kubernetes, all",
+    source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, tryUpdateNodeHealth",
+};
+
+/// I3: from the creation of a node on.
+#[derive(Default)]
+pub(crate) struct Starts {
+    waits: Waits,
+    cut: Cut,
+}
+
+impl Guarantee for Starts {
+    fn rule(&self) -> &'static Rule {
+        &STARTS
+    }
+
+    fn counts_from_stamps(&self) -> bool {
+        true
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Health, SignOfLife, MemberGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        match &fact.news {
+            News::Health { member, now: None, .. } => {
+                let Some((begins, grace)) = began(member, court) else { return };
+                self.wait(member, begins, grace, fact, court);
+            }
+            // Who renews its Lease is there, whatever it has not said.
+            News::SignOfLife(member) if self.waits.has(&Subject::member(member)) => {
+                let Some((_, grace)) = began(member, court) else { return };
+                self.wait(member, fact.at, grace, fact, court);
+            }
+            News::Health { member, was: None, now: Some(Health::Unknown), first: false } => {
+                let left = self.waits.met(&Subject::member(member), fact);
+                let Some((begins, grace)) = began(member, court) else { return };
+                let earliest = (begins + grace).saturating_sub(court.timings().skew);
+                court.came(Subject::member(member), fact, earliest, left, || {
+                    let because =
+                        format!("it was made at {}, and has {} to start", clock(begins), span(grace));
+                    (because, format!("{member} is Unknown"))
+                });
+            }
+            News::Health { member, .. } | News::MemberGone(member) => {
+                self.waits.cancel(&Subject::member(member));
+            }
+            _ => {}
+        }
+        let tells = matches!(fact.news, News::Health { .. } | News::MemberGone(_));
+        if tells && self.cut.is_over(court.world) {
+            self.begin_anew(fact, court);
+        }
+    }
+}
+
+impl Starts {
+    /// Some node is ready again where none was: everybody has all of the time.
+    fn begin_anew(&mut self, fact: &Fact, court: &Court<'_>) {
+        for name in court.world.members.keys() {
+            if let Some((_, grace)) = began(name, court)
+                && self.waits.has(&Subject::member(name))
+            {
+                self.wait(name, fact.at, grace, fact, court);
+            }
+        }
+    }
+
+    fn wait(&mut self, member: &str, begins: Duration, grace: Duration, fact: &Fact, court: &Court<'_>) {
+        let allowed = bounds::starts(court.timings(), grace);
+        let reason = Reason {
+            because: format!("{member} is there since {}, and never said anything", clock(begins)),
+            missing: format!("{member} is not Unknown"),
+        };
+        let until = begins.max(fact.at) + allowed;
+        self.waits.restart(Subject::member(member), fact, until, allowed, reason);
+    }
+}
+
+/// When the node was made, at the earliest, and how long it may take to start.
+fn began(member: &str, court: &Court<'_>) -> Option<(Duration, Duration)> {
+    let grace = court.timings().startup_grace_period?;
+    let created = court.member(member)?.created?;
+    let since = created.duration_since(court.world.wall_start?);
+    // The wall time of the start is known to the second.
+    Some((Duration::try_from(since).unwrap_or_default().saturating_sub(bounds::STAMP), grace))
+}
+
+static ITS_OWN: Rule = Rule {
+    id: "NODE-10",
+    sentence: "when a kubelet falls silent, all that it reports of its node becomes Unknown, and nothing else changes",
+    features: &[Feature::PullMembers],
+    formula: bounds::WITH_IT,
+    releases: "Kubernetes, all",
+    source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, tryUpdateNodeHealth",
+};
+
+static REASONS: Rule = Rule {
+    id: "NODE-11",
+    sentence: "a condition that becomes Unknown says that its kubelet stopped, or never began, to tell of it",
+    features: &[Feature::PullMembers],
+    formula: bounds::WITH_IT,
+    releases: "Kubernetes, all",
+    source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, tryUpdateNodeHealth",
+};
+
+/// What a kubelet tells of its node.
+const TOLD: [&str; 4] = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"];
+
+/// I4 and I5: what the version changes that says that a node is unknown.
+pub(crate) struct Written {
+    rule: &'static Rule,
+    /// What is wrong with the node as it is now, which had these conditions before.
+    wrong: fn(&BTreeMap<String, String>, &Member) -> Option<String>,
+    before: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+impl Written {
+    /// That all of its conditions change, and no other.
+    pub(crate) fn nothing_else() -> Self {
+        Self { rule: &ITS_OWN, wrong: changed_else, before: BTreeMap::new() }
+    }
+
+    /// That the reasons are right.
+    pub(crate) fn reasons() -> Self {
+        Self { rule: &REASONS, wrong: wrong_reason, before: BTreeMap::new() }
+    }
+}
+
+impl Guarantee for Written {
+    fn rule(&self) -> &'static Rule {
+        self.rule
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Health, Conditions, MemberGone]
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        match &fact.news {
+            News::Health { member: name, now: Some(Health::Unknown), first: false, .. } => {
+                let (Some(before), Some(member)) = (self.before.get(name), court.member(name)) else {
+                    return;
+                };
+                match (self.wrong)(before, member) {
+                    None => court.book.held(),
+                    Some(wrong) => {
+                        let seen = format!("{name} {wrong}");
+                        never(Subject::member(name), fact, "its kubelet has fallen silent", seen, court);
+                    }
+                }
+            }
+            News::Conditions(name) => {
+                if let Some(member) = court.member(name) {
+                    self.before.insert(name.clone(), member.conditions.clone());
+                }
+            }
+            News::MemberGone(name) => drop(self.before.remove(name)),
+            _ => {}
+        }
+    }
+}
+
+fn changed_else(before: &BTreeMap<String, String>, member: &Member) -> Option<String> {
+    let stays = TOLD.iter().find(|kind| {
+        let status = member.conditions.get(**kind).map(String::as_str);
+        before.contains_key(**kind) && status.is_some_and(|status| status != "Unknown")
+    });
+    if let Some(kind) = stays {
+        return Some(format!("still has {kind} {}", member.conditions[*kind]));
+    }
+    let others = before.keys().chain(member.conditions.keys()).filter(|kind| !TOLD.contains(&kind.as_str()));
+    let mut changed = others.filter(|kind| before.get(*kind) != member.conditions.get(*kind));
+    changed.next().map(|kind| format!("has another {kind} than before"))
+}
+
+fn wrong_reason(before: &BTreeMap<String, String>, member: &Member) -> Option<String> {
+    TOLD.iter().find_map(|kind| {
+        let became = member.conditions.get(*kind).is_some_and(|status| status == "Unknown");
+        let was = before.get(*kind).map(String::as_str);
+        if !became || was == Some("Unknown") {
+            return None;
+        }
+        let right = if was.is_some() { "NodeStatusUnknown" } else { "NodeStatusNeverUpdated" };
+        let reason = member.reasons.get(*kind).map(String::as_str).unwrap_or_default();
+        (reason != right).then(|| format!("has {kind} Unknown for the reason {reason}, not {right}"))
+    })
+}

@@ -1,0 +1,163 @@
+//! That a workload goes where it is meant to go: the next group of members, and out of those that are not meant any more.
+//! PLACEMENT.
+
+use std::collections::BTreeSet;
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::feasible::{cannot_be_placed, is_free_choice};
+use crate::guarantee::{Rule, Subject};
+use crate::profile::Feature;
+use capsize_history::facts::{Fact, News, Scheduling, Workload, WorkloadKey, World};
+
+static NEXT: Rule = Rule {
+    id: "PLACEMENT-14",
+    sentence: "where no member of a group fits, the next group that has one is used",
+    features: &[Feature::HealthProbes, Feature::AffinityGroups],
+    formula: bounds::CHOSEN,
+    releases: "all",
+    source: "Karmada pkg/scheduler/scheduler.go, scheduleResourceBindingWithClusterAffinities",
+};
+
+/// L12 and E2: what is duplicated without limit is not left without a member as long as one of a group fits that comes
+/// after the one in use, whatever the scheduler says of it.
+#[derive(Default)]
+pub(crate) struct Next {
+    /// The workloads of several groups that have no member.
+    nowhere: BTreeSet<WorkloadKey>,
+    waits: Waits,
+}
+
+fn is_grouped(workload: &Workload) -> bool {
+    let placement = &workload.placement;
+    let unlimited = placement.scheduling == Scheduling::Duplicated && placement.spread.is_empty();
+    workload.placeable && unlimited && placement.is_grouped() && !placement.minds_others
+}
+
+/// The first member that fits of the group in use, or of one after it.
+fn fitting<'a>(workload: &Workload, world: &'a World) -> Option<&'a String> {
+    let groups = &workload.placement.groups;
+    let in_use = groups.iter().position(|group| group.name == workload.group).unwrap_or_default();
+    let fits = |(name, member): &(&String, &capsize_history::facts::Member)| {
+        let meant = groups[in_use..].iter().any(|group| group.affinity.admits(name, member));
+        meant && is_free_choice(workload, name, member)
+    };
+    world.members.iter().find(fits).map(|(name, _)| name)
+}
+
+impl Guarantee for Next {
+    fn rule(&self) -> &'static Rule {
+        &NEXT
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Wanted, Assigned, EvictionEnded, MemberChanged, MemberGone, WorkloadGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        match &fact.news {
+            News::Wanted(key)
+            | News::Assigned { workload: key, .. }
+            | News::EvictionEnded { workload: key, .. } => self.look(key, fact, court),
+            News::MemberChanged(_) | News::MemberGone(_) => {
+                for key in &std::mem::take(&mut self.nowhere) {
+                    self.look(key, fact, court);
+                }
+            }
+            News::WorkloadGone(key) => {
+                self.nowhere.remove(key);
+                self.waits.cancel(&Subject::workload(key));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Next {
+    fn look(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
+        let Some(workload) = court.workload(key) else { return };
+        let nowhere = workload.assignment.is_empty() && is_grouped(workload);
+        if nowhere {
+            self.nowhere.insert(key.clone());
+        } else {
+            self.nowhere.remove(key);
+        }
+        let wrong = fitting(workload, court.world).filter(|_| nowhere).map(|name| Reason {
+            because: format!("{name} fits, of a group that may be used"),
+            missing: format!("{key} is assigned to no member"),
+        });
+        self.waits.heal(Subject::workload(key), fact, bounds::chosen(court.timings()), wrong, court);
+    }
+}
+
+static MEANT: Rule = Rule {
+    id: "PLACEMENT-15",
+    sentence: "a workload leaves the members that its placement, when that changes, means no more",
+    features: &[Feature::HealthProbes],
+    formula: bounds::CHOSEN,
+    releases: "all; Karmada counted replicas in such members until 1.9 (#4586)",
+    source: "Karmada pkg/scheduler/scheduler.go, doScheduleBinding; core/assignment.go",
+};
+
+/// L3. Of what is duplicated without limit PLACEMENT-07 says it; of several groups the first may have come back.
+#[derive(Default)]
+pub(crate) struct Meant(Waits);
+
+impl Guarantee for Meant {
+    fn rule(&self) -> &'static Rule {
+        &MEANT
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Wanted, Assigned, Recorded, WorkloadGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.0)
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        match &fact.news {
+            News::Wanted(key) => {
+                let Some(workload) = court.workload(key) else { return };
+                if workload.placed_since == fact.at {
+                    self.look(key, workload, fact, court);
+                }
+            }
+            News::Assigned { workload: key, .. } | News::Recorded(key) => {
+                let Some(workload) = court.workload(key) else { return };
+                if self.0.has(&Subject::workload(key)) {
+                    self.look(key, workload, fact, court);
+                }
+            }
+            News::WorkloadGone(key) => self.0.cancel(&Subject::workload(key)),
+            _ => {}
+        }
+    }
+}
+
+impl Meant {
+    fn look(&mut self, key: &WorkloadKey, workload: &Workload, fact: &Fact, court: &mut Court<'_>) {
+        let placement = &workload.placement;
+        let unlimited = placement.scheduling == Scheduling::Duplicated && placement.spread.is_empty();
+        let asked = workload.placeable && !unlimited && !placement.is_grouped();
+        if !asked || cannot_be_placed(workload) {
+            return self.0.cancel(&Subject::workload(key));
+        }
+        let world = court.world;
+        let strange =
+            |name: &&String| world.members.get(*name).is_some_and(|member| !placement.admits(name, member));
+        let wrong = workload.assignment.keys().find(strange).map(|name| Reason {
+            because: format!("its placement does not mean {name} any more"),
+            missing: format!("{key} is still assigned to {name}"),
+        });
+        if wrong.is_none() && !self.0.has(&Subject::workload(key)) {
+            return court.book.held();
+        }
+        self.0.heal(Subject::workload(key), fact, bounds::chosen(court.timings()), wrong, court);
+    }
+}

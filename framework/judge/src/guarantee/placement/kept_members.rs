@@ -1,0 +1,273 @@
+//! Where workloads are put: PLACEMENT, and S1 of EVICTION.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::court::{Charge, Court, Guarantee, NEVER, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::tolerates::{Tolerates, tolerates};
+use crate::guarantee::replicas::divisions;
+use crate::guarantee::{Bound, Rule, Subject};
+use crate::profile::Feature;
+use crate::text::clock;
+use capsize_history::digest::Table;
+use capsize_history::facts::{Assignment, Fact, News, Scheduling, Workload, WorkloadKey};
+
+static NOT_BOTH: Rule = Rule {
+    id: "EVICTION-04",
+    sentence: "a member from which a workload is being evicted is not assigned it",
+    features: &[Feature::GracefulEviction, Feature::EvictedNotRechosen],
+    formula: bounds::NOT_BOTH,
+    releases: "1.6 and newer",
+    source: "Karmada pkg/scheduler/framework/plugins/clustereviction (karmada-io/karmada#3469)",
+};
+
+/// S1: assigned and evicted members are disjoint, but for a race of two writers that the next recheck heals.
+#[derive(Default)]
+pub(crate) struct NotBoth(Waits);
+
+impl Guarantee for NotBoth {
+    fn rule(&self) -> &'static Rule {
+        &NOT_BOTH
+    }
+
+    fn topics(&self) -> Topics {
+        topics![EvictionBegan, Assigned, EvictionEnded, WorkloadGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.0)
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        let (key, put_to_the_test) = match &fact.news {
+            News::EvictionBegan { workload, .. } | News::Assigned { workload, .. } => (workload, true),
+            News::EvictionEnded { workload, .. } => (workload, false),
+            News::WorkloadGone(key) => return self.0.cancel_of(key, |_| true),
+            _ => return,
+        };
+        let Some(workload) = court.workload(key) else { return };
+        let limit = bounds::both(court.timings());
+        let both =
+            |member: &str| workload.assignment.contains_key(member) && workload.eviction(member).is_some();
+        for member in workload.evictions.iter().map(|task| &task.member) {
+            let subject = Subject::on(key, member);
+            if both(member) {
+                let reason = Reason {
+                    because: format!("{member} is both assigned and evicted from since {}", clock(fact.at)),
+                    missing: format!("{member} still is both"),
+                };
+                self.0.start(subject, fact, limit, reason);
+            } else if let Some(left) = self.0.met(&subject, fact) {
+                court.book.held_by(left);
+            } else if put_to_the_test {
+                court.book.held();
+            }
+        }
+        self.0.cancel_of(key, |subject| !subject.member.as_deref().is_some_and(both));
+    }
+}
+
+static KEPT: Rule = Rule {
+    id: "PLACEMENT-01",
+    sentence: "a placement that is not evicted stays where it is",
+    features: &[Feature::HealthProbes],
+    formula: "at every change of an assignment",
+    releases: "all",
+    source: "Karmada pkg/scheduler/framework/plugins/{tainttoleration,clusterlocality}",
+};
+
+/// L1: of the members assigned before, those stay that nothing speaks against. Of what is divided by weight, a
+/// share may come to nothing. Who is hindered may not know yet of a member that another has chosen, and where none that is
+/// known fits, the assignment is emptied (on a `FitError` in Karmada's `pkg/scheduler/scheduler.go`).
+#[derive(Default)]
+pub(crate) struct Kept {
+    /// Workloads whose replicas or placement changed since they were last scheduled.
+    changed: BTreeSet<WorkloadKey>,
+    /// Losses without a reason; another watch may still tell of one.
+    suspects: BTreeMap<Subject, Fact>,
+    /// When each member came.
+    came: BTreeMap<String, Duration>,
+    /// The replicas wanted of each workload, as they were seen last.
+    wanted: Table<WorkloadKey, u64>,
+}
+
+impl Guarantee for Kept {
+    fn rule(&self) -> &'static Rule {
+        &KEPT
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Health, Wanted, WorkloadGone, MemberLeaving, MemberGone, Assigned]
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        match &fact.news {
+            News::Health { member, first: true, .. } => {
+                self.came.insert(member.clone(), fact.at);
+            }
+            News::Wanted(key) => {
+                // Another number of replicas moves no duplicated workload, and a larger number moves no divided one. Without
+                // replicas a workload may be assigned to any members, which need not get a share later.
+                let before = self.wanted.insert(key.clone(), court.workload(key).map_or(0, |it| it.replicas));
+                let Some(workload) = court.workload(key) else { return };
+                let duplicated = workload.placement.scheduling == Scheduling::Duplicated;
+                let anew = workload.asked_anew || !workload.placeable;
+                let grows = before.is_some_and(|before| before > 0 && workload.replicas > before);
+                if !(duplicated || grows) || anew || workload.placed_since == fact.at {
+                    self.changed.insert(key.clone());
+                }
+            }
+            News::WorkloadGone(key) => {
+                self.changed.remove(key);
+                self.wanted.swap_remove(key);
+                self.suspects.retain(|subject, _| !subject.is_of(key));
+            }
+            News::MemberLeaving(member) | News::MemberGone(member) => {
+                self.suspects.retain(|subject, _| !subject.is_on(member));
+            }
+            News::Assigned { workload: key, was, .. } => {
+                let Some(workload) = court.workload(key) else { return };
+                let evicted = |member: &String| workload.eviction(member).is_some();
+                let scheduled = workload.assignment.keys().any(|member| !was.contains_key(member))
+                    || was.keys().any(|member| !workload.assignment.contains_key(member) && !evicted(member));
+                let changed = if scheduled { self.changed.remove(key) } else { self.changed.contains(key) };
+                if !changed && is_bound_to_stay(workload, was) {
+                    self.lost(key, workload, was, fact, court);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn due(&mut self) -> Duration {
+        if self.suspects.is_empty() { NEVER } else { Duration::ZERO }
+    }
+
+    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
+        let disorder = court.disorder();
+        for (subject, fact) in self.suspects.extract_if(.., |_, fact| now > fact.at.saturating_add(disorder))
+        {
+            let member = subject.member.clone().unwrap_or_default();
+            let because =
+                format!("{member} is not evicted from, is still there, and still matches the affinity");
+            let seen = format!("{member} is not assigned any more");
+            court.violated(Charge::by(&fact, subject, Bound::Never, because, seen));
+        }
+    }
+}
+
+impl Kept {
+    fn lost(
+        &mut self,
+        key: &WorkloadKey,
+        workload: &Workload,
+        was: &Assignment,
+        fact: &Fact,
+        court: &mut Court<'_>,
+    ) {
+        let (kept, lost): (Vec<_>, Vec<_>) =
+            was.keys().partition(|member| workload.assignment.contains_key(*member));
+        let goes = |member: &String| {
+            may_go(workload, member, court)
+                || may_get_nothing(workload, member, was, fact, court)
+                || self.may_be_unknown(member, fact, court)
+        };
+        let wronged: Vec<_> = lost.into_iter().filter(|member| !goes(member)).collect();
+        if wronged.is_empty() && !kept.is_empty() {
+            court.book.held();
+        }
+        self.suspects.extend(wronged.into_iter().map(|member| (Subject::on(key, member), fact.clone())));
+    }
+
+    /// Whether who chose may be shown an old past, before `member` came.
+    fn may_be_unknown(&self, member: &str, fact: &Fact, court: &Court<'_>) -> bool {
+        let unseen = |came: &Duration| *came >= court.seen_until(fact.at);
+        court.world.is_hindered(fact.at) && self.came.get(member).is_some_and(unseen)
+    }
+}
+
+/// Whether selection has no freedom to move what is well: not where regions or capacity are weighed anew, nor where
+/// there are no replicas that tie a workload to its place.
+fn is_bound_to_stay(workload: &Workload, was: &Assignment) -> bool {
+    let placement = &workload.placement;
+    let joined = workload.assignment.keys().any(|member| !was.contains_key(member));
+    let constrained = placement.spread_over_members().is_some();
+    match placement.scheduling {
+        _ if placement.spreads_over_groups() || placement.is_grouped() => false,
+        Scheduling::Duplicated => workload.replicas > 0 || !constrained,
+        Scheduling::DividedByStaticWeight => !joined,
+        Scheduling::DividedByCapacity => !constrained,
+    }
+}
+
+/// Whether the share of `member` by its weight may have come to nothing: those of others grow where one of them leaves.
+fn may_get_nothing(
+    workload: &Workload,
+    member: &String,
+    was: &Assignment,
+    fact: &Fact,
+    court: &Court<'_>,
+) -> bool {
+    let nothing = |allowed: Vec<Assignment>| allowed.iter().any(|shares| !shares.contains_key(member));
+    workload.placement.scheduling == Scheduling::DividedByStaticWeight
+        && divisions(workload, was, fact, court).is_none_or(nothing)
+}
+
+/// Whether `member` may lose the workload for a reason of its own.
+fn may_go(workload: &Workload, member: &str, court: &Court<'_>) -> bool {
+    let state = court.member(member);
+    // Without graceful eviction no task says that a taint has driven it out.
+    let driven_out = !court.profile.has(Feature::GracefulEviction)
+        && state.and_then(|state| tolerates(workload, state.taints.iter())).is_some_and(|tolerates| {
+            // Stamps are cut to the second.
+            matches!(tolerates, Tolerates::Until(end, _) if end <= court.world.now + Duration::from_secs(1) + court.world.clock_set)
+        });
+    driven_out
+        || workload.eviction(member).is_some()
+        || state.is_none_or(|state| state.leaving || !workload.placement.admits(member, state))
+}
+
+static SPREAD: Rule = Rule {
+    id: "PLACEMENT-02",
+    sentence: "as many members are chosen as the spread constraint asks for",
+    features: &[Feature::SpreadConstraints],
+    formula: "minGroups to maxGroups, at every choice",
+    releases: "all",
+    source: "Karmada pkg/scheduler/core/spreadconstraint/select_clusters_by_cluster.go",
+};
+
+/// L7: whenever members are chosen, there are as many as the constraint on members allows.
+///
+/// An eviction may leave fewer, and where too few can be chosen they stay fewer; but then none is chosen.
+pub(crate) struct Spread;
+
+impl Guarantee for Spread {
+    fn rule(&self) -> &'static Rule {
+        &SPREAD
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Assigned]
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        let News::Assigned { workload: key, was, first: false, .. } = &fact.news else { return };
+        let Some(workload) = court.workload(key) else { return };
+        let chosen = workload.assignment.keys().any(|member| !was.contains_key(member));
+        let Some(spread) = workload.placement.spread_over_members().filter(|_| chosen) else { return };
+        let count = workload.assignment.len() as u64;
+        // A constraint on regions may need more members than this one allows.
+        let most = spread.max.filter(|_| !workload.placement.spreads_over_groups()).unwrap_or(u64::MAX);
+        // Of what is divided, members whose share comes to nothing are left out.
+        let least = if workload.placement.scheduling == Scheduling::Duplicated { spread.min } else { 0 };
+        if (least..=most).contains(&count) {
+            return court.book.held();
+        }
+        let most = spread.max.map_or("any number of".to_owned(), |most| most.to_string());
+        let subject = Subject { workload: Some(key.clone()), member: None };
+        let because = format!("the policy asks for {} to {most} members", spread.min);
+        let seen = format!("{count} members are assigned");
+        court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
+    }
+}

@@ -1,0 +1,237 @@
+//! That what policies say is what is done: POLICY.
+
+use std::time::Duration;
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::{Bound, Rule, Subject};
+use crate::profile::Feature;
+use capsize_history::digest::Table;
+use capsize_history::facts::{Fact, News, Policy, Workload, WorkloadKey};
+
+static FOLLOWED: Rule = Rule {
+    id: "POLICY-01",
+    sentence: "a template that a policy means belongs to one, and is to be placed as that says, unless it is lazy",
+    features: &[],
+    formula: bounds::TOLD,
+    releases: "all; Karmada dropped changes of policies until 1.15 (#6674)",
+    source: "Karmada pkg/detector/detector.go, BuildResourceBinding",
+};
+
+/// P1: the placement on record is that of the policy that the record belongs to.
+#[derive(Default)]
+pub(crate) struct Followed(Waits);
+
+/// The policy of a workload, if the history shows it.
+fn policy_of<'a>(workload: &Workload, court: &Court<'a>) -> Option<&'a Policy> {
+    court.world.policies.get(&workload.policy)
+}
+
+impl Guarantee for Followed {
+    fn rule(&self) -> &'static Rule {
+        &FOLLOWED
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Wanted, Claimed, Policy, Template, WorkloadGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.0)
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        match &fact.news {
+            News::Wanted(key) | News::Claimed { workload: key, .. } => self.look(key, fact, court),
+            News::Template(key) => self.look(key, fact, court),
+            News::Policy(name) => {
+                let world = court.world;
+                for key in world.policies.get(name).into_iter().flat_map(|policy| &policy.names) {
+                    self.look(key, fact, court);
+                }
+                let its = world.workloads.iter().filter(|(_, workload)| workload.policy == *name);
+                for (key, _) in its {
+                    self.look(key, fact, court);
+                }
+            }
+            News::WorkloadGone(key) => self.0.cancel(&Subject::workload(key)),
+            _ => {}
+        }
+    }
+}
+
+/// A template that a policy means by its name, and that belongs to none.
+fn unclaimed(key: &WorkloadKey, court: &Court<'_>) -> Option<Reason> {
+    let template = court.world.templates.get(key)?;
+    if template.leaving || !template.policy.is_empty() {
+        return None;
+    }
+    let means = |policy: &Policy| policy.names.contains(key) && !policy.lazy;
+    let (name, _) = court.world.policies.iter().find(|(_, policy)| means(policy))?;
+    Some(Reason {
+        because: format!("the policy {name} means {key}"),
+        missing: "it belongs to no policy".to_owned(),
+    })
+}
+
+impl Followed {
+    fn look(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
+        let subject = Subject::workload(key);
+        if let Some(reason) = unclaimed(key, court) {
+            return self.0.start(subject, fact, bounds::told(court.timings()), reason);
+        }
+        let Some(workload) = court.workload(key) else { return self.0.cancel(&subject) };
+        // What a lazy policy has taken over keeps the record of the policy before, until the template changes.
+        let policies = &court.world.policies;
+        let claimed = court.world.templates.get(key).and_then(|template| policies.get(&template.policy));
+        let is_eager = |policy: &&Policy| !policy.lazy && !claimed.is_some_and(|claimed| claimed.lazy);
+        let Some(policy) = policy_of(workload, court).filter(is_eager) else {
+            return self.0.cancel(&subject);
+        };
+        let differs = policy.placement != workload.placement;
+        let wrong = differs.then(|| Reason {
+            because: format!("{} places it otherwise", workload.policy),
+            missing: format!("the record of {key} still has another placement"),
+        });
+        if wrong.is_none() && !self.0.has(&subject) {
+            return court.book.held();
+        }
+        self.0.heal(subject, fact, bounds::told(court.timings()), wrong, court);
+    }
+}
+
+static STAYS: Rule = Rule {
+    id: "POLICY-02",
+    sentence: "a template stays with its policy, unless another of a higher priority preempts",
+    features: &[Feature::PolicyPreemption],
+    formula: "whenever it changes hands; a change of what the policies mean counts from latency after it is seen",
+    releases: "1.7 and newer",
+    source: "Karmada pkg/detector/preemption.go",
+};
+
+/// P2: whoever has a template keeps it as long as it means it. One for a namespace goes before one for all.
+#[derive(Default)]
+pub(crate) struct Stays {
+    /// Since when controllers are away.
+    away: Option<Duration>,
+    /// When they were last: what changed then they learn when they are back.
+    absence: Option<(Duration, Duration)>,
+}
+
+impl Stays {
+    /// Whether who acts with `fact` may just have learned what changed at `changed`.
+    fn is_news(&self, changed: Duration, fact: &Fact, court: &Court<'_>) -> bool {
+        let timings = court.timings();
+        let just_back = self.absence.is_some_and(|(since, back)| {
+            changed >= since.saturating_sub(timings.latency)
+                && fact.at <= back.saturating_add(timings.takeover + timings.latency)
+        });
+        just_back || changed >= court.seen_until(fact.at)
+    }
+}
+
+impl Guarantee for Stays {
+    fn rule(&self) -> &'static Rule {
+        &STAYS
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Claimed, FaultBegan, FaultEnded]
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        let (key, was) = match &fact.news {
+            News::Claimed { workload, was } => (workload, was),
+            News::FaultBegan { member: None, .. } => {
+                self.away.get_or_insert(fact.at);
+                return;
+            }
+            News::FaultEnded { member: None, .. } if !court.controllers_are_away() => {
+                self.absence = self.away.take().map(|since| (since, fact.at)).or(self.absence);
+                return;
+            }
+            _ => return,
+        };
+        let policies = &court.world.policies;
+        let Some(workload) = court.workload(key) else { return };
+        let (Some(before), Some(after)) = (policies.get(was), policies.get(&workload.policy)) else { return };
+        if before.by_labels || self.is_news(before.changed, fact, court) {
+            return;
+        }
+        let outranks = match (before.everywhere, after.everywhere) {
+            (true, false) => true,
+            (false, true) => false,
+            _ => after.priority > before.priority,
+        };
+        if after.preempts && outranks {
+            return court.book.held();
+        }
+        let because = format!("{was} has it, and {} does not outrank and preempt that", workload.policy);
+        let seen = format!("{} has it now", workload.policy);
+        court.violated(Charge::by(fact, Subject::workload(key), Bound::Never, because, seen));
+    }
+}
+
+static LAZY: Rule = Rule {
+    id: "POLICY-03",
+    sentence: "what changes in a lazy policy waits until its template changes",
+    features: &[Feature::LazyActivation],
+    formula: "at every change of a placement",
+    releases: "1.10 and newer",
+    source: "Karmada pkg/detector/detector.go, ApplyPolicy; PropagationSpec.ActivationPreference",
+};
+
+/// P3: a record of a lazy policy gets another placement only when it is made of another version of its template.
+#[derive(Default)]
+pub(crate) struct Lazy {
+    /// The version of the template that a record was made of before.
+    made_of: Table<WorkloadKey, String>,
+    /// When the controllers last came back: who starts takes every template for a new one.
+    back: Option<Duration>,
+}
+
+impl Guarantee for Lazy {
+    fn rule(&self) -> &'static Rule {
+        &LAZY
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Recorded, Wanted, FaultEnded, WorkloadGone]
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        let is_lazy = |workload: &Workload| policy_of(workload, court).is_some_and(|policy| policy.lazy);
+        match &fact.news {
+            News::Recorded(key) => {
+                let Some(workload) = court.workload(key) else { return };
+                if is_lazy(workload) {
+                    self.made_of.insert(key.clone(), workload.template.clone());
+                } else {
+                    self.made_of.swap_remove(key);
+                }
+            }
+            News::Wanted(key) => {
+                let Some(workload) = court.workload(key) else { return };
+                let anew = workload.placed_since == fact.at;
+                let Some(before) = self.made_of.get(key).filter(|_| anew && is_lazy(workload)) else {
+                    return;
+                };
+                if *before != workload.template {
+                    return court.book.held();
+                }
+                let takeover = court.timings().takeover + court.timings().latency;
+                if court.controllers_are_hindered(fact.at)
+                    || self.back.is_some_and(|back| fact.at <= back + takeover)
+                {
+                    return;
+                }
+                let because = format!("{} is lazy, and the template has not changed", workload.policy);
+                let seen = format!("{key} is to be placed otherwise");
+                court.violated(Charge::by(fact, Subject::workload(key), Bound::Never, because, seen));
+            }
+            News::FaultEnded { member: None, .. } => self.back = Some(fact.at),
+            News::WorkloadGone(key) => drop(self.made_of.swap_remove(key)),
+            _ => {}
+        }
+    }
+}

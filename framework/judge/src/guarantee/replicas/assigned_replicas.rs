@@ -1,0 +1,182 @@
+//! How many replicas the members are assigned, all together and each: REPLICAS.
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::feasible::cannot_be_placed;
+use crate::guarantee::{Bound, Rule, Subject};
+use crate::profile::Feature;
+use capsize_history::facts::{Fact, News, Scheduling, Workload, WorkloadKey, sum};
+
+static WELL_FORMED: Rule = Rule {
+    id: "REPLICAS-01",
+    sentence: "an assignment names each member once, with no fewer than zero replicas",
+    features: &[],
+    formula: "at every version",
+    releases: "all",
+    source: "Karmada pkg/apis/work/v1alpha2/binding_types.go",
+};
+
+/// S3.
+pub(crate) struct WellFormed;
+
+impl Guarantee for WellFormed {
+    fn rule(&self) -> &'static Rule {
+        &WELL_FORMED
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Recorded]
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        let News::Recorded(key) = &fact.news else { return };
+        let Some(workload) = court.workload(key) else { return };
+        match workload.defects.first() {
+            None if workload.assignment.is_empty() => {}
+            None => court.book.held(),
+            Some(defect) => {
+                let because = "an assignment is a number for each of some members".to_owned();
+                let subject = Subject::workload(key);
+                court.violated(Charge::by(fact, subject, Bound::Never, because, defect.clone()));
+            }
+        }
+    }
+}
+
+/// What is wrong with the numbers of a workload, in words: why, and what is there instead.
+type Wrong = fn(workload: &Workload) -> Option<(String, String)>;
+
+/// The numbers assigned become right in time once something else is asked for or a member is left.
+///
+/// While the scheduler says that it cannot place the workload, they need not.
+pub(crate) struct Numbers {
+    rule: &'static Rule,
+    wrong: Wrong,
+    waits: Waits,
+}
+
+static EACH_ALL: Rule = Rule {
+    id: "REPLICAS-02",
+    sentence: "each member of a duplicated workload is assigned all of its replicas",
+    features: &[Feature::HealthProbes],
+    formula: bounds::CHOSEN,
+    releases: "all",
+    source: "Karmada pkg/scheduler/core/assignment.go",
+};
+
+static SUM: Rule = Rule {
+    id: "REPLICAS-03",
+    sentence: "the members of a divided workload are assigned its replicas, no more and no fewer in all",
+    features: &[Feature::HealthProbes],
+    formula: bounds::CHOSEN,
+    releases: "all; Karmada broke it until 1.9 where a member is not a candidate any more (#4586), until 1.17 when shrinking (#7110)",
+    source: "Karmada pkg/scheduler/core/{assignment,division_algorithm}.go",
+};
+
+static NO_EMPTY_SHARE: Rule = Rule {
+    id: "REPLICAS-04",
+    sentence: "a divided workload is not assigned to a member with a share of nothing",
+    features: &[Feature::HealthProbes, Feature::LeavesOutEmptyShares],
+    formula: bounds::CHOSEN,
+    releases: "1.6 and newer",
+    source: "Karmada pkg/scheduler/core/assignment.go",
+};
+
+static NO_REPLICAS: Rule = Rule {
+    id: "REPLICAS-05",
+    sentence: "what has no replicas is assigned without any",
+    features: &[Feature::HealthProbes],
+    formula: bounds::CHOSEN,
+    releases: "all",
+    source: "Karmada pkg/scheduler/core/assignment.go",
+};
+
+impl Numbers {
+    fn new(rule: &'static Rule, wrong: Wrong) -> Self {
+        Self { rule, wrong, waits: Waits::default() }
+    }
+
+    /// S4.
+    pub(crate) fn each_all() -> Self {
+        Self::new(&EACH_ALL, |workload| {
+            let duplicated = workload.placement.scheduling == Scheduling::Duplicated && workload.replicas > 0;
+            let differs = |(_, replicas): &(&String, &u64)| **replicas != workload.replicas;
+            let (name, replicas) = workload.assignment.iter().find(differs).filter(|_| duplicated)?;
+            let because = format!("{} replicas are wanted in each member", workload.replicas);
+            Some((because, format!("{name} has {replicas}")))
+        })
+    }
+
+    /// S5, and T8 for what is divided.
+    pub(crate) fn sum() -> Self {
+        Self::new(&SUM, |workload| {
+            let divided = workload.placement.scheduling != Scheduling::Duplicated && workload.replicas > 0;
+            let sum = sum(&workload.assignment);
+            // Where no member fits, none is assigned.
+            let differs = divided && sum != workload.replicas && !workload.assignment.is_empty();
+            differs.then(|| {
+                (format!("{} replicas are wanted in all", workload.replicas), format!("{sum} are assigned"))
+            })
+        })
+    }
+
+    /// S6.
+    pub(crate) fn no_empty_share() -> Self {
+        Self::new(&NO_EMPTY_SHARE, |workload| {
+            let divided = workload.placement.scheduling != Scheduling::Duplicated && workload.replicas > 0;
+            let (name, _) = workload.assignment.iter().find(|(_, replicas)| divided && **replicas == 0)?;
+            Some((format!("{name} has nothing to run"), format!("{name} is assigned with 0 replicas")))
+        })
+    }
+
+    /// S7.
+    pub(crate) fn no_replicas() -> Self {
+        Self::new(&NO_REPLICAS, |workload| {
+            let (name, replicas) =
+                workload.assignment.iter().find(|(_, replicas)| !workload.has_replicas && **replicas > 0)?;
+            Some(("it has no replicas".to_owned(), format!("{name} is assigned with {replicas}")))
+        })
+    }
+
+    fn look(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
+        let Some(workload) = court.workload(key).filter(|workload| workload.placeable) else {
+            return self.waits.cancel(&Subject::workload(key));
+        };
+        let wrong = (self.wrong)(workload);
+        if wrong.is_some() && cannot_be_placed(workload) {
+            return self.waits.cancel(&Subject::workload(key));
+        }
+        if wrong.is_none()
+            && matches!(fact.news, News::Assigned { .. })
+            && !self.waits.has(&Subject::workload(key))
+        {
+            return court.book.held();
+        }
+        let wrong = wrong.map(|(because, missing)| Reason { because, missing });
+        self.waits.heal(Subject::workload(key), fact, bounds::chosen(court.timings()), wrong, court);
+    }
+}
+
+impl Guarantee for Numbers {
+    fn rule(&self) -> &'static Rule {
+        self.rule
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Wanted, Assigned, Recorded, WorkloadGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        match &fact.news {
+            News::Wanted(key) | News::Assigned { workload: key, .. } | News::Recorded(key) => {
+                self.look(key, fact, court);
+            }
+            News::WorkloadGone(key) => self.waits.cancel(&Subject::workload(key)),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! That the addresses of services outlast an outage: SERVICES.
+
+use crate::guarantee::engine::court::{Charge, Court, Guarantee, Topics, topics};
+use crate::guarantee::{Bound, Rule, Subject};
+use crate::profile::Feature;
+use capsize_history::facts::{Fact, Health, News, WorkloadKey};
+
+static ADDRESSES: Rule = Rule {
+    id: "SERVICES-01",
+    sentence: "the addresses that a member exports stay while it is not ready, as long as it is to export them",
+    features: &[Feature::MultiClusterServices],
+    formula: "at every version",
+    releases: "1.14 and newer (#6258)",
+    source: "Karmada pkg/controllers/mcs/service_export_controller.go",
+};
+
+/// P8: an outage that is over before anything moves cuts nobody off.
+pub(crate) struct Addresses;
+
+impl Guarantee for Addresses {
+    fn rule(&self) -> &'static Rule {
+        &ADDRESSES
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Recalled, Rewritten, Delivered]
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        let (key, name, recalled) = match &fact.news {
+            News::Recalled { workload, member } => (workload, member, true),
+            News::Rewritten { workload, member } => (workload, member, false),
+            News::Delivered { workload, member, .. } => (workload, member, false),
+            _ => return,
+        };
+        let world = court.world;
+        let delivery = world.workloads.get(key).and_then(|it| it.deliveries.get(name));
+        let Some((namespace, service)) = delivery.and_then(|it| it.collected.as_ref()) else { return };
+        let Some(member) = world.members.get(name) else { return };
+        let export = WorkloadKey::new("ServiceExport", namespace.clone(), service.clone());
+        let export = world.workloads.get(&export).and_then(|export| export.deliveries.get(name));
+        let exports = export.is_some_and(|export| export.leaving.is_none()) && !member.leaving;
+        if !recalled || !exports || member.health == Some(Health::Ready) {
+            return court.book.held();
+        }
+        let because = format!("{name} is not ready, and still is to export {namespace}/{service}");
+        let seen = format!("its addresses in {key} are taken away");
+        court.violated(Charge::by(fact, Subject::on(key, name), Bound::Never, because, seen));
+    }
+}

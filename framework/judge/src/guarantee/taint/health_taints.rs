@@ -1,0 +1,327 @@
+//! A member's taints follow its health: TAINT.
+
+use std::time::Duration;
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::{Bound, Rule, Subject};
+use crate::profile::Feature;
+use crate::text::{clock, span};
+use capsize_history::dialect::Speaks;
+use capsize_history::digest::Table;
+use capsize_history::facts::{Fact, Health, Member, News, Taint, TaintEffect};
+
+static NO_SCHEDULE: Rule = Rule {
+    id: "TAINT-01",
+    sentence: "a member that is not Ready takes nothing new: it gets the NoSchedule taint that tells why",
+    features: &[Feature::HealthProbes],
+    formula: bounds::NO_SCHEDULE,
+    releases: "all",
+    source: "Karmada pkg/controllers/cluster/cluster_controller.go, taintClusterByCondition",
+};
+
+/// T3: `Ready` other than true brings the matching `NoSchedule` taint.
+#[derive(Default)]
+pub(crate) struct NoSchedule(Waits);
+
+/// The health taint that belongs to what a member reports; one that never reported counts as not ready.
+fn belongs(member: &Member) -> Option<Health> {
+    match member.health {
+        Some(Health::Ready) => None,
+        other => Some(other.unwrap_or(Health::NotReady)),
+    }
+}
+
+impl Guarantee for NoSchedule {
+    fn rule(&self) -> &'static Rule {
+        &NO_SCHEDULE
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Health, TaintAdded, TaintRemoved, MemberLeaving, MemberGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.0)
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        let (name, turned) = match &fact.news {
+            News::Health { member, first: false, .. } => (member, true),
+            News::TaintAdded { member, .. } | News::TaintRemoved { member, .. } => (member, false),
+            News::MemberLeaving(member) | News::MemberGone(member) => {
+                return self.0.cancel(&Subject::member(member));
+            }
+            _ => return,
+        };
+        let Some(member) = court.member(name) else { return };
+        let subject = Subject::member(name);
+        // A node that never reported is not tainted: nothing is known of it.
+        let speaks = court.profile.dialect == Speaks::Karmada || member.health.is_some();
+        let Some(health) = belongs(member).filter(|_| speaks) else { return self.0.cancel(&subject) };
+        if member.health_taint(health, TaintEffect::NoSchedule).is_none() {
+            let reason = Reason {
+                because: format!("{name} is {health} since {}", clock(member.health_since)),
+                missing: format!("{name} has no such NoSchedule taint"),
+            };
+            let removed = matches!(fact.news, News::TaintRemoved { .. });
+            // One that is being removed is left as it is.
+            if (turned || removed) && !member.leaving {
+                self.0.start(subject, fact, court.timings().latency, reason);
+            }
+        } else if let Some(left) = self.0.met(&subject, fact) {
+            court.book.held_by(left);
+        } else if turned {
+            court.book.held_by(court.timings().latency);
+        }
+    }
+}
+
+static NO_EXECUTE: Rule = Rule {
+    id: "TAINT-02",
+    sentence: "a member that stays NotReady gets a NoExecute taint when the eviction timeout has passed, not before",
+    features: &[Feature::HealthProbes, Feature::AutomaticNoExecute],
+    formula: bounds::NO_EXECUTE,
+    releases: "1.13 and older",
+    source: "Karmada 1.5 pkg/controllers/cluster/cluster_controller.go, processTaintBaseEviction",
+};
+
+/// T4a: `Ready` false for the eviction timeout brings the `NoExecute` taint.
+#[derive(Default)]
+pub(crate) struct NoExecute {
+    since: Table<String, Duration>,
+    waits: Waits,
+}
+
+impl Guarantee for NoExecute {
+    fn rule(&self) -> &'static Rule {
+        &NO_EXECUTE
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Health, MemberLeaving, MemberGone, TaintAdded]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        match &fact.news {
+            News::Health { member, now: Some(Health::NotReady), was: Some(_), .. } => {
+                self.since.insert(member.clone(), fact.at);
+                let limit = bounds::no_execute(court.timings());
+                let reason = Reason {
+                    because: format!("{member} is NotReady since {}", clock(fact.at)),
+                    missing: format!("{member} has no NoExecute taint for it"),
+                };
+                self.waits.restart(Subject::member(member), fact, fact.at + limit, limit, reason);
+            }
+            News::Health { member, .. } | News::MemberLeaving(member) | News::MemberGone(member) => {
+                self.since.swap_remove(member);
+                self.waits.cancel(&Subject::member(member));
+            }
+            News::TaintAdded { member, taint, .. } if tells(taint, TaintEffect::NoExecute) => {
+                self.tainted(member, fact, court);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl NoExecute {
+    fn tainted(&mut self, member: &str, fact: &Fact, court: &mut Court<'_>) {
+        let subject = Subject::member(member);
+        let left = self.waits.met(&subject, fact);
+        let Some(since) = self.since.swap_remove(member) else { return };
+        if by_hand(member, fact.at, court) {
+            return;
+        }
+        let timeout = court.timings().failover_eviction_timeout;
+        let earliest = (since + timeout).saturating_sub(court.timings().skew);
+        court.came(subject, fact, earliest, left, || {
+            let because = format!("NotReady since {}, timeout {}", clock(since), span(timeout));
+            (because, format!("{member} has the NoExecute taint"))
+        });
+    }
+}
+
+/// Whether a person has just set a taint on the member, which may be the one that is seen now.
+fn by_hand(member: &str, at: Duration, court: &Court<'_>) -> bool {
+    let hand = court.member(member).and_then(|member| member.tainted_by_hand);
+    hand.is_some_and(|hand| at <= hand + court.timings().latency)
+}
+
+fn tells(taint: &Taint, effect: TaintEffect) -> bool {
+    taint.tells.is_some() && taint.effect == effect
+}
+
+static UNTAINTED: Rule = Rule {
+    id: "TAINT-03",
+    sentence: "a member that is Ready again loses its NoSchedule health taints",
+    features: &[Feature::HealthProbes],
+    formula: bounds::UNTAINTED,
+    releases: "all",
+    source: "Karmada pkg/controllers/cluster/cluster_controller.go, taintClusterByCondition",
+};
+
+static UNTAINTED_NO_EXECUTE: Rule = Rule {
+    id: "TAINT-04",
+    sentence: "a member that is Ready again loses its NoExecute health taints",
+    features: &[Feature::HealthProbes, Feature::AutomaticNoExecute],
+    formula: bounds::UNTAINTED_NO_EXECUTE,
+    releases: "1.13 and older",
+    source: "Karmada 1.5 pkg/controllers/cluster/cluster_controller.go, processTaintBaseEviction",
+};
+
+/// T16 and T17: `Ready` true takes the health taints of one effect away.
+pub(crate) struct Untainted {
+    effect: TaintEffect,
+    waits: Waits,
+}
+
+impl Untainted {
+    /// For the taints of `effect`.
+    pub(crate) fn new(effect: TaintEffect) -> Self {
+        Self { effect, waits: Waits::default() }
+    }
+}
+
+impl Guarantee for Untainted {
+    fn rule(&self) -> &'static Rule {
+        if self.effect == TaintEffect::NoExecute { &UNTAINTED_NO_EXECUTE } else { &UNTAINTED }
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Health, TaintAdded, TaintRemoved, MemberLeaving, MemberGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        let (name, turned) = match &fact.news {
+            News::Health { member, first: false, .. } => (member, true),
+            News::TaintRemoved { member, .. } => (member, false),
+            // One that a person sets is that person's.
+            News::TaintAdded { member, taint, first: false } if tells(taint, self.effect) => {
+                (member, court.member(member).is_some_and(|known| known.tainted_by_hand.is_none()))
+            }
+            News::MemberGone(member) => return self.waits.cancel(&Subject::member(member)),
+            News::MemberLeaving(member) => (member, false),
+            _ => return,
+        };
+        let Some(member) = court.member(name) else { return };
+        let subject = Subject::member(name);
+        // Nobody tells by a taint any more how one is that is being removed.
+        let left_alone = member.leaving && self.effect != TaintEffect::NoExecute;
+        if member.health != Some(Health::Ready) || left_alone {
+            return self.waits.cancel(&subject);
+        }
+        if !member.taints.iter().any(|taint| tells(taint, self.effect)) {
+            if let Some(left) = self.waits.met(&subject, fact) {
+                court.book.held_by(left);
+            }
+        } else if turned {
+            let limit = match self.effect {
+                TaintEffect::NoExecute => bounds::untainted_no_execute(court.timings()),
+                _ => court.timings().latency,
+            };
+            let reason = Reason {
+                because: format!("{name} is Ready since {}", clock(member.health_since)),
+                missing: format!("{name} still has a {} health taint", self.effect),
+            };
+            self.waits.start(subject, fact, limit, reason);
+        }
+    }
+}
+
+static LASTING: Rule = Rule {
+    id: "TAINT-10",
+    sentence: "a NoExecute health taint stays as it is as long as the member is what it says",
+    features: &[Feature::HealthProbes, Feature::AutomaticNoExecute],
+    formula: "from latency after the change of the member's health",
+    releases: "1.13 and older",
+    source: "Karmada 1.5 pkg/controllers/cluster/cluster_controller.go, processTaintBaseEviction",
+};
+
+/// H4: a taint that goes and comes again lets every toleration begin anew.
+pub(crate) struct Lasting;
+
+impl Guarantee for Lasting {
+    fn rule(&self) -> &'static Rule {
+        &LASTING
+    }
+
+    fn topics(&self) -> Topics {
+        topics![TaintRemoved]
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        let News::TaintRemoved { member: name, taint } = &fact.news else { return };
+        let Some(member) = court.member(name).filter(|_| tells(taint, TaintEffect::NoExecute)) else {
+            return;
+        };
+        if member.health != taint.tells {
+            return court.book.held();
+        }
+        let by_hand = member.tainted_by_hand.is_some() || member.untainted_by_hand.is_some();
+        let just_so = fact.at <= member.health_since + court.timings().latency;
+        let knows = court.world.faults_are_marked && !court.world.is_hindered(fact.at);
+        if by_hand || just_so || member.leaving || !knows {
+            return;
+        }
+        let health = member.health.map(|health| health.to_string()).unwrap_or_default();
+        let because = format!("{name} is {health} since {}", clock(member.health_since));
+        let seen = format!("{name} loses {taint}");
+        court.violated(Charge::by(fact, Subject::member(name), Bound::Never, because, seen));
+    }
+}
+
+static EXCLUSIVE: Rule = Rule {
+    id: "TAINT-05",
+    sentence: "a member never has two health taints of one effect",
+    features: &[Feature::HealthProbes],
+    formula: "at every version",
+    releases: "all",
+    source: "Karmada pkg/controllers/cluster/cluster_controller.go, taintClusterByCondition",
+};
+
+/// S11: `not-ready` and `unreachable` exclude each other, unless a person or a policy of the user set one.
+#[derive(Default)]
+pub(crate) struct Exclusive;
+
+impl Guarantee for Exclusive {
+    fn rule(&self) -> &'static Rule {
+        &EXCLUSIVE
+    }
+
+    fn topics(&self) -> Topics {
+        topics![TaintAdded]
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        let News::TaintAdded { member: name, taint, first } = &fact.news else { return };
+        let policies =
+            court.profile.has(Feature::ClusterTaintPolicies) && taint.effect == TaintEffect::NoExecute;
+        let member = court.member(name);
+        let Some(member) = member.filter(|member| taint.tells.is_some() && member.tainted_by_hand.is_none())
+        else {
+            return;
+        };
+        if policies {
+            return;
+        }
+        if member.taints.iter().filter(|each| tells(each, taint.effect)).count() < 2 {
+            return court.book.held();
+        }
+        // Admission taints every Node that is made, whatever it comes with.
+        if *first && court.profile.dialect == Speaks::Nodes {
+            return;
+        }
+        let because = "a member is either NotReady or Unknown".to_owned();
+        let seen = format!("{name} has both {} health taints", taint.effect);
+        court.violated(Charge::by(fact, Subject::member(name), Bound::Never, because, seen));
+    }
+}

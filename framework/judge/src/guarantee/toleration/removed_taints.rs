@@ -1,0 +1,147 @@
+//! A workload stays where it is if there is no taint any more: TOLERATION.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::court::{Charge, Court, Guarantee, NEVER, Topics, topics};
+use crate::guarantee::engine::tolerates::{Tolerates, is_fresh, tolerates};
+use crate::guarantee::{Bound, Doubt, Rule, Subject};
+use crate::profile::Feature;
+use crate::text::clock;
+use capsize_history::facts::{Fact, News, Taint, TaintEffect};
+
+static SPARED: Rule = Rule {
+    id: "TOLERATION-02",
+    sentence: "a workload stays where it is if the taint is gone before its toleration is over",
+    features: &[Feature::NoExecuteTaints],
+    formula: bounds::SPARED,
+    releases: "all",
+    source: "Karmada pkg/controllers/cluster/taint_manager.go, needEviction",
+};
+
+/// V3: no eviction for a taint that is gone before the deadline, or that never was.
+#[derive(Default)]
+pub(crate) struct Spared {
+    deadlines: BTreeMap<Subject, Spare>,
+    /// Evictions from members without a taint, and when they were seen: the taint may be told of later.
+    suspects: BTreeMap<Subject, (Fact, Option<Spare>)>,
+    /// When members last went, their taints with them. One of the same name may come after them.
+    gone: BTreeMap<String, Duration>,
+}
+
+/// A workload whose toleration was not used up.
+#[derive(Clone)]
+struct Spare {
+    until: Duration,
+    removed: Duration,
+    taint: Taint,
+}
+
+impl Guarantee for Spared {
+    fn rule(&self) -> &'static Rule {
+        &SPARED
+    }
+
+    fn topics(&self) -> Topics {
+        topics![TaintRemoved, TaintAdded, EvictionBegan, WorkloadGone, MemberGone]
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        match &fact.news {
+            News::TaintRemoved { member, taint } if taint.effect == TaintEffect::NoExecute => {
+                self.removed(member, taint, fact, court);
+            }
+            News::TaintAdded { member, taint, .. } if taint.effect == TaintEffect::NoExecute => {
+                self.deadlines.retain(|subject, _| !subject.is_on(member));
+                self.suspects.retain(|subject, _| !subject.is_on(member));
+            }
+            News::EvictionBegan { workload, task } if task.by_taint && !task.inherited => {
+                let subject = Subject::on(workload, &task.member);
+                let member = court.member(&task.member);
+                if member.is_some_and(|member| member.evicting_taints().next().is_none() && !member.leaving) {
+                    let spare = self.deadlines.remove(&subject);
+                    // Who is shown an old past acts by it.
+                    let unseen = |removed: Duration| removed >= court.seen_until(fact.at);
+                    if spare.as_ref().is_none_or(|spare| !unseen(spare.removed)) {
+                        self.suspects.insert(subject, (fact.clone(), spare));
+                    }
+                }
+            }
+            News::WorkloadGone(key) => self.deadlines.retain(|subject, _| !subject.is_of(key)),
+            News::MemberGone(member) => {
+                self.deadlines.retain(|subject, _| !subject.is_on(member));
+                self.suspects.retain(|subject, _| !subject.is_on(member));
+                self.gone.insert(member.clone(), fact.at);
+            }
+            _ => {}
+        }
+    }
+
+    fn due(&mut self) -> Duration {
+        if self.suspects.is_empty() && self.deadlines.is_empty() { NEVER } else { Duration::ZERO }
+    }
+
+    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
+        let disorder = court.disorder();
+        for (subject, (fact, spare)) in
+            self.suspects.extract_if(.., |_, (fact, _)| now > fact.at.saturating_add(disorder))
+        {
+            let gone = subject.member.as_ref().and_then(|member| self.gone.get(member));
+            accuse(subject, &fact, spare, gone.copied(), court);
+        }
+        let latency = court.timings().latency;
+        for (_, spare) in self.deadlines.extract_if(.., |_, spare| now > spare.until + latency) {
+            court.book.held_by(spare.until.saturating_sub(spare.removed + bounds::STAMP));
+        }
+    }
+}
+
+impl Spared {
+    fn removed(&mut self, member: &str, taint: &Taint, fact: &Fact, court: &Court<'_>) {
+        let Some(state) = court.member(member) else { return };
+        if state.evicting_taints().next().is_some() {
+            return;
+        }
+        for (key, workload) in court.world.assigned_to(member) {
+            let tolerated = tolerates(workload, std::iter::once(taint));
+            let Some(Tolerates::Until(until, taint)) = tolerated else { continue };
+            if is_fresh(&taint, court.world) && fact.at + court.timings().latency + bounds::STAMP < until {
+                let spare = Spare { until, removed: fact.at, taint };
+                self.deadlines.insert(Subject::on(key, member), spare);
+            }
+        }
+    }
+}
+
+/// An eviction for a taint that is not there. One that came just before its taint went, or the member with it, is no matter
+/// of this guarantee.
+fn accuse(
+    subject: Subject,
+    fact: &Fact,
+    spare: Option<Spare>,
+    member_gone: Option<Duration>,
+    court: &mut Court<'_>,
+) {
+    let name = subject.member.clone().unwrap_or_default();
+    let gone = court.member(&name).and_then(|member| member.untainted).max(member_gone);
+    let width = fact.width.and(court.exactness(&subject));
+    let earliest = fact.at.saturating_sub(width.early);
+    let in_flight = gone
+        .is_some_and(|gone| earliest <= gone + court.timings().latency || gone >= court.seen_until(fact.at));
+    let because = match spare {
+        Some(Spare { until, removed, taint }) => {
+            let because =
+                format!("{taint} was gone at {}, and tolerated until {}", clock(removed), clock(until));
+            if earliest < removed {
+                let bound = Bound::Never;
+                return court.book.undecided(Doubt { subject, bound, because, at: fact.at, width });
+            }
+            because
+        }
+        None if in_flight => return,
+        None => "the member has no NoExecute taint".to_owned(),
+    };
+    let seen = format!("{subject} is evicted");
+    court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
+}
