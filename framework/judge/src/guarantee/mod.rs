@@ -10,6 +10,7 @@ mod liveness;
 mod node;
 mod placement;
 mod policy;
+mod recovery;
 mod replicas;
 mod services;
 mod status;

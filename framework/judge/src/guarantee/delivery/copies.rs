@@ -1,4 +1,4 @@
-//! What the members hold of what was written for them: DELIVERY and RECOVERY.
+//! What the members hold of what was written for them: DELIVERY.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,15 +21,6 @@ static APPLIED: Rule = Rule {
     source: "Karmada pkg/controllers/execution/execution_controller.go, status/work_status_controller.go",
 };
 
-static CLEANED: Rule = Rule {
-    id: "RECOVERY-01",
-    sentence: "a manifest that is being deleted goes once its member can be reached",
-    features: &[],
-    formula: bounds::REACHED,
-    releases: "all",
-    source: "Karmada pkg/controllers/execution/execution_controller.go",
-};
-
 static DANGLING: Rule = Rule {
     id: "DELIVERY-05",
     sentence: "a copy goes with its manifest, also from a member that was away, unless it is to be preserved",
@@ -40,7 +31,8 @@ static DANGLING: Rule = Rule {
 };
 
 /// What is wrong with the workload in the member.
-type Wrong = fn(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Option<Reason>;
+pub(crate) type Wrong =
+    fn(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Option<Reason>;
 
 /// Something that must be so of the copy of a workload in a member, as soon as that can be reached. What waits for a
 /// member is tried at ever longer intervals, so that it may come as late after the member is back as that was away. Whoever
@@ -68,7 +60,7 @@ pub(crate) struct Reached {
 }
 
 impl Reached {
-    fn new(rule: &'static Rule, wrong: Wrong) -> Self {
+    pub(crate) fn new(rule: &'static Rule, wrong: Wrong) -> Self {
         let (waits, away, hit, unseen, unwatched, lost, asked, asking) = Default::default();
         Self { rule, wrong, waits, away, hit, unseen, unwatched, lost, asked, asking }
     }
@@ -76,19 +68,6 @@ impl Reached {
     /// T10, S17, V13 and E1: what is delivered is there.
     pub(crate) fn applied() -> Self {
         Self::new(&APPLIED, not_applied)
-    }
-
-    /// T14, V12 and E1: what is recalled goes.
-    pub(crate) fn cleaned() -> Self {
-        Self::new(&CLEANED, |key, workload, member, _| {
-            // What somebody else keeps goes when it is let go of.
-            let kept = workload.running.get(member).is_some_and(|copy| copy.leaving.is_some());
-            let delivery = workload.deliveries.get(member).filter(|it| !it.held_up && !kept);
-            delivery.filter(|it| it.leaving.is_some() && !it.leaving_before).map(|_| Reason {
-                because: format!("the manifest of {key} for {member} is being deleted"),
-                missing: "it is still there".to_owned(),
-            })
-        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is told of a workload's being applied: DELIVERY and LIVENESS.
+//! What is told of a workload's being applied: DELIVERY.
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
@@ -14,20 +14,11 @@ static TOLD: Rule = Rule {
     source: "Karmada pkg/util/helper/workstatus.go",
 };
 
-static TOLD_TOO: Rule = Rule {
-    id: "LIVENESS-02",
-    sentence: "a workload that is written to every member that is to hold it is told to be fully applied",
-    features: &[],
-    formula: bounds::TOLD,
-    releases: "all",
-    source: "Karmada pkg/util/helper/workstatus.go",
-};
-
 /// Whether the word on being fully applied is what the manifests say, one way or the other.
 pub(crate) struct FullyApplied {
-    rule: &'static Rule,
-    wrong: fn(workload: &Workload) -> Option<Reason>,
-    waits: Waits,
+    pub(crate) rule: &'static Rule,
+    pub(crate) wrong: fn(workload: &Workload) -> Option<Reason>,
+    pub(crate) waits: Waits,
 }
 
 impl FullyApplied {
@@ -52,24 +43,6 @@ impl FullyApplied {
             })
         };
         Self { rule: &TOLD, wrong, waits: Waits::default() }
-    }
-
-    /// E2.
-    pub(crate) fn then() -> Self {
-        let wrong = |workload: &Workload| {
-            let written = |member: &String| {
-                workload
-                    .deliveries
-                    .get(member)
-                    .is_some_and(|it| it.applied == Some(true) && it.leaving.is_none())
-            };
-            let all = workload.holders().next().is_some() && workload.holders().all(written);
-            (all && workload.condition("FullyApplied") != "True").then(|| Reason {
-                because: "it is written to every member that is to hold it".to_owned(),
-                missing: "it is not told to be fully applied".to_owned(),
-            })
-        };
-        Self { rule: &TOLD_TOO, wrong, waits: Waits::default() }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Manifests and their copies in members: DELIVERY and RECOVERY.
+//! Manifests and their copies in members: DELIVERY.
 
 mod autoscalers;
 mod copies;
@@ -9,6 +9,8 @@ mod manifest_contents;
 mod manifests;
 mod namespaces;
 mod purge;
+mod retained_replicas;
+mod suspended_manifests;
 
 pub(super) use autoscalers::FollowWorkload;
 pub(super) use copies::{Dangling, Reached};
@@ -19,3 +21,5 @@ pub(super) use manifest_contents::Faithful;
 pub(super) use manifests::{Manifests, Once};
 pub(super) use namespaces::Everywhere;
 pub(super) use purge::{Frozen, Preserved, PurgedFirst};
+pub(super) use retained_replicas::Left;
+pub(super) use suspended_manifests::HeldBack;

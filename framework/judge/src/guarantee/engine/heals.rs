@@ -1,33 +1,11 @@
-//! Two habits of guarantees: a state that may be wrong for a while but must heal, and a suspicion that another watch may
-//! still dispel.
+//! Suspected violations, which the watch of another object may still explain.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::court::{Charge, Court, NEVER, Reason, Waits};
+use super::court::{Charge, Court, NEVER};
 use crate::guarantee::{Bound, Subject};
 use capsize_history::facts::Fact;
-
-impl Waits {
-    /// What is `wrong` with `subject` must heal within `allowed`; where nothing is, a wait that there was is over.
-    pub(crate) fn heal(
-        &mut self,
-        subject: Subject,
-        fact: &Fact,
-        allowed: Duration,
-        wrong: Option<Reason>,
-        court: &mut Court<'_>,
-    ) {
-        match wrong {
-            Some(reason) => self.start(subject, fact, allowed, reason),
-            None => {
-                if let Some(left) = self.met(&subject, fact) {
-                    court.book.held_by(left);
-                }
-            }
-        }
-    }
-}
 
 /// What looks wrong, until the watches of other objects have had time to tell of a reason.
 #[derive(Debug, Default)]

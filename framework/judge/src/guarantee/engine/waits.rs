@@ -129,6 +129,25 @@ impl Waits {
         })
     }
 
+    /// What is `wrong` with `subject` must heal within `allowed`; where nothing is, a wait that there was is over.
+    pub(crate) fn heal(
+        &mut self,
+        subject: Subject,
+        fact: &Fact,
+        allowed: Duration,
+        wrong: Option<Reason>,
+        court: &mut Court<'_>,
+    ) {
+        match wrong {
+            Some(reason) => self.start(subject, fact, allowed, reason),
+            None => {
+                if let Some(left) = self.met(&subject, fact) {
+                    court.book.held_by(left);
+                }
+            }
+        }
+    }
+
     /// Whether it is waited for.
     pub(crate) fn has(&self, subject: &Subject) -> bool {
         self.waits.contains_key(subject)

@@ -1,5 +1,6 @@
 //! Eviction tasks: EVICTION.
 
+mod assigned_and_evicted;
 mod causes_and_pace;
 mod end_events;
 mod purge_mode_and_state;
@@ -7,6 +8,7 @@ mod replacement_readiness;
 mod task_contents;
 mod task_end;
 
+pub(super) use assigned_and_evicted::NotBoth;
 pub(super) use causes_and_pace::{Kept, Paced, SwitchedOff, Unhealthy};
 pub(super) use end_events::EndIsAnnounced;
 pub(super) use purge_mode_and_state::{AsAsked, HandedOn};

@@ -1,5 +1,6 @@
 //! What must come to an end: LIVENESS.
 
+mod fully_applied;
 mod orphaned_records;
 mod scheduling_and_removal;
 mod unassisted_end;

@@ -1,72 +1,15 @@
-//! Where workloads are put: PLACEMENT, and S1 of EVICTION.
+//! Checks that placements stay and have the number of members that is asked for: PLACEMENT.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Charge, Court, Guarantee, NEVER, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::court::{Charge, Court, Guarantee, NEVER, Topics, topics};
 use crate::guarantee::engine::tolerates::{Tolerates, tolerates};
 use crate::guarantee::replicas::divisions;
 use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
-use crate::text::clock;
 use capsize_history::digest::Table;
 use capsize_history::facts::{Assignment, Fact, News, Scheduling, Workload, WorkloadKey};
-
-static NOT_BOTH: Rule = Rule {
-    id: "EVICTION-04",
-    sentence: "a member from which a workload is being evicted is not assigned it",
-    features: &[Feature::GracefulEviction, Feature::EvictedNotRechosen],
-    formula: bounds::NOT_BOTH,
-    releases: "1.6 and newer",
-    source: "Karmada pkg/scheduler/framework/plugins/clustereviction (karmada-io/karmada#3469)",
-};
-
-/// S1: assigned and evicted members are disjoint, but for a race of two writers that the next recheck heals.
-#[derive(Default)]
-pub(crate) struct NotBoth(Waits);
-
-impl Guarantee for NotBoth {
-    fn rule(&self) -> &'static Rule {
-        &NOT_BOTH
-    }
-
-    fn topics(&self) -> Topics {
-        topics![EvictionBegan, Assigned, EvictionEnded, WorkloadGone]
-    }
-
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.0)
-    }
-
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        let (key, put_to_the_test) = match &fact.news {
-            News::EvictionBegan { workload, .. } | News::Assigned { workload, .. } => (workload, true),
-            News::EvictionEnded { workload, .. } => (workload, false),
-            News::WorkloadGone(key) => return self.0.cancel_of(key, |_| true),
-            _ => return,
-        };
-        let Some(workload) = court.workload(key) else { return };
-        let limit = bounds::both(court.timings());
-        let both =
-            |member: &str| workload.assignment.contains_key(member) && workload.eviction(member).is_some();
-        for member in workload.evictions.iter().map(|task| &task.member) {
-            let subject = Subject::on(key, member);
-            if both(member) {
-                let reason = Reason {
-                    because: format!("{member} is both assigned and evicted from since {}", clock(fact.at)),
-                    missing: format!("{member} still is both"),
-                };
-                self.0.start(subject, fact, limit, reason);
-            } else if let Some(left) = self.0.met(&subject, fact) {
-                court.book.held_by(left);
-            } else if put_to_the_test {
-                court.book.held();
-            }
-        }
-        self.0.cancel_of(key, |subject| !subject.member.as_deref().is_some_and(both));
-    }
-}
 
 static KEPT: Rule = Rule {
     id: "PLACEMENT-01",

@@ -10,8 +10,8 @@ mod selection;
 
 pub(super) use affinity_groups::{Meant, Next};
 pub(super) use flapping::NotBack;
-pub(super) use kept_members::{Kept, NotBoth, Spread};
+pub(super) use kept_members::{Kept, Spread};
 pub(super) use member_count::{Everywhere, Refilled};
 pub(super) use new_members::Newcomers;
-pub(super) use reserved_workloads::{HeldBack, LeftAlone};
+pub(super) use reserved_workloads::LeftAlone;
 pub(super) use selection::{ByName, Forward, NoFailback, Regions};

@@ -4,4 +4,4 @@ mod policy_changes;
 mod suspension;
 
 pub(super) use policy_changes::{Followed, Lazy, Stays};
-pub(super) use suspension::{Remedies, Suspension};
+pub(super) use suspension::Suspension;

@@ -3,7 +3,9 @@
 mod health_taints;
 mod manual_changes;
 mod policy_taints;
+mod unreachable;
 
 pub(super) use health_taints::{Exclusive, Lasting, NoExecute, NoSchedule, Untainted};
-pub(super) use manual_changes::{Left, Stays};
-pub(super) use policy_taints::{ByPolicy, NeverHeard, Unreachable, Wished};
+pub(super) use manual_changes::Stays;
+pub(super) use policy_taints::{ByPolicy, Wished};
+pub(super) use unreachable::Unreachable;

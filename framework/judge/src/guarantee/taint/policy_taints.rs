@@ -1,16 +1,11 @@
-//! Taints that are somebody's wish, or that the silence of a member brings: TAINT. And the first word of a member: HEALTH.
+//! Checks the taints that persons and policies ask for: TAINT.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use crate::guarantee::engine::away::is_hit;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
-use crate::guarantee::health::{is_cut, is_lossy};
 use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
-use crate::text::clock;
-use capsize_history::digest::Table;
 use capsize_history::facts::{Fact, Health, Member, News, Taint, TaintEffect, World};
 
 static WISHED: Rule = Rule {
@@ -69,136 +64,6 @@ impl Guarantee for Wished {
             }
             _ => {}
         }
-    }
-}
-
-static UNREACHABLE: Rule = Rule {
-    id: "TAINT-07",
-    sentence: "a member that stays Unknown gets a NoExecute taint when the eviction timeout has passed, not before",
-    features: &[Feature::HealthProbes, Feature::AutomaticNoExecute, Feature::PullMembers],
-    formula: bounds::UNREACHABLE,
-    releases: "1.13 and older",
-    source: "Karmada 1.5 pkg/controllers/cluster/cluster_controller.go, processTaintBaseEviction",
-};
-
-/// T4b: the time counts from the last that was heard of the member, which is not long before it was cut off.
-#[derive(Default)]
-pub(crate) struct Unreachable {
-    cut: Table<String, Cut>,
-    waits: Waits,
-}
-
-/// How long a member was hit by faults.
-struct Cut {
-    /// It was heard of before that.
-    since: Duration,
-    /// Since when nothing is wrong any more.
-    ended: Option<Duration>,
-}
-
-impl Guarantee for Unreachable {
-    fn rule(&self) -> &'static Rule {
-        &UNREACHABLE
-    }
-
-    fn topics(&self) -> Topics {
-        topics![FaultBegan, FaultEnded, Health, MemberLeaving, MemberGone, TaintAdded]
-    }
-
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
-    }
-
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        match &fact.news {
-            News::FaultBegan { member: Some(member), .. } => {
-                let again = self.began(member, fact, court);
-                let unknown = |it: &Member| it.health == Some(Health::Unknown) && !it.leaving;
-                if again && is_cut(member, court) && court.member(member).is_some_and(unknown) {
-                    let because = format!("{member} is Unknown, and cut off since {}", clock(fact.at));
-                    self.expect(member, because, fact, court);
-                }
-            }
-            News::FaultEnded { member: Some(member), .. } => {
-                if !is_hit(member, court)
-                    && let Some(cut) = self.cut.get_mut(member)
-                {
-                    cut.ended = Some(fact.at);
-                }
-                // It may be heard of again, though not for long enough to be Ready.
-                if !is_cut(member, court) {
-                    self.waits.cancel(&Subject::member(member));
-                }
-            }
-            News::Health { member, now: Some(Health::Unknown), was: Some(_), .. } => {
-                // Of what it says some may arrive, each time anew.
-                if is_lossy(member, court) && !is_cut(member, court) {
-                    return;
-                }
-                let because = format!("{member} is Unknown since {}", clock(fact.at));
-                self.expect(member, because, fact, court);
-            }
-            News::Health { member, .. } | News::MemberLeaving(member) => {
-                self.waits.cancel(&Subject::member(member));
-            }
-            News::MemberGone(member) => {
-                self.cut.swap_remove(member);
-                self.waits.cancel(&Subject::member(member));
-            }
-            News::TaintAdded { member, taint, .. }
-                if taint.tells == Some(Health::Unknown) && taint.effect == TaintEffect::NoExecute =>
-            {
-                let subject = Subject::member(member);
-                let Some(left) = self.waits.met(&subject, fact) else { return };
-                let by_hand = court.member(member).is_some_and(|it| it.tainted_by_hand.is_some());
-                let cut = self.cut.get(member).filter(|cut| cut.ended.is_none() && !by_hand);
-                let Some(Cut { since: cut, .. }) = cut else { return court.book.held_by(left) };
-                let timings = court.timings();
-                let lasts = timings.failover_eviction_timeout.saturating_sub(timings.monitor_grace_period);
-                let earliest = cut.saturating_add(lasts).saturating_sub(timings.skew);
-                court.came(subject, fact, earliest, Some(left), || {
-                    let because = format!("{member} is cut off since {}", clock(*cut));
-                    (because, format!("{member} has the NoExecute taint"))
-                });
-            }
-            _ => {}
-        }
-    }
-}
-
-impl Unreachable {
-    /// A fault begins. Answers whether nothing was wrong just before; who was in reach for less than an agent takes from one
-    /// word to the next need not have been heard of.
-    fn began(&mut self, member: &str, fact: &Fact, court: &Court<'_>) -> bool {
-        // Who is hindered need not have heard of it either; of one that is Unknown already nobody knows since when.
-        let is_unknown = court.member(member).is_some_and(|it| it.health == Some(Health::Unknown));
-        let since = match is_unknown {
-            true if court.controllers_are_hindered(fact.at) => Duration::ZERO,
-            _ if court.world.is_hindered(fact.at) => court.world.blind_since.min(fact.at),
-            _ => fact.at,
-        };
-        let fresh = Cut { since, ended: None };
-        let Some(cut) = self.cut.get_mut(member) else {
-            self.cut.insert(member.to_owned(), fresh);
-            return true;
-        };
-        let Some(ended) = cut.ended.take() else { return false };
-        let timings = court.timings();
-        if fact.at.saturating_sub(ended) > timings.status_update_frequency + timings.latency {
-            *cut = fresh;
-        }
-        true
-    }
-
-    fn expect(&mut self, member: &str, because: String, fact: &Fact, court: &Court<'_>) {
-        let tells = |taint: &&Taint| taint.tells == Some(Health::Unknown);
-        // The taint of an earlier silence stays until it is Ready.
-        if court.member(member).is_some_and(|it| it.evicting_taints().any(|taint| tells(&taint))) {
-            return;
-        }
-        let missing = format!("{member} has no NoExecute taint for it");
-        let limit = bounds::no_execute(court.timings());
-        self.waits.start(Subject::member(member), fact, limit, Reason { because, missing });
     }
 }
 
@@ -291,59 +156,5 @@ impl ByPolicy {
         let Some(member) = court.member(name).filter(|member| !member.leaving) else { return };
         let wrong = wrong(name, member, court.world);
         self.0.heal(Subject::member(name), fact, bounds::told(court.timings()), wrong, court);
-    }
-}
-
-static NEVER_HEARD: Rule = Rule {
-    id: "HEALTH-06",
-    sentence: "a member that pulls and is never heard of becomes Unknown",
-    features: &[Feature::HealthProbes, Feature::PullMembers],
-    formula: bounds::NEVER_HEARD,
-    releases: "all",
-    source: "Karmada pkg/controllers/cluster/cluster_controller.go, tryUpdateClusterHealth",
-};
-
-/// T2'': one that has never reported has a grace period of its own.
-#[derive(Default)]
-pub(crate) struct NeverHeard(Waits);
-
-impl Guarantee for NeverHeard {
-    fn rule(&self) -> &'static Rule {
-        &NEVER_HEARD
-    }
-
-    fn counts_from_stamps(&self) -> bool {
-        true
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Health, MemberLeaving, MemberGone]
-    }
-
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.0)
-    }
-
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        match &fact.news {
-            News::Health { member, now: None, first: true, .. }
-                if court.member(member).is_some_and(|member| member.pulls) =>
-            {
-                let reason = Reason {
-                    because: format!("{member} is known since {}", clock(fact.at)),
-                    missing: format!("{member} has no condition"),
-                };
-                let limit = bounds::never_heard(court.timings());
-                self.0.start(Subject::member(member), fact, limit, reason);
-            }
-            News::Health { member, now, .. } => {
-                let left = self.0.met(&Subject::member(member), fact);
-                if let Some(left) = left.filter(|_| *now == Some(Health::Unknown)) {
-                    court.book.held_by(left);
-                }
-            }
-            News::MemberLeaving(member) | News::MemberGone(member) => self.0.cancel(&Subject::member(member)),
-            _ => {}
-        }
     }
 }

@@ -1,0 +1,70 @@
+//! Checks that the replicas that a template leaves to a member stay as they are there: DELIVERY.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::guarantee::engine::court::{Charge, Court, Guarantee, Topics, topics};
+use crate::guarantee::{Bound, Rule, Subject};
+use crate::profile::Feature;
+use capsize_history::facts::{Fact, News};
+
+static LEFT: Rule = Rule {
+    id: "DELIVERY-15",
+    sentence: "the replicas that a template leaves to a member stay as the member has them",
+    features: &[Feature::RetainedReplicas],
+    formula: "until latency after the member changes them",
+    releases: "all",
+    source: "Karmada pkg/resourceinterpreter/default/native/retain.go, retainWorkloadReplicas",
+};
+
+/// P7: what somebody in the member makes of them is not undone.
+#[derive(Default)]
+pub(crate) struct Left {
+    /// The replicas of copies that are left to members, and when they last changed.
+    had: BTreeMap<Subject, (u64, Duration)>,
+}
+
+impl Guarantee for Left {
+    fn rule(&self) -> &'static Rule {
+        &LEFT
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Running, RunningGone, DeliveryGone]
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        match &fact.news {
+            News::Running { workload: key, member } => {
+                let Some(workload) = court.workload(key) else { return };
+                let subject = Subject::on(key, member);
+                let delivery = workload.deliveries.get(member);
+                let left = delivery
+                    .filter(|it| it.labels.contains_key("resourcetemplate.karmada.io/retain-replicas"));
+                let Some((delivery, running)) = left.zip(workload.running.get(member)) else {
+                    self.had.remove(&subject);
+                    return;
+                };
+                let now = running.replicas;
+                let before = self.had.get(&subject).copied();
+                if before.is_some_and(|(had, _)| had == now) {
+                    return;
+                }
+                self.had.insert(subject.clone(), (now, fact.at));
+                let Some((had, since)) = before else { return };
+                let undone =
+                    now == delivery.replicas && fact.at <= since.saturating_add(court.timings().latency);
+                if !undone || court.world.has_lost(member, fact.at, Duration::ZERO) {
+                    return court.book.held();
+                }
+                let because = format!("its template leaves them to {member}, which has made them {had}");
+                let seen = format!("they are {now} again, as the manifest has it");
+                court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
+            }
+            News::RunningGone { workload, member } | News::DeliveryGone { workload, member } => {
+                self.had.remove(&Subject::on(workload, member));
+            }
+            _ => {}
+        }
+    }
+}

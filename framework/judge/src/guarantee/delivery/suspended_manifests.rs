@@ -1,0 +1,128 @@
+//! Checks that manifests are held back while dispatching is suspended: DELIVERY.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::{Bound, Rule, Subject};
+use crate::profile::Feature;
+use capsize_history::facts::{Delivery, Fact, News, WorkloadKey, World};
+
+static HELD_BACK: Rule = Rule {
+    id: "DELIVERY-14",
+    sentence: "what is written for a member is held back while its dispatching is suspended",
+    features: &[Feature::SuspendedDispatching],
+    formula: bounds::TOLD,
+    releases: "1.11 and newer; Karmada mended copies all the same until 1.15 (#6525)",
+    source: "Karmada pkg/controllers/binding/common.go; pkg/controllers/{execution,status}",
+};
+
+/// P6: the manifest says that it is held back as long as the record says so, and no copy comes back meanwhile that was
+/// taken from the member.
+#[derive(Default)]
+pub(crate) struct HeldBack {
+    waits: Waits,
+    /// Copies that went while they were held back.
+    taken: BTreeSet<Subject>,
+}
+
+impl Guarantee for HeldBack {
+    fn rule(&self) -> &'static Rule {
+        &HELD_BACK
+    }
+
+    fn topics(&self) -> Topics {
+        topics![
+            HeldBack,
+            EvictionBegan,
+            EvictionEnded,
+            Delivered,
+            DeliveryTold,
+            Recalled,
+            RunningGone,
+            Running,
+            WorkloadGone
+        ]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.waits)
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        match &fact.news {
+            News::HeldBack(key)
+            | News::EvictionBegan { workload: key, .. }
+            | News::EvictionEnded { workload: key, .. } => {
+                let members = court.workload(key).map(|workload| workload.deliveries.keys());
+                for member in members.into_iter().flatten() {
+                    self.look(key, member, fact, court);
+                }
+            }
+            News::Delivered { workload, member, .. } | News::DeliveryTold { workload, member } => {
+                self.look(workload, member, fact, court);
+            }
+            News::Recalled { workload, member } => {
+                let subject = Subject::on(workload, member);
+                self.waits.cancel(&subject);
+                self.taken.remove(&subject);
+            }
+            News::RunningGone { workload, member } if is_held_back(workload, member, court.world) => {
+                self.taken.insert(Subject::on(workload, member));
+            }
+            News::Running { workload, member } => self.runs(workload, member, fact, court),
+            News::WorkloadGone(key) => {
+                self.waits.cancel_of(key, |_| true);
+                self.taken.retain(|subject| !subject.is_of(key));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether the manifest says that it is held back.
+fn is_held_back(key: &WorkloadKey, member: &str, world: &World) -> bool {
+    let delivery = world.workloads.get(key).and_then(|workload| workload.deliveries.get(member));
+    delivery.is_some_and(|delivery| delivery.suspended)
+}
+
+impl HeldBack {
+    fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
+        let Some(workload) = court.workload(key).filter(|workload| workload.recorded) else {
+            return;
+        };
+        let subject = Subject::on(key, member);
+        let target = workload.targets().any(|target| target == member);
+        // Changes of manifests, too, wait for an old one that goes directly.
+        let purged = workload.evictions.iter().any(|task| task.directly);
+        let asked = |it: &&Delivery| it.placed && it.leaving.is_none() && target && !purged;
+        let Some(delivery) = workload.deliveries.get(member).filter(asked) else {
+            return self.waits.cancel(&subject);
+        };
+        if !delivery.suspended {
+            self.taken.remove(&subject);
+        }
+        let asked = workload.held_back.from(member);
+        let wrong = (asked != delivery.suspended).then(|| Reason {
+            because: format!(
+                "dispatching of {key} to {member} is {}suspended",
+                if asked { "" } else { "not " }
+            ),
+            missing: format!("its manifest is {}held back", if asked { "not " } else { "" }),
+        });
+        self.waits.heal(subject, fact, bounds::told(court.timings()), wrong, court);
+    }
+
+    fn runs(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
+        let running = court.workload(key).and_then(|workload| workload.running.get(member));
+        let subject = Subject::on(key, member);
+        let taken = running.is_some_and(|running| running.managed) && self.taken.remove(&subject);
+        // What a backup brings back nobody has written.
+        if taken && !court.world.has_lost(member, fact.at, Duration::ZERO) {
+            let because = format!("what is written for {member} is held back");
+            let seen = format!("{member} has a copy again");
+            court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
+        }
+    }
+}

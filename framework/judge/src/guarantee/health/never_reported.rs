@@ -1,0 +1,62 @@
+//! Checks that a member that never reports becomes Unknown: HEALTH.
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::{Rule, Subject};
+use crate::profile::Feature;
+use crate::text::clock;
+use capsize_history::facts::{Fact, Health, News};
+
+static NEVER_HEARD: Rule = Rule {
+    id: "HEALTH-06",
+    sentence: "a member that pulls and is never heard of becomes Unknown",
+    features: &[Feature::HealthProbes, Feature::PullMembers],
+    formula: bounds::NEVER_HEARD,
+    releases: "all",
+    source: "Karmada pkg/controllers/cluster/cluster_controller.go, tryUpdateClusterHealth",
+};
+
+/// T2'': one that has never reported has a grace period of its own.
+#[derive(Default)]
+pub(crate) struct NeverHeard(Waits);
+
+impl Guarantee for NeverHeard {
+    fn rule(&self) -> &'static Rule {
+        &NEVER_HEARD
+    }
+
+    fn counts_from_stamps(&self) -> bool {
+        true
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Health, MemberLeaving, MemberGone]
+    }
+
+    fn waits(&mut self) -> Option<&mut Waits> {
+        Some(&mut self.0)
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        match &fact.news {
+            News::Health { member, now: None, first: true, .. }
+                if court.member(member).is_some_and(|member| member.pulls) =>
+            {
+                let reason = Reason {
+                    because: format!("{member} is known since {}", clock(fact.at)),
+                    missing: format!("{member} has no condition"),
+                };
+                let limit = bounds::never_heard(court.timings());
+                self.0.start(Subject::member(member), fact, limit, reason);
+            }
+            News::Health { member, now, .. } => {
+                let left = self.0.met(&Subject::member(member), fact);
+                if let Some(left) = left.filter(|_| *now == Some(Health::Unknown)) {
+                    court.book.held_by(left);
+                }
+            }
+            News::MemberLeaving(member) | News::MemberGone(member) => self.0.cancel(&Subject::member(member)),
+            _ => {}
+        }
+    }
+}

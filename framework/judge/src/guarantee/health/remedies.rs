@@ -1,0 +1,64 @@
+//! Checks that remedies in a member's status are kept: HEALTH.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::guarantee::engine::court::{Charge, Court, Guarantee, Topics, topics};
+use crate::guarantee::{Bound, Rule, Subject};
+use crate::profile::Feature;
+use capsize_history::facts::{Fact, News};
+
+static REMEDIES: Rule = Rule {
+    id: "HEALTH-07",
+    sentence: "whoever reports on a member leaves the remedies as they are that others have written into its status",
+    features: &[Feature::HealthProbes],
+    formula: "at every version",
+    releases: "all; Karmada lost them until 1.11 (#5030)",
+    source: "Karmada pkg/controllers/status/cluster_status_controller.go, updateStatusIfNeeded",
+};
+
+/// H3: whoever reports on a member writes its own part of the status.
+#[derive(Default)]
+pub(crate) struct Remedies {
+    /// When the latest violation of each member was, as one version is several facts.
+    charged: BTreeMap<String, Duration>,
+}
+
+impl Guarantee for Remedies {
+    fn rule(&self) -> &'static Rule {
+        &REMEDIES
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Health, Conditions, MemberTold, MemberChanged, MemberGone]
+    }
+
+    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+        let name = match &fact.news {
+            News::Health { member, first: false, .. }
+            | News::Conditions(member)
+            | News::MemberChanged(member)
+            | News::MemberTold { member, .. } => member,
+            News::MemberGone(member) => {
+                self.charged.remove(member);
+                return;
+            }
+            _ => return,
+        };
+        let Some(member) = court.member(name) else { return };
+        if member.remedies_lost != Some(fact.at) {
+            if !member.remedies.is_empty() {
+                court.book.held();
+            }
+            return;
+        }
+        let by_hand = member.untainted_by_hand.is_some_and(|act| fact.at <= act + court.timings().latency);
+        if by_hand || self.charged.insert(name.clone(), fact.at) == Some(fact.at) {
+            return;
+        }
+        let because =
+            "only who decides on remedies takes them away, and changes nothing else then".to_owned();
+        let seen = format!("a version that says something else of {name} has lost remedies");
+        court.violated(Charge::by(fact, Subject::member(name), Bound::Never, because, seen));
+    }
+}

@@ -1,0 +1,36 @@
+//! Checks that a workload that is written to all of its members is reported to be fully applied: LIVENESS.
+
+use crate::guarantee::Rule;
+use crate::guarantee::delivery::FullyApplied;
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::court::{Reason, Waits};
+use capsize_history::facts::Workload;
+
+static TOLD_TOO: Rule = Rule {
+    id: "LIVENESS-02",
+    sentence: "a workload that is written to every member that is to hold it is told to be fully applied",
+    features: &[],
+    formula: bounds::TOLD,
+    releases: "all",
+    source: "Karmada pkg/util/helper/workstatus.go",
+};
+
+impl FullyApplied {
+    /// E2.
+    pub(crate) fn then() -> Self {
+        let wrong = |workload: &Workload| {
+            let written = |member: &String| {
+                workload
+                    .deliveries
+                    .get(member)
+                    .is_some_and(|it| it.applied == Some(true) && it.leaving.is_none())
+            };
+            let all = workload.holders().next().is_some() && workload.holders().all(written);
+            (all && workload.condition("FullyApplied") != "True").then(|| Reason {
+                because: "it is written to every member that is to hold it".to_owned(),
+                missing: "it is not told to be fully applied".to_owned(),
+            })
+        };
+        Self { rule: &TOLD_TOO, wrong, waits: Waits::default() }
+    }
+}

@@ -1,0 +1,30 @@
+//! Checks that a manifest that is being deleted goes once its member can be reached: RECOVERY.
+
+use crate::guarantee::Rule;
+use crate::guarantee::delivery::Reached;
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::court::Reason;
+
+static CLEANED: Rule = Rule {
+    id: "RECOVERY-01",
+    sentence: "a manifest that is being deleted goes once its member can be reached",
+    features: &[],
+    formula: bounds::REACHED,
+    releases: "all",
+    source: "Karmada pkg/controllers/execution/execution_controller.go",
+};
+
+impl Reached {
+    /// T14, V12 and E1: what is recalled goes.
+    pub(crate) fn cleaned() -> Self {
+        Self::new(&CLEANED, |key, workload, member, _| {
+            // What somebody else keeps goes when it is let go of.
+            let kept = workload.running.get(member).is_some_and(|copy| copy.leaving.is_some());
+            let delivery = workload.deliveries.get(member).filter(|it| !it.held_up && !kept);
+            delivery.filter(|it| it.leaving.is_some() && !it.leaving_before).map(|_| Reason {
+                because: format!("the manifest of {key} for {member} is being deleted"),
+                missing: "it is still there".to_owned(),
+            })
+        })
+    }
+}
