@@ -8,7 +8,7 @@ use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, News, WorkloadKey};
 
-static FOLLOWS: Rule = Rule {
+static DELIVERY_16: Rule = Rule {
     id: "DELIVERY-16",
     sentence: "an autoscaler that no policy has claimed is written for the members that its workload is assigned to, and for no \
                other that the workload has left",
@@ -20,7 +20,7 @@ static FOLLOWS: Rule = Rule {
 
 /// P9. A manifest that belongs to a binding is the business of the guarantees about bindings.
 #[derive(Default)]
-pub(crate) struct FollowWorkload {
+pub(crate) struct AutoscalerFollowsWorkload {
     /// The autoscalers that the control plane has shown: a history need not show them.
     known: BTreeSet<WorkloadKey>,
     /// The autoscalers of each workload.
@@ -28,9 +28,9 @@ pub(crate) struct FollowWorkload {
     waits: Waits,
 }
 
-impl Guarantee for FollowWorkload {
+impl Guarantee for AutoscalerFollowsWorkload {
     fn rule(&self) -> &'static Rule {
-        &FOLLOWS
+        &DELIVERY_16
     }
 
     fn topics(&self) -> Topics {
@@ -80,7 +80,7 @@ impl Guarantee for FollowWorkload {
     }
 }
 
-impl FollowWorkload {
+impl AutoscalerFollowsWorkload {
     /// Looks at an autoscaler in every member that should have it or has it.
     fn look(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
         let world = court.world;

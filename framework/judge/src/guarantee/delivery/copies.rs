@@ -12,7 +12,7 @@ use capsize_history::FaultKind;
 use capsize_history::digest::Table;
 use capsize_history::facts::{Content, Delivery, Fact, Health, News, Running, Workload, WorkloadKey, World};
 
-static APPLIED: Rule = Rule {
+static DELIVERY_04: Rule = Rule {
     id: "DELIVERY-04",
     sentence: "a member that can be reached holds what was written for it, as it was written",
     features: &[],
@@ -21,7 +21,7 @@ static APPLIED: Rule = Rule {
     source: "Karmada pkg/controllers/execution/execution_controller.go, status/work_status_controller.go",
 };
 
-static DANGLING: Rule = Rule {
+static DELIVERY_05: Rule = Rule {
     id: "DELIVERY-05",
     sentence: "a copy goes with its manifest, also from a member that was away, unless it is to be preserved",
     features: &[],
@@ -38,7 +38,7 @@ pub(crate) type Wrong =
 /// member is tried at ever longer intervals, so that it may come as late after the member is back as that was away. Whoever
 /// watches a member that was cut off waits to do so again, so that what is lost there soon after may be missed late; an agent that
 /// was cut off waits to watch what is written for it, too, so that new things may come late.
-pub(crate) struct Reached {
+pub(crate) struct CopyFollowsManifest {
     rule: &'static Rule,
     wrong: Wrong,
     waits: Waits,
@@ -59,7 +59,7 @@ pub(crate) struct Reached {
     asking: BTreeMap<Subject, Duration>,
 }
 
-impl Reached {
+impl CopyFollowsManifest {
     pub(crate) fn new(rule: &'static Rule, wrong: Wrong) -> Self {
         let (waits, away, hit, unseen, unwatched, lost, asked, asking) = Default::default();
         Self { rule, wrong, waits, away, hit, unseen, unwatched, lost, asked, asking }
@@ -67,7 +67,7 @@ impl Reached {
 
     /// T10, S17, V13 and E1: what is delivered is there.
     pub(crate) fn applied() -> Self {
-        Self::new(&APPLIED, not_applied)
+        Self::new(&DELIVERY_04, not_applied)
     }
 }
 
@@ -132,7 +132,7 @@ fn is_reachable(member: &str, court: &Court<'_>) -> bool {
     !is_hit(member, court) && known.is_some_and(|known| known.health == Some(Health::Ready) && !known.leaving)
 }
 
-impl Guarantee for Reached {
+impl Guarantee for CopyFollowsManifest {
     fn rule(&self) -> &'static Rule {
         self.rule
     }
@@ -206,7 +206,7 @@ impl Guarantee for Reached {
     }
 }
 
-impl Reached {
+impl CopyFollowsManifest {
     fn look(&mut self, key: &WorkloadKey, member: &str, away: Duration, fact: &Fact, court: &mut Court<'_>) {
         let subject = Subject::on(key, member);
         let workload = court.workload(key);
@@ -281,15 +281,15 @@ impl Reached {
 
 /// S17 and V12: the control plane lets go of a manifest only when its copy is gone, however long that takes.
 #[derive(Default)]
-pub(crate) struct Dangling {
+pub(crate) struct CopyGoesWithManifest {
     waits: Waits,
     /// The name of the latest manifest of a copy.
     by: Table<Subject, String>,
 }
 
-impl Guarantee for Dangling {
+impl Guarantee for CopyGoesWithManifest {
     fn rule(&self) -> &'static Rule {
-        &DANGLING
+        &DELIVERY_05
     }
 
     fn topics(&self) -> Topics {

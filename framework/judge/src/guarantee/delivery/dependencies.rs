@@ -9,7 +9,7 @@ use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, News, WorkloadKey};
 
-static NEEDED: Rule = Rule {
+static DELIVERY_13: Rule = Rule {
     id: "DELIVERY-13",
     sentence: "what the pods of a workload refer to is written for every member that the workload is assigned to",
     features: &[Feature::PropagatesDependencies],
@@ -21,7 +21,7 @@ static NEEDED: Rule = Rule {
 /// S20 and E5: `ConfigMap`s and Secrets that the control plane has, of workloads whose policy says that such things go
 /// along.
 #[derive(Default)]
-pub(crate) struct Needed {
+pub(crate) struct DependenciesFollowWorkload {
     /// Who refers to what.
     used_by: BTreeMap<WorkloadKey, BTreeSet<WorkloadKey>>,
     /// Since when members are being removed, or are gone.
@@ -33,9 +33,9 @@ pub(crate) struct Needed {
     waits: Waits,
 }
 
-impl Guarantee for Needed {
+impl Guarantee for DependenciesFollowWorkload {
     fn rule(&self) -> &'static Rule {
-        &NEEDED
+        &DELIVERY_13
     }
 
     fn topics(&self) -> Topics {
@@ -99,7 +99,7 @@ impl Guarantee for Needed {
     }
 }
 
-impl Needed {
+impl DependenciesFollowWorkload {
     fn look(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
         let world = court.world;
         let Some(workload) = world.workloads.get(key).filter(|workload| workload.leads) else { return };

@@ -8,7 +8,7 @@ use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, News, Workload, WorkloadKey, World};
 
-static REQUIRED: Rule = Rule {
+static DELIVERY_10: Rule = Rule {
     id: "DELIVERY-10",
     sentence: "what a workload depends on is where the workload is",
     features: &[Feature::PropagatesDependencies],
@@ -19,7 +19,7 @@ static REQUIRED: Rule = Rule {
 
 /// S19: who needs a workload, and where, is what the records of those say.
 #[derive(Default)]
-pub(crate) struct Required {
+pub(crate) struct RecordListsDependents {
     /// The workloads that one needs, by the name of its record.
     needed: BTreeMap<String, BTreeSet<WorkloadKey>>,
     waits: Waits,
@@ -40,9 +40,9 @@ fn misplaced(workload: &Workload, world: &World, keeps: bool) -> Option<Reason> 
     })
 }
 
-impl Guarantee for Required {
+impl Guarantee for RecordListsDependents {
     fn rule(&self) -> &'static Rule {
-        &REQUIRED
+        &DELIVERY_10
     }
 
     fn topics(&self) -> Topics {
@@ -84,7 +84,7 @@ impl Guarantee for Required {
     }
 }
 
-impl Required {
+impl RecordListsDependents {
     fn look(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
         let Some(workload) = court.workload(key) else { return };
         let wrong = misplaced(workload, court.world, court.profile.has(Feature::KeepsDependencies));

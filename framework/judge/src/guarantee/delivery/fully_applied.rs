@@ -5,7 +5,7 @@ use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, t
 use crate::guarantee::{Rule, Subject};
 use capsize_history::facts::{Fact, News, Workload};
 
-static TOLD: Rule = Rule {
+static DELIVERY_06: Rule = Rule {
     id: "DELIVERY-06",
     sentence: "a workload is told to be applied only where its manifest says so, and fully only where every holder has it",
     features: &[],
@@ -15,13 +15,13 @@ static TOLD: Rule = Rule {
 };
 
 /// Whether the word on being fully applied is what the manifests say, one way or the other.
-pub(crate) struct FullyApplied {
+pub(crate) struct FullyAppliedCondition {
     pub(crate) rule: &'static Rule,
     pub(crate) wrong: fn(workload: &Workload) -> Option<Reason>,
     pub(crate) waits: Waits,
 }
 
-impl FullyApplied {
+impl FullyAppliedCondition {
     /// S18.
     pub(crate) fn only_then() -> Self {
         let wrong = |workload: &Workload| {
@@ -42,11 +42,11 @@ impl FullyApplied {
                 missing: "it is told to be fully applied".to_owned(),
             })
         };
-        Self { rule: &TOLD, wrong, waits: Waits::default() }
+        Self { rule: &DELIVERY_06, wrong, waits: Waits::default() }
     }
 }
 
-impl Guarantee for FullyApplied {
+impl Guarantee for FullyAppliedCondition {
     fn rule(&self) -> &'static Rule {
         self.rule
     }

@@ -9,7 +9,7 @@ use capsize_history::facts::{
     Content, Delivery, Fact, Member, News, Override, Scheduling, Workload, WorkloadKey, World, sum,
 };
 
-static FAITHFUL: Rule = Rule {
+static DELIVERY_11: Rule = Rule {
     id: "DELIVERY-11",
     sentence: "a manifest asks for what the template does, with the member's share and its overrides",
     features: &[],
@@ -21,11 +21,11 @@ static FAITHFUL: Rule = Rule {
 /// P4 and R1: replicas as they are assigned, completions in the same order of size, images as overrides make them, and
 /// the data of the template. A manifest for a member that is being left stays as it is.
 #[derive(Default)]
-pub(crate) struct Faithful(Waits);
+pub(crate) struct ManifestMatchesTemplate(Waits);
 
-impl Guarantee for Faithful {
+impl Guarantee for ManifestMatchesTemplate {
     fn rule(&self) -> &'static Rule {
-        &FAITHFUL
+        &DELIVERY_11
     }
 
     fn topics(&self) -> Topics {
@@ -69,7 +69,7 @@ impl Guarantee for Faithful {
     }
 }
 
-impl Faithful {
+impl ManifestMatchesTemplate {
     fn look(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
         let Some(workload) = court.workload(key).filter(|workload| workload.recorded) else {
             return;

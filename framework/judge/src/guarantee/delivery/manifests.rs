@@ -9,7 +9,7 @@ use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Timings;
 use capsize_history::facts::{Fact, News, Workload, WorkloadKey, World};
 
-static WRITTEN: Rule = Rule {
+static DELIVERY_01: Rule = Rule {
     id: "DELIVERY-01",
     sentence: "there is a manifest for each member that a workload, or what needs it, is assigned to",
     features: &[],
@@ -18,7 +18,7 @@ static WRITTEN: Rule = Rule {
     source: "Karmada pkg/controllers/binding/common.go, ensureWork",
 };
 
-static ORPHANS: Rule = Rule {
+static DELIVERY_02: Rule = Rule {
     id: "DELIVERY-02",
     sentence: "there is no manifest for a member that a workload has left, or that has lost its record",
     features: &[],
@@ -28,30 +28,30 @@ static ORPHANS: Rule = Rule {
 };
 
 /// Of the manifest for a member: `None` where nothing is asked, else what is wrong, if anything.
-type Judged = Option<Option<Reason>>;
+type Assessment = Option<Option<Reason>>;
 
 /// There is a manifest where one is needed, or none where none is: right in time after each change.
-pub(crate) struct Manifests {
+pub(crate) struct ManifestsFollowAssignment {
     rule: &'static Rule,
-    judged: fn(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Judged,
+    judged: fn(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Assessment,
     limit: fn(&Timings, &Workload) -> Duration,
     waits: Waits,
 }
 
-impl Manifests {
+impl ManifestsFollowAssignment {
     /// T9, S15, S20 and E5: manifests come in time. One that goes directly goes first.
     pub(crate) fn written() -> Self {
         let limit = |timings: &Timings, workload: &Workload| {
             bounds::written(timings, workload.evictions.iter().any(|task| task.directly))
         };
-        Self { rule: &WRITTEN, judged: written, limit, waits: Waits::default() }
+        Self { rule: &DELIVERY_01, judged: written, limit, waits: Waits::default() }
     }
 
     /// T13 and S15: manifests that nobody needs any more are recalled in time. Those of a workload whose record was never
     /// seen are left alone: a history may begin in the middle.
     pub(crate) fn no_orphans() -> Self {
         Self {
-            rule: &ORPHANS,
+            rule: &DELIVERY_02,
             judged: orphaned,
             limit: |timings, _| bounds::recalled(timings),
             waits: Waits::default(),
@@ -75,7 +75,7 @@ impl Manifests {
         let Some(workload) = court.workload(key) else { return self.waits.cancel(&subject) };
         // A record that was never seen is not one that was lost.
         let lost = matches!(fact.news, News::WorkloadGone(_));
-        let unseen = self.rule.id == ORPHANS.id && !workload.recorded && !lost;
+        let unseen = self.rule.id == DELIVERY_02.id && !workload.recorded && !lost;
         match (self.judged)(key, workload, member, court.world) {
             None => self.waits.cancel(&subject),
             Some(Some(_)) if unseen => {}
@@ -89,7 +89,7 @@ impl Manifests {
     }
 }
 
-impl Guarantee for Manifests {
+impl Guarantee for ManifestsFollowAssignment {
     fn rule(&self) -> &'static Rule {
         self.rule
     }
@@ -126,7 +126,7 @@ impl Guarantee for Manifests {
             News::Delivered { workload, member, .. } | News::Recalled { workload, member } => {
                 self.look(workload, member, fact, court);
             }
-            News::MemberLeaving(member) if self.rule.id == WRITTEN.id => {
+            News::MemberLeaving(member) if self.rule.id == DELIVERY_01.id => {
                 self.waits.cancel_all(|subject| subject.is_on(member));
             }
             News::MemberGone(member) => self.waits.cancel_all(|subject| subject.is_on(member)),
@@ -141,7 +141,7 @@ fn awaits_purge(workload: &Workload) -> bool {
     purged.any(|task| workload.deliveries.contains_key(&task.member))
 }
 
-fn written(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Judged {
+fn written(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Assessment {
     let stays = world.members.get(member).is_some_and(|member| !member.leaving);
     let delivery = workload.deliveries.get(member);
     // An old manifest that is still going is waited for.
@@ -162,7 +162,7 @@ fn written(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) 
     }))
 }
 
-fn orphaned(key: &WorkloadKey, workload: &Workload, member: &str, _: &World) -> Judged {
+fn orphaned(key: &WorkloadKey, workload: &Workload, member: &str, _: &World) -> Assessment {
     let Some(delivery) = workload.deliveries.get(member) else { return Some(None) };
     let orphan =
         delivery.placed && delivery.leaving.is_none() && !workload.holders().any(|holder| holder == member);
@@ -172,7 +172,7 @@ fn orphaned(key: &WorkloadKey, workload: &Workload, member: &str, _: &World) -> 
     }))
 }
 
-static ONCE: Rule = Rule {
+static DELIVERY_03: Rule = Rule {
     id: "DELIVERY-03",
     sentence: "two manifests never ask for the same copy in the same member",
     features: &[],
@@ -182,11 +182,11 @@ static ONCE: Rule = Rule {
 };
 
 /// S16.
-pub(crate) struct Once;
+pub(crate) struct OneManifestPerCopy;
 
-impl Guarantee for Once {
+impl Guarantee for OneManifestPerCopy {
     fn rule(&self) -> &'static Rule {
-        &ONCE
+        &DELIVERY_03
     }
 
     fn topics(&self) -> Topics {

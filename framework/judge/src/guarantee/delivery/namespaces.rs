@@ -6,7 +6,7 @@ use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, Member, News, WorkloadKey, World};
 
-static EVERYWHERE: Rule = Rule {
+static DELIVERY_12: Rule = Rule {
     id: "DELIVERY-12",
     sentence: "every member gets the namespaces of the control plane, but for those that are kept back",
     features: &[Feature::NamespaceSync],
@@ -17,7 +17,7 @@ static EVERYWHERE: Rule = Rule {
 
 /// P5: a member that takes over has the namespace already. Those called `kube-` may be kept back by a setting.
 #[derive(Default)]
-pub(crate) struct Everywhere(Waits);
+pub(crate) struct NamespacesOnAllMembers(Waits);
 
 fn of(name: &str) -> WorkloadKey {
     WorkloadKey::new("Namespace", "", name)
@@ -32,9 +32,9 @@ fn is_held_back(name: &str) -> bool {
     name.starts_with("kube-")
 }
 
-impl Guarantee for Everywhere {
+impl Guarantee for NamespacesOnAllMembers {
     fn rule(&self) -> &'static Rule {
-        &EVERYWHERE
+        &DELIVERY_12
     }
 
     fn topics(&self) -> Topics {
@@ -79,7 +79,7 @@ impl Guarantee for Everywhere {
     }
 }
 
-impl Everywhere {
+impl NamespacesOnAllMembers {
     fn look(
         &mut self,
         key: &WorkloadKey,

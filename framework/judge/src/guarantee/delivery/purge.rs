@@ -8,7 +8,7 @@ use crate::profile::Feature;
 use crate::text::clock;
 use capsize_history::facts::{Assignment, Fact, News, Workload, WorkloadKey};
 
-static PURGED_FIRST: Rule = Rule {
+static DELIVERY_07: Rule = Rule {
     id: "DELIVERY-07",
     sentence: "of a workload that leaves a member directly there is no new copy before the old one is gone",
     features: &[Feature::GracefulEviction, Feature::PurgeModes],
@@ -21,14 +21,14 @@ static PURGED_FIRST: Rule = Rule {
 ///
 /// Whoever writes for a member that was chosen after the eviction began has read of both in one record.
 #[derive(Default)]
-pub(crate) struct PurgedFirst {
+pub(crate) struct PurgeBeforeNewManifests {
     /// The members that were chosen while the workload was leaving another one directly.
     later: BTreeSet<Subject>,
 }
 
-impl Guarantee for PurgedFirst {
+impl Guarantee for PurgeBeforeNewManifests {
     fn rule(&self) -> &'static Rule {
-        &PURGED_FIRST
+        &DELIVERY_07
     }
 
     fn topics(&self) -> Topics {
@@ -63,7 +63,7 @@ impl Guarantee for PurgedFirst {
     }
 }
 
-impl PurgedFirst {
+impl PurgeBeforeNewManifests {
     fn assigned(&mut self, key: &WorkloadKey, was: &Assignment, now: &Assignment, court: &Court<'_>) {
         let purges = |workload: &Workload| workload.evictions.iter().any(|task| task.directly);
         let purges = court.workload(key).is_some_and(purges);
@@ -76,7 +76,7 @@ impl PurgedFirst {
     }
 }
 
-static FROZEN: Rule = Rule {
+static DELIVERY_08: Rule = Rule {
     id: "DELIVERY-08",
     sentence: "the manifest for a member that a workload is leaving stays as it is",
     features: &[Feature::GracefulEviction],
@@ -86,11 +86,11 @@ static FROZEN: Rule = Rule {
 };
 
 /// V11: while a workload leaves a member, what is written for others is not written there.
-pub(crate) struct Frozen;
+pub(crate) struct OldManifestIsFrozen;
 
-impl Guarantee for Frozen {
+impl Guarantee for OldManifestIsFrozen {
     fn rule(&self) -> &'static Rule {
-        &FROZEN
+        &DELIVERY_08
     }
 
     fn topics(&self) -> Topics {
@@ -121,7 +121,7 @@ impl Guarantee for Frozen {
     }
 }
 
-static PRESERVED: Rule = Rule {
+static DELIVERY_09: Rule = Rule {
     id: "DELIVERY-09",
     sentence: "the new copy of a workload is told of the old one from the beginning",
     features: &[Feature::GracefulEviction, Feature::PurgeModes, Feature::PreservedState],
@@ -131,11 +131,11 @@ static PRESERVED: Rule = Rule {
 };
 
 /// V14: the first manifest for the only member assigned carries what the last task, which purges directly, preserves.
-pub(crate) struct Preserved;
+pub(crate) struct FirstManifestCarriesPreservedState;
 
-impl Guarantee for Preserved {
+impl Guarantee for FirstManifestCarriesPreservedState {
     fn rule(&self) -> &'static Rule {
-        &PRESERVED
+        &DELIVERY_09
     }
 
     fn topics(&self) -> Topics {

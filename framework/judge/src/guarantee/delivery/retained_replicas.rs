@@ -8,7 +8,7 @@ use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, News};
 
-static LEFT: Rule = Rule {
+static DELIVERY_15: Rule = Rule {
     id: "DELIVERY-15",
     sentence: "the replicas that a template leaves to a member stay as the member has them",
     features: &[Feature::RetainedReplicas],
@@ -19,14 +19,14 @@ static LEFT: Rule = Rule {
 
 /// P7: what somebody in the member makes of them is not undone.
 #[derive(Default)]
-pub(crate) struct Left {
+pub(crate) struct RetainedReplicasStay {
     /// The replicas of copies that are left to members, and when they last changed.
     had: BTreeMap<Subject, (u64, Duration)>,
 }
 
-impl Guarantee for Left {
+impl Guarantee for RetainedReplicasStay {
     fn rule(&self) -> &'static Rule {
-        &LEFT
+        &DELIVERY_15
     }
 
     fn topics(&self) -> Topics {

@@ -9,7 +9,7 @@ use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Delivery, Fact, News, WorkloadKey, World};
 
-static HELD_BACK: Rule = Rule {
+static DELIVERY_14: Rule = Rule {
     id: "DELIVERY-14",
     sentence: "what is written for a member is held back while its dispatching is suspended",
     features: &[Feature::SuspendedDispatching],
@@ -21,15 +21,15 @@ static HELD_BACK: Rule = Rule {
 /// P6: the manifest says that it is held back as long as the record says so, and no copy comes back meanwhile that was
 /// taken from the member.
 #[derive(Default)]
-pub(crate) struct HeldBack {
+pub(crate) struct SuspendedManifestsAreHeldBack {
     waits: Waits,
     /// Copies that went while they were held back.
     taken: BTreeSet<Subject>,
 }
 
-impl Guarantee for HeldBack {
+impl Guarantee for SuspendedManifestsAreHeldBack {
     fn rule(&self) -> &'static Rule {
-        &HELD_BACK
+        &DELIVERY_14
     }
 
     fn topics(&self) -> Topics {
@@ -87,7 +87,7 @@ fn is_held_back(key: &WorkloadKey, member: &str, world: &World) -> bool {
     delivery.is_some_and(|delivery| delivery.suspended)
 }
 
-impl HeldBack {
+impl SuspendedManifestsAreHeldBack {
     fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
         let Some(workload) = court.workload(key).filter(|workload| workload.recorded) else {
             return;

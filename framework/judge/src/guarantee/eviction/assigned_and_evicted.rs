@@ -7,7 +7,7 @@ use crate::profile::Feature;
 use crate::text::clock;
 use capsize_history::facts::{Fact, News};
 
-static NOT_BOTH: Rule = Rule {
+static EVICTION_04: Rule = Rule {
     id: "EVICTION-04",
     sentence: "a member from which a workload is being evicted is not assigned it",
     features: &[Feature::GracefulEviction, Feature::EvictedNotRechosen],
@@ -18,11 +18,11 @@ static NOT_BOTH: Rule = Rule {
 
 /// S1: assigned and evicted members are disjoint, but for a race of two writers that the next recheck heals.
 #[derive(Default)]
-pub(crate) struct NotBoth(Waits);
+pub(crate) struct AssignedAndEvictedMembersAreDisjoint(Waits);
 
-impl Guarantee for NotBoth {
+impl Guarantee for AssignedAndEvictedMembersAreDisjoint {
     fn rule(&self) -> &'static Rule {
-        &NOT_BOTH
+        &EVICTION_04
     }
 
     fn topics(&self) -> Topics {

@@ -11,7 +11,7 @@ use crate::profile::Feature;
 use crate::text::{clock, span};
 use capsize_history::facts::{Fact, InstanceHealth, News, TaintEffect, WorkloadKey};
 
-static SWITCHED_OFF: Rule = Rule {
+static EVICTION_10: Rule = Rule {
     id: "EVICTION-10",
     sentence: "nothing is evicted for a taint where that is switched off",
     features: &[],
@@ -21,11 +21,11 @@ static SWITCHED_OFF: Rule = Rule {
 };
 
 /// V4.
-pub(crate) struct SwitchedOff;
+pub(crate) struct NoEvictionWhenDisabled;
 
-impl Guarantee for SwitchedOff {
+impl Guarantee for NoEvictionWhenDisabled {
     fn rule(&self) -> &'static Rule {
-        &SWITCHED_OFF
+        &EVICTION_10
     }
 
     fn topics(&self) -> Topics {
@@ -49,7 +49,7 @@ impl Guarantee for SwitchedOff {
     }
 }
 
-static KEPT: Rule = Rule {
+static EVICTION_11: Rule = Rule {
     id: "EVICTION-11",
     sentence: "an old copy that is to be kept stays until somebody says that it may go",
     features: &[Feature::GracefulEviction, Feature::ApplicationFailover],
@@ -59,11 +59,11 @@ static KEPT: Rule = Rule {
 };
 
 /// V10: while a task suppresses the deletion, the manifest for its member is not deleted.
-pub(crate) struct Kept;
+pub(crate) struct SuppressedDeletionKeepsCopy;
 
-impl Guarantee for Kept {
+impl Guarantee for SuppressedDeletionKeepsCopy {
     fn rule(&self) -> &'static Rule {
-        &KEPT
+        &EVICTION_11
     }
 
     fn topics(&self) -> Topics {
@@ -101,7 +101,7 @@ impl Guarantee for Kept {
     }
 }
 
-static UNHEALTHY: Rule = Rule {
+static EVICTION_12: Rule = Rule {
     id: "EVICTION-12",
     sentence: "a workload leaves a member where it has been unhealthy for as long as its policy says, not before",
     features: &[Feature::GracefulEviction, Feature::ApplicationFailover],
@@ -113,14 +113,14 @@ static UNHEALTHY: Rule = Rule {
 /// T18, V15 and V16: what counts is what the control plane is told, be it of a member that cannot be asked any more. Any
 /// word other than unhealthy begins the time anew.
 #[derive(Default)]
-pub(crate) struct Unhealthy {
+pub(crate) struct EvictionAfterIllHealth {
     since: BTreeMap<Subject, Duration>,
     waits: Waits,
 }
 
-impl Guarantee for Unhealthy {
+impl Guarantee for EvictionAfterIllHealth {
     fn rule(&self) -> &'static Rule {
-        &UNHEALTHY
+        &EVICTION_12
     }
 
     fn topics(&self) -> Topics {
@@ -158,7 +158,7 @@ impl Guarantee for Unhealthy {
     }
 }
 
-impl Unhealthy {
+impl EvictionAfterIllHealth {
     fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
         let Some(workload) = court.workload(key) else { return };
         let told = workload.instances.get(member).map(|told| told.health);
@@ -210,7 +210,7 @@ impl Unhealthy {
     }
 }
 
-static PACED: Rule = Rule {
+static EVICTION_13: Rule = Rule {
     id: "EVICTION-13",
     sentence: "evictions for taints are paced: three workers, and each rests after each",
     features: &[Feature::NoExecuteTaints, Feature::GracefulEviction],
@@ -221,13 +221,13 @@ static PACED: Rule = Rule {
 
 /// V17: there is a queue for what is in a namespace, and one for what is not.
 #[derive(Default)]
-pub(crate) struct Paced {
+pub(crate) struct EvictionPace {
     queues: BTreeMap<bool, VecDeque<Duration>>,
 }
 
-impl Guarantee for Paced {
+impl Guarantee for EvictionPace {
     fn rule(&self) -> &'static Rule {
-        &PACED
+        &EVICTION_13
     }
 
     fn topics(&self) -> Topics {

@@ -9,7 +9,7 @@ use crate::profile::Feature;
 use crate::text::clock;
 use capsize_history::facts::{Fact, News, WorkloadKey};
 
-static ANNOUNCED: Rule = Rule {
+static EVICTION_16: Rule = Rule {
     id: "EVICTION-16",
     sentence: "the end of an eviction is announced by an event about the record of the workload",
     features: &[Feature::GracefulEviction],
@@ -25,15 +25,15 @@ const SURELY_PUBLISHED: u32 = 20;
 /// P10. Events that the API server refuses are lost, and so are those that controllers had not written when they were stopped:
 /// under faults of the control plane nothing is asked.
 #[derive(Default)]
-pub(crate) struct EndIsAnnounced {
+pub(crate) struct EvictionEndEvent {
     /// The number of evictions of each workload that have ended.
     ended: BTreeMap<WorkloadKey, u32>,
     waits: Waits,
 }
 
-impl Guarantee for EndIsAnnounced {
+impl Guarantee for EvictionEndEvent {
     fn rule(&self) -> &'static Rule {
-        &ANNOUNCED
+        &EVICTION_16
     }
 
     fn topics(&self) -> Topics {
@@ -64,7 +64,7 @@ impl Guarantee for EndIsAnnounced {
     }
 }
 
-impl EndIsAnnounced {
+impl EvictionEndEvent {
     fn ended(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
         let ended = self.ended.entry(key.clone()).or_default();
         *ended += 1;

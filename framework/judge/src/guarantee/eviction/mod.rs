@@ -8,10 +8,12 @@ mod replacement_readiness;
 mod task_contents;
 mod task_end;
 
-pub(super) use assigned_and_evicted::NotBoth;
-pub(super) use causes_and_pace::{Kept, Paced, SwitchedOff, Unhealthy};
-pub(super) use end_events::EndIsAnnounced;
-pub(super) use purge_mode_and_state::{AsAsked, HandedOn};
-pub(super) use replacement_readiness::Graceful;
-pub(super) use task_contents::{Begins, Stamped, Unchanged};
-pub(super) use task_end::{Done, TimedOut};
+pub(super) use assigned_and_evicted::AssignedAndEvictedMembersAreDisjoint;
+pub(super) use causes_and_pace::{
+    EvictionAfterIllHealth, EvictionPace, NoEvictionWhenDisabled, SuppressedDeletionKeepsCopy,
+};
+pub(super) use end_events::EvictionEndEvent;
+pub(super) use purge_mode_and_state::{PreservedStateIsPassedOn, PurgeModeOfPolicy};
+pub(super) use replacement_readiness::OldCopyStaysUntilReplacementRuns;
+pub(super) use task_contents::{NewTaskContents, TaskGetsTimestamp, TaskStaysUnchanged};
+pub(super) use task_end::{TaskEndsAtTimeout, TaskEndsWhenReplacementsAreHealthy};

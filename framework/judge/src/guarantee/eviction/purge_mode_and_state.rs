@@ -6,7 +6,7 @@ use crate::profile::Feature;
 use capsize_history::digest::Table;
 use capsize_history::facts::{EvictionTask, Fact, InstanceHealth, News, WorkloadKey};
 
-static AS_ASKED: Rule = Rule {
+static EVICTION_14: Rule = Rule {
     id: "EVICTION-14",
     sentence: "an eviction for a taint takes the old copy away as the policy says: at once, or when the new one is there",
     features: &[Feature::GracefulEviction, Feature::PurgeModes],
@@ -16,11 +16,11 @@ static AS_ASKED: Rule = Rule {
 };
 
 /// V9.
-pub(crate) struct AsAsked;
+pub(crate) struct PurgeModeOfPolicy;
 
-impl Guarantee for AsAsked {
+impl Guarantee for PurgeModeOfPolicy {
     fn rule(&self) -> &'static Rule {
-        &AS_ASKED
+        &EVICTION_14
     }
 
     fn topics(&self) -> Topics {
@@ -41,7 +41,7 @@ impl Guarantee for AsAsked {
     }
 }
 
-static HANDED_ON: Rule = Rule {
+static EVICTION_15: Rule = Rule {
     id: "EVICTION-15",
     sentence: "what a copy left to a new one goes on to the next while its task is there, if the new one never worked",
     features: &[Feature::GracefulEviction, Feature::PreservedState, Feature::HandsOnState],
@@ -53,14 +53,14 @@ static HANDED_ON: Rule = Rule {
 /// V14: as long as no member that the workload moved to was told to be healthy, tasks preserve what the first one did. What was
 /// preserved is in the task, and gone with it.
 #[derive(Default)]
-pub(crate) struct HandedOn {
+pub(crate) struct PreservedStateIsPassedOn {
     /// The last task that preserved anything, until it ends or a copy that came after it works.
     last: Table<WorkloadKey, Box<EvictionTask>>,
 }
 
-impl Guarantee for HandedOn {
+impl Guarantee for PreservedStateIsPassedOn {
     fn rule(&self) -> &'static Rule {
-        &HANDED_ON
+        &EVICTION_15
     }
 
     fn topics(&self) -> Topics {

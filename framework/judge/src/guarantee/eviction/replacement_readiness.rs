@@ -13,7 +13,7 @@ use capsize_history::facts::{
     EvictionTask, Fact, FaultInForce, InstanceHealth, News, Workload, WorkloadKey, World,
 };
 
-static GRACEFUL: Rule = Rule {
+static EVICTION_03: Rule = Rule {
     id: "EVICTION-03",
     sentence: "the old copy stays until the new one is healthy, or the graceful-eviction-timeout has passed",
     features: &[Feature::GracefulEviction],
@@ -25,7 +25,7 @@ static GRACEFUL: Rule = Rule {
 /// V6: what counts is not what the control plane tells, which may be older than the schedule, but what the members'
 /// own APIs show; where a history lacks a member's, the control plane's word on the replicas that are ready.
 #[derive(Default)]
-pub(crate) struct Graceful {
+pub(crate) struct OldCopyStaysUntilReplacementRuns {
     /// The last eviction of a workload from a member, until it is assigned there again.
     tasks: BTreeMap<Subject, Box<EvictionTask>>,
     /// Those of them that ended when all that was assigned ran: where it is assigned to next is another matter.
@@ -36,9 +36,9 @@ pub(crate) struct Graceful {
     ran: BTreeMap<Subject, Option<Duration>>,
 }
 
-impl Guarantee for Graceful {
+impl Guarantee for OldCopyStaysUntilReplacementRuns {
     fn rule(&self) -> &'static Rule {
-        &GRACEFUL
+        &EVICTION_03
     }
 
     fn counts_from_stamps(&self) -> bool {
@@ -121,7 +121,7 @@ impl Guarantee for Graceful {
     }
 }
 
-impl Graceful {
+impl OldCopyStaysUntilReplacementRuns {
     /// Notes whether a copy runs all that is assigned.
     fn runs(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &Court<'_>) {
         let Some(workload) = court.workload(key) else { return };

@@ -7,7 +7,7 @@ use crate::profile::Feature;
 use capsize_history::digest::Table;
 use capsize_history::facts::{Assignment, EvictionTask, Fact, News, WorkloadKey};
 
-static ONE: Rule = Rule {
+static EVICTION_05: Rule = Rule {
     id: "EVICTION-05",
     sentence: "a workload has one eviction task for a member at most",
     features: &[Feature::GracefulEviction, Feature::EvictedNotRechosen],
@@ -16,7 +16,7 @@ static ONE: Rule = Rule {
     source: "Karmada pkg/apis/work/v1alpha2/binding_types_helper.go, GracefulEvictCluster",
 };
 
-static REPLICAS: Rule = Rule {
+static EVICTION_06: Rule = Rule {
     id: "EVICTION-06",
     sentence: "an eviction task tells the replicas that the member had",
     features: &[Feature::GracefulEviction],
@@ -25,7 +25,7 @@ static REPLICAS: Rule = Rule {
     source: "Karmada pkg/apis/work/v1alpha2/binding_types_helper.go, GracefulEvictCluster",
 };
 
-static UNCHANGED: Rule = Rule {
+static EVICTION_07: Rule = Rule {
     id: "EVICTION-07",
     sentence: "an eviction task stays as it is while it lasts, whatever becomes of others",
     features: &[Feature::GracefulEviction],
@@ -34,7 +34,7 @@ static UNCHANGED: Rule = Rule {
     source: "Karmada pkg/controllers/gracefuleviction/evictiontask.go",
 };
 
-static STAMPED: Rule = Rule {
+static EVICTION_08: Rule = Rule {
     id: "EVICTION-08",
     sentence: "an eviction task gets its time stamp, and does not end without one",
     features: &[Feature::GracefulEviction],
@@ -43,7 +43,7 @@ static STAMPED: Rule = Rule {
     source: "Karmada pkg/controllers/gracefuleviction/evictiontask.go, assessEvictionTasks",
 };
 
-static MODEST: Rule = Rule {
+static EVICTION_09: Rule = Rule {
     id: "EVICTION-09",
     sentence: "only an eviction for a workload's own health has a timeout of its own or keeps the old copy",
     features: &[Feature::GracefulEviction],
@@ -56,21 +56,21 @@ static MODEST: Rule = Rule {
 type Wrong = fn(task: &EvictionTask, had: Option<u64>, of_member: usize) -> Option<(String, String)>;
 
 /// Whenever a task begins, what it says is right.
-pub(crate) struct Begins {
+pub(crate) struct NewTaskContents {
     rule: &'static Rule,
     wrong: Wrong,
     /// The assignments before the latest version.
     had: Table<WorkloadKey, Assignment>,
 }
 
-impl Begins {
+impl NewTaskContents {
     fn new(rule: &'static Rule, wrong: Wrong) -> Self {
         Self { rule, wrong, had: Table::default() }
     }
 
     /// S2.
     pub(crate) fn one() -> Self {
-        Self::new(&ONE, |task, _, of_member| {
+        Self::new(&EVICTION_05, |task, _, of_member| {
             let because = format!("{} is evicted from already", task.member);
             (of_member > 1).then(|| (because, format!("{of_member} tasks evict from {}", task.member)))
         })
@@ -78,7 +78,7 @@ impl Begins {
 
     /// S8.
     pub(crate) fn replicas() -> Self {
-        Self::new(&REPLICAS, |task, had, _| {
+        Self::new(&EVICTION_06, |task, had, _| {
             let (told, had) = (task.replicas?, had?);
             let because = format!("{} had {had} replicas", task.member);
             (told != had).then(|| (because, format!("the task tells {told}")))
@@ -87,7 +87,7 @@ impl Begins {
 
     /// S10.
     pub(crate) fn modest() -> Self {
-        Self::new(&MODEST, |task, _, _| {
+        Self::new(&EVICTION_09, |task, _, _| {
             let kept = task.suppress_deletion == Some(true) && !task.keeps;
             if kept {
                 let because = "the old copy is not kept by its purge mode".to_owned();
@@ -101,7 +101,7 @@ impl Begins {
     }
 }
 
-impl Guarantee for Begins {
+impl Guarantee for NewTaskContents {
     fn rule(&self) -> &'static Rule {
         self.rule
     }
@@ -133,11 +133,11 @@ impl Guarantee for Begins {
 
 /// S9 and V19: neither the stamp nor anything else of a task changes, unless a person has said what is to become of the
 /// old copy.
-pub(crate) struct Unchanged;
+pub(crate) struct TaskStaysUnchanged;
 
-impl Guarantee for Unchanged {
+impl Guarantee for TaskStaysUnchanged {
     fn rule(&self) -> &'static Rule {
-        &UNCHANGED
+        &EVICTION_07
     }
 
     fn topics(&self) -> Topics {
@@ -176,11 +176,11 @@ impl Guarantee for Unchanged {
 
 /// T7 and V8: the stamp comes in time. A task that goes before it has one was lost by somebody who wrote an older list.
 #[derive(Default)]
-pub(crate) struct Stamped(Waits);
+pub(crate) struct TaskGetsTimestamp(Waits);
 
-impl Guarantee for Stamped {
+impl Guarantee for TaskGetsTimestamp {
     fn rule(&self) -> &'static Rule {
-        &STAMPED
+        &EVICTION_08
     }
 
     fn topics(&self) -> Topics {
@@ -215,7 +215,7 @@ impl Guarantee for Stamped {
     }
 }
 
-impl Stamped {
+impl TaskGetsTimestamp {
     fn begun(&mut self, key: &WorkloadKey, task: &EvictionTask, fact: &Fact, court: &mut Court<'_>) {
         if task.created.is_some() {
             return court.book.held();

@@ -29,7 +29,7 @@ fn told_of_schedule(workload: &Workload) -> bool {
     workload.assignment.iter().all(is_of)
 }
 
-static DONE: Rule = Rule {
+static EVICTION_01: Rule = Rule {
     id: "EVICTION-01",
     sentence: "an eviction task ends when every assigned member is told to be healthy",
     features: &[Feature::GracefulEviction],
@@ -40,11 +40,11 @@ static DONE: Rule = Rule {
 
 /// T11: all assigned members healthy, by a status that the scheduler's last word is in, ends a stamped task.
 #[derive(Default)]
-pub(crate) struct Done(Waits);
+pub(crate) struct TaskEndsWhenReplacementsAreHealthy(Waits);
 
-impl Guarantee for Done {
+impl Guarantee for TaskEndsWhenReplacementsAreHealthy {
     fn rule(&self) -> &'static Rule {
-        &DONE
+        &EVICTION_01
     }
 
     fn topics(&self) -> Topics {
@@ -69,7 +69,7 @@ impl Guarantee for Done {
     }
 }
 
-impl Done {
+impl TaskEndsWhenReplacementsAreHealthy {
     fn recorded(&mut self, key: &WorkloadKey, fact: &Fact, court: &Court<'_>) {
         let Some(workload) = court.workload(key) else { return };
         let placed = workload.scheduled && !workload.assignment.is_empty();
@@ -89,7 +89,7 @@ impl Done {
     }
 }
 
-static TIMED_OUT: Rule = Rule {
+static EVICTION_02: Rule = Rule {
     id: "EVICTION-02",
     sentence: "an eviction task whose work is not done ends when its timeout has passed, not before",
     features: &[Feature::GracefulEviction],
@@ -100,15 +100,15 @@ static TIMED_OUT: Rule = Rule {
 
 /// T12 with V7: a task is gone by its timeout, and is not gone before it unless all is healthy.
 #[derive(Default)]
-pub(crate) struct TimedOut {
+pub(crate) struct TaskEndsAtTimeout {
     waits: Waits,
     /// Whether all was healthy in the version before: a task that ends may end in that very version.
     healthy: Table<WorkloadKey, bool>,
 }
 
-impl Guarantee for TimedOut {
+impl Guarantee for TaskEndsAtTimeout {
     fn rule(&self) -> &'static Rule {
-        &TIMED_OUT
+        &EVICTION_02
     }
 
     fn counts_from_stamps(&self) -> bool {
@@ -145,7 +145,7 @@ impl Guarantee for TimedOut {
     }
 }
 
-impl TimedOut {
+impl TaskEndsAtTimeout {
     /// Until the stamp is there, it may take the latency to come.
     fn wait(&mut self, key: &WorkloadKey, task: &EvictionTask, fact: &Fact, court: &Court<'_>) {
         let limit = bounds::timed_out(court.timings(), task.grace);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::guarantee::engine::away::in_force;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
-use crate::guarantee::node::Cut;
+use crate::guarantee::node::AllNodesNotReady;
 use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
@@ -19,17 +19,17 @@ use capsize_history::facts::{Fact, FaultInForce, Health, News};
 /// When the agent was last heard of before that is not known, so that there is no bound from below. Where faults are not
 /// marked, nobody knows what was cut off.
 #[derive(Default)]
-pub(crate) struct Silence {
+pub(crate) struct UnknownAfterAgentSilence {
     /// The members whose agent need not be heard of, or needed not until that time.
     cut: BTreeMap<String, Option<Duration>>,
     /// Until when the clock of a member may be behind what it reported before it was set: what it reports until then is nothing new.
     turned_back: BTreeMap<String, Duration>,
     /// Of nodes, whether any that counts is ready.
-    nobody: Cut,
+    nobody: AllNodesNotReady,
     waits: Waits,
 }
 
-static SILENCE: Rule = Rule {
+static HEALTH_02: Rule = Rule {
     id: "HEALTH-02",
     sentence: "a member that pulls becomes Unknown in time once its agent is cut off, and not otherwise",
     features: &[Feature::HealthProbes, Feature::PullMembers],
@@ -38,9 +38,9 @@ static SILENCE: Rule = Rule {
     source: "Karmada pkg/controllers/cluster/cluster_controller.go, tryUpdateClusterHealth",
 };
 
-impl Guarantee for Silence {
+impl Guarantee for UnknownAfterAgentSilence {
     fn rule(&self) -> &'static Rule {
-        &SILENCE
+        &HEALTH_02
     }
 
     fn topics(&self) -> Topics {
@@ -121,7 +121,7 @@ fn is_silent(member: &str, fact: &Fact, court: &Court<'_>) -> bool {
     heard.is_none_or(|heard| heard + timings.monitor_grace_period <= fact.at + timings.skew)
 }
 
-impl Silence {
+impl UnknownAfterAgentSilence {
     /// Some node is ready again where none was: everybody else may be silent for as long again, also who counts nowhere.
     fn begin_anew(&mut self, fact: &Fact, court: &Court<'_>) {
         let limit = bounds::silence(court.timings());

@@ -6,8 +6,10 @@ mod not_ready;
 mod probed_members;
 mod remedies;
 
-pub(super) use agent_silence::{Silence, is_cut, is_lossy};
-pub(super) use never_reported::NeverHeard;
-pub(super) use not_ready::NotReady;
-pub(super) use probed_members::{Probed, Recovered, Silent};
-pub(super) use remedies::Remedies;
+pub(super) use agent_silence::{UnknownAfterAgentSilence, is_cut, is_lossy};
+pub(super) use never_reported::UnknownAfterStartupGrace;
+pub(super) use not_ready::NotReadyAfterFailureThreshold;
+pub(super) use probed_members::{
+    ProbedMemberIsNeverUnknown, ReadyAfterSuccessThreshold, StatusUnchangedWhileNotReady,
+};
+pub(super) use remedies::RemediesAreKept;

@@ -7,7 +7,7 @@ use crate::profile::Feature;
 use crate::text::clock;
 use capsize_history::facts::{Fact, Health, News};
 
-static NEVER_HEARD: Rule = Rule {
+static HEALTH_06: Rule = Rule {
     id: "HEALTH-06",
     sentence: "a member that pulls and is never heard of becomes Unknown",
     features: &[Feature::HealthProbes, Feature::PullMembers],
@@ -18,11 +18,11 @@ static NEVER_HEARD: Rule = Rule {
 
 /// T2'': one that has never reported has a grace period of its own.
 #[derive(Default)]
-pub(crate) struct NeverHeard(Waits);
+pub(crate) struct UnknownAfterStartupGrace(Waits);
 
-impl Guarantee for NeverHeard {
+impl Guarantee for UnknownAfterStartupGrace {
     fn rule(&self) -> &'static Rule {
-        &NEVER_HEARD
+        &HEALTH_06
     }
 
     fn counts_from_stamps(&self) -> bool {

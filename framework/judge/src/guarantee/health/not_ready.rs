@@ -18,7 +18,7 @@ use capsize_history::facts::{Fact, Health, News};
 /// The time counts from the beginning of a fault. Faults between which no probe need have succeeded are one outage
 /// for the bound from below, and each begins anew for the bound from above.
 #[derive(Default)]
-pub(crate) struct NotReady {
+pub(crate) struct NotReadyAfterFailureThreshold {
     outages: BTreeMap<String, Outage>,
     /// The first of them that is to be over is over after this.
     settled: Duration,
@@ -51,7 +51,7 @@ struct Outage {
     broken: Option<Duration>,
 }
 
-static NOT_READY: Rule = Rule {
+static HEALTH_01: Rule = Rule {
     id: "HEALTH-01",
     sentence: "a member that fails becomes NotReady in time, and not before the failure threshold has passed",
     features: &[Feature::HealthProbes],
@@ -60,9 +60,9 @@ static NOT_READY: Rule = Rule {
     source: "Karmada pkg/controllers/status/cluster_condition_cache.go",
 };
 
-impl Guarantee for NotReady {
+impl Guarantee for NotReadyAfterFailureThreshold {
     fn rule(&self) -> &'static Rule {
-        &NOT_READY
+        &HEALTH_01
     }
 
     fn topics(&self) -> Topics {
@@ -153,7 +153,7 @@ fn is_refused(member: &str, court: &Court<'_>) -> bool {
     in_force(member, court).any(|fault| bounds::failing(fault) == Some(Failing::Refused))
 }
 
-impl NotReady {
+impl NotReadyAfterFailureThreshold {
     /// Sees which outage is to be over first.
     fn settle(&mut self, timings: &Timings) {
         let settled = self.outages.values().filter_map(|outage| outage.settled(timings));

@@ -14,7 +14,7 @@ use capsize_history::FaultKind;
 use capsize_history::digest::Table;
 use capsize_history::facts::{Fact, Health, News};
 
-static PROBED: Rule = Rule {
+static HEALTH_03: Rule = Rule {
     id: "HEALTH-03",
     sentence: "a member that is probed is Ready or not, and never Unknown",
     features: &[Feature::HealthProbes],
@@ -25,11 +25,11 @@ static PROBED: Rule = Rule {
 
 /// S13 and H8: whoever asks knows the answer, or that there is none. That one that pulls becomes Unknown only when it is
 /// cut off is HEALTH-02.
-pub(crate) struct Probed;
+pub(crate) struct ProbedMemberIsNeverUnknown;
 
-impl Guarantee for Probed {
+impl Guarantee for ProbedMemberIsNeverUnknown {
     fn rule(&self) -> &'static Rule {
-        &PROBED
+        &HEALTH_03
     }
 
     fn topics(&self) -> Topics {
@@ -50,7 +50,7 @@ impl Guarantee for Probed {
     }
 }
 
-static RECOVERED: Rule = Rule {
+static HEALTH_04: Rule = Rule {
     id: "HEALTH-04",
     sentence: "a member that answers again becomes Ready in time, and not before the success threshold has passed",
     features: &[Feature::HealthProbes],
@@ -62,7 +62,7 @@ static RECOVERED: Rule = Rule {
 /// T15: not before, counted from the end of the last fault that kept probes from succeeding; in time, counted from when
 /// nothing at all is wrong any more. A new fault begins it anew.
 #[derive(Default)]
-pub(crate) struct Recovered {
+pub(crate) struct ReadyAfterSuccessThreshold {
     /// Since when no fault of a member keeps probes from succeeding, and how slow they may have been until then.
     ended: Table<String, (Duration, Failing)>,
     /// Where one does.
@@ -110,9 +110,9 @@ impl Fails {
     }
 }
 
-impl Guarantee for Recovered {
+impl Guarantee for ReadyAfterSuccessThreshold {
     fn rule(&self) -> &'static Rule {
-        &RECOVERED
+        &HEALTH_04
     }
 
     fn topics(&self) -> Topics {
@@ -152,7 +152,7 @@ fn is_said_by_hand(member: &str, fact: &Fact, court: &Court<'_>) -> bool {
     by_hand.is_some_and(|by_hand| fact.at <= by_hand + court.timings().latency)
 }
 
-impl Recovered {
+impl ReadyAfterSuccessThreshold {
     fn began(&mut self, member: &str, fact: &Fact, court: &Court<'_>) {
         self.waits.cancel(&Subject::member(member));
         let fails = self.turn(member, fact, court);
@@ -231,7 +231,7 @@ impl Recovered {
     }
 }
 
-static SILENT: Rule = Rule {
+static HEALTH_05: Rule = Rule {
     id: "HEALTH-05",
     sentence: "what is told of a member that is not ready stays as it was, but for its conditions",
     features: &[Feature::HealthProbes],
@@ -241,11 +241,11 @@ static SILENT: Rule = Rule {
 };
 
 /// H3: of a member that does not answer nothing new is known.
-pub(crate) struct Silent;
+pub(crate) struct StatusUnchangedWhileNotReady;
 
-impl Guarantee for Silent {
+impl Guarantee for StatusUnchangedWhileNotReady {
     fn rule(&self) -> &'static Rule {
-        &SILENT
+        &HEALTH_05
     }
 
     fn topics(&self) -> Topics {

@@ -8,7 +8,7 @@ use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, News};
 
-static REMEDIES: Rule = Rule {
+static HEALTH_07: Rule = Rule {
     id: "HEALTH-07",
     sentence: "whoever reports on a member leaves the remedies as they are that others have written into its status",
     features: &[Feature::HealthProbes],
@@ -19,14 +19,14 @@ static REMEDIES: Rule = Rule {
 
 /// H3: whoever reports on a member writes its own part of the status.
 #[derive(Default)]
-pub(crate) struct Remedies {
+pub(crate) struct RemediesAreKept {
     /// When the latest violation of each member was, as one version is several facts.
     charged: BTreeMap<String, Duration>,
 }
 
-impl Guarantee for Remedies {
+impl Guarantee for RemediesAreKept {
     fn rule(&self) -> &'static Rule {
-        &REMEDIES
+        &HEALTH_07
     }
 
     fn topics(&self) -> Topics {

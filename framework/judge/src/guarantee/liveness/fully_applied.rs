@@ -1,12 +1,12 @@
 //! Checks that a workload that is written to all of its members is reported to be fully applied: LIVENESS.
 
 use crate::guarantee::Rule;
-use crate::guarantee::delivery::FullyApplied;
+use crate::guarantee::delivery::FullyAppliedCondition;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::court::{Reason, Waits};
 use capsize_history::facts::Workload;
 
-static TOLD_TOO: Rule = Rule {
+static LIVENESS_02: Rule = Rule {
     id: "LIVENESS-02",
     sentence: "a workload that is written to every member that is to hold it is told to be fully applied",
     features: &[],
@@ -15,7 +15,7 @@ static TOLD_TOO: Rule = Rule {
     source: "Karmada pkg/util/helper/workstatus.go",
 };
 
-impl FullyApplied {
+impl FullyAppliedCondition {
     /// E2.
     pub(crate) fn then() -> Self {
         let wrong = |workload: &Workload| {
@@ -31,6 +31,6 @@ impl FullyApplied {
                 missing: "it is not told to be fully applied".to_owned(),
             })
         };
-        Self { rule: &TOLD_TOO, wrong, waits: Waits::default() }
+        Self { rule: &LIVENESS_02, wrong, waits: Waits::default() }
     }
 }

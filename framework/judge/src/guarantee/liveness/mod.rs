@@ -5,6 +5,8 @@ mod orphaned_records;
 mod scheduling_and_removal;
 mod unassisted_end;
 
-pub(super) use orphaned_records::Outlived;
-pub(super) use scheduling_and_removal::{Forgotten, Removed, Scheduled};
-pub(super) use unassisted_end::{Abandoned, Stateless};
+pub(super) use orphaned_records::RecordGoesWithTemplate;
+pub(super) use scheduling_and_removal::{
+    MemberRemovalCompletes, RemovedMemberLosesItsWorkloads, WorkloadIsScheduled,
+};
+pub(super) use unassisted_end::{ManifestOfRemovedMemberGoes, StatelessWorkloadIsHealthyWhenApplied};

@@ -5,7 +5,7 @@ use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, t
 use crate::guarantee::{Rule, Subject};
 use capsize_history::facts::{Fact, News, WorkloadKey};
 
-static OUTLIVED: Rule = Rule {
+static LIVENESS_07: Rule = Rule {
     id: "LIVENESS-07",
     sentence: "the record of a workload goes with its template",
     features: &[],
@@ -17,11 +17,11 @@ static OUTLIVED: Rule = Rule {
 /// E4: a template that was there and is gone for good. That its manifests and copies go with the record is DELIVERY-02, RECOVERY-01
 /// and DELIVERY-05.
 #[derive(Default)]
-pub(crate) struct Outlived(Waits);
+pub(crate) struct RecordGoesWithTemplate(Waits);
 
-impl Guarantee for Outlived {
+impl Guarantee for RecordGoesWithTemplate {
     fn rule(&self) -> &'static Rule {
-        &OUTLIVED
+        &LIVENESS_07
     }
 
     fn topics(&self) -> Topics {
@@ -46,7 +46,7 @@ impl Guarantee for Outlived {
     }
 }
 
-impl Outlived {
+impl RecordGoesWithTemplate {
     fn look(&mut self, key: &WorkloadKey, fact: &Fact, court: &Court<'_>) {
         let subject = Subject::workload(key);
         let recorded = court.workload(key).is_some_and(|workload| workload.recorded);

@@ -12,7 +12,7 @@ use crate::text::clock;
 use capsize_history::digest::Table;
 use capsize_history::facts::{Fact, News, Workload, WorkloadKey};
 
-static REMOVED: Rule = Rule {
+static LIVENESS_03: Rule = Rule {
     id: "LIVENESS-03",
     sentence: "a member that is being removed is gone once nothing is left of it",
     features: &[Feature::HealthProbes],
@@ -23,18 +23,18 @@ static REMOVED: Rule = Rule {
 
 /// E3 and T20: when no workload is assigned to it, being evicted from it or written for it, the member goes.
 #[derive(Default)]
-pub(crate) struct Removed {
+pub(crate) struct MemberRemovalCompletes {
     leaving: BTreeSet<String>,
-    evicting: Held,
-    written: Held,
+    evicting: RemovalBlockers,
+    written: RemovalBlockers,
     waits: Waits,
 }
 
 /// The workloads that hold up the removal of a member, by its name.
 #[derive(Debug, Default)]
-pub(crate) struct Held(Table<String, BTreeSet<WorkloadKey>>);
+pub(crate) struct RemovalBlockers(Table<String, BTreeSet<WorkloadKey>>);
 
-impl Held {
+impl RemovalBlockers {
     /// `key` holds `member` up.
     pub(crate) fn hold(&mut self, member: &str, key: &WorkloadKey) {
         self.0.entry(member.to_owned()).or_default().insert(key.clone());
@@ -65,9 +65,9 @@ impl Held {
     }
 }
 
-impl Guarantee for Removed {
+impl Guarantee for MemberRemovalCompletes {
     fn rule(&self) -> &'static Rule {
-        &REMOVED
+        &LIVENESS_03
     }
 
     fn topics(&self) -> Topics {
@@ -129,7 +129,7 @@ impl Guarantee for Removed {
     }
 }
 
-static FORGOTTEN: Rule = Rule {
+static LIVENESS_04: Rule = Rule {
     id: "LIVENESS-04",
     sentence: "no workload is assigned to a member that is gone",
     features: &[Feature::HealthProbes],
@@ -140,15 +140,15 @@ static FORGOTTEN: Rule = Rule {
 
 /// E3: the removal of a member waits until no workload is assigned to it.
 #[derive(Default)]
-pub(crate) struct Forgotten {
+pub(crate) struct RemovedMemberLosesItsWorkloads {
     /// Workloads that are assigned to members that are gone, and since when they are.
     left: BTreeMap<Subject, Duration>,
     waits: Waits,
 }
 
-impl Guarantee for Forgotten {
+impl Guarantee for RemovedMemberLosesItsWorkloads {
     fn rule(&self) -> &'static Rule {
-        &FORGOTTEN
+        &LIVENESS_04
     }
 
     fn topics(&self) -> Topics {
@@ -197,7 +197,7 @@ impl Guarantee for Forgotten {
     }
 }
 
-impl Forgotten {
+impl RemovedMemberLosesItsWorkloads {
     fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &Court<'_>) {
         let subject = Subject::on(key, member);
         let Some(gone) = self.left.get(&subject).copied() else { return };
@@ -218,7 +218,7 @@ impl Forgotten {
     }
 }
 
-static SCHEDULED: Rule = Rule {
+static LIVENESS_01: Rule = Rule {
     id: "LIVENESS-01",
     sentence: "the scheduler says of every workload what it has come to",
     features: &[Feature::HealthProbes],
@@ -230,11 +230,11 @@ static SCHEDULED: Rule = Rule {
 /// E2: in time after each change, either the latest version is scheduled, or the workload is told to be impossible to
 /// place.
 #[derive(Default)]
-pub(crate) struct Scheduled(Waits);
+pub(crate) struct WorkloadIsScheduled(Waits);
 
-impl Guarantee for Scheduled {
+impl Guarantee for WorkloadIsScheduled {
     fn rule(&self) -> &'static Rule {
-        &SCHEDULED
+        &LIVENESS_01
     }
 
     fn topics(&self) -> Topics {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::scheduling_and_removal::Held;
+use super::scheduling_and_removal::RemovalBlockers;
 use crate::guarantee::engine::away::{Away, in_force, is_hit};
 use crate::guarantee::engine::bounds::{self, Failing};
 use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
@@ -10,7 +10,7 @@ use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, Health, InstanceHealth, News, Workload, WorkloadKey};
 
-static ABANDONED: Rule = Rule {
+static LIVENESS_05: Rule = Rule {
     id: "LIVENESS-05",
     sentence: "what was written for a member that is being removed goes, also where nobody can reach it",
     features: &[Feature::HealthProbes],
@@ -22,15 +22,15 @@ static ABANDONED: Rule = Rule {
 /// E3: a manifest that is being deleted does not wait for a member that is both away and being removed, once no workload is
 /// assigned to it or being evicted from it.
 #[derive(Default)]
-pub(crate) struct Abandoned {
+pub(crate) struct ManifestOfRemovedMemberGoes {
     leaving: BTreeSet<String>,
-    evicting: Held,
+    evicting: RemovalBlockers,
     waits: Waits,
 }
 
-impl Guarantee for Abandoned {
+impl Guarantee for ManifestOfRemovedMemberGoes {
     fn rule(&self) -> &'static Rule {
-        &ABANDONED
+        &LIVENESS_05
     }
 
     fn topics(&self) -> Topics {
@@ -91,7 +91,7 @@ impl Guarantee for Abandoned {
     }
 }
 
-impl Abandoned {
+impl ManifestOfRemovedMemberGoes {
     /// Looks at all that is written for those of `members` that are being removed.
     fn look_all<'a>(
         &mut self,
@@ -128,7 +128,7 @@ impl Abandoned {
     }
 }
 
-static STATELESS: Rule = Rule {
+static LIVENESS_06: Rule = Rule {
     id: "LIVENESS-06",
     sentence: "what has no state of its own is told to be healthy where it is applied",
     features: &[],
@@ -140,7 +140,7 @@ static STATELESS: Rule = Rule {
 /// T11: nothing else would end an eviction of such a thing but its timeout. Who tells of a copy has to see it, which takes as
 /// long as it does where its member was away.
 #[derive(Default)]
-pub(crate) struct Stateless {
+pub(crate) struct StatelessWorkloadIsHealthyWhenApplied {
     waits: Waits,
     away: Away,
 }
@@ -163,9 +163,9 @@ fn untold(workload: &Workload, member: &str) -> bool {
     told.is_some_and(|told| told.applied && told.health != InstanceHealth::Healthy)
 }
 
-impl Guarantee for Stateless {
+impl Guarantee for StatelessWorkloadIsHealthyWhenApplied {
     fn rule(&self) -> &'static Rule {
-        &STATELESS
+        &LIVENESS_06
     }
 
     fn topics(&self) -> Topics {
@@ -199,7 +199,7 @@ impl Guarantee for Stateless {
     }
 }
 
-impl Stateless {
+impl StatelessWorkloadIsHealthyWhenApplied {
     fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
         let Some(workload) = court.workload(key) else { return };
         let wrong = untold(workload, member).then(|| Reason {

@@ -10,7 +10,7 @@ use crate::guarantee::{Rule, Subject};
 use crate::profile::{Feature, Profile};
 use capsize_history::facts::{Fact, Member, News, TaintEffect};
 
-static TAINTS: Rule = Rule {
+static NODE_06: Rule = Rule {
     id: "NODE-06",
     sentence: "a node has a NoSchedule taint for each pressure that it tells and for being cordoned, and for nothing else",
     features: &[Feature::HealthProbes],
@@ -19,7 +19,7 @@ static TAINTS: Rule = Rule {
     source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, doNoScheduleTaintingPass",
 };
 
-static LABELS: Rule = Rule {
+static NODE_07: Rule = Rule {
     id: "NODE-07",
     sentence: "the stable and the beta labels of a node's system say the same",
     features: &[Feature::HealthProbes],
@@ -29,25 +29,25 @@ static LABELS: Rule = Rule {
 };
 
 /// I33 and I25: what is wrong with a node, in words.
-pub(crate) struct Follows {
+pub(crate) struct DerivedTaintsAndLabels {
     rule: &'static Rule,
     wrong: fn(&Member, &Profile) -> Option<String>,
     waits: Waits,
 }
 
-impl Follows {
+impl DerivedTaintsAndLabels {
     /// For the taints.
     pub(crate) fn taints() -> Self {
-        Self { rule: &TAINTS, wrong: wrong_taints, waits: Waits::default() }
+        Self { rule: &NODE_06, wrong: wrong_taints, waits: Waits::default() }
     }
 
     /// For the labels.
     pub(crate) fn labels() -> Self {
-        Self { rule: &LABELS, wrong: wrong_labels, waits: Waits::default() }
+        Self { rule: &NODE_07, wrong: wrong_labels, waits: Waits::default() }
     }
 }
 
-impl Guarantee for Follows {
+impl Guarantee for DerivedTaintsAndLabels {
     fn rule(&self) -> &'static Rule {
         self.rule
     }

@@ -12,7 +12,7 @@ use crate::profile::Feature;
 use crate::text::{clock, span};
 use capsize_history::facts::{EvictionTask, Fact, Health, Member, News, WorkloadKey, World, Zone};
 
-static DRAINED: Rule = Rule {
+static NODE_15: Rule = Rule {
     id: "NODE-15",
     sentence: "a node that stays ill for the pod eviction timeout loses its pods in its turn, where its zone is not held back",
     features: &[Feature::DrainsAfterTimeout],
@@ -23,7 +23,7 @@ static DRAINED: Rule = Rule {
 
 /// That the deletions begin. Each pod's is left to steps.
 #[derive(Default)]
-pub(crate) struct Drained {
+pub(crate) struct PodsOfIllNodeAreDeleted {
     waits: Waits,
     paces: BTreeMap<Zone, Pace>,
     /// The ill whose pods are being deleted.
@@ -34,9 +34,9 @@ pub(crate) struct Drained {
     resumed: Option<Duration>,
 }
 
-impl Guarantee for Drained {
+impl Guarantee for PodsOfIllNodeAreDeleted {
     fn rule(&self) -> &'static Rule {
-        &DRAINED
+        &NODE_15
     }
 
     fn topics(&self) -> Topics {
@@ -88,7 +88,7 @@ fn has_pods(world: &World, name: &str) -> bool {
     world.assigned_to(name).any(|(_, workload)| !workload.everywhere && workload.eviction(name).is_none())
 }
 
-impl Drained {
+impl PodsOfIllNodeAreDeleted {
     /// Works out until when whose turn comes: of the one that has changed, and of all in zones that are otherwise than before.
     fn look(&mut self, changed: &str, fact: &Fact, court: &Court<'_>) {
         let Some(zones) = &court.profile.zones else { return };
@@ -157,7 +157,7 @@ fn ill_since(world: &World, name: &str) -> Option<Duration> {
     }
 }
 
-static IN_TIME: Rule = Rule {
+static NODE_16: Rule = Rule {
     id: "NODE-16",
     sentence: "the pods of an ill node are deleted after the pod eviction timeout, in a zone no faster than the rate for its \
         state, and never those of daemons",
@@ -169,7 +169,7 @@ static IN_TIME: Rule = Rule {
 
 /// Not before, not faster, and not those.
 #[derive(Default)]
-pub(crate) struct DrainedInTime {
+pub(crate) struct PodDeletionPace {
     /// When each of the ill began to be drained.
     begun: BTreeMap<String, Duration>,
     /// When the last of a zone did.
@@ -180,9 +180,9 @@ pub(crate) struct DrainedInTime {
     resumed: Option<Duration>,
 }
 
-impl Guarantee for DrainedInTime {
+impl Guarantee for PodDeletionPace {
     fn rule(&self) -> &'static Rule {
-        &IN_TIME
+        &NODE_16
     }
 
     fn topics(&self) -> Topics {
@@ -214,7 +214,7 @@ impl Guarantee for DrainedInTime {
     }
 }
 
-impl DrainedInTime {
+impl PodDeletionPace {
     fn look(&mut self, now: Duration, court: &Court<'_>) {
         let Some(zones) = &court.profile.zones else { return };
         let paces = paces(court.world, zones);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::zone::Cut;
+use super::zone::AllNodesNotReady;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
 use crate::guarantee::{Rule, Subject};
@@ -10,7 +10,7 @@ use crate::profile::Feature;
 use crate::text::{clock, span};
 use capsize_history::facts::{Fact, Health, News};
 
-static HEARTBEAT: Rule = Rule {
+static NODE_01: Rule = Rule {
     id: "NODE-01",
     sentence: "a node becomes Unknown when nothing was heard of it for the grace period, not before",
     features: &[Feature::PullMembers],
@@ -21,14 +21,14 @@ static HEARTBEAT: Rule = Rule {
 
 /// I1, I2 and I30: silence, and only silence, makes unknown. A renewal or another status is a sign of life.
 #[derive(Default)]
-pub(crate) struct Heartbeat {
+pub(crate) struct UnknownAfterMissedHeartbeats {
     waits: Waits,
-    cut: Cut,
+    cut: AllNodesNotReady,
 }
 
-impl Guarantee for Heartbeat {
+impl Guarantee for UnknownAfterMissedHeartbeats {
     fn rule(&self) -> &'static Rule {
-        &HEARTBEAT
+        &NODE_01
     }
 
     fn topics(&self) -> Topics {
@@ -66,7 +66,7 @@ impl Guarantee for Heartbeat {
     }
 }
 
-impl Heartbeat {
+impl UnknownAfterMissedHeartbeats {
     fn heard(&mut self, name: &str, fact: &Fact, court: &Court<'_>) {
         let speaks = court
             .world

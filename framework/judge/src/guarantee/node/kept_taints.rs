@@ -11,7 +11,7 @@ use crate::profile::Feature;
 use crate::text::clock;
 use capsize_history::facts::{Fact, Member, News, Taint, TaintEffect, World};
 
-static OTHERS: Rule = Rule {
+static NODE_12: Rule = Rule {
     id: "NODE-12",
     sentence: "a taint of a node that is none of the controllers' own stays until a person takes it away",
     features: &[Feature::HealthProbes],
@@ -22,7 +22,7 @@ static OTHERS: Rule = Rule {
 
 /// I14: what goes that nobody has taken away.
 #[derive(Default)]
-pub(crate) struct Others;
+pub(crate) struct ForeignTaintsStay;
 
 /// The keys that controllers set, and with which effects.
 const OWN: [(&str, bool); 7] = [
@@ -51,9 +51,9 @@ fn by_hand(member: &Member, world: &World, at: Duration, latency: Duration) -> b
     !world.faults_are_marked || deeds.iter().flatten().any(|deed| at <= *deed + latency)
 }
 
-impl Guarantee for Others {
+impl Guarantee for ForeignTaintsStay {
     fn rule(&self) -> &'static Rule {
-        &OTHERS
+        &NODE_12
     }
 
     fn topics(&self) -> Topics {
@@ -83,7 +83,7 @@ impl Guarantee for Others {
     }
 }
 
-static STAYS: Rule = Rule {
+static NODE_14: Rule = Rule {
     id: "NODE-14",
     sentence: "a node that stays ill keeps its NoExecute taint, unless no node is Ready anywhere",
     features: &[Feature::ZonedEvictions],
@@ -95,14 +95,14 @@ static STAYS: Rule = Rule {
 
 /// I15: what the node still calls for is not taken away, as that would begin all tolerations anew.
 #[derive(Default)]
-pub(crate) struct Stays {
+pub(crate) struct TaintStaysWhileJustified {
     /// Until when no node is ready anywhere, as far as the controllers may know.
     cut: Option<Duration>,
 }
 
-impl Guarantee for Stays {
+impl Guarantee for TaintStaysWhileJustified {
     fn rule(&self) -> &'static Rule {
-        &STAYS
+        &NODE_14
     }
 
     fn topics(&self) -> Topics {

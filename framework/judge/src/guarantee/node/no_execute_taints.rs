@@ -12,7 +12,7 @@ use crate::profile::Feature;
 use crate::text::{clock, span};
 use capsize_history::facts::{Fact, News, Zone};
 
-static TAINTED: Rule = Rule {
+static NODE_02: Rule = Rule {
     id: "NODE-02",
     sentence: "a node that is not Ready gets the NoExecute taint for it in its turn, where its zone is not held back",
     features: &[Feature::ZonedEvictions],
@@ -23,7 +23,7 @@ static TAINTED: Rule = Rule {
 
 /// I31 and I36: the turn of each that waits comes, again too if somebody took the taint away.
 #[derive(Default)]
-pub(crate) struct Tainted {
+pub(crate) struct IllNodeGetsTaint {
     waits: Waits,
     /// Who waits, by zone.
     waiting: BTreeMap<Zone, BTreeSet<String>>,
@@ -38,9 +38,9 @@ pub(crate) struct Tainted {
 /// What a violation looks like that has a known cause.
 const STAYS_HELD_BACK: &str = ", as after a halt at a rate of 1: kubernetes/kubernetes#104639";
 
-impl Guarantee for Tainted {
+impl Guarantee for IllNodeGetsTaint {
     fn rule(&self) -> &'static Rule {
-        &TAINTED
+        &NODE_02
     }
 
     fn topics(&self) -> Topics {
@@ -66,7 +66,7 @@ impl Guarantee for Tainted {
     }
 }
 
-impl Tainted {
+impl IllNodeGetsTaint {
     /// Works out whose turn must come until when: anew for who waits in a zone that is otherwise than before, or has more
     /// who wait.
     fn look(&mut self, name: &String, fact: &Fact, court: &Court<'_>) {
@@ -140,7 +140,7 @@ impl Tainted {
     }
 }
 
-static FROZEN: Rule = Rule {
+static NODE_04: Rule = Rule {
     id: "NODE-04",
     sentence: "no node gets the NoExecute taint of ill health in a small zone that is partly gone, nor anywhere while no \
         node is Ready",
@@ -152,7 +152,7 @@ static FROZEN: Rule = Rule {
 
 /// I10 and I11: as soon as the controllers can have seen it.
 #[derive(Default)]
-pub(crate) struct Frozen {
+pub(crate) struct NoTaintsInHaltedZone {
     paces: BTreeMap<Zone, Pace>,
     /// The members that wait in a zone that is held back, and since when.
     since: BTreeMap<String, Duration>,
@@ -160,9 +160,9 @@ pub(crate) struct Frozen {
     waits: Waits,
 }
 
-impl Guarantee for Frozen {
+impl Guarantee for NoTaintsInHaltedZone {
     fn rule(&self) -> &'static Rule {
-        &FROZEN
+        &NODE_04
     }
 
     fn topics(&self) -> Topics {
@@ -196,7 +196,7 @@ impl Guarantee for Frozen {
     }
 }
 
-impl Frozen {
+impl NoTaintsInHaltedZone {
     /// Looks at a member, and at all of them if a zone is otherwise than before.
     fn look(&mut self, changed: &String, fact: &Fact, court: &mut Court<'_>) {
         let Some(zones) = &court.profile.zones else { return };
@@ -236,7 +236,7 @@ impl Frozen {
     }
 }
 
-static TOLD: Rule = Rule {
+static NODE_05: Rule = Rule {
     id: "NODE-05",
     sentence: "a NoExecute taint of ill health tells what its node says, and goes when that is well",
     features: &[Feature::ZonedEvictions],
@@ -247,11 +247,11 @@ static TOLD: Rule = Rule {
 
 /// I7, I32 and I38: there is no such taint that the node does not call for, but for a moment.
 #[derive(Default)]
-pub(crate) struct Told(Waits);
+pub(crate) struct TaintMatchesHealth(Waits);
 
-impl Guarantee for Told {
+impl Guarantee for TaintMatchesHealth {
     fn rule(&self) -> &'static Rule {
-        &TOLD
+        &NODE_05
     }
 
     fn topics(&self) -> Topics {

@@ -8,7 +8,7 @@ use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, News};
 
-static SAID: Rule = Rule {
+static NODE_13: Rule = Rule {
     id: "NODE-13",
     sentence: "a pod that is evicted for a taint has the condition DisruptionTarget for it when its deletion begins",
     features: &[Feature::NoExecuteTaints, Feature::TellsDisruption],
@@ -19,11 +19,11 @@ static SAID: Rule = Rule {
 
 /// I22: of every pod that is deleted when its toleration is over, and that nobody else has deleted.
 #[derive(Default)]
-pub(crate) struct Said;
+pub(crate) struct PodConditionBeforeEviction;
 
-impl Guarantee for Said {
+impl Guarantee for PodConditionBeforeEviction {
     fn rule(&self) -> &'static Rule {
-        &SAID
+        &NODE_13
     }
 
     fn topics(&self) -> Topics {

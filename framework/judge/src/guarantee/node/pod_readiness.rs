@@ -7,7 +7,7 @@ use crate::profile::Feature;
 use crate::text::clock;
 use capsize_history::facts::{Fact, Health, InstanceHealth, News};
 
-static MARKED: Rule = Rule {
+static NODE_08: Rule = Rule {
     id: "NODE-08",
     sentence: "the pods of a node that becomes Unknown are not ready",
     features: &[Feature::PullMembers],
@@ -18,11 +18,11 @@ static MARKED: Rule = Rule {
 
 /// I35: every pod that counts as ready on it when its node becomes unknown, whatever the node was before.
 #[derive(Default)]
-pub(crate) struct Marked(Waits);
+pub(crate) struct PodsOfUnknownNodeAreNotReady(Waits);
 
-impl Guarantee for Marked {
+impl Guarantee for PodsOfUnknownNodeAreNotReady {
     fn rule(&self) -> &'static Rule {
-        &MARKED
+        &NODE_08
     }
 
     fn topics(&self) -> Topics {

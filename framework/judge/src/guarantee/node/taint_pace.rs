@@ -11,7 +11,7 @@ use crate::profile::Feature;
 use crate::text::{clock, span};
 use capsize_history::facts::{Fact, Member, News, Zone};
 
-static PACED: Rule = Rule {
+static NODE_03: Rule = Rule {
     id: "NODE-03",
     sentence: "in a zone, nodes get the NoExecute taint of ill health no faster than the rate for its state",
     features: &[Feature::ZonedEvictions],
@@ -25,7 +25,7 @@ const KEPT: usize = 64;
 
 /// I9: with one saved up, n taints take at least n - 1 times the pause, as long as the zone's state is the same.
 #[derive(Default)]
-pub(crate) struct Paced {
+pub(crate) struct TaintPaceOfZone {
     zones: BTreeMap<Zone, Epoch>,
     /// When each member last lost such a taint.
     untainted: BTreeMap<String, Duration>,
@@ -40,9 +40,9 @@ struct Epoch {
     from: Duration,
 }
 
-impl Guarantee for Paced {
+impl Guarantee for TaintPaceOfZone {
     fn rule(&self) -> &'static Rule {
-        &PACED
+        &NODE_03
     }
 
     fn topics(&self) -> Topics {
@@ -71,7 +71,7 @@ impl Guarantee for Paced {
     }
 }
 
-impl Paced {
+impl TaintPaceOfZone {
     /// Notes what has become of the zones.
     fn look(&mut self, now: Duration, court: &Court<'_>) {
         let Some(zones) = &court.profile.zones else { return };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::heartbeat::never;
-use super::zone::Cut;
+use super::zone::AllNodesNotReady;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
 use crate::guarantee::{Rule, Subject};
@@ -13,7 +13,7 @@ use crate::profile::Feature;
 use crate::text::{clock, span};
 use capsize_history::facts::{Fact, Health, Member, News};
 
-static STARTS: Rule = Rule {
+static NODE_09: Rule = Rule {
     id: "NODE-09",
     sentence: "a node that never said whether it is ready becomes Unknown when its time to start is over, not before",
     features: &[Feature::PullMembers],
@@ -24,14 +24,14 @@ static STARTS: Rule = Rule {
 
 /// I3: from the creation of a node on.
 #[derive(Default)]
-pub(crate) struct Starts {
+pub(crate) struct UnknownAfterStartupGrace {
     waits: Waits,
-    cut: Cut,
+    cut: AllNodesNotReady,
 }
 
-impl Guarantee for Starts {
+impl Guarantee for UnknownAfterStartupGrace {
     fn rule(&self) -> &'static Rule {
-        &STARTS
+        &NODE_09
     }
 
     fn counts_from_stamps(&self) -> bool {
@@ -79,7 +79,7 @@ impl Guarantee for Starts {
     }
 }
 
-impl Starts {
+impl UnknownAfterStartupGrace {
     /// Some node is ready again where none was: everybody has all of the time.
     fn begin_anew(&mut self, fact: &Fact, court: &Court<'_>) {
         for name in court.world.members.keys() {
@@ -111,7 +111,7 @@ fn began(member: &str, court: &Court<'_>) -> Option<(Duration, Duration)> {
     Some((Duration::try_from(since).unwrap_or_default().saturating_sub(bounds::STAMP), grace))
 }
 
-static ITS_OWN: Rule = Rule {
+static NODE_10: Rule = Rule {
     id: "NODE-10",
     sentence: "when a kubelet falls silent, all that it reports of its node becomes Unknown, and nothing else changes",
     features: &[Feature::PullMembers],
@@ -120,7 +120,7 @@ static ITS_OWN: Rule = Rule {
     source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, tryUpdateNodeHealth",
 };
 
-static REASONS: Rule = Rule {
+static NODE_11: Rule = Rule {
     id: "NODE-11",
     sentence: "a condition that becomes Unknown says that its kubelet stopped, or never began, to tell of it",
     features: &[Feature::PullMembers],
@@ -133,26 +133,26 @@ static REASONS: Rule = Rule {
 const TOLD: [&str; 4] = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"];
 
 /// I4 and I5: what the version changes that says that a node is unknown.
-pub(crate) struct Written {
+pub(crate) struct UnknownConditions {
     rule: &'static Rule,
     /// What is wrong with the node as it is now, which had these conditions before.
     wrong: fn(&BTreeMap<String, String>, &Member) -> Option<String>,
     before: BTreeMap<String, BTreeMap<String, String>>,
 }
 
-impl Written {
+impl UnknownConditions {
     /// That all of its conditions change, and no other.
     pub(crate) fn nothing_else() -> Self {
-        Self { rule: &ITS_OWN, wrong: changed_else, before: BTreeMap::new() }
+        Self { rule: &NODE_10, wrong: changed_else, before: BTreeMap::new() }
     }
 
     /// That the reasons are right.
     pub(crate) fn reasons() -> Self {
-        Self { rule: &REASONS, wrong: wrong_reason, before: BTreeMap::new() }
+        Self { rule: &NODE_11, wrong: wrong_reason, before: BTreeMap::new() }
     }
 }
 
-impl Guarantee for Written {
+impl Guarantee for UnknownConditions {
     fn rule(&self) -> &'static Rule {
         self.rule
     }

@@ -44,9 +44,9 @@ fn is_cut(world: &World) -> bool {
 
 /// Whether no node that counts was ready: once that is over, the silence of every node is counted anew.
 #[derive(Default)]
-pub(crate) struct Cut(bool);
+pub(crate) struct AllNodesNotReady(bool);
 
-impl Cut {
+impl AllNodesNotReady {
     /// To be told every change of health, and every node that is gone. Answers whether it is over just now.
     pub(crate) fn is_over(&mut self, world: &World) -> bool {
         let was = std::mem::replace(&mut self.0, is_cut(world));

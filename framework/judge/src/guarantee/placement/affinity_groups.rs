@@ -10,7 +10,7 @@ use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, News, Scheduling, Workload, WorkloadKey, World};
 
-static NEXT: Rule = Rule {
+static PLACEMENT_14: Rule = Rule {
     id: "PLACEMENT-14",
     sentence: "where no member of a group fits, the next group that has one is used",
     features: &[Feature::HealthProbes, Feature::AffinityGroups],
@@ -22,7 +22,7 @@ static NEXT: Rule = Rule {
 /// L12 and E2: what is duplicated without limit is not left without a member as long as one of a group fits that comes
 /// after the one in use, whatever the scheduler says of it.
 #[derive(Default)]
-pub(crate) struct Next {
+pub(crate) struct NextAffinityGroupIsUsed {
     /// The workloads of several groups that have no member.
     nowhere: BTreeSet<WorkloadKey>,
     waits: Waits,
@@ -45,9 +45,9 @@ fn fitting<'a>(workload: &Workload, world: &'a World) -> Option<&'a String> {
     world.members.iter().find(fits).map(|(name, _)| name)
 }
 
-impl Guarantee for Next {
+impl Guarantee for NextAffinityGroupIsUsed {
     fn rule(&self) -> &'static Rule {
-        &NEXT
+        &PLACEMENT_14
     }
 
     fn topics(&self) -> Topics {
@@ -77,7 +77,7 @@ impl Guarantee for Next {
     }
 }
 
-impl Next {
+impl NextAffinityGroupIsUsed {
     fn look(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
         let Some(workload) = court.workload(key) else { return };
         let nowhere = workload.assignment.is_empty() && is_grouped(workload);
@@ -94,7 +94,7 @@ impl Next {
     }
 }
 
-static MEANT: Rule = Rule {
+static PLACEMENT_15: Rule = Rule {
     id: "PLACEMENT-15",
     sentence: "a workload leaves the members that its placement, when that changes, means no more",
     features: &[Feature::HealthProbes],
@@ -105,11 +105,11 @@ static MEANT: Rule = Rule {
 
 /// L3. Of what is duplicated without limit PLACEMENT-07 says it; of several groups the first may have come back.
 #[derive(Default)]
-pub(crate) struct Meant(Waits);
+pub(crate) struct WorkloadLeavesExcludedMembers(Waits);
 
-impl Guarantee for Meant {
+impl Guarantee for WorkloadLeavesExcludedMembers {
     fn rule(&self) -> &'static Rule {
-        &MEANT
+        &PLACEMENT_15
     }
 
     fn topics(&self) -> Topics {
@@ -140,7 +140,7 @@ impl Guarantee for Meant {
     }
 }
 
-impl Meant {
+impl WorkloadLeavesExcludedMembers {
     fn look(&mut self, key: &WorkloadKey, workload: &Workload, fact: &Fact, court: &mut Court<'_>) {
         let placement = &workload.placement;
         let unlimited = placement.scheduling == Scheduling::Duplicated && placement.spread.is_empty();

@@ -11,7 +11,7 @@ use crate::text::clock;
 use capsize_history::digest::Table;
 use capsize_history::facts::{Fact, Member, News, Taint, Workload};
 
-static NOT_BACK: Rule = Rule {
+static PLACEMENT_16: Rule = Rule {
     id: "PLACEMENT-16",
     sentence: "a workload does not come back to a member while a taint is there that it had to leave for",
     features: &[Feature::NoExecuteTaints, Feature::GracefulEviction, Feature::EvictedNotRechosen],
@@ -22,14 +22,14 @@ static NOT_BACK: Rule = Rule {
 
 /// L2: a toleration that is over does not bring the workload back, to be evicted once more.
 #[derive(Default)]
-pub(crate) struct NotBack {
+pub(crate) struct NoReturnToTaintedMember {
     /// When a workload last left a member for a taint.
     left: Table<Subject, Duration>,
 }
 
-impl Guarantee for NotBack {
+impl Guarantee for NoReturnToTaintedMember {
     fn rule(&self) -> &'static Rule {
-        &NOT_BACK
+        &PLACEMENT_16
     }
 
     fn counts_from_stamps(&self) -> bool {

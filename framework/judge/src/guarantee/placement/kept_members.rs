@@ -11,7 +11,7 @@ use crate::profile::Feature;
 use capsize_history::digest::Table;
 use capsize_history::facts::{Assignment, Fact, News, Scheduling, Workload, WorkloadKey};
 
-static KEPT: Rule = Rule {
+static PLACEMENT_01: Rule = Rule {
     id: "PLACEMENT-01",
     sentence: "a placement that is not evicted stays where it is",
     features: &[Feature::HealthProbes],
@@ -24,7 +24,7 @@ static KEPT: Rule = Rule {
 /// share may come to nothing. Who is hindered may not know yet of a member that another has chosen, and where none that is
 /// known fits, the assignment is emptied (on a `FitError` in Karmada's `pkg/scheduler/scheduler.go`).
 #[derive(Default)]
-pub(crate) struct Kept {
+pub(crate) struct HealthyPlacementStays {
     /// Workloads whose replicas or placement changed since they were last scheduled.
     changed: BTreeSet<WorkloadKey>,
     /// Losses without a reason; another watch may still tell of one.
@@ -35,9 +35,9 @@ pub(crate) struct Kept {
     wanted: Table<WorkloadKey, u64>,
 }
 
-impl Guarantee for Kept {
+impl Guarantee for HealthyPlacementStays {
     fn rule(&self) -> &'static Rule {
-        &KEPT
+        &PLACEMENT_01
     }
 
     fn topics(&self) -> Topics {
@@ -100,7 +100,7 @@ impl Guarantee for Kept {
     }
 }
 
-impl Kept {
+impl HealthyPlacementStays {
     fn lost(
         &mut self,
         key: &WorkloadKey,
@@ -171,7 +171,7 @@ fn may_go(workload: &Workload, member: &str, court: &Court<'_>) -> bool {
         || state.is_none_or(|state| state.leaving || !workload.placement.admits(member, state))
 }
 
-static SPREAD: Rule = Rule {
+static PLACEMENT_02: Rule = Rule {
     id: "PLACEMENT-02",
     sentence: "as many members are chosen as the spread constraint asks for",
     features: &[Feature::SpreadConstraints],
@@ -183,11 +183,11 @@ static SPREAD: Rule = Rule {
 /// L7: whenever members are chosen, there are as many as the constraint on members allows.
 ///
 /// An eviction may leave fewer, and where too few can be chosen they stay fewer; but then none is chosen.
-pub(crate) struct Spread;
+pub(crate) struct MemberCountWithinConstraint;
 
-impl Guarantee for Spread {
+impl Guarantee for MemberCountWithinConstraint {
     fn rule(&self) -> &'static Rule {
-        &SPREAD
+        &PLACEMENT_02
     }
 
     fn topics(&self) -> Topics {

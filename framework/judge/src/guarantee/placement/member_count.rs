@@ -10,7 +10,7 @@ use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, Member, News, Scheduling, Workload, WorkloadKey, World};
 
-static EVERYWHERE: Rule = Rule {
+static PLACEMENT_07: Rule = Rule {
     id: "PLACEMENT-07",
     sentence: "what is duplicated without limit is on every member that fits, and on none that the policy does not mean",
     features: &[Feature::HealthProbes],
@@ -22,7 +22,7 @@ static EVERYWHERE: Rule = Rule {
 /// L9 and L11: with nothing that limits their number, all members that fit are chosen; and where a member is not meant
 /// any more, the workload leaves it, be it the last.
 #[derive(Default)]
-pub(crate) struct Everywhere {
+pub(crate) struct AllFittingMembersAreChosen {
     /// The workloads that it is about.
     unlimited: BTreeSet<WorkloadKey>,
     waits: Waits,
@@ -49,9 +49,9 @@ fn wrong(key: &WorkloadKey, workload: &Workload, name: &str, member: &Member) ->
     })
 }
 
-impl Guarantee for Everywhere {
+impl Guarantee for AllFittingMembersAreChosen {
     fn rule(&self) -> &'static Rule {
-        &EVERYWHERE
+        &PLACEMENT_07
     }
 
     fn topics(&self) -> Topics {
@@ -96,7 +96,7 @@ impl Guarantee for Everywhere {
     }
 }
 
-impl Everywhere {
+impl AllFittingMembersAreChosen {
     fn look(
         &mut self,
         key: &WorkloadKey,
@@ -112,7 +112,7 @@ impl Everywhere {
     }
 }
 
-static REFILLED: Rule = Rule {
+static PLACEMENT_08: Rule = Rule {
     id: "PLACEMENT-08",
     sentence: "a place that an eviction leaves is taken by another member that fits, if there is one",
     features: &[Feature::HealthProbes, Feature::SpreadConstraints],
@@ -124,7 +124,7 @@ static REFILLED: Rule = Rule {
 /// T8 for what is duplicated over a number of members: there are as many as the constraint allows and as fit. What is
 /// divided is a matter of REPLICAS-03.
 #[derive(Default)]
-pub(crate) struct Refilled {
+pub(crate) struct EvictedMembersAreReplaced {
     /// The workloads that have fewer members than they may have.
     short: BTreeSet<WorkloadKey>,
     waits: Waits,
@@ -154,9 +154,9 @@ fn is_counted(workload: &Workload) -> bool {
     workload.placeable && only_members && !placement.is_grouped() && !placement.minds_others
 }
 
-impl Guarantee for Refilled {
+impl Guarantee for EvictedMembersAreReplaced {
     fn rule(&self) -> &'static Rule {
-        &REFILLED
+        &PLACEMENT_08
     }
 
     fn topics(&self) -> Topics {
@@ -186,7 +186,7 @@ impl Guarantee for Refilled {
     }
 }
 
-impl Refilled {
+impl EvictedMembersAreReplaced {
     fn look(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
         let Some(workload) = court.workload(key) else { return };
         let most = workload.placement.spread_over_members().map(|spread| spread.max.unwrap_or(u64::MAX));

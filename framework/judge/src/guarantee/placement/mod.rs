@@ -8,10 +8,12 @@ mod new_members;
 mod reserved_workloads;
 mod selection;
 
-pub(super) use affinity_groups::{Meant, Next};
-pub(super) use flapping::NotBack;
-pub(super) use kept_members::{Kept, Spread};
-pub(super) use member_count::{Everywhere, Refilled};
-pub(super) use new_members::Newcomers;
-pub(super) use reserved_workloads::LeftAlone;
-pub(super) use selection::{ByName, Forward, NoFailback, Regions};
+pub(super) use affinity_groups::{NextAffinityGroupIsUsed, WorkloadLeavesExcludedMembers};
+pub(super) use flapping::NoReturnToTaintedMember;
+pub(super) use kept_members::{HealthyPlacementStays, MemberCountWithinConstraint};
+pub(super) use member_count::{AllFittingMembersAreChosen, EvictedMembersAreReplaced};
+pub(super) use new_members::NewMembersAreEligible;
+pub(super) use reserved_workloads::ReservedWorkloadsAreNotScheduled;
+pub(super) use selection::{
+    AffinityGroupsMoveForward, NewMembersInNameOrder, NoFailback, RegionCountWithinConstraint,
+};

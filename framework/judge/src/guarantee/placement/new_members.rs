@@ -16,13 +16,13 @@ type Refusal = fn(workload: &Workload, name: &str, member: &Member) -> Option<St
 ///
 /// What changed within the latency counts as not seen by whoever chose. A member that is evicted from and chosen is a
 /// matter of EVICTION-04.
-pub(crate) struct Newcomers {
+pub(crate) struct NewMembersAreEligible {
     rule: &'static Rule,
     refusal: Refusal,
     suspects: Suspects,
 }
 
-static TOLERATED: Rule = Rule {
+static PLACEMENT_03: Rule = Rule {
     id: "PLACEMENT-03",
     sentence: "a member is chosen only if the workload tolerates its NoSchedule and NoExecute taints",
     features: &[Feature::HealthProbes],
@@ -31,7 +31,7 @@ static TOLERATED: Rule = Rule {
     source: "Karmada pkg/scheduler/framework/plugins/tainttoleration",
 };
 
-static MEANT: Rule = Rule {
+static PLACEMENT_04: Rule = Rule {
     id: "PLACEMENT-04",
     sentence: "a member is chosen only if the policy means it",
     features: &[],
@@ -40,7 +40,7 @@ static MEANT: Rule = Rule {
     source: "Karmada pkg/scheduler/framework/plugins/clusteraffinity, spreadconstraint",
 };
 
-static SERVED: Rule = Rule {
+static PLACEMENT_05: Rule = Rule {
     id: "PLACEMENT-05",
     sentence: "a member is chosen only if its API serves the workload's kind",
     features: &[Feature::HealthProbes],
@@ -49,7 +49,7 @@ static SERVED: Rule = Rule {
     source: "Karmada pkg/scheduler/framework/plugins/apienablement",
 };
 
-static STAYING: Rule = Rule {
+static PLACEMENT_06: Rule = Rule {
     id: "PLACEMENT-06",
     sentence: "a member that is being removed is not chosen",
     features: &[],
@@ -58,21 +58,21 @@ static STAYING: Rule = Rule {
     source: "Karmada pkg/scheduler/core/generic_scheduler.go",
 };
 
-impl Newcomers {
+impl NewMembersAreEligible {
     fn new(rule: &'static Rule, refusal: Refusal) -> Self {
         Self { rule, refusal, suspects: Suspects::default() }
     }
 
     /// L2.
     pub(crate) fn tolerated() -> Self {
-        Self::new(&TOLERATED, |workload, name, member| {
+        Self::new(&PLACEMENT_03, |workload, name, member| {
             Some(format!("{name} has {}, which is not tolerated", repelled(workload, member)?))
         })
     }
 
     /// L3.
     pub(crate) fn meant() -> Self {
-        Self::new(&MEANT, |workload, name, member| {
+        Self::new(&PLACEMENT_04, |workload, name, member| {
             (!workload.placement.admits(name, member))
                 .then(|| format!("{name} does not match the affinity, or lacks what is spread over"))
         })
@@ -80,7 +80,7 @@ impl Newcomers {
 
     /// L4.
     pub(crate) fn served() -> Self {
-        Self::new(&SERVED, |workload, name, member| {
+        Self::new(&PLACEMENT_05, |workload, name, member| {
             (serves(workload, member) == Some(false))
                 .then(|| format!("{name} does not serve {}", workload.served_as))
         })
@@ -88,11 +88,11 @@ impl Newcomers {
 
     /// L6.
     pub(crate) fn staying() -> Self {
-        Self::new(&STAYING, |_, name, member| member.leaving.then(|| format!("{name} is being removed")))
+        Self::new(&PLACEMENT_06, |_, name, member| member.leaving.then(|| format!("{name} is being removed")))
     }
 }
 
-impl Guarantee for Newcomers {
+impl Guarantee for NewMembersAreEligible {
     fn rule(&self) -> &'static Rule {
         self.rule
     }

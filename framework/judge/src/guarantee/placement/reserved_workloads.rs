@@ -6,7 +6,7 @@ use crate::guarantee::engine::court::{Charge, Court, Guarantee, Topics, topics};
 use crate::guarantee::{Bound, Rule, Subject};
 use capsize_history::facts::{Fact, News, Workload, World};
 
-static LEFT_ALONE: Rule = Rule {
+static PLACEMENT_13: Rule = Rule {
     id: "PLACEMENT-13",
     sentence: "nothing is chosen for a workload whose scheduling is suspended, or somebody else's",
     features: &[],
@@ -16,7 +16,7 @@ static LEFT_ALONE: Rule = Rule {
 };
 
 /// V18: who else schedules is known where the recorder says which schedulers run.
-pub(crate) struct LeftAlone;
+pub(crate) struct ReservedWorkloadsAreNotScheduled;
 
 /// Why nobody may choose members for `workload`.
 fn reserved(workload: &Workload, world: &World) -> Option<String> {
@@ -28,9 +28,9 @@ fn reserved(workload: &Workload, world: &World) -> Option<String> {
     others.then(|| format!("it is for the scheduler {}, which does not run", workload.scheduler))
 }
 
-impl Guarantee for LeftAlone {
+impl Guarantee for ReservedWorkloadsAreNotScheduled {
     fn rule(&self) -> &'static Rule {
-        &LEFT_ALONE
+        &PLACEMENT_13
     }
 
     fn topics(&self) -> Topics {

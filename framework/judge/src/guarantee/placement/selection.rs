@@ -13,7 +13,7 @@ use capsize_history::facts::{
     Assignment, Fact, Group, News, Scheduling, SpreadField, Workload, WorkloadKey, World, sum,
 };
 
-static FORWARD: Rule = Rule {
+static PLACEMENT_09: Rule = Rule {
     id: "PLACEMENT-09",
     sentence: "of several groups of members an earlier one is not gone back to",
     features: &[Feature::AffinityGroups],
@@ -24,11 +24,11 @@ static FORWARD: Rule = Rule {
 
 /// L12: the group in use moves forward only.
 #[derive(Default)]
-pub(crate) struct Forward(Table<WorkloadKey, (Vec<Group>, usize)>);
+pub(crate) struct AffinityGroupsMoveForward(Table<WorkloadKey, (Vec<Group>, usize)>);
 
-impl Guarantee for Forward {
+impl Guarantee for AffinityGroupsMoveForward {
     fn rule(&self) -> &'static Rule {
-        &FORWARD
+        &PLACEMENT_09
     }
 
     fn topics(&self) -> Topics {
@@ -65,7 +65,7 @@ impl Guarantee for Forward {
     }
 }
 
-static REGIONS: Rule = Rule {
+static PLACEMENT_10: Rule = Rule {
     id: "PLACEMENT-10",
     sentence: "the members chosen are in as many regions as the spread constraint asks for",
     features: &[Feature::SpreadOverRegions],
@@ -76,11 +76,11 @@ static REGIONS: Rule = Rule {
 
 /// L8: whenever members are chosen, their regions (zones, providers) are as many as the constraint allows. Members
 /// whose share of what is divided comes to nothing are left out, so that what is divided may be in fewer.
-pub(crate) struct Regions;
+pub(crate) struct RegionCountWithinConstraint;
 
-impl Guarantee for Regions {
+impl Guarantee for RegionCountWithinConstraint {
     fn rule(&self) -> &'static Rule {
-        &REGIONS
+        &PLACEMENT_10
     }
 
     fn topics(&self) -> Topics {
@@ -117,7 +117,7 @@ fn is_by(by: &SpreadField, field: &str) -> bool {
     matches!(by, SpreadField::Other(other) if other == field)
 }
 
-static NO_FAILBACK: Rule = Rule {
+static PLACEMENT_11: Rule = Rule {
     id: "PLACEMENT-11",
     sentence: "a divided workload that is whole is not moved when members come or recover",
     features: &[Feature::HealthProbes],
@@ -136,7 +136,7 @@ pub(crate) struct NoFailback {
 
 impl Guarantee for NoFailback {
     fn rule(&self) -> &'static Rule {
-        &NO_FAILBACK
+        &PLACEMENT_11
     }
 
     fn topics(&self) -> Topics {
@@ -207,7 +207,7 @@ fn settled(name: &str, fact: &Fact, court: &Court<'_>) -> bool {
     member.is_some_and(|member| is_settled(member, fact.at, court))
 }
 
-static BY_NAME: Rule = Rule {
+static PLACEMENT_12: Rule = Rule {
     id: "PLACEMENT-12",
     sentence: "of members that are equal, those that come first by name are chosen",
     features: &[Feature::SpreadConstraints, Feature::NewcomersByName],
@@ -218,11 +218,11 @@ static BY_NAME: Rule = Rule {
 
 /// L15: of the members that fit and do not have the workload, the first by name get it. That those that have it come
 /// before them is PLACEMENT-01.
-pub(crate) struct ByName;
+pub(crate) struct NewMembersInNameOrder;
 
-impl Guarantee for ByName {
+impl Guarantee for NewMembersInNameOrder {
     fn rule(&self) -> &'static Rule {
-        &BY_NAME
+        &PLACEMENT_12
     }
 
     fn topics(&self) -> Topics {

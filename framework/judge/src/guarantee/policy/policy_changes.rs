@@ -9,7 +9,7 @@ use crate::profile::Feature;
 use capsize_history::digest::Table;
 use capsize_history::facts::{Fact, News, Policy, Workload, WorkloadKey};
 
-static FOLLOWED: Rule = Rule {
+static POLICY_01: Rule = Rule {
     id: "POLICY-01",
     sentence: "a template that a policy means belongs to one, and is to be placed as that says, unless it is lazy",
     features: &[],
@@ -20,16 +20,16 @@ static FOLLOWED: Rule = Rule {
 
 /// P1: the placement on record is that of the policy that the record belongs to.
 #[derive(Default)]
-pub(crate) struct Followed(Waits);
+pub(crate) struct PlacementFollowsPolicy(Waits);
 
 /// The policy of a workload, if the history shows it.
 fn policy_of<'a>(workload: &Workload, court: &Court<'a>) -> Option<&'a Policy> {
     court.world.policies.get(&workload.policy)
 }
 
-impl Guarantee for Followed {
+impl Guarantee for PlacementFollowsPolicy {
     fn rule(&self) -> &'static Rule {
-        &FOLLOWED
+        &POLICY_01
     }
 
     fn topics(&self) -> Topics {
@@ -74,7 +74,7 @@ fn unclaimed(key: &WorkloadKey, court: &Court<'_>) -> Option<Reason> {
     })
 }
 
-impl Followed {
+impl PlacementFollowsPolicy {
     fn look(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
         let subject = Subject::workload(key);
         if let Some(reason) = unclaimed(key, court) {
@@ -100,7 +100,7 @@ impl Followed {
     }
 }
 
-static STAYS: Rule = Rule {
+static POLICY_02: Rule = Rule {
     id: "POLICY-02",
     sentence: "a template stays with its policy, unless another of a higher priority preempts",
     features: &[Feature::PolicyPreemption],
@@ -111,14 +111,14 @@ static STAYS: Rule = Rule {
 
 /// P2: whoever has a template keeps it as long as it means it. One for a namespace goes before one for all.
 #[derive(Default)]
-pub(crate) struct Stays {
+pub(crate) struct TemplateKeepsItsPolicy {
     /// Since when controllers are away.
     away: Option<Duration>,
     /// When they were last: what changed then they learn when they are back.
     absence: Option<(Duration, Duration)>,
 }
 
-impl Stays {
+impl TemplateKeepsItsPolicy {
     /// Whether who acts with `fact` may just have learned what changed at `changed`.
     fn is_news(&self, changed: Duration, fact: &Fact, court: &Court<'_>) -> bool {
         let timings = court.timings();
@@ -130,9 +130,9 @@ impl Stays {
     }
 }
 
-impl Guarantee for Stays {
+impl Guarantee for TemplateKeepsItsPolicy {
     fn rule(&self) -> &'static Rule {
-        &STAYS
+        &POLICY_02
     }
 
     fn topics(&self) -> Topics {
@@ -172,7 +172,7 @@ impl Guarantee for Stays {
     }
 }
 
-static LAZY: Rule = Rule {
+static POLICY_03: Rule = Rule {
     id: "POLICY-03",
     sentence: "what changes in a lazy policy waits until its template changes",
     features: &[Feature::LazyActivation],
@@ -183,16 +183,16 @@ static LAZY: Rule = Rule {
 
 /// P3: a record of a lazy policy gets another placement only when it is made of another version of its template.
 #[derive(Default)]
-pub(crate) struct Lazy {
+pub(crate) struct LazyPolicyWaitsForTemplate {
     /// The version of the template that a record was made of before.
     made_of: Table<WorkloadKey, String>,
     /// When the controllers last came back: who starts takes every template for a new one.
     back: Option<Duration>,
 }
 
-impl Guarantee for Lazy {
+impl Guarantee for LazyPolicyWaitsForTemplate {
     fn rule(&self) -> &'static Rule {
-        &LAZY
+        &POLICY_03
     }
 
     fn topics(&self) -> Topics {

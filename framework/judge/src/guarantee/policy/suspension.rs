@@ -8,7 +8,7 @@ use crate::guarantee::{Bound, Rule, Subject};
 use crate::text::clock;
 use capsize_history::facts::{Fact, News, WorkloadKey};
 
-static SUSPENSION: Rule = Rule {
+static POLICY_04: Rule = Rule {
     id: "POLICY-04",
     sentence: "scheduling that a person has suspended stays suspended until a person resumes it",
     features: &[],
@@ -19,14 +19,14 @@ static SUSPENSION: Rule = Rule {
 
 /// P6: what a queue or a person writes into a record is not the detector's to take away.
 #[derive(Default)]
-pub(crate) struct Suspension {
+pub(crate) struct SuspensionIsKept {
     /// The workloads that a person has suspended, and when.
     by_hand: BTreeMap<WorkloadKey, Duration>,
 }
 
-impl Guarantee for Suspension {
+impl Guarantee for SuspensionIsKept {
     fn rule(&self) -> &'static Rule {
-        &SUSPENSION
+        &POLICY_04
     }
 
     fn topics(&self) -> Topics {

@@ -1,11 +1,11 @@
 //! Checks that a manifest that is being deleted goes once its member can be reached: RECOVERY.
 
 use crate::guarantee::Rule;
-use crate::guarantee::delivery::Reached;
+use crate::guarantee::delivery::CopyFollowsManifest;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::court::Reason;
 
-static CLEANED: Rule = Rule {
+static RECOVERY_01: Rule = Rule {
     id: "RECOVERY-01",
     sentence: "a manifest that is being deleted goes once its member can be reached",
     features: &[],
@@ -14,10 +14,10 @@ static CLEANED: Rule = Rule {
     source: "Karmada pkg/controllers/execution/execution_controller.go",
 };
 
-impl Reached {
+impl CopyFollowsManifest {
     /// T14, V12 and E1: what is recalled goes.
     pub(crate) fn cleaned() -> Self {
-        Self::new(&CLEANED, |key, workload, member, _| {
+        Self::new(&RECOVERY_01, |key, workload, member, _| {
             // What somebody else keeps goes when it is let go of.
             let kept = workload.running.get(member).is_some_and(|copy| copy.leaving.is_some());
             let delivery = workload.deliveries.get(member).filter(|it| !it.held_up && !kept);

@@ -7,7 +7,7 @@ use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, News, Scheduling, Workload, WorkloadKey, sum};
 
-static WELL_FORMED: Rule = Rule {
+static REPLICAS_01: Rule = Rule {
     id: "REPLICAS-01",
     sentence: "an assignment names each member once, with no fewer than zero replicas",
     features: &[],
@@ -17,11 +17,11 @@ static WELL_FORMED: Rule = Rule {
 };
 
 /// S3.
-pub(crate) struct WellFormed;
+pub(crate) struct AssignmentIsWellFormed;
 
-impl Guarantee for WellFormed {
+impl Guarantee for AssignmentIsWellFormed {
     fn rule(&self) -> &'static Rule {
-        &WELL_FORMED
+        &REPLICAS_01
     }
 
     fn topics(&self) -> Topics {
@@ -49,13 +49,13 @@ type Wrong = fn(workload: &Workload) -> Option<(String, String)>;
 /// The numbers assigned become right in time once something else is asked for or a member is left.
 ///
 /// While the scheduler says that it cannot place the workload, they need not.
-pub(crate) struct Numbers {
+pub(crate) struct AssignedReplicaCounts {
     rule: &'static Rule,
     wrong: Wrong,
     waits: Waits,
 }
 
-static EACH_ALL: Rule = Rule {
+static REPLICAS_02: Rule = Rule {
     id: "REPLICAS-02",
     sentence: "each member of a duplicated workload is assigned all of its replicas",
     features: &[Feature::HealthProbes],
@@ -64,7 +64,7 @@ static EACH_ALL: Rule = Rule {
     source: "Karmada pkg/scheduler/core/assignment.go",
 };
 
-static SUM: Rule = Rule {
+static REPLICAS_03: Rule = Rule {
     id: "REPLICAS-03",
     sentence: "the members of a divided workload are assigned its replicas, no more and no fewer in all",
     features: &[Feature::HealthProbes],
@@ -73,7 +73,7 @@ static SUM: Rule = Rule {
     source: "Karmada pkg/scheduler/core/{assignment,division_algorithm}.go",
 };
 
-static NO_EMPTY_SHARE: Rule = Rule {
+static REPLICAS_04: Rule = Rule {
     id: "REPLICAS-04",
     sentence: "a divided workload is not assigned to a member with a share of nothing",
     features: &[Feature::HealthProbes, Feature::LeavesOutEmptyShares],
@@ -82,7 +82,7 @@ static NO_EMPTY_SHARE: Rule = Rule {
     source: "Karmada pkg/scheduler/core/assignment.go",
 };
 
-static NO_REPLICAS: Rule = Rule {
+static REPLICAS_05: Rule = Rule {
     id: "REPLICAS-05",
     sentence: "what has no replicas is assigned without any",
     features: &[Feature::HealthProbes],
@@ -91,14 +91,14 @@ static NO_REPLICAS: Rule = Rule {
     source: "Karmada pkg/scheduler/core/assignment.go",
 };
 
-impl Numbers {
+impl AssignedReplicaCounts {
     fn new(rule: &'static Rule, wrong: Wrong) -> Self {
         Self { rule, wrong, waits: Waits::default() }
     }
 
     /// S4.
     pub(crate) fn each_all() -> Self {
-        Self::new(&EACH_ALL, |workload| {
+        Self::new(&REPLICAS_02, |workload| {
             let duplicated = workload.placement.scheduling == Scheduling::Duplicated && workload.replicas > 0;
             let differs = |(_, replicas): &(&String, &u64)| **replicas != workload.replicas;
             let (name, replicas) = workload.assignment.iter().find(differs).filter(|_| duplicated)?;
@@ -109,7 +109,7 @@ impl Numbers {
 
     /// S5, and T8 for what is divided.
     pub(crate) fn sum() -> Self {
-        Self::new(&SUM, |workload| {
+        Self::new(&REPLICAS_03, |workload| {
             let divided = workload.placement.scheduling != Scheduling::Duplicated && workload.replicas > 0;
             let sum = sum(&workload.assignment);
             // Where no member fits, none is assigned.
@@ -122,7 +122,7 @@ impl Numbers {
 
     /// S6.
     pub(crate) fn no_empty_share() -> Self {
-        Self::new(&NO_EMPTY_SHARE, |workload| {
+        Self::new(&REPLICAS_04, |workload| {
             let divided = workload.placement.scheduling != Scheduling::Duplicated && workload.replicas > 0;
             let (name, _) = workload.assignment.iter().find(|(_, replicas)| divided && **replicas == 0)?;
             Some((format!("{name} has nothing to run"), format!("{name} is assigned with 0 replicas")))
@@ -131,7 +131,7 @@ impl Numbers {
 
     /// S7.
     pub(crate) fn no_replicas() -> Self {
-        Self::new(&NO_REPLICAS, |workload| {
+        Self::new(&REPLICAS_05, |workload| {
             let (name, replicas) =
                 workload.assignment.iter().find(|(_, replicas)| !workload.has_replicas && **replicas > 0)?;
             Some(("it has no replicas".to_owned(), format!("{name} is assigned with {replicas}")))
@@ -157,7 +157,7 @@ impl Numbers {
     }
 }
 
-impl Guarantee for Numbers {
+impl Guarantee for AssignedReplicaCounts {
     fn rule(&self) -> &'static Rule {
         self.rule
     }

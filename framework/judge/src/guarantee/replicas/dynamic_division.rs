@@ -9,7 +9,7 @@ use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Assignment, Fact, Member, News, Scheduling, Workload, sum};
 
-static STEADY: Rule = Rule {
+static REPLICAS_07: Rule = Rule {
     id: "REPLICAS-07",
     sentence: "of what is divided by room, a member that keeps its place keeps its replicas, unless there are fewer to divide",
     features: &[Feature::WeightsByRoom],
@@ -18,7 +18,7 @@ static STEADY: Rule = Rule {
     source: "Karmada pkg/scheduler/core/division_algorithm.go, dynamicScaleUp",
 };
 
-static SHRINKS: Rule = Rule {
+static REPLICAS_08: Rule = Rule {
     id: "REPLICAS-08",
     sentence: "where replicas divided by room become fewer, no member gains",
     features: &[Feature::WeightsByRoom],
@@ -27,7 +27,7 @@ static SHRINKS: Rule = Rule {
     source: "Karmada pkg/scheduler/core/division_algorithm.go, dynamicScaleDown",
 };
 
-static ALL_OR_NOTHING: Rule = Rule {
+static REPLICAS_09: Rule = Rule {
     id: "REPLICAS-09",
     sentence: "replicas are divided all of them, or where there is too little room not at all",
     features: &[Feature::WeightsByRoom],
@@ -36,7 +36,7 @@ static ALL_OR_NOTHING: Rule = Rule {
     source: "Karmada pkg/scheduler/core/division_algorithm.go, dynamicDivideReplicas",
 };
 
-static ROOM: Rule = Rule {
+static REPLICAS_10: Rule = Rule {
     id: "REPLICAS-10",
     sentence: "a member is not given more replicas by room than it says it has room for",
     features: &[Feature::WeightsByRoom],
@@ -45,7 +45,7 @@ static ROOM: Rule = Rule {
     source: "Karmada pkg/estimator/client/general.go",
 };
 
-static FEWEST: Rule = Rule {
+static REPLICAS_11: Rule = Rule {
     id: "REPLICAS-11",
     sentence: "what is to be on few members comes to another one only if those that have it lack room",
     features: &[Feature::WeightsByRoom],
@@ -54,7 +54,7 @@ static FEWEST: Rule = Rule {
     source: "Karmada pkg/scheduler/core/division_algorithm.go, dynamicDivideReplicas",
 };
 
-static IN_PROPORTION: Rule = Rule {
+static REPLICAS_12: Rule = Rule {
     id: "REPLICAS-12",
     sentence: "what is new of replicas that are divided by room is divided in proportion to it",
     features: &[Feature::WeightsByRoom],
@@ -64,7 +64,7 @@ static IN_PROPORTION: Rule = Rule {
 };
 
 /// One change of the assignment of what is divided by room.
-struct Change<'a> {
+struct AssignmentChange<'a> {
     workload: &'a Workload,
     was: &'a Assignment,
     now: &'a Assignment,
@@ -74,47 +74,47 @@ struct Change<'a> {
 
 /// `None` where the change does not put the rule to the test; else what is wrong, if anything: of whom, why, and what is
 /// seen.
-type Judged = Option<Option<(String, String, String)>>;
+type Assessment = Option<Option<(String, String, String)>>;
 
 /// Whenever replicas are divided by room, the rule holds.
-pub(crate) struct Division {
+pub(crate) struct DynamicDivision {
     rule: &'static Rule,
-    judged: fn(&Change<'_>) -> Judged,
+    judged: fn(&AssignmentChange<'_>) -> Assessment,
 }
 
-impl Division {
+impl DynamicDivision {
     /// R3.
     pub(crate) fn steady() -> Self {
-        Self { rule: &STEADY, judged: steady }
+        Self { rule: &REPLICAS_07, judged: steady }
     }
 
     /// R4.
     pub(crate) fn shrinks() -> Self {
-        Self { rule: &SHRINKS, judged: shrinks }
+        Self { rule: &REPLICAS_08, judged: shrinks }
     }
 
     /// R7.
     pub(crate) fn all_or_nothing() -> Self {
-        Self { rule: &ALL_OR_NOTHING, judged: all_or_nothing }
+        Self { rule: &REPLICAS_09, judged: all_or_nothing }
     }
 
     /// R5.
     pub(crate) fn room() -> Self {
-        Self { rule: &ROOM, judged: within_room }
+        Self { rule: &REPLICAS_10, judged: within_room }
     }
 
     /// R3: what is new is divided by the room that there is.
     pub(crate) fn in_proportion() -> Self {
-        Self { rule: &IN_PROPORTION, judged: in_proportion }
+        Self { rule: &REPLICAS_12, judged: in_proportion }
     }
 
     /// R6.
     pub(crate) fn fewest() -> Self {
-        Self { rule: &FEWEST, judged: fewest }
+        Self { rule: &REPLICAS_11, judged: fewest }
     }
 }
 
-impl Guarantee for Division {
+impl Guarantee for DynamicDivision {
     fn rule(&self) -> &'static Rule {
         self.rule
     }
@@ -132,10 +132,10 @@ impl Guarantee for Division {
             && !placement.is_grouped()
             && workload.has_replicas
             && !workload.asked_anew;
-        if !judged || was.is_empty() && self.rule.id == STEADY.id {
+        if !judged || was.is_empty() && self.rule.id == REPLICAS_07.id {
             return;
         }
-        let change = Change { workload, was, now, court, at: fact.at };
+        let change = AssignmentChange { workload, was, now, court, at: fact.at };
         match (self.judged)(&change) {
             None => {}
             Some(None) => court.book.held(),
@@ -147,7 +147,7 @@ impl Guarantee for Division {
     }
 }
 
-impl Change<'_> {
+impl AssignmentChange<'_> {
     /// Replicas of the members that have had some and still have.
     fn kept(&self) -> u64 {
         let kept = self.was.iter().filter(|(name, _)| self.now.contains_key(*name));
@@ -185,7 +185,7 @@ fn room(workload: &Workload, member: &Member) -> Option<u64> {
         .min()
 }
 
-fn steady(change: &Change<'_>) -> Judged {
+fn steady(change: &AssignmentChange<'_>) -> Assessment {
     if change.workload.replicas < change.kept() {
         return None;
     }
@@ -196,7 +196,7 @@ fn steady(change: &Change<'_>) -> Judged {
     }))
 }
 
-fn shrinks(change: &Change<'_>) -> Judged {
+fn shrinks(change: &AssignmentChange<'_>) -> Assessment {
     let fewer = change.workload.replicas < change.kept();
     fewer.then(|| {
         change.gains().next().map(|(name, more)| {
@@ -206,7 +206,7 @@ fn shrinks(change: &Change<'_>) -> Judged {
     })
 }
 
-fn all_or_nothing(change: &Change<'_>) -> Judged {
+fn all_or_nothing(change: &AssignmentChange<'_>) -> Assessment {
     let (name, _) = change.gains().next()?;
     let sum = sum(change.now);
     let wanted = change.workload.replicas;
@@ -221,7 +221,7 @@ fn all_or_nothing(change: &Change<'_>) -> Judged {
     )
 }
 
-fn within_room(change: &Change<'_>) -> Judged {
+fn within_room(change: &AssignmentChange<'_>) -> Assessment {
     let measured = |(name, more): (&String, u64)| Some((name.clone(), more, change.room(name)?));
     let measured: Vec<_> = change.gains().filter_map(measured).collect();
     let (name, more, room) = measured.iter().max_by_key(|(_, more, room)| more.saturating_sub(*room))?;
@@ -230,7 +230,7 @@ fn within_room(change: &Change<'_>) -> Judged {
     }))
 }
 
-fn fewest(change: &Change<'_>) -> Judged {
+fn fewest(change: &AssignmentChange<'_>) -> Assessment {
     let workload = change.workload;
     let newcomer = change.now.keys().find(|name| !change.was.contains_key(*name))?;
     // Where none are wanted there is nothing to divide: whoever may be chosen is, as for what has no replicas.
@@ -263,7 +263,7 @@ fn fewest(change: &Change<'_>) -> Judged {
     }))
 }
 
-fn in_proportion(change: &Change<'_>) -> Judged {
+fn in_proportion(change: &AssignmentChange<'_>) -> Assessment {
     let workload = change.workload;
     let new = workload.replicas.checked_sub(change.kept())?;
     if workload.placement.aggregated || !workload.placement.spread.is_empty() || new == 0 {

@@ -4,6 +4,6 @@ mod assigned_replicas;
 mod dynamic_division;
 mod static_weights;
 
-pub(super) use assigned_replicas::{Numbers, WellFormed};
-pub(super) use dynamic_division::Division;
-pub(super) use static_weights::{Weighted, divisions};
+pub(super) use assigned_replicas::{AssignedReplicaCounts, AssignmentIsWellFormed};
+pub(super) use dynamic_division::DynamicDivision;
+pub(super) use static_weights::{StaticWeightShares, divisions};

@@ -6,7 +6,7 @@ use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Assignment, Fact, Member, News, Scheduling, Workload, WorkloadKey};
 
-static WEIGHTED: Rule = Rule {
+static REPLICAS_06: Rule = Rule {
     id: "REPLICAS-06",
     sentence: "replicas are divided by fixed weights exactly",
     features: &[Feature::StaticWeights],
@@ -17,11 +17,11 @@ static WEIGHTED: Rule = Rule {
 
 /// R1, R2 and R9: the shares are those that the method gives, over all members that fit; a member that no weight means
 /// gets nothing, unless no weight means any. Seat by seat nobody loses by there being more to divide (#6793).
-pub(crate) struct Weighted;
+pub(crate) struct StaticWeightShares;
 
-impl Guarantee for Weighted {
+impl Guarantee for StaticWeightShares {
     fn rule(&self) -> &'static Rule {
-        &WEIGHTED
+        &REPLICAS_06
     }
 
     fn topics(&self) -> Topics {

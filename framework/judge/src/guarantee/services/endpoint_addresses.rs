@@ -5,7 +5,7 @@ use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, Health, News, WorkloadKey};
 
-static ADDRESSES: Rule = Rule {
+static SERVICES_01: Rule = Rule {
     id: "SERVICES-01",
     sentence: "the addresses that a member exports stay while it is not ready, as long as it is to export them",
     features: &[Feature::MultiClusterServices],
@@ -15,11 +15,11 @@ static ADDRESSES: Rule = Rule {
 };
 
 /// P8: an outage that is over before anything moves cuts nobody off.
-pub(crate) struct Addresses;
+pub(crate) struct EndpointAddressesSurviveOutage;
 
-impl Guarantee for Addresses {
+impl Guarantee for EndpointAddressesSurviveOutage {
     fn rule(&self) -> &'static Rule {
-        &ADDRESSES
+        &SERVICES_01
     }
 
     fn topics(&self) -> Topics {

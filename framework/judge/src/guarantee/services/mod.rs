@@ -2,4 +2,4 @@
 
 mod endpoint_addresses;
 
-pub(super) use endpoint_addresses::Addresses;
+pub(super) use endpoint_addresses::EndpointAddressesSurviveOutage;

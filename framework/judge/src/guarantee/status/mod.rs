@@ -2,4 +2,4 @@
 
 mod reported_status;
 
-pub(super) use reported_status::{Reported, Summed};
+pub(super) use reported_status::{CopyStatusIsReported, TemplateStatusIsSumOfCopies};

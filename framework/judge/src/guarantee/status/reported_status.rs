@@ -10,7 +10,7 @@ use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, Health, InstanceHealth, News, Workload, WorkloadKey, World};
 
-static HEALTHY: Rule = Rule {
+static STATUS_01: Rule = Rule {
     id: "STATUS-01",
     sentence: "a copy that runs all of its replicas is reported to be healthy",
     features: &[Feature::HealthProbes],
@@ -19,7 +19,7 @@ static HEALTHY: Rule = Rule {
     source: "Karmada pkg/controllers/status/work_status_controller.go, rb_status_controller.go",
 };
 
-static LEFT: Rule = Rule {
+static STATUS_02: Rule = Rule {
     id: "STATUS-02",
     sentence: "nothing is reported of a member for which there is no manifest any more",
     features: &[Feature::HealthProbes],
@@ -28,7 +28,7 @@ static LEFT: Rule = Rule {
     source: "Karmada pkg/util/helper/workstatus.go, AggregateResourceBindingWorkStatus",
 };
 
-static SUMMED: Rule = Rule {
+static STATUS_03: Rule = Rule {
     id: "STATUS-03",
     sentence: "the status of a template has as many ready replicas as are reported of its copies",
     features: &[Feature::HealthProbes],
@@ -41,15 +41,15 @@ static SUMMED: Rule = Rule {
 const COUNTED: [&str; 2] = ["Deployment", "StatefulSet"];
 
 /// Of the report on a workload in a member: `None` where nothing is asked, else what is wrong, if anything.
-type Judged = Option<Option<Reason>>;
+type Assessment = Option<Option<Reason>>;
 
 /// How a report is judged.
-type Judges = fn(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Judged;
+type Assess = fn(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Assessment;
 
 /// What is reported of a copy is right in time, while its member is in reach.
-pub(crate) struct Reported {
+pub(crate) struct CopyStatusIsReported {
     rule: &'static Rule,
-    judges: Judges,
+    judges: Assess,
     away: Away,
     /// The manifests that were there and are gone.
     gone: BTreeSet<Subject>,
@@ -65,15 +65,15 @@ struct Retries {
     until: Option<Duration>,
 }
 
-impl Reported {
-    fn new(rule: &'static Rule, judges: Judges) -> Self {
+impl CopyStatusIsReported {
+    fn new(rule: &'static Rule, judges: Assess) -> Self {
         let (gone, retries) = (BTreeSet::new(), BTreeMap::new());
         Self { rule, judges, away: Away::default(), gone, retries, waits: Waits::default() }
     }
 
     /// T11: an eviction waits for the report that the new copy is healthy.
     pub(crate) fn healthy() -> Self {
-        Self::new(&HEALTHY, |key, workload, member, _| {
+        Self::new(&STATUS_01, |key, workload, member, _| {
             let copy = workload.running.get(member).filter(|copy| copy.managed && copy.leaving.is_none())?;
             let delivery = workload.deliveries.get(member).filter(|it| it.leaving.is_none())?;
             let whole = copy.is_healthy() && copy.replicas > 0 && copy.replicas == delivery.replicas;
@@ -91,7 +91,7 @@ impl Reported {
 
     /// E4: of a member that was left nothing stays.
     pub(crate) fn left() -> Self {
-        Self::new(&LEFT, |key, workload, member, world| {
+        Self::new(&STATUS_02, |key, workload, member, world| {
             let gone = !workload.deliveries.contains_key(member);
             (workload.recorded && gone && world.manifests_shown).then(|| {
                 workload.instances.contains_key(member).then(|| Reason {
@@ -127,19 +127,19 @@ impl Reported {
             court.member(member).filter(|known| known.health == Some(Health::Ready) && !known.leaving);
         // That a manifest is gone nobody has to ask the member.
         let in_reach = known.is_some() && !is_hit(member, court);
-        let asked = self.rule.id == LEFT.id || in_reach;
+        let asked = self.rule.id == STATUS_02.id || in_reach;
         let Some(workload) = court.workload(key).filter(|_| asked) else {
             return self.waits.cancel(&subject);
         };
         // A history that begins late need not show a manifest that is there.
-        let seen = self.rule.id != LEFT.id || self.gone.contains(&subject);
+        let seen = self.rule.id != STATUS_02.id || self.gone.contains(&subject);
         let Some(wrong) = (self.judges)(key, workload, member, court.world).filter(|_| seen) else {
             return self.waits.cancel(&subject);
         };
         if wrong.is_none() && !self.waits.has(&subject) {
             return court.book.held();
         }
-        let late = if self.rule.id == LEFT.id {
+        let late = if self.rule.id == STATUS_02.id {
             Duration::ZERO
         } else {
             let away = known.map(|known| known.away).unwrap_or_default();
@@ -160,7 +160,7 @@ impl Reported {
     }
 }
 
-impl Guarantee for Reported {
+impl Guarantee for CopyStatusIsReported {
     fn rule(&self) -> &'static Rule {
         self.rule
     }
@@ -208,7 +208,7 @@ impl Guarantee for Reported {
             | News::Delivered { workload, member, .. }
             | News::Recalled { workload, member }
             | News::DeliveryGone { workload, member } => self.look(workload, member, fact, court),
-            News::FaultBegan { member: Some(member), .. } if self.rule.id != LEFT.id => {
+            News::FaultBegan { member: Some(member), .. } if self.rule.id != STATUS_02.id => {
                 self.waits.cancel_all(|subject| subject.is_on(member));
             }
             News::FaultEnded { member: Some(member), .. } | News::Health { member, .. } => {
@@ -226,15 +226,15 @@ impl Guarantee for Reported {
 
 /// S18: a user who looks at the template sees what the copies come to.
 #[derive(Default)]
-pub(crate) struct Summed {
+pub(crate) struct TemplateStatusIsSumOfCopies {
     waits: Waits,
     /// Those of which a status was ever seen.
     known: BTreeSet<WorkloadKey>,
 }
 
-impl Guarantee for Summed {
+impl Guarantee for TemplateStatusIsSumOfCopies {
     fn rule(&self) -> &'static Rule {
-        &SUMMED
+        &STATUS_03
     }
 
     fn topics(&self) -> Topics {

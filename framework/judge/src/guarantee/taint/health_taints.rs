@@ -11,7 +11,7 @@ use capsize_history::dialect::Speaks;
 use capsize_history::digest::Table;
 use capsize_history::facts::{Fact, Health, Member, News, Taint, TaintEffect};
 
-static NO_SCHEDULE: Rule = Rule {
+static TAINT_01: Rule = Rule {
     id: "TAINT-01",
     sentence: "a member that is not Ready takes nothing new: it gets the NoSchedule taint that tells why",
     features: &[Feature::HealthProbes],
@@ -20,9 +20,9 @@ static NO_SCHEDULE: Rule = Rule {
     source: "Karmada pkg/controllers/cluster/cluster_controller.go, taintClusterByCondition",
 };
 
-/// T3: `Ready` other than true brings the matching `NoSchedule` taint.
+/// T3: `Ready` other than true brings the matching `NoScheduleTaintFollowsHealth` taint.
 #[derive(Default)]
-pub(crate) struct NoSchedule(Waits);
+pub(crate) struct NoScheduleTaintFollowsHealth(Waits);
 
 /// The health taint that belongs to what a member reports; one that never reported counts as not ready.
 fn belongs(member: &Member) -> Option<Health> {
@@ -32,9 +32,9 @@ fn belongs(member: &Member) -> Option<Health> {
     }
 }
 
-impl Guarantee for NoSchedule {
+impl Guarantee for NoScheduleTaintFollowsHealth {
     fn rule(&self) -> &'static Rule {
-        &NO_SCHEDULE
+        &TAINT_01
     }
 
     fn topics(&self) -> Topics {
@@ -77,7 +77,7 @@ impl Guarantee for NoSchedule {
     }
 }
 
-static NO_EXECUTE: Rule = Rule {
+static TAINT_02: Rule = Rule {
     id: "TAINT-02",
     sentence: "a member that stays NotReady gets a NoExecute taint when the eviction timeout has passed, not before",
     features: &[Feature::HealthProbes, Feature::AutomaticNoExecute],
@@ -86,16 +86,16 @@ static NO_EXECUTE: Rule = Rule {
     source: "Karmada 1.5 pkg/controllers/cluster/cluster_controller.go, processTaintBaseEviction",
 };
 
-/// T4a: `Ready` false for the eviction timeout brings the `NoExecute` taint.
+/// T4a: `Ready` false for the eviction timeout brings the `NoExecuteTaintAfterTimeout` taint.
 #[derive(Default)]
-pub(crate) struct NoExecute {
+pub(crate) struct NoExecuteTaintAfterTimeout {
     since: Table<String, Duration>,
     waits: Waits,
 }
 
-impl Guarantee for NoExecute {
+impl Guarantee for NoExecuteTaintAfterTimeout {
     fn rule(&self) -> &'static Rule {
-        &NO_EXECUTE
+        &TAINT_02
     }
 
     fn topics(&self) -> Topics {
@@ -129,7 +129,7 @@ impl Guarantee for NoExecute {
     }
 }
 
-impl NoExecute {
+impl NoExecuteTaintAfterTimeout {
     fn tainted(&mut self, member: &str, fact: &Fact, court: &mut Court<'_>) {
         let subject = Subject::member(member);
         let left = self.waits.met(&subject, fact);
@@ -156,7 +156,7 @@ fn tells(taint: &Taint, effect: TaintEffect) -> bool {
     taint.tells.is_some() && taint.effect == effect
 }
 
-static UNTAINTED: Rule = Rule {
+static TAINT_03: Rule = Rule {
     id: "TAINT-03",
     sentence: "a member that is Ready again loses its NoSchedule health taints",
     features: &[Feature::HealthProbes],
@@ -165,7 +165,7 @@ static UNTAINTED: Rule = Rule {
     source: "Karmada pkg/controllers/cluster/cluster_controller.go, taintClusterByCondition",
 };
 
-static UNTAINTED_NO_EXECUTE: Rule = Rule {
+static TAINT_04: Rule = Rule {
     id: "TAINT-04",
     sentence: "a member that is Ready again loses its NoExecute health taints",
     features: &[Feature::HealthProbes, Feature::AutomaticNoExecute],
@@ -175,21 +175,21 @@ static UNTAINTED_NO_EXECUTE: Rule = Rule {
 };
 
 /// T16 and T17: `Ready` true takes the health taints of one effect away.
-pub(crate) struct Untainted {
+pub(crate) struct HealthTaintsGoWhenReady {
     effect: TaintEffect,
     waits: Waits,
 }
 
-impl Untainted {
+impl HealthTaintsGoWhenReady {
     /// For the taints of `effect`.
     pub(crate) fn new(effect: TaintEffect) -> Self {
         Self { effect, waits: Waits::default() }
     }
 }
 
-impl Guarantee for Untainted {
+impl Guarantee for HealthTaintsGoWhenReady {
     fn rule(&self) -> &'static Rule {
-        if self.effect == TaintEffect::NoExecute { &UNTAINTED_NO_EXECUTE } else { &UNTAINTED }
+        if self.effect == TaintEffect::NoExecute { &TAINT_04 } else { &TAINT_03 }
     }
 
     fn topics(&self) -> Topics {
@@ -237,7 +237,7 @@ impl Guarantee for Untainted {
     }
 }
 
-static LASTING: Rule = Rule {
+static TAINT_10: Rule = Rule {
     id: "TAINT-10",
     sentence: "a NoExecute health taint stays as it is as long as the member is what it says",
     features: &[Feature::HealthProbes, Feature::AutomaticNoExecute],
@@ -247,11 +247,11 @@ static LASTING: Rule = Rule {
 };
 
 /// H4: a taint that goes and comes again lets every toleration begin anew.
-pub(crate) struct Lasting;
+pub(crate) struct NoExecuteTaintKeepsItsTime;
 
-impl Guarantee for Lasting {
+impl Guarantee for NoExecuteTaintKeepsItsTime {
     fn rule(&self) -> &'static Rule {
-        &LASTING
+        &TAINT_10
     }
 
     fn topics(&self) -> Topics {
@@ -279,7 +279,7 @@ impl Guarantee for Lasting {
     }
 }
 
-static EXCLUSIVE: Rule = Rule {
+static TAINT_05: Rule = Rule {
     id: "TAINT-05",
     sentence: "a member never has two health taints of one effect",
     features: &[Feature::HealthProbes],
@@ -290,11 +290,11 @@ static EXCLUSIVE: Rule = Rule {
 
 /// S11: `not-ready` and `unreachable` exclude each other, unless a person or a policy of the user set one.
 #[derive(Default)]
-pub(crate) struct Exclusive;
+pub(crate) struct HealthTaintsExcludeEachOther;
 
-impl Guarantee for Exclusive {
+impl Guarantee for HealthTaintsExcludeEachOther {
     fn rule(&self) -> &'static Rule {
-        &EXCLUSIVE
+        &TAINT_05
     }
 
     fn topics(&self) -> Topics {

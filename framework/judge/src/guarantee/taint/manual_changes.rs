@@ -8,7 +8,7 @@ use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, Member, News};
 
-static STAYS: Rule = Rule {
+static TAINT_09: Rule = Rule {
     id: "TAINT-09",
     sentence: "a taint that neither tells health nor is a policy's goes only when a person takes it away",
     features: &[Feature::HealthProbes],
@@ -19,7 +19,7 @@ static STAYS: Rule = Rule {
 
 /// H6: nobody else writes over what a person has set.
 #[derive(Default)]
-pub(crate) struct Stays {
+pub(crate) struct ManualTaintsStay {
     suspects: Suspects,
 }
 
@@ -29,9 +29,9 @@ fn by_hand(member: Option<&Member>, fact: &Fact, slack: Duration) -> bool {
     act.is_some_and(|act| act.saturating_add(slack) >= fact.at)
 }
 
-impl Guarantee for Stays {
+impl Guarantee for ManualTaintsStay {
     fn rule(&self) -> &'static Rule {
-        &STAYS
+        &TAINT_09
     }
 
     fn topics(&self) -> Topics {

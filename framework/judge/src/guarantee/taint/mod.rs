@@ -5,7 +5,10 @@ mod manual_changes;
 mod policy_taints;
 mod unreachable;
 
-pub(super) use health_taints::{Exclusive, Lasting, NoExecute, NoSchedule, Untainted};
-pub(super) use manual_changes::Stays;
-pub(super) use policy_taints::{ByPolicy, Wished};
-pub(super) use unreachable::Unreachable;
+pub(super) use health_taints::{
+    HealthTaintsExcludeEachOther, HealthTaintsGoWhenReady, NoExecuteTaintAfterTimeout,
+    NoExecuteTaintKeepsItsTime, NoScheduleTaintFollowsHealth,
+};
+pub(super) use manual_changes::ManualTaintsStay;
+pub(super) use policy_taints::{NoExecuteTaintIsRequested, TaintsFollowPolicies};
+pub(super) use unreachable::NoExecuteTaintAfterSilence;

@@ -8,7 +8,7 @@ use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, Health, Member, News, Taint, TaintEffect, World};
 
-static WISHED: Rule = Rule {
+static TAINT_06: Rule = Rule {
     id: "TAINT-06",
     sentence: "where nothing is evicted without being asked for, a NoExecute health taint is somebody's wish",
     features: &[Feature::HealthProbes],
@@ -18,7 +18,7 @@ static WISHED: Rule = Rule {
 };
 
 /// H4 and T4d: without automatic taints, one comes from a person or from a policy.
-pub(crate) struct Wished;
+pub(crate) struct NoExecuteTaintIsRequested;
 
 /// Whether a person or a policy may have set `taint`; policies that the history does not record may be anything.
 fn is_wished(taint: &Taint, member: &Member, court: &Court<'_>) -> bool {
@@ -29,9 +29,9 @@ fn is_wished(taint: &Taint, member: &Member, court: &Court<'_>) -> bool {
         || policies.is_empty() && court.profile.has(Feature::ClusterTaintPolicies)
 }
 
-impl Guarantee for Wished {
+impl Guarantee for NoExecuteTaintIsRequested {
     fn rule(&self) -> &'static Rule {
-        &WISHED
+        &TAINT_06
     }
 
     fn topics(&self) -> Topics {
@@ -67,7 +67,7 @@ impl Guarantee for Wished {
     }
 }
 
-static BY_POLICY: Rule = Rule {
+static TAINT_08: Rule = Rule {
     id: "TAINT-08",
     sentence: "the taints that policies name are on the members whose conditions ask for them, and off those whose do not",
     features: &[Feature::ClusterTaintPolicies],
@@ -79,7 +79,7 @@ static BY_POLICY: Rule = Rule {
 /// T4c, T17', H5, H6 and H7: worked out when conditions or policies change, policy after policy in the order in which
 /// they were made. What a person changes afterwards stays until then.
 #[derive(Default)]
-pub(crate) struct ByPolicy(Waits);
+pub(crate) struct TaintsFollowPolicies(Waits);
 
 /// What is wrong with the taints of `member`, by all policies.
 fn wrong(name: &str, member: &Member, world: &World) -> Option<Reason> {
@@ -111,9 +111,9 @@ fn wrong(name: &str, member: &Member, world: &World) -> Option<Reason> {
     )
 }
 
-impl Guarantee for ByPolicy {
+impl Guarantee for TaintsFollowPolicies {
     fn rule(&self) -> &'static Rule {
-        &BY_POLICY
+        &TAINT_08
     }
 
     fn topics(&self) -> Topics {
@@ -151,7 +151,7 @@ fn is_nobodys(member: &str, fact: &Fact, court: &Court<'_>) -> bool {
         && acts.is_some_and(|act| act.is_none_or(|act| act + court.timings().latency < fact.at))
 }
 
-impl ByPolicy {
+impl TaintsFollowPolicies {
     fn look(&mut self, name: &str, fact: &Fact, court: &mut Court<'_>) {
         let Some(member) = court.member(name).filter(|member| !member.leaving) else { return };
         let wrong = wrong(name, member, court.world);

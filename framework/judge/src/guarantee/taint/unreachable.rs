@@ -12,7 +12,7 @@ use crate::text::clock;
 use capsize_history::digest::Table;
 use capsize_history::facts::{Fact, Health, Member, News, Taint, TaintEffect};
 
-static UNREACHABLE: Rule = Rule {
+static TAINT_07: Rule = Rule {
     id: "TAINT-07",
     sentence: "a member that stays Unknown gets a NoExecute taint when the eviction timeout has passed, not before",
     features: &[Feature::HealthProbes, Feature::AutomaticNoExecute, Feature::PullMembers],
@@ -23,22 +23,22 @@ static UNREACHABLE: Rule = Rule {
 
 /// T4b: the time counts from the last that was heard of the member, which is not long before it was cut off.
 #[derive(Default)]
-pub(crate) struct Unreachable {
-    cut: Table<String, Cut>,
+pub(crate) struct NoExecuteTaintAfterSilence {
+    cut: Table<String, FaultPeriod>,
     waits: Waits,
 }
 
 /// How long a member was hit by faults.
-struct Cut {
+struct FaultPeriod {
     /// It was heard of before that.
     since: Duration,
     /// Since when nothing is wrong any more.
     ended: Option<Duration>,
 }
 
-impl Guarantee for Unreachable {
+impl Guarantee for NoExecuteTaintAfterSilence {
     fn rule(&self) -> &'static Rule {
-        &UNREACHABLE
+        &TAINT_07
     }
 
     fn topics(&self) -> Topics {
@@ -92,7 +92,7 @@ impl Guarantee for Unreachable {
                 let Some(left) = self.waits.met(&subject, fact) else { return };
                 let by_hand = court.member(member).is_some_and(|it| it.tainted_by_hand.is_some());
                 let cut = self.cut.get(member).filter(|cut| cut.ended.is_none() && !by_hand);
-                let Some(Cut { since: cut, .. }) = cut else { return court.book.held_by(left) };
+                let Some(FaultPeriod { since: cut, .. }) = cut else { return court.book.held_by(left) };
                 let timings = court.timings();
                 let lasts = timings.failover_eviction_timeout.saturating_sub(timings.monitor_grace_period);
                 let earliest = cut.saturating_add(lasts).saturating_sub(timings.skew);
@@ -106,7 +106,7 @@ impl Guarantee for Unreachable {
     }
 }
 
-impl Unreachable {
+impl NoExecuteTaintAfterSilence {
     /// A fault begins. Answers whether nothing was wrong just before; who was in reach for less than an agent takes from one
     /// word to the next need not have been heard of.
     fn began(&mut self, member: &str, fact: &Fact, court: &Court<'_>) -> bool {
@@ -117,7 +117,7 @@ impl Unreachable {
             _ if court.world.is_hindered(fact.at) => court.world.blind_since.min(fact.at),
             _ => fact.at,
         };
-        let fresh = Cut { since, ended: None };
+        let fresh = FaultPeriod { since, ended: None };
         let Some(cut) = self.cut.get_mut(member) else {
             self.cut.insert(member.to_owned(), fresh);
             return true;

@@ -52,7 +52,7 @@ fn is_undated(key: &WorkloadKey, member: &str, court: &Court<'_>) -> bool {
     member.evicting_taints().any(|taint| !taint.ages && limited(taint))
 }
 
-static DEADLINE: Rule = Rule {
+static TOLERATION_01: Rule = Rule {
     id: "TOLERATION-01",
     sentence: "a workload is evicted from a tainted member when its toleration is over, not before",
     features: &[Feature::NoExecuteTaints],
@@ -63,7 +63,7 @@ static DEADLINE: Rule = Rule {
 
 /// T5 with T6: from a `NoExecute` taint to the eviction.
 #[derive(Default)]
-pub(crate) struct Deadline {
+pub(crate) struct EvictionAtTolerationEnd {
     /// Of each workload on a tainted member.
     known: BTreeMap<Subject, Tolerates>,
     /// Since when those that tolerate all there is for ever do, whose toleration of something else was over before.
@@ -73,9 +73,9 @@ pub(crate) struct Deadline {
     waits: Waits,
 }
 
-impl Guarantee for Deadline {
+impl Guarantee for EvictionAtTolerationEnd {
     fn rule(&self) -> &'static Rule {
-        &DEADLINE
+        &TOLERATION_01
     }
 
     fn counts_from_stamps(&self) -> bool {
@@ -118,7 +118,7 @@ impl Guarantee for Deadline {
     }
 }
 
-impl Deadline {
+impl EvictionAtTolerationEnd {
     fn look_at_member(&mut self, member: &str, fact: &Fact, removed: bool, court: &mut Court<'_>) {
         let (world, queue) = (court.world, Queue::new());
         for (key, _) in world.assigned_to(member) {

@@ -3,5 +3,5 @@
 mod eviction_deadline;
 mod removed_taints;
 
-pub(super) use eviction_deadline::Deadline;
-pub(super) use removed_taints::Spared;
+pub(super) use eviction_deadline::EvictionAtTolerationEnd;
+pub(super) use removed_taints::NoEvictionWithoutTaint;

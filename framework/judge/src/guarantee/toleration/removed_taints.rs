@@ -11,7 +11,7 @@ use crate::profile::Feature;
 use crate::text::clock;
 use capsize_history::facts::{Fact, News, Taint, TaintEffect};
 
-static SPARED: Rule = Rule {
+static TOLERATION_02: Rule = Rule {
     id: "TOLERATION-02",
     sentence: "a workload stays where it is if the taint is gone before its toleration is over",
     features: &[Feature::NoExecuteTaints],
@@ -22,25 +22,25 @@ static SPARED: Rule = Rule {
 
 /// V3: no eviction for a taint that is gone before the deadline, or that never was.
 #[derive(Default)]
-pub(crate) struct Spared {
-    deadlines: BTreeMap<Subject, Spare>,
+pub(crate) struct NoEvictionWithoutTaint {
+    deadlines: BTreeMap<Subject, UnusedToleration>,
     /// Evictions from members without a taint, and when they were seen: the taint may be told of later.
-    suspects: BTreeMap<Subject, (Fact, Option<Spare>)>,
+    suspects: BTreeMap<Subject, (Fact, Option<UnusedToleration>)>,
     /// When members last went, their taints with them. One of the same name may come after them.
     gone: BTreeMap<String, Duration>,
 }
 
 /// A workload whose toleration was not used up.
 #[derive(Clone)]
-struct Spare {
+struct UnusedToleration {
     until: Duration,
     removed: Duration,
     taint: Taint,
 }
 
-impl Guarantee for Spared {
+impl Guarantee for NoEvictionWithoutTaint {
     fn rule(&self) -> &'static Rule {
-        &SPARED
+        &TOLERATION_02
     }
 
     fn topics(&self) -> Topics {
@@ -97,7 +97,7 @@ impl Guarantee for Spared {
     }
 }
 
-impl Spared {
+impl NoEvictionWithoutTaint {
     fn removed(&mut self, member: &str, taint: &Taint, fact: &Fact, court: &Court<'_>) {
         let Some(state) = court.member(member) else { return };
         if state.evicting_taints().next().is_some() {
@@ -107,7 +107,7 @@ impl Spared {
             let tolerated = tolerates(workload, std::iter::once(taint));
             let Some(Tolerates::Until(until, taint)) = tolerated else { continue };
             if is_fresh(&taint, court.world) && fact.at + court.timings().latency + bounds::STAMP < until {
-                let spare = Spare { until, removed: fact.at, taint };
+                let spare = UnusedToleration { until, removed: fact.at, taint };
                 self.deadlines.insert(Subject::on(key, member), spare);
             }
         }
@@ -119,7 +119,7 @@ impl Spared {
 fn accuse(
     subject: Subject,
     fact: &Fact,
-    spare: Option<Spare>,
+    spare: Option<UnusedToleration>,
     member_gone: Option<Duration>,
     court: &mut Court<'_>,
 ) {
@@ -130,7 +130,7 @@ fn accuse(
     let in_flight = gone
         .is_some_and(|gone| earliest <= gone + court.timings().latency || gone >= court.seen_until(fact.at));
     let because = match spare {
-        Some(Spare { until, removed, taint }) => {
+        Some(UnusedToleration { until, removed, taint }) => {
             let because =
                 format!("{taint} was gone at {}, and tolerated until {}", clock(removed), clock(until));
             if earliest < removed {
