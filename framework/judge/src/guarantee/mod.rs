@@ -20,6 +20,6 @@ mod toleration;
 pub use engine::catalogue::Catalogue;
 pub use engine::coverage::{Cover, Covered, coverage};
 pub use engine::formula::{Formula, Given};
-pub use engine::rule::Rule;
+pub use engine::spec::Rule;
 pub use engine::transition;
 pub use engine::verdict::{Bound, Doubt, Evidence, Outcome, Subject, Verdict};

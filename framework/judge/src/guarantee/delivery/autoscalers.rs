@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, News, WorkloadKey};
@@ -13,7 +13,7 @@ static DELIVERY_16: Rule = Rule {
     sentence: "an autoscaler that no policy has claimed is written for the members that its workload is assigned to, and for no \
                other that the workload has left",
     features: &[Feature::CopiesAutoscalers],
-    formula: bounds::TOLD,
+    formula: bounds::CHANGE_REPORTED,
     releases: "1.6 and older, which leave it in members that the workload has left, and do not notice that a workload moves",
     source: "Karmada pkg/controllers/hpa/hpa_controller.go",
 };
@@ -25,7 +25,7 @@ pub(crate) struct AutoscalerFollowsWorkload {
     known: BTreeSet<WorkloadKey>,
     /// The autoscalers of each workload.
     of: BTreeMap<WorkloadKey, BTreeSet<WorkloadKey>>,
-    waits: Waits,
+    deadlines: Deadlines,
 }
 
 impl Guarantee for AutoscalerFollowsWorkload {
@@ -49,11 +49,11 @@ impl Guarantee for AutoscalerFollowsWorkload {
         ]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::Template(key)
             | News::Delivered { workload: key, .. }
@@ -61,7 +61,7 @@ impl Guarantee for AutoscalerFollowsWorkload {
             | News::DeliveryGone { workload: key, .. }
                 if key.kind() == "HorizontalPodAutoscaler" =>
             {
-                self.look(key, fact, court);
+                self.look(key, fact, context);
             }
             News::Assigned { workload: key, .. }
             | News::Required(key)
@@ -69,11 +69,11 @@ impl Guarantee for AutoscalerFollowsWorkload {
             | News::EvictionEnded { workload: key, .. }
             | News::WorkloadGone(key) => {
                 for autoscaler in self.of.get(key).cloned().into_iter().flatten() {
-                    self.look(&autoscaler, fact, court);
+                    self.look(&autoscaler, fact, context);
                 }
             }
             News::MemberLeaving(member) | News::MemberGone(member) => {
-                self.waits.cancel_all(|subject| subject.is_on(member));
+                self.deadlines.cancel_all(|subject| subject.is_on(member));
             }
             _ => {}
         }
@@ -82,8 +82,8 @@ impl Guarantee for AutoscalerFollowsWorkload {
 
 impl AutoscalerFollowsWorkload {
     /// Looks at an autoscaler in every member that should have it or has it.
-    fn look(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
-        let world = court.world;
+    fn look(&mut self, key: &WorkloadKey, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let world = context.world;
         let template = world.templates.get(key).filter(|template| !template.leaving);
         if template.is_some() {
             self.known.insert(key.clone());
@@ -93,20 +93,21 @@ impl AutoscalerFollowsWorkload {
         let content = template.map(|template| &template.content).or(asks);
         let scaled = content.and_then(|content| content.scales.as_ref());
         let Some(scaled) = scaled.map(|(kind, name)| WorkloadKey::new(kind, key.namespace(), name)) else {
-            return self.waits.cancel_of(key, |_| true);
+            return self.deadlines.cancel_of(key, |_| true);
         };
         self.of.entry(scaled.clone()).or_default().insert(key.clone());
         // A policy that has claimed an autoscaler gives it a binding.
         let is_claimed = template.is_some_and(|template| !template.policy.is_empty());
         if is_claimed || !self.known.contains(key) {
-            return self.waits.cancel_of(key, |_| true);
+            return self.deadlines.cancel_of(key, |_| true);
         }
         let workload = world.workloads.get(&scaled).filter(|workload| workload.recorded);
         let targets = workload.filter(|_| template.is_some()).map(|workload| &workload.assignment);
         let written = deliveries.into_iter().flat_map(BTreeMap::keys);
         let members: BTreeSet<&String> =
             targets.into_iter().flat_map(BTreeMap::keys).chain(written).collect();
-        self.waits.cancel_of(key, |subject| !subject.member.as_ref().is_some_and(|it| members.contains(it)));
+        self.deadlines
+            .cancel_of(key, |subject| !subject.member.as_ref().is_some_and(|it| members.contains(it)));
         for member in members {
             let subject = Subject::on(key, member);
             let stays = world.members.get(member).is_some_and(|member| !member.leaving);
@@ -115,17 +116,17 @@ impl AutoscalerFollowsWorkload {
                 || !world.manifests_shown
                 || delivery.is_some_and(|it| it.leaving.is_some() || it.placed)
             {
-                self.waits.cancel(&subject);
+                self.deadlines.cancel(&subject);
                 continue;
             }
             let is_target = targets.is_some_and(|targets| targets.contains_key(member));
             let holds = workload.is_some_and(|workload| workload.holders().any(|holder| holder == member));
             let wrong = match delivery {
-                None => is_target.then(|| Reason {
+                None => is_target.then(|| Expectation {
                     because: format!("{scaled} is assigned to {member}, and {key} scales it"),
                     missing: format!("there is no manifest of {key} for {member}"),
                 }),
-                Some(_) => (!holds || template.is_none()).then(|| Reason {
+                Some(_) => (!holds || template.is_none()).then(|| Expectation {
                     because: match template {
                         None => format!("{key} is gone"),
                         Some(_) => format!("{scaled}, which {key} scales, has left {member}"),
@@ -133,7 +134,13 @@ impl AutoscalerFollowsWorkload {
                     missing: format!("the manifest of {key} for {member} is not deleted"),
                 }),
             };
-            self.waits.heal(subject, fact, bounds::told(court.timings()), wrong, court);
+            self.deadlines.expect_correction(
+                subject,
+                fact,
+                bounds::change_reported(context.timings()),
+                wrong,
+                context,
+            );
         }
     }
 }

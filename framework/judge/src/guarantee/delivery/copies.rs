@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::guarantee::engine::away::is_hit;
 use crate::guarantee::engine::bounds::{self, Failing};
-use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::{Rule, Subject};
 use capsize_history::FaultKind;
 use capsize_history::digest::Table;
@@ -32,7 +32,7 @@ static DELIVERY_05: Rule = Rule {
 
 /// What is wrong with the workload in the member.
 pub(crate) type Wrong =
-    fn(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Option<Reason>;
+    fn(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Option<Expectation>;
 
 /// Something that must be so of the copy of a workload in a member, as soon as that can be reached. What waits for a
 /// member is tried at ever longer intervals, so that it may come as late after the member is back as that was away. Whoever
@@ -41,7 +41,7 @@ pub(crate) type Wrong =
 pub(crate) struct CopyFollowsManifest {
     rule: &'static Rule,
     wrong: Wrong,
-    waits: Waits,
+    deadlines: Deadlines,
     /// What is wrong in members that cannot be reached.
     away: Table<String, BTreeSet<WorkloadKey>>,
     /// Since when faults hit a member.
@@ -61,8 +61,8 @@ pub(crate) struct CopyFollowsManifest {
 
 impl CopyFollowsManifest {
     pub(crate) fn new(rule: &'static Rule, wrong: Wrong) -> Self {
-        let (waits, away, hit, unseen, unwatched, lost, asked, asking) = Default::default();
-        Self { rule, wrong, waits, away, hit, unseen, unwatched, lost, asked, asking }
+        let (deadlines, away, hit, unseen, unwatched, lost, asked, asking) = Default::default();
+        Self { rule, wrong, deadlines, away, hit, unseen, unwatched, lost, asked, asking }
     }
 
     /// T10, S17, V13 and E1: what is delivered is there.
@@ -71,7 +71,7 @@ impl CopyFollowsManifest {
     }
 }
 
-fn not_applied(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Option<Reason> {
+fn not_applied(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Option<Expectation> {
     let delivery = workload.deliveries.get(member)?;
     let shown = world.kinds_shown.contains(key.kind()) && world.observers.observes(member);
     // What cannot be written is told of the manifest; what is held back need not come.
@@ -98,7 +98,7 @@ fn not_applied(key: &WorkloadKey, workload: &Workload, member: &str, world: &Wor
         0 => format!("{key} is written for {member}"),
         replicas => format!("{key} is written for {member} with {replicas} replicas"),
     };
-    Some(Reason { because, missing })
+    Some(Expectation { because, missing })
 }
 
 /// What a copy must have of what its manifest asks for: of kinds that are not Kubernetes' own the member may add what is not said.
@@ -127,9 +127,10 @@ fn was_applied(workload: &Workload, member: &str) -> bool {
 }
 
 /// Whether nothing is known that keeps the control plane from `member`.
-fn is_reachable(member: &str, court: &Court<'_>) -> bool {
-    let known = court.member(member);
-    !is_hit(member, court) && known.is_some_and(|known| known.health == Some(Health::Ready) && !known.leaving)
+fn is_reachable(member: &str, context: &JudgeContext<'_>) -> bool {
+    let known = context.member(member);
+    !is_hit(member, context)
+        && known.is_some_and(|known| known.health == Some(Health::Ready) && !known.leaving)
 }
 
 impl Guarantee for CopyFollowsManifest {
@@ -154,17 +155,17 @@ impl Guarantee for CopyFollowsManifest {
         ]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
-            News::FaultEnded { fault, member: Some(member) } => self.asked(*fault, member, fact, court),
+            News::FaultEnded { fault, member: Some(member) } => self.asked(*fault, member, fact, context),
             News::Delivered { workload, member, .. }
             | News::Rewritten { workload, member }
             | News::Recalled { workload, member }
-                if is_hit(member, court) =>
+                if is_hit(member, context) =>
             {
                 self.asked.entry(member.clone()).or_default().insert(workload.clone());
             }
@@ -178,7 +179,7 @@ impl Guarantee for CopyFollowsManifest {
             | News::DeliveryGone { workload, member }
             | News::Running { workload, member }
             | News::RunningGone { workload, member } => {
-                self.look(workload, member, Duration::ZERO, fact, court);
+                self.look(workload, member, Duration::ZERO, fact, context);
             }
             News::FaultBegan { member: Some(member), fault } => {
                 self.lost.extend(fault.loses_data().then(|| member.clone()));
@@ -187,9 +188,9 @@ impl Guarantee for CopyFollowsManifest {
             }
             News::Health { member, now, .. } if *now != Some(Health::Ready) => self.set_aside(member),
             News::FaultEnded { member: Some(member), .. } | News::Health { member, .. }
-                if is_reachable(member, court) =>
+                if is_reachable(member, context) =>
             {
-                self.back(member, fact, court);
+                self.back(member, fact, context);
             }
             News::MemberLeaving(member) | News::MemberGone(member) => {
                 self.away.swap_remove(member);
@@ -199,7 +200,7 @@ impl Guarantee for CopyFollowsManifest {
                 self.lost.remove(member);
                 self.asked.swap_remove(member);
                 self.asking.retain(|subject, _| !subject.is_on(member));
-                self.waits.cancel_all(|subject| subject.is_on(member));
+                self.deadlines.cancel_all(|subject| subject.is_on(member));
             }
             _ => {}
         }
@@ -207,13 +208,20 @@ impl Guarantee for CopyFollowsManifest {
 }
 
 impl CopyFollowsManifest {
-    fn look(&mut self, key: &WorkloadKey, member: &str, away: Duration, fact: &Fact, court: &mut Court<'_>) {
+    fn look(
+        &mut self,
+        key: &WorkloadKey,
+        member: &str,
+        away: Duration,
+        fact: &Fact,
+        context: &mut JudgeContext<'_>,
+    ) {
         let subject = Subject::on(key, member);
-        let workload = court.workload(key);
-        let wrong = workload.and_then(|workload| (self.wrong)(key, workload, member, court.world));
-        if wrong.is_some() && !is_reachable(member, court) {
+        let workload = context.workload(key);
+        let wrong = workload.and_then(|workload| (self.wrong)(key, workload, member, context.world));
+        if wrong.is_some() && !is_reachable(member, context) {
             self.away.entry(member.to_owned()).or_default().insert(key.clone());
-            return self.waits.cancel(&subject);
+            return self.deadlines.cancel(&subject);
         }
         if wrong.is_none()
             && let Some(keys) = self.away.get_mut(member)
@@ -226,20 +234,20 @@ impl CopyFollowsManifest {
         let until = self.unseen.get(member).max(self.asking.get(&subject)).max(unwatched);
         let unseen = until.map(|until| until.saturating_sub(fact.at)).unwrap_or_default();
         let waited = workload.map(|it| it.retried_after(member, fact.at)).unwrap_or_default();
-        let allowed = bounds::reached(court.timings(), away.max(waited)).max(unseen);
-        self.waits.heal(subject, fact, allowed, wrong, court);
+        let allowed = bounds::reached(context.timings(), away.max(waited)).max(unseen);
+        self.deadlines.expect_correction(subject, fact, allowed, wrong, context);
     }
 
     /// Who asked the member something while a fault kept the answer back waits for it first, and does nothing else for the copy.
-    fn asked(&mut self, fault: FaultKind, member: &str, fact: &Fact, court: &Court<'_>) {
+    fn asked(&mut self, fault: FaultKind, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
         let asked = self.asked.swap_remove(member).unwrap_or_default();
         let Some(since) = self.hit.get(member).filter(|_| fault.hits_probes() != Some(Failing::Refused))
         else {
             return;
         };
         let lasted = fact.at.saturating_sub(*since);
-        let asking = court.timings().silent_probe.map_or(lasted, |most| most.min(lasted));
-        let until = fact.at + asking + court.timings().latency;
+        let asking = context.timings().silent_probe.map_or(lasted, |most| most.min(lasted));
+        let until = fact.at + asking + context.timings().latency;
         self.asking.retain(|_, until| *until > fact.at);
         self.asking.extend(asked.iter().map(|key| (Subject::on(key, member), until)));
     }
@@ -247,7 +255,7 @@ impl CopyFollowsManifest {
     /// The member may not be reached any more.
     fn set_aside(&mut self, member: &str) {
         let mut keys = BTreeSet::new();
-        self.waits.cancel_all(|subject| {
+        self.deadlines.cancel_all(|subject| {
             let on = subject.is_on(member);
             if on {
                 keys.extend(subject.workload.clone());
@@ -258,23 +266,23 @@ impl CopyFollowsManifest {
     }
 
     /// The member can be reached again.
-    fn back(&mut self, member: &str, fact: &Fact, court: &mut Court<'_>) {
-        let known = court.member(member);
-        let told = known.map(|member| member.away).unwrap_or_default();
+    fn back(&mut self, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let known = context.member(member);
+        let reported = known.map(|member| member.away).unwrap_or_default();
         let hit = self.hit.swap_remove(member).map(|since| fact.at.saturating_sub(since)).unwrap_or_default();
-        let away = told.max(hit);
+        let away = reported.max(hit);
         let lost = self.lost.remove(member);
-        let watched = fact.at + bounds::seen_again(court.timings(), away);
+        let watched = fact.at + bounds::seen_again(context.timings(), away);
         let unwatched = self.unwatched.entry(member.to_owned()).or_default();
         *unwatched = watched.max(*unwatched);
         if lost || known.is_some_and(|member| member.pulls) {
             let latest = if lost { bounds::restored } else { bounds::seen_again };
-            let until = fact.at + latest(court.timings(), away);
+            let until = fact.at + latest(context.timings(), away);
             let unseen = self.unseen.entry(member.to_owned()).or_default();
             *unseen = until.max(*unseen);
         }
         for key in self.away.swap_remove(member).into_iter().flatten() {
-            self.look(&key, member, away, fact, court);
+            self.look(&key, member, away, fact, context);
         }
     }
 }
@@ -282,7 +290,7 @@ impl CopyFollowsManifest {
 /// S17 and V12: the control plane lets go of a manifest only when its copy is gone, however long that takes.
 #[derive(Default)]
 pub(crate) struct CopyGoesWithManifest {
-    waits: Waits,
+    deadlines: Deadlines,
     /// The name of the latest manifest of a copy.
     by: Table<Subject, String>,
 }
@@ -296,30 +304,36 @@ impl Guarantee for CopyGoesWithManifest {
         topics![DeliveryGone, Delivered, Running, RunningGone, MemberLeaving, MemberGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::DeliveryGone { workload, member }
             | News::Delivered { workload, member, .. }
             | News::Running { workload, member }
             | News::RunningGone { workload, member } => {
                 let subject = Subject::on(workload, member);
-                let delivery = court.workload(workload).and_then(|it| it.deliveries.get(member));
+                let delivery = context.workload(workload).and_then(|it| it.deliveries.get(member));
                 self.by.extend(delivery.map(|delivery| (subject.clone(), delivery.by.clone())));
                 let gone = matches!(fact.news, News::DeliveryGone { .. });
-                if gone || self.waits.has(&subject) {
-                    let wrong = dangling(workload, member, self.by.get(&subject), court);
+                if gone || self.deadlines.has(&subject) {
+                    let wrong = dangling(workload, member, self.by.get(&subject), context);
                     if gone && wrong.is_none() {
-                        return court.book.held();
+                        return context.tally.record_held();
                     }
-                    self.waits.heal(subject, fact, bounds::gone(court.timings()), wrong, court);
+                    self.deadlines.expect_correction(
+                        subject,
+                        fact,
+                        bounds::gone(context.timings()),
+                        wrong,
+                        context,
+                    );
                 }
             }
             News::MemberLeaving(member) | News::MemberGone(member) => {
-                self.waits.cancel_all(|subject| subject.is_on(member));
+                self.deadlines.cancel_all(|subject| subject.is_on(member));
                 self.by.retain(|subject, _| !subject.is_on(member));
             }
             _ => {}
@@ -328,14 +342,19 @@ impl Guarantee for CopyGoesWithManifest {
 }
 
 /// What is left of the copy that was there by the name of `by`. One that somebody has made his own is his.
-fn dangling(key: &WorkloadKey, member: &str, by: Option<&String>, court: &Court<'_>) -> Option<Reason> {
-    let workload = court.workload(key)?;
-    let stays = court.member(member).is_some_and(|member| !member.leaving);
+fn dangling(
+    key: &WorkloadKey,
+    member: &str,
+    by: Option<&String>,
+    context: &JudgeContext<'_>,
+) -> Option<Expectation> {
+    let workload = context.workload(key)?;
+    let stays = context.member(member).is_some_and(|member| !member.leaving);
     let copy = workload.running.get(member).filter(|running| running.managed && stays);
     // More than to delete it nobody can do: it stays for as long as somebody in the member keeps it.
     let copy = copy.filter(|running| running.leaving.is_none());
     let copy = copy.filter(|running| by.is_none_or(|by| *by == running.by));
-    (copy.is_some() && !workload.deliveries.contains_key(member)).then(|| Reason {
+    (copy.is_some() && !workload.deliveries.contains_key(member)).then(|| Expectation {
         because: format!("the manifest of {key} for {member} is gone"),
         missing: format!("{member} still has the copy"),
     })

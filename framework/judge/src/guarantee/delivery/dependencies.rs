@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, News, WorkloadKey};
@@ -30,7 +30,7 @@ pub(crate) struct DependenciesFollowWorkload {
     late: BTreeMap<String, Duration>,
     /// Whether the latest outage began while others were away, or late.
     overlaps: bool,
-    waits: Waits,
+    deadlines: Deadlines,
 }
 
 impl Guarantee for DependenciesFollowWorkload {
@@ -54,13 +54,13 @@ impl Guarantee for DependenciesFollowWorkload {
         ]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
-            News::Assigned { workload: key, .. } | News::Wanted(key) => self.look(key, fact, court),
+            News::Assigned { workload: key, .. } | News::Wanted(key) => self.look(key, fact, context),
             News::Delivered { workload: key, .. }
             | News::Rewritten { workload: key, .. }
             | News::Recalled { workload: key, .. }
@@ -68,21 +68,21 @@ impl Guarantee for DependenciesFollowWorkload {
             | News::Template(key) => {
                 if matches!(key.kind(), "ConfigMap" | "Secret") {
                     for key in self.used_by.get(key).cloned().into_iter().flatten() {
-                        self.look(&key, fact, court);
+                        self.look(&key, fact, context);
                     }
                 } else {
-                    self.look(key, fact, court);
+                    self.look(key, fact, context);
                 }
             }
             News::WorkloadGone(key) => {
-                self.waits.cancel_of(key, |_| true);
+                self.deadlines.cancel_of(key, |_| true);
                 self.used_by.retain(|_, users| {
                     users.remove(key);
                     !users.is_empty()
                 });
             }
             News::MemberLeaving(member) | News::MemberGone(member) => {
-                self.waits.cancel_all(|subject| subject.is_on(member));
+                self.deadlines.cancel_all(|subject| subject.is_on(member));
                 if !self.away.contains_key(member) {
                     self.overlaps = !self.away.is_empty() || self.late.values().any(|late| *late > fact.at);
                     self.away.insert(member.clone(), fact.at);
@@ -100,17 +100,17 @@ impl Guarantee for DependenciesFollowWorkload {
 }
 
 impl DependenciesFollowWorkload {
-    fn look(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
-        let world = court.world;
+    fn look(&mut self, key: &WorkloadKey, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let world = context.world;
         let Some(workload) = world.workloads.get(key).filter(|workload| workload.leads) else { return };
         let goes = |member: &String| !workload.assignment.contains_key(member);
-        self.waits.cancel_of(key, |subject| subject.member.as_ref().is_none_or(goes));
+        self.deadlines.cancel_of(key, |subject| subject.member.as_ref().is_none_or(goes));
         for member in workload.assignment.keys() {
             let subject = Subject::on(key, member);
             let stays = world.members.get(member).is_some_and(|member| !member.leaving);
             let Some(delivery) = workload.deliveries.get(member).filter(|it| stays && it.leaving.is_none())
             else {
-                self.waits.cancel(&subject);
+                self.deadlines.cancel(&subject);
                 continue;
             };
             let mut missing = None;
@@ -124,14 +124,20 @@ impl DependenciesFollowWorkload {
                 }
                 self.used_by.entry(needed).or_default().insert(key.clone());
             }
-            let wrong = missing.as_ref().map(|needed| Reason {
+            let wrong = missing.as_ref().map(|needed| Expectation {
                 because: format!("{key} is to be on {member}, and uses {needed}"),
                 missing: format!("there is no manifest of {needed} for {member}"),
             });
             let late = self.late.get(member).map_or(Duration::ZERO, |late| late.saturating_sub(fact.at));
             let waited = |needed| world.workloads.get(needed).map(|it| it.retried_after(member, fact.at));
             let late = late.max(missing.as_ref().and_then(waited).unwrap_or_default());
-            self.waits.heal(subject, fact, bounds::needed(court.timings(), late), wrong, court);
+            self.deadlines.expect_correction(
+                subject,
+                fact,
+                bounds::needed(context.timings(), late),
+                wrong,
+                context,
+            );
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, News, Workload, WorkloadKey, World};
@@ -12,7 +12,7 @@ static DELIVERY_10: Rule = Rule {
     id: "DELIVERY-10",
     sentence: "what a workload depends on is where the workload is",
     features: &[Feature::PropagatesDependencies],
-    formula: bounds::TOLD,
+    formula: bounds::CHANGE_REPORTED,
     releases: "all; every release takes it from a member before the workload has left it, unless KeepsDependencies",
     source: "Karmada pkg/dependenciesdistributor/dependencies_distributor.go",
 };
@@ -22,20 +22,20 @@ static DELIVERY_10: Rule = Rule {
 pub(crate) struct RecordListsDependents {
     /// The workloads that one needs, by the name of its record.
     needed: BTreeMap<String, BTreeSet<WorkloadKey>>,
-    waits: Waits,
+    deadlines: Deadlines,
 }
 
 /// Which of those that need `workload` is elsewhere than is said.
-fn misplaced(workload: &Workload, world: &World, keeps: bool) -> Option<Reason> {
-    workload.required_by.iter().find_map(|(record, said)| {
+fn misplaced(workload: &Workload, world: &World, keeps: bool) -> Option<Expectation> {
+    workload.required_by.iter().find_map(|(record, listed)| {
         let by = world.workloads.get(world.records.get(record)?)?;
         let stays = by.evictions.iter().filter(|task| keeps && !task.directly).map(|task| &task.member);
         let is: BTreeSet<_> = by.assignment.keys().chain(stays).collect();
         let list =
             |members: Vec<&String>| members.into_iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-        (!said.iter().eq(is.iter().copied())).then(|| Reason {
+        (!listed.iter().eq(is.iter().copied())).then(|| Expectation {
             because: format!("{record}, which needs it, is on [{}]", list(is.into_iter().collect())),
-            missing: format!("it is said to be on [{}]", list(said.iter().collect())),
+            missing: format!("it is said to be on [{}]", list(listed.iter().collect())),
         })
     })
 }
@@ -49,31 +49,31 @@ impl Guarantee for RecordListsDependents {
         topics![Required, Assigned, EvictionBegan, EvictionEnded, WorkloadGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::Required(key) => {
-                let Some(workload) = court.workload(key) else { return };
+                let Some(workload) = context.workload(key) else { return };
                 for record in workload.required_by.keys() {
                     self.needed.entry(record.clone()).or_default().insert(key.clone());
                 }
-                self.look(key, fact, court);
+                self.look(key, fact, context);
             }
             News::Assigned { workload: key, .. }
             | News::EvictionBegan { workload: key, .. }
             | News::EvictionEnded { workload: key, .. } => {
-                let record = court.workload(key).and_then(|workload| workload.record.as_ref());
+                let record = context.workload(key).and_then(|workload| workload.record.as_ref());
                 let needed = record.and_then(|record| self.needed.get(record.name())).cloned();
                 for key in needed.into_iter().flatten() {
-                    self.look(&key, fact, court);
+                    self.look(&key, fact, context);
                 }
             }
             News::WorkloadGone(key) => {
-                self.waits.cancel(&Subject::workload(key));
-                let world = court.world;
+                self.deadlines.cancel(&Subject::workload(key));
+                let world = context.world;
                 self.needed.retain(|record, _| world.records.contains_key(record));
                 for needed in self.needed.values_mut() {
                     needed.remove(key);
@@ -85,9 +85,15 @@ impl Guarantee for RecordListsDependents {
 }
 
 impl RecordListsDependents {
-    fn look(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
-        let Some(workload) = court.workload(key) else { return };
-        let wrong = misplaced(workload, court.world, court.profile.has(Feature::KeepsDependencies));
-        self.waits.heal(Subject::workload(key), fact, bounds::told(court.timings()), wrong, court);
+    fn look(&mut self, key: &WorkloadKey, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Some(workload) = context.workload(key) else { return };
+        let wrong = misplaced(workload, context.world, context.profile.has(Feature::KeepsDependencies));
+        self.deadlines.expect_correction(
+            Subject::workload(key),
+            fact,
+            bounds::change_reported(context.timings()),
+            wrong,
+            context,
+        );
     }
 }

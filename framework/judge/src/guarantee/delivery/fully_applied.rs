@@ -1,7 +1,7 @@
 //! What is told of a workload's being applied: DELIVERY.
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::{Rule, Subject};
 use capsize_history::facts::{Fact, News, Workload};
 
@@ -9,7 +9,7 @@ static DELIVERY_06: Rule = Rule {
     id: "DELIVERY-06",
     sentence: "a workload is told to be applied only where its manifest says so, and fully only where every holder has it",
     features: &[],
-    formula: bounds::TOLD,
+    formula: bounds::CHANGE_REPORTED,
     releases: "all; Karmada told it always until 1.7 (#3709), after a failed re-creation until 1.9 (#4341)",
     source: "Karmada pkg/util/helper/workstatus.go",
 };
@@ -17,32 +17,33 @@ static DELIVERY_06: Rule = Rule {
 /// Whether the word on being fully applied is what the manifests say, one way or the other.
 pub(crate) struct FullyAppliedCondition {
     pub(crate) rule: &'static Rule,
-    pub(crate) wrong: fn(workload: &Workload) -> Option<Reason>,
-    pub(crate) waits: Waits,
+    pub(crate) wrong: fn(workload: &Workload) -> Option<Expectation>,
+    pub(crate) deadlines: Deadlines,
 }
 
 impl FullyAppliedCondition {
     /// S18.
     pub(crate) fn only_then() -> Self {
         let wrong = |workload: &Workload| {
-            let applied = |member: &String| workload.instances.get(member).is_some_and(|told| told.applied);
+            let applied =
+                |member: &String| workload.instances.get(member).is_some_and(|instance| instance.applied);
             let failed = |member: &&String| {
                 applied(member)
                     && workload.deliveries.get(*member).is_some_and(|it| it.applied == Some(false))
             };
             if let Some(member) = workload.holders().find(failed) {
-                return Some(Reason {
+                return Some(Expectation {
                     because: format!("the manifest for {member} says that it is not applied"),
                     missing: format!("it is told to be applied to {member}"),
                 });
             }
             let member = workload.holders().find(|member| !applied(member))?;
-            (workload.condition("FullyApplied") == "True").then(|| Reason {
+            (workload.condition("FullyApplied") == "True").then(|| Expectation {
                 because: format!("it is not told to be written to {member}"),
                 missing: "it is told to be fully applied".to_owned(),
             })
         };
-        Self { rule: &DELIVERY_06, wrong, waits: Waits::default() }
+        Self { rule: &DELIVERY_06, wrong, deadlines: Deadlines::default() }
     }
 }
 
@@ -55,24 +56,24 @@ impl Guarantee for FullyAppliedCondition {
         topics![Recorded, DeliveryTold, Recalled, DeliveryGone, WorkloadGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::Recorded(key)
             | News::DeliveryTold { workload: key, .. }
             | News::Recalled { workload: key, .. }
             | News::DeliveryGone { workload: key, .. } => {
-                let Some(workload) = court.workload(key).filter(|each| each.recorded) else {
+                let Some(workload) = context.workload(key).filter(|each| each.recorded) else {
                     return;
                 };
                 let wrong = (self.wrong)(workload);
-                let told = bounds::told(court.timings());
-                self.waits.heal(Subject::workload(key), fact, told, wrong, court);
+                let limit = bounds::change_reported(context.timings());
+                self.deadlines.expect_correction(Subject::workload(key), fact, limit, wrong, context);
             }
-            News::WorkloadGone(key) => self.waits.cancel(&Subject::workload(key)),
+            News::WorkloadGone(key) => self.deadlines.cancel(&Subject::workload(key)),
             _ => {}
         }
     }

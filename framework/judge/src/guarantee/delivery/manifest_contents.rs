@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::{Rule, Subject};
 use capsize_history::facts::{
     Content, Delivery, Fact, Member, News, Override, Scheduling, Workload, WorkloadKey, World, sum,
@@ -13,7 +13,7 @@ static DELIVERY_11: Rule = Rule {
     id: "DELIVERY-11",
     sentence: "a manifest asks for what the template does, with the member's share and its overrides",
     features: &[],
-    formula: bounds::TOLD,
+    formula: bounds::CHANGE_REPORTED,
     releases: "all; Karmada mixed up the completions of Jobs until 1.18 (#7387)",
     source: "Karmada pkg/controllers/binding/common.go, pkg/util/overridemanager",
 };
@@ -21,7 +21,7 @@ static DELIVERY_11: Rule = Rule {
 /// P4 and R1: replicas as they are assigned, completions in the same order of size, images as overrides make them, and
 /// the data of the template. A manifest for a member that is being left stays as it is.
 #[derive(Default)]
-pub(crate) struct ManifestMatchesTemplate(Waits);
+pub(crate) struct ManifestMatchesTemplate(Deadlines);
 
 impl Guarantee for ManifestMatchesTemplate {
     fn rule(&self) -> &'static Rule {
@@ -43,21 +43,21 @@ impl Guarantee for ManifestMatchesTemplate {
         ]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
         Some(&mut self.0)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::Template(key)
             | News::Assigned { workload: key, .. }
             | News::EvictionEnded { workload: key, .. }
             | News::DeliveryGone { workload: key, .. }
             | News::Delivered { workload: key, .. }
-            | News::Rewritten { workload: key, .. } => self.look(key, fact, court),
+            | News::Rewritten { workload: key, .. } => self.look(key, fact, context),
             News::Overrides => {
-                for key in court.world.workloads.keys() {
-                    self.look(key, fact, court);
+                for key in context.world.workloads.keys() {
+                    self.look(key, fact, context);
                 }
             }
             News::WorkloadGone(key) => self.0.cancel_of(key, |_| true),
@@ -70,8 +70,8 @@ impl Guarantee for ManifestMatchesTemplate {
 }
 
 impl ManifestMatchesTemplate {
-    fn look(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
-        let Some(workload) = court.workload(key).filter(|workload| workload.recorded) else {
+    fn look(&mut self, key: &WorkloadKey, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Some(workload) = context.workload(key).filter(|workload| workload.recorded) else {
             return;
         };
         let asked: BTreeSet<&String> = workload.assignment.keys().collect();
@@ -81,19 +81,25 @@ impl ManifestMatchesTemplate {
         let purged = workload.evictions.iter().any(|task| task.directly);
         for member in asked {
             let subject = Subject::on(key, member);
-            let known = court.member(member).filter(|known| !known.leaving && !purged);
+            let known = context.member(member).filter(|known| !known.leaving && !purged);
             let delivery = workload.deliveries.get(member).filter(|it| it.placed && it.leaving.is_none());
             let Some((known, delivery)) = known.zip(delivery) else {
                 self.0.cancel(&subject);
                 continue;
             };
-            let wrong = unfaithful(key, workload, member, known, delivery, court.world);
-            let wrong = wrong.map(|(because, missing)| Reason { because, missing });
+            let wrong = unfaithful(key, workload, member, known, delivery, context.world);
+            let wrong = wrong.map(|(because, missing)| Expectation { because, missing });
             if wrong.is_none() && !self.0.has(&subject) {
-                court.book.held();
+                context.tally.record_held();
                 continue;
             }
-            self.0.heal(subject, fact, bounds::told(court.timings()), wrong, court);
+            self.0.expect_correction(
+                subject,
+                fact,
+                bounds::change_reported(context.timings()),
+                wrong,
+                context,
+            );
         }
     }
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::context::{
+    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+};
 use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Timings;
 use capsize_history::facts::{Fact, News, Workload, WorkloadKey, World};
@@ -28,14 +30,14 @@ static DELIVERY_02: Rule = Rule {
 };
 
 /// Of the manifest for a member: `None` where nothing is asked, else what is wrong, if anything.
-type Assessment = Option<Option<Reason>>;
+type Assessment = Option<Option<Expectation>>;
 
 /// There is a manifest where one is needed, or none where none is: right in time after each change.
 pub(crate) struct ManifestsFollowAssignment {
     rule: &'static Rule,
     judged: fn(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Assessment,
     limit: fn(&Timings, &Workload) -> Duration,
-    waits: Waits,
+    deadlines: Deadlines,
 }
 
 impl ManifestsFollowAssignment {
@@ -44,7 +46,7 @@ impl ManifestsFollowAssignment {
         let limit = |timings: &Timings, workload: &Workload| {
             bounds::written(timings, workload.evictions.iter().any(|task| task.directly))
         };
-        Self { rule: &DELIVERY_01, judged: written, limit, waits: Waits::default() }
+        Self { rule: &DELIVERY_01, judged: written, limit, deadlines: Deadlines::default() }
     }
 
     /// T13 and S15: manifests that nobody needs any more are recalled in time. Those of a workload whose record was never
@@ -54,36 +56,37 @@ impl ManifestsFollowAssignment {
             rule: &DELIVERY_02,
             judged: orphaned,
             limit: |timings, _| bounds::recalled(timings),
-            waits: Waits::default(),
+            deadlines: Deadlines::default(),
         }
     }
 
-    fn look_at_all(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
-        let Some(workload) = court.workload(key) else {
-            return self.waits.cancel_of(key, |_| true);
+    fn look_at_all(&mut self, key: &WorkloadKey, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Some(workload) = context.workload(key) else {
+            return self.deadlines.cancel_of(key, |_| true);
         };
         let (targets, written) = (workload.targets(), workload.deliveries.keys());
         let members: BTreeSet<&String> = targets.chain(written).collect();
-        self.waits.cancel_of(key, |subject| !subject.member.as_ref().is_some_and(|it| members.contains(it)));
+        self.deadlines
+            .cancel_of(key, |subject| !subject.member.as_ref().is_some_and(|it| members.contains(it)));
         for member in members {
-            self.look(key, member, fact, court);
+            self.look(key, member, fact, context);
         }
     }
 
-    fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
+    fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::on(key, member);
-        let Some(workload) = court.workload(key) else { return self.waits.cancel(&subject) };
+        let Some(workload) = context.workload(key) else { return self.deadlines.cancel(&subject) };
         // A record that was never seen is not one that was lost.
         let lost = matches!(fact.news, News::WorkloadGone(_));
         let unseen = self.rule.id == DELIVERY_02.id && !workload.recorded && !lost;
-        match (self.judged)(key, workload, member, court.world) {
-            None => self.waits.cancel(&subject),
+        match (self.judged)(key, workload, member, context.world) {
+            None => self.deadlines.cancel(&subject),
             Some(Some(_)) if unseen => {}
             Some(wrong) => {
                 // Where an old one took some time to go, whoever waited for it may not look again at once.
                 let waited = workload.retried_after(member, fact.at);
-                let limit = (self.limit)(court.timings(), workload) + waited;
-                self.waits.heal(subject, fact, limit, wrong, court);
+                let limit = (self.limit)(context.timings(), workload) + waited;
+                self.deadlines.expect_correction(subject, fact, limit, wrong, context);
             }
         }
     }
@@ -108,28 +111,28 @@ impl Guarantee for ManifestsFollowAssignment {
         ]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::Assigned { workload: key, .. }
             | News::Required(key)
             | News::EvictionEnded { workload: key, .. }
-            | News::WorkloadGone(key) => self.look_at_all(key, fact, court),
+            | News::WorkloadGone(key) => self.look_at_all(key, fact, context),
             News::DeliveryGone { workload: key, member } => {
-                self.look(key, member, fact, court);
+                self.look(key, member, fact, context);
                 // What waited for an old one to go waits no more.
-                self.look_at_all(key, fact, court);
+                self.look_at_all(key, fact, context);
             }
             News::Delivered { workload, member, .. } | News::Recalled { workload, member } => {
-                self.look(workload, member, fact, court);
+                self.look(workload, member, fact, context);
             }
             News::MemberLeaving(member) if self.rule.id == DELIVERY_01.id => {
-                self.waits.cancel_all(|subject| subject.is_on(member));
+                self.deadlines.cancel_all(|subject| subject.is_on(member));
             }
-            News::MemberGone(member) => self.waits.cancel_all(|subject| subject.is_on(member)),
+            News::MemberGone(member) => self.deadlines.cancel_all(|subject| subject.is_on(member)),
             _ => {}
         }
     }
@@ -156,7 +159,7 @@ fn written(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) 
     {
         return None;
     }
-    Some(delivery.is_none().then(|| Reason {
+    Some(delivery.is_none().then(|| Expectation {
         because: format!("{key} is to be on {member}"),
         missing: format!("there is no manifest of it for {member}"),
     }))
@@ -166,7 +169,7 @@ fn orphaned(key: &WorkloadKey, workload: &Workload, member: &str, _: &World) -> 
     let Some(delivery) = workload.deliveries.get(member) else { return Some(None) };
     let orphan =
         delivery.placed && delivery.leaving.is_none() && !workload.holders().any(|holder| holder == member);
-    Some(orphan.then(|| Reason {
+    Some(orphan.then(|| Expectation {
         because: format!("{key} is not on {member} any more"),
         missing: format!("the manifest of it for {member} is not deleted"),
     }))
@@ -193,14 +196,14 @@ impl Guarantee for OneManifestPerCopy {
         topics![Delivered, DeliveredTwice]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
-            News::Delivered { new: true, .. } => court.book.held(),
+            News::Delivered { new: true, .. } => context.tally.record_held(),
             News::DeliveredTwice { workload, member } => {
                 let because = format!("there is a manifest of it for {member} already");
                 let subject = Subject::on(workload, member);
                 let seen = format!("there is another for {member}");
-                court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
+                context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
             }
             _ => {}
         }

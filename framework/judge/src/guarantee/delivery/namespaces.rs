@@ -1,7 +1,9 @@
 //! That members have the namespaces of the control plane: DELIVERY.
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::context::{
+    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+};
 use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, Member, News, WorkloadKey, World};
@@ -10,14 +12,14 @@ static DELIVERY_12: Rule = Rule {
     id: "DELIVERY-12",
     sentence: "every member gets the namespaces of the control plane, but for those that are kept back",
     features: &[Feature::NamespaceSync],
-    formula: bounds::TOLD,
+    formula: bounds::CHANGE_REPORTED,
     releases: "all",
     source: "Karmada pkg/controllers/namespace/namespace_sync_controller.go",
 };
 
 /// P5: a member that takes over has the namespace already. Those called `kube-` may be kept back by a setting.
 #[derive(Default)]
-pub(crate) struct NamespacesOnAllMembers(Waits);
+pub(crate) struct NamespacesOnAllMembers(Deadlines);
 
 fn of(name: &str) -> WorkloadKey {
     WorkloadKey::new("Namespace", "", name)
@@ -41,35 +43,41 @@ impl Guarantee for NamespacesOnAllMembers {
         topics![Namespace, Health, Delivered, MemberLeaving, MemberGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
         Some(&mut self.0)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
-            News::Namespace(name) if !is_wanted(name, court.world) => self.0.cancel_of(&of(name), |_| true),
+            News::Namespace(name) if !is_wanted(name, context.world) => self.0.cancel_of(&of(name), |_| true),
             News::Namespace(name) => {
                 let key = of(name);
-                for (member, known) in &court.world.members {
-                    self.look(&key, member, Some(known), fact, court);
+                for (member, known) in &context.world.members {
+                    self.look(&key, member, Some(known), fact, context);
                 }
             }
             News::Health { member, first: true, .. } => {
                 // Most of a big fleet's namespaces are the control plane's own.
                 let wanted =
-                    court.world.namespaces.iter().filter(|(name, own)| !**own && !is_held_back(name));
+                    context.world.namespaces.iter().filter(|(name, own)| !**own && !is_held_back(name));
                 for (name, _) in wanted {
-                    self.look(&of(name), member, court.member(member), fact, court);
+                    self.look(&of(name), member, context.member(member), fact, context);
                 }
             }
             News::Delivered { workload, member, new } if workload.kind() == "Namespace" => {
-                if *new && court.world.namespaces.get(workload.name()) == Some(&true) {
+                if *new && context.world.namespaces.get(workload.name()) == Some(&true) {
                     let because = "it is kept back from the members".to_owned();
                     let seen = format!("it is written for {member}");
                     let subject = Subject::on(workload, member);
-                    return court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
+                    return context.report_violation(Violation::by(
+                        fact,
+                        subject,
+                        Bound::Never,
+                        because,
+                        seen,
+                    ));
                 }
-                self.look(workload, member, court.member(member), fact, court);
+                self.look(workload, member, context.member(member), fact, context);
             }
             News::MemberLeaving(member) | News::MemberGone(member) => {
                 self.0.cancel_all(|subject| subject.is_on(member));
@@ -86,23 +94,29 @@ impl NamespacesOnAllMembers {
         member: &str,
         known: Option<&Member>,
         fact: &Fact,
-        court: &mut Court<'_>,
+        context: &mut JudgeContext<'_>,
     ) {
         let subject = Subject::on(key, member);
         let stays = known.is_some_and(|known| !known.leaving);
         if !stays
-            || court.world.is_closed(member)
-            || !is_wanted(key.name(), court.world)
-            || !court.world.manifests_shown
+            || context.world.is_closed(member)
+            || !is_wanted(key.name(), context.world)
+            || !context.world.manifests_shown
         {
             return self.0.cancel(&subject);
         }
-        let there = court.workload(key).is_some_and(|it| it.deliveries.contains_key(member));
-        let waited = court.workload(key).map(|it| it.retried_after(member, fact.at)).unwrap_or_default();
-        let wrong = (!there).then(|| Reason {
+        let there = context.workload(key).is_some_and(|it| it.deliveries.contains_key(member));
+        let waited = context.workload(key).map(|it| it.retried_after(member, fact.at)).unwrap_or_default();
+        let wrong = (!there).then(|| Expectation {
             because: format!("the control plane has the namespace {}", key.name()),
             missing: format!("there is no manifest of it for {member}"),
         });
-        self.0.heal(subject, fact, bounds::told(court.timings()) + waited, wrong, court);
+        self.0.expect_correction(
+            subject,
+            fact,
+            bounds::change_reported(context.timings()) + waited,
+            wrong,
+            context,
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::guarantee::engine::court::{Charge, Court, Guarantee, Topics, topics};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
 use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
@@ -35,16 +35,16 @@ impl Guarantee for PurgeBeforeNewManifests {
         topics![Delivered, Assigned, WorkloadGone]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let (key, member) = match &fact.news {
             News::Delivered { workload, member, new: true } => (workload, member),
-            News::Assigned { workload: key, was, now, .. } => return self.assigned(key, was, now, court),
+            News::Assigned { workload: key, was, now, .. } => return self.assigned(key, was, now, context),
             News::WorkloadGone(key) => return self.later.retain(|subject| !subject.is_of(key)),
             _ => return,
         };
-        let Some(workload) = court.workload(key) else { return };
+        let Some(workload) = context.workload(key) else { return };
         let chosen_later = self.later.remove(&Subject::on(key, member));
-        let latency = court.timings().latency;
+        let latency = context.timings().latency;
         let mut purged = workload.evictions.iter().filter(|task| task.directly).peekable();
         if purged.peek().is_none() {
             return;
@@ -53,20 +53,32 @@ impl Guarantee for PurgeBeforeNewManifests {
             workload.deliveries.contains_key(&task.member) && task.member != *member
         };
         match purged.find(there).filter(|task| chosen_later || fact.at > task.seen.saturating_add(latency)) {
-            None => court.book.held(),
+            None => context.tally.record_held(),
             Some(task) => {
                 let because = format!("the old copy on {} goes directly, and is still there", task.member);
                 let seen = format!("a copy for {member} is written");
-                court.violated(Charge::by(fact, Subject::on(key, member), Bound::Never, because, seen));
+                context.report_violation(Violation::by(
+                    fact,
+                    Subject::on(key, member),
+                    Bound::Never,
+                    because,
+                    seen,
+                ));
             }
         }
     }
 }
 
 impl PurgeBeforeNewManifests {
-    fn assigned(&mut self, key: &WorkloadKey, was: &Assignment, now: &Assignment, court: &Court<'_>) {
+    fn assigned(
+        &mut self,
+        key: &WorkloadKey,
+        was: &Assignment,
+        now: &Assignment,
+        context: &JudgeContext<'_>,
+    ) {
         let purges = |workload: &Workload| workload.evictions.iter().any(|task| task.directly);
-        let purges = court.workload(key).is_some_and(purges);
+        let purges = context.workload(key).is_some_and(purges);
         for name in now.keys().filter(|name| purges && !was.contains_key(*name)) {
             self.later.insert(Subject::on(key, name));
         }
@@ -97,27 +109,27 @@ impl Guarantee for OldManifestIsFrozen {
         topics![Rewritten, EvictionEnded]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let (key, member) = match &fact.news {
             News::Rewritten { workload, member } => (workload, member),
             News::EvictionEnded { workload, .. } => {
-                if court.workload(workload).is_some() {
-                    court.book.held();
+                if context.workload(workload).is_some() {
+                    context.tally.record_held();
                 }
                 return;
             }
             _ => return,
         };
-        let Some(workload) = court.workload(key) else { return };
+        let Some(workload) = context.workload(key) else { return };
         let Some(task) = workload.eviction(member) else { return };
         let target = workload.targets().any(|target| target == member);
         let leaving = workload.deliveries.get(member).is_none_or(|delivery| delivery.leaving.is_some());
-        if target || leaving || court.seen_until(fact.at) <= task.seen {
+        if target || leaving || context.latest_surely_observed(fact.at) <= task.seen {
             return;
         }
         let because = format!("the workload leaves {member} since {}", clock(task.seen));
         let seen = format!("the manifest for {member} is rewritten");
-        court.violated(Charge::by(fact, Subject::on(key, member), Bound::Never, because, seen));
+        context.report_violation(Violation::by(fact, Subject::on(key, member), Bound::Never, because, seen));
     }
 }
 
@@ -142,19 +154,19 @@ impl Guarantee for FirstManifestCarriesPreservedState {
         topics![Delivered]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let News::Delivered { workload: key, member, new: true } = &fact.news else { return };
-        let Some(workload) = court.workload(key) else { return };
+        let Some(workload) = context.workload(key) else { return };
         let only = workload.assignment.len() == 1 && workload.assignment.contains_key(member);
         let Some(task) = workload.evictions.last().filter(|task| only && task.directly) else { return };
         let Some(delivery) = workload.deliveries.get(member).filter(|_| !task.preserved.is_empty()) else {
             return;
         };
         let lost = task.preserved.iter().find(|(label, value)| delivery.labels.get(*label) != Some(value));
-        let Some((label, value)) = lost else { return court.book.held() };
+        let Some((label, value)) = lost else { return context.tally.record_held() };
         let because = format!("{label} is to be {value}, as it was on {}", task.member);
         let seen =
             delivery.labels.get(label).map_or("it has no such label".to_owned(), |is| format!("it is {is}"));
-        court.violated(Charge::by(fact, Subject::on(key, member), Bound::Never, because, seen));
+        context.report_violation(Violation::by(fact, Subject::on(key, member), Bound::Never, because, seen));
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::guarantee::engine::court::{Charge, Court, Guarantee, Topics, topics};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
 use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, News};
@@ -33,10 +33,10 @@ impl Guarantee for RetainedReplicasStay {
         topics![Running, RunningGone, DeliveryGone]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::Running { workload: key, member } => {
-                let Some(workload) = court.workload(key) else { return };
+                let Some(workload) = context.workload(key) else { return };
                 let subject = Subject::on(key, member);
                 let delivery = workload.deliveries.get(member);
                 let left = delivery
@@ -53,13 +53,13 @@ impl Guarantee for RetainedReplicasStay {
                 self.had.insert(subject.clone(), (now, fact.at));
                 let Some((had, since)) = before else { return };
                 let undone =
-                    now == delivery.replicas && fact.at <= since.saturating_add(court.timings().latency);
-                if !undone || court.world.has_lost(member, fact.at, Duration::ZERO) {
-                    return court.book.held();
+                    now == delivery.replicas && fact.at <= since.saturating_add(context.timings().latency);
+                if !undone || context.world.has_lost(member, fact.at, Duration::ZERO) {
+                    return context.tally.record_held();
                 }
                 let because = format!("its template leaves them to {member}, which has made them {had}");
                 let seen = format!("they are {now} again, as the manifest has it");
-                court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
+                context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
             }
             News::RunningGone { workload, member } | News::DeliveryGone { workload, member } => {
                 self.had.remove(&Subject::on(workload, member));

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::context::{
+    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+};
 use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Delivery, Fact, News, WorkloadKey, World};
@@ -13,7 +15,7 @@ static DELIVERY_14: Rule = Rule {
     id: "DELIVERY-14",
     sentence: "what is written for a member is held back while its dispatching is suspended",
     features: &[Feature::SuspendedDispatching],
-    formula: bounds::TOLD,
+    formula: bounds::CHANGE_REPORTED,
     releases: "1.11 and newer; Karmada mended copies all the same until 1.15 (#6525)",
     source: "Karmada pkg/controllers/binding/common.go; pkg/controllers/{execution,status}",
 };
@@ -22,7 +24,7 @@ static DELIVERY_14: Rule = Rule {
 /// taken from the member.
 #[derive(Default)]
 pub(crate) struct SuspendedManifestsAreHeldBack {
-    waits: Waits,
+    deadlines: Deadlines,
     /// Copies that went while they were held back.
     taken: BTreeSet<Subject>,
 }
@@ -46,34 +48,34 @@ impl Guarantee for SuspendedManifestsAreHeldBack {
         ]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::HeldBack(key)
             | News::EvictionBegan { workload: key, .. }
             | News::EvictionEnded { workload: key, .. } => {
-                let members = court.workload(key).map(|workload| workload.deliveries.keys());
+                let members = context.workload(key).map(|workload| workload.deliveries.keys());
                 for member in members.into_iter().flatten() {
-                    self.look(key, member, fact, court);
+                    self.look(key, member, fact, context);
                 }
             }
             News::Delivered { workload, member, .. } | News::DeliveryTold { workload, member } => {
-                self.look(workload, member, fact, court);
+                self.look(workload, member, fact, context);
             }
             News::Recalled { workload, member } => {
                 let subject = Subject::on(workload, member);
-                self.waits.cancel(&subject);
+                self.deadlines.cancel(&subject);
                 self.taken.remove(&subject);
             }
-            News::RunningGone { workload, member } if is_held_back(workload, member, court.world) => {
+            News::RunningGone { workload, member } if is_held_back(workload, member, context.world) => {
                 self.taken.insert(Subject::on(workload, member));
             }
-            News::Running { workload, member } => self.runs(workload, member, fact, court),
+            News::Running { workload, member } => self.runs(workload, member, fact, context),
             News::WorkloadGone(key) => {
-                self.waits.cancel_of(key, |_| true);
+                self.deadlines.cancel_of(key, |_| true);
                 self.taken.retain(|subject| !subject.is_of(key));
             }
             _ => {}
@@ -88,8 +90,8 @@ fn is_held_back(key: &WorkloadKey, member: &str, world: &World) -> bool {
 }
 
 impl SuspendedManifestsAreHeldBack {
-    fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
-        let Some(workload) = court.workload(key).filter(|workload| workload.recorded) else {
+    fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Some(workload) = context.workload(key).filter(|workload| workload.recorded) else {
             return;
         };
         let subject = Subject::on(key, member);
@@ -98,31 +100,37 @@ impl SuspendedManifestsAreHeldBack {
         let purged = workload.evictions.iter().any(|task| task.directly);
         let asked = |it: &&Delivery| it.placed && it.leaving.is_none() && target && !purged;
         let Some(delivery) = workload.deliveries.get(member).filter(asked) else {
-            return self.waits.cancel(&subject);
+            return self.deadlines.cancel(&subject);
         };
         if !delivery.suspended {
             self.taken.remove(&subject);
         }
         let asked = workload.held_back.from(member);
-        let wrong = (asked != delivery.suspended).then(|| Reason {
+        let wrong = (asked != delivery.suspended).then(|| Expectation {
             because: format!(
                 "dispatching of {key} to {member} is {}suspended",
                 if asked { "" } else { "not " }
             ),
             missing: format!("its manifest is {}held back", if asked { "not " } else { "" }),
         });
-        self.waits.heal(subject, fact, bounds::told(court.timings()), wrong, court);
+        self.deadlines.expect_correction(
+            subject,
+            fact,
+            bounds::change_reported(context.timings()),
+            wrong,
+            context,
+        );
     }
 
-    fn runs(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
-        let running = court.workload(key).and_then(|workload| workload.running.get(member));
+    fn runs(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let running = context.workload(key).and_then(|workload| workload.running.get(member));
         let subject = Subject::on(key, member);
         let taken = running.is_some_and(|running| running.managed) && self.taken.remove(&subject);
         // What a backup brings back nobody has written.
-        if taken && !court.world.has_lost(member, fact.at, Duration::ZERO) {
+        if taken && !context.world.has_lost(member, fact.at, Duration::ZERO) {
             let because = format!("what is written for {member} is held back");
             let seen = format!("{member} has a copy again");
-            court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
+            context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::bounds;
-use super::court::Court;
+use super::context::JudgeContext;
 use capsize_history::digest::Table;
 use capsize_history::facts::{Fact, FaultInForce, News};
 
@@ -18,17 +18,17 @@ pub(crate) struct Away {
 
 impl Away {
     /// To be told every fact.
-    pub(crate) fn observe(&mut self, fact: &Fact, court: &Court<'_>) {
+    pub(crate) fn observe(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
         match &fact.news {
             News::FaultBegan { member: Some(member), .. } => {
                 self.hit.entry(member.clone()).or_insert(fact.at);
             }
-            News::FaultEnded { member: Some(member), .. } if !is_hit(member, court) => {
+            News::FaultEnded { member: Some(member), .. } if !is_hit(member, context) => {
                 let since = self.hit.swap_remove(member).unwrap_or(fact.at);
                 let away = fact.at.saturating_sub(since);
-                let mut seen_again = bounds::seen_again(court.timings(), away);
-                if court.world.has_lost(member, fact.at, away) {
-                    seen_again = seen_again.max(bounds::restored(court.timings(), away));
+                let mut seen_again = bounds::seen_again(context.timings(), away);
+                if context.world.has_lost(member, fact.at, away) {
+                    seen_again = seen_again.max(bounds::restored(context.timings(), away));
                 }
                 let until = fact.at + seen_again;
                 let latest = self.until.entry(member.clone()).or_default();
@@ -43,18 +43,21 @@ impl Away {
     }
 
     /// How long from `now` on what is new of `member` may be unknown to those who wait for it.
-    pub(crate) fn left(&self, member: &str, now: Duration) -> Duration {
+    pub(crate) fn remaining_delay(&self, member: &str, now: Duration) -> Duration {
         self.until.get(member).map(|until| until.saturating_sub(now)).unwrap_or_default()
     }
 }
 
 /// The faults that hit `member` now. Whose clock is wrong is as much in reach as ever.
-pub(crate) fn in_force<'a>(member: &'a str, court: &Court<'a>) -> impl Iterator<Item = &'a FaultInForce> {
+pub(crate) fn in_force<'a>(
+    member: &'a str,
+    context: &JudgeContext<'a>,
+) -> impl Iterator<Item = &'a FaultInForce> {
     let hits = move |fault: &&FaultInForce| fault.member.as_deref() == Some(member);
-    court.world.faults.iter().filter(|fault| !fault.is_of_a_clock()).filter(hits)
+    context.world.faults.iter().filter(|fault| !fault.is_of_a_clock()).filter(hits)
 }
 
 /// Whether any does.
-pub(crate) fn is_hit(member: &str, court: &Court<'_>) -> bool {
-    in_force(member, court).next().is_some()
+pub(crate) fn is_hit(member: &str, context: &JudgeContext<'_>) -> bool {
+    in_force(member, context).next().is_some()
 }

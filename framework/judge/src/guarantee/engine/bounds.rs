@@ -248,10 +248,10 @@ pub(crate) fn recalled(timings: &Timings) -> Duration {
     timings.latency
 }
 
-pub(crate) const TOLD: &str = "at most latency after the change";
+pub(crate) const CHANGE_REPORTED: &str = "at most latency after the change";
 
 /// From a change to what is told of it, at most.
-pub(crate) fn told(timings: &Timings) -> Duration {
+pub(crate) fn change_reported(timings: &Timings) -> Duration {
     timings.latency
 }
 

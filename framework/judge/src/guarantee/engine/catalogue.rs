@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::book::Book;
-use super::court::{About, Court, Guarantee, NEVER};
+use super::context::{About, Guarantee, JudgeContext, NEVER};
 use super::log::Log;
+use super::tally::Tally;
 use crate::guarantee::{
     Outcome, Rule, Verdict, delivery, eviction, health, liveness, node, placement, policy, replicas,
     services, status, taint, toleration,
@@ -17,7 +17,7 @@ use capsize_history::facts::{Fact, News, TaintEffect, Topic, World};
 pub struct Catalogue {
     profile: Profile,
     log: Log,
-    guarantees: Vec<Party>,
+    guarantees: Vec<GuaranteeState>,
     /// The places of those that look at each topic.
     by_topic: Vec<Vec<usize>>,
     /// The end of the unknown past, as it was known last.
@@ -25,9 +25,9 @@ pub struct Catalogue {
 }
 
 /// A guarantee and its account.
-pub(crate) struct Party {
+pub(crate) struct GuaranteeState {
     guarantee: Box<dyn Guarantee>,
-    book: Book,
+    tally: Tally,
     /// Until then time may pass without its being told.
     due: Duration,
 }
@@ -217,11 +217,11 @@ impl Catalogue {
     }
 
     pub(crate) fn with(guarantees: Vec<Box<dyn Guarantee>>, profile: Profile) -> Self {
-        let party = |guarantee| Party { guarantee, book: Book::default(), due: NEVER };
-        let guarantees: Vec<Party> = guarantees.into_iter().map(party).collect();
+        let state = |guarantee| GuaranteeState { guarantee, tally: Tally::default(), due: NEVER };
+        let guarantees: Vec<GuaranteeState> = guarantees.into_iter().map(state).collect();
         let looks_at = |topic: Topic| {
-            let parties = guarantees.iter().enumerate();
-            parties.filter(|(_, party)| party.guarantee.topics().has(topic)).map(|(place, _)| place).collect()
+            let states = guarantees.iter().enumerate();
+            states.filter(|(_, state)| state.guarantee.topics().has(topic)).map(|(place, _)| place).collect()
         };
         let by_topic = Topic::ALL.iter().map(|topic| looks_at(*topic)).collect();
         Self { profile, log: Log::default(), guarantees, by_topic, unknown_past: None }
@@ -245,22 +245,22 @@ impl Catalogue {
         if world.unknown_past != self.unknown_past {
             // A fault was in force all the while.
             self.unknown_past = world.unknown_past;
-            self.guarantees.iter_mut().for_each(|party| party.book.doubt_all());
+            self.guarantees.iter_mut().for_each(|state| state.tally.make_violations_undecided());
         }
         let (profile, log) = (&self.profile, &self.log);
         let about = About::of(&fact.news, world);
         if matches!(fact.news, News::FaultEnded { member: None, .. }) {
-            for Party { guarantee, book, .. } in &mut self.guarantees {
+            for GuaranteeState { guarantee, tally, .. } in &mut self.guarantees {
                 let stamps_off = stamps_off(&**guarantee, world);
-                if let Some(waits) = guarantee.waits() {
-                    waits.observe(fact, &Court { world, stamps_off, profile, log, book, about });
+                if let Some(deadlines) = guarantee.deadlines() {
+                    deadlines.observe(fact, &JudgeContext { world, stamps_off, profile, log, tally, about });
                 }
             }
         }
         for place in &self.by_topic[fact.news.topic() as usize] {
-            let Party { guarantee, book, due } = &mut self.guarantees[*place];
+            let GuaranteeState { guarantee, tally, due } = &mut self.guarantees[*place];
             let stamps_off = stamps_off(&**guarantee, world);
-            guarantee.observe(fact, &mut Court { world, stamps_off, profile, log, book, about });
+            guarantee.observe(fact, &mut JudgeContext { world, stamps_off, profile, log, tally, about });
             *due = guarantee.due();
         }
     }
@@ -268,9 +268,11 @@ impl Catalogue {
     /// Tells all that it concerns that time has come to `now`, and that nothing has happened since the last fact.
     pub fn pass(&mut self, now: Duration, world: &World) {
         let (profile, log) = (&self.profile, &self.log);
-        for Party { guarantee, book, due } in self.guarantees.iter_mut().filter(|party| party.due < now) {
+        for GuaranteeState { guarantee, tally, due } in
+            self.guarantees.iter_mut().filter(|state| state.due < now)
+        {
             let (stamps_off, about) = (stamps_off(&**guarantee, world), About::default());
-            guarantee.pass(now, &mut Court { world, stamps_off, profile, log, book, about });
+            guarantee.pass(now, &mut JudgeContext { world, stamps_off, profile, log, tally, about });
             *due = guarantee.due();
         }
     }
@@ -279,7 +281,7 @@ impl Catalogue {
     #[must_use]
     pub fn is_violated(&self, id: Option<&str>) -> bool {
         let counts = |rule: &Rule| id.is_none_or(|id| id == rule.id) && self.lacks(rule).is_none();
-        self.guarantees.iter().any(|party| party.book.is_violated() && counts(party.guarantee.rule()))
+        self.guarantees.iter().any(|state| state.tally.is_violated() && counts(state.guarantee.rule()))
     }
 
     /// What the target would have to do for it to be held to `rule`, and does not.
@@ -293,9 +295,9 @@ impl Catalogue {
         let guarantees = std::mem::take(&mut self.guarantees);
         guarantees
             .into_iter()
-            .map(|Party { guarantee, book, .. }| {
+            .map(|GuaranteeState { guarantee, tally, .. }| {
                 let rule = guarantee.rule();
-                let outcome = self.lacks(rule).map_or_else(|| book.outcome(), Outcome::Skipped);
+                let outcome = self.lacks(rule).map_or_else(|| tally.outcome(), Outcome::Skipped);
                 Verdict { rule, outcome }
             })
             .collect()

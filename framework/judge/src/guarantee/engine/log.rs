@@ -9,7 +9,7 @@ use capsize_history::digest::Table;
 use capsize_history::facts::{Fact, News, WorkloadKey, World};
 
 /// A violation is told with so many facts.
-const TOLD: usize = 6;
+const LONGEST_TIMELINE: usize = 6;
 
 /// Of what is gone the time line is kept until so many other facts were noted.
 const REMEMBERED: u64 = 10_000;
@@ -51,7 +51,7 @@ impl Log {
             | News::WorkloadGone(workload) => of(&mut self.workloads, workload),
             _ => return,
         };
-        if recent.len() == TOLD {
+        if recent.len() == LONGEST_TIMELINE {
             recent.pop_front();
         }
         self.count += 1;
@@ -76,9 +76,9 @@ impl Log {
         let mut facts: Vec<_> =
             member.chain(workload).flatten().filter(|(_, fact)| fact.at >= since).collect();
         facts.sort_by_key(|(order, _)| *order);
-        if facts.len() > TOLD {
-            let first = if since.is_zero() { 0 } else { TOLD / 2 };
-            facts.drain(first..facts.len() - (TOLD - first));
+        if facts.len() > LONGEST_TIMELINE {
+            let first = if since.is_zero() { 0 } else { LONGEST_TIMELINE / 2 };
+            facts.drain(first..facts.len() - (LONGEST_TIMELINE - first));
         }
         facts.into_iter().map(|(_, fact)| fact.clone()).collect()
     }

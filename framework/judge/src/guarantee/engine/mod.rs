@@ -1,19 +1,19 @@
 //! What all guarantees share: facts come in here, and verdicts go out.
 
 pub(crate) mod away;
-pub(crate) mod book;
 pub(crate) mod bounds;
 pub(crate) mod catalogue;
-pub(crate) mod court;
+pub(crate) mod context;
 pub(crate) mod coverage;
-pub(crate) mod feasible;
+pub(crate) mod deadlines;
+pub(crate) mod eligible_members;
 pub(crate) mod formula;
-pub(crate) mod heals;
 pub(crate) mod log;
-pub(crate) mod rule;
+pub(crate) mod spec;
+pub(crate) mod suspected_violations;
+pub(crate) mod tally;
+pub(crate) mod tolerated_until;
 #[cfg(test)]
-pub(crate) mod told;
-pub(crate) mod tolerates;
+pub(crate) mod topics;
 pub mod transition;
 pub(crate) mod verdict;
-pub(crate) mod waits;

@@ -1,7 +1,7 @@
 //! Checks that a member is not both assigned and evicted from: EVICTION.
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
@@ -18,7 +18,7 @@ static EVICTION_04: Rule = Rule {
 
 /// S1: assigned and evicted members are disjoint, but for a race of two writers that the next recheck heals.
 #[derive(Default)]
-pub(crate) struct AssignedAndEvictedMembersAreDisjoint(Waits);
+pub(crate) struct AssignedAndEvictedMembersAreDisjoint(Deadlines);
 
 impl Guarantee for AssignedAndEvictedMembersAreDisjoint {
     fn rule(&self) -> &'static Rule {
@@ -29,33 +29,33 @@ impl Guarantee for AssignedAndEvictedMembersAreDisjoint {
         topics![EvictionBegan, Assigned, EvictionEnded, WorkloadGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
         Some(&mut self.0)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let (key, put_to_the_test) = match &fact.news {
             News::EvictionBegan { workload, .. } | News::Assigned { workload, .. } => (workload, true),
             News::EvictionEnded { workload, .. } => (workload, false),
             News::WorkloadGone(key) => return self.0.cancel_of(key, |_| true),
             _ => return,
         };
-        let Some(workload) = court.workload(key) else { return };
-        let limit = bounds::both(court.timings());
+        let Some(workload) = context.workload(key) else { return };
+        let limit = bounds::both(context.timings());
         let both =
             |member: &str| workload.assignment.contains_key(member) && workload.eviction(member).is_some();
         for member in workload.evictions.iter().map(|task| &task.member) {
             let subject = Subject::on(key, member);
             if both(member) {
-                let reason = Reason {
+                let expectation = Expectation {
                     because: format!("{member} is both assigned and evicted from since {}", clock(fact.at)),
                     missing: format!("{member} still is both"),
                 };
-                self.0.start(subject, fact, limit, reason);
-            } else if let Some(left) = self.0.met(&subject, fact) {
-                court.book.held_by(left);
+                self.0.start(subject, fact, limit, expectation);
+            } else if let Some(margin) = self.0.met(&subject, fact) {
+                context.tally.record_held_by(margin);
             } else if put_to_the_test {
-                court.book.held();
+                context.tally.record_held();
             }
         }
         self.0.cancel_of(key, |subject| !subject.member.as_deref().is_some_and(both));

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::context::{
+    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+};
 use crate::guarantee::engine::formula::EVICTION_WORKERS;
 use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
@@ -32,17 +34,19 @@ impl Guarantee for NoEvictionWhenDisabled {
         topics![TaintAdded, EvictionBegan]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        if court.profile.has(Feature::NoExecuteTaints) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        if context.profile.has(Feature::NoExecuteTaints) {
             return;
         }
         match &fact.news {
-            News::TaintAdded { taint, .. } if taint.effect == TaintEffect::NoExecute => court.book.held(),
+            News::TaintAdded { taint, .. } if taint.effect == TaintEffect::NoExecute => {
+                context.tally.record_held()
+            }
             News::EvictionBegan { workload, task } if task.by_taint && !task.inherited => {
                 let subject = Subject::on(workload, &task.member);
                 let because = "evictions for taints are switched off".to_owned();
                 let seen = format!("{workload} is evicted from {}", task.member);
-                court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
+                context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
             }
             _ => {}
         }
@@ -70,30 +74,38 @@ impl Guarantee for SuppressedDeletionKeepsCopy {
         topics![EvictionBegan, EvictionEnded, Recalled]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
-            News::EvictionBegan { task, .. } if task.suppress_deletion == Some(true) => court.book.held(),
+            News::EvictionBegan { task, .. } if task.suppress_deletion == Some(true) => {
+                context.tally.record_held()
+            }
             News::EvictionEnded { workload: key, task } if task.suppress_deletion == Some(true) => {
-                let world = court.world;
-                let recent = world.acted.saturating_add(court.timings().latency) >= fact.at;
+                let world = context.world;
+                let recent = world.acted.saturating_add(context.timings().latency) >= fact.at;
                 // Only where the history tells what persons do is it known that none has taken the task away.
                 if world.faults_are_marked && (world.acted.is_zero() || !recent) {
                     let because = format!("the task that evicts from {} keeps the old copy", task.member);
                     let subject = Subject::on(key, &task.member);
                     let seen = "nobody has said that it may go, and the task is gone".to_owned();
-                    court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
+                    context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
                 }
             }
             News::Recalled { workload: key, member } => {
-                let Some(workload) = court.workload(key).filter(|each| each.recorded) else {
+                let Some(workload) = context.workload(key).filter(|each| each.recorded) else {
                     return;
                 };
-                let stays = court.member(member).is_some_and(|member| !member.leaving);
+                let stays = context.member(member).is_some_and(|member| !member.leaving);
                 let kept = |task: &capsize_history::facts::EvictionTask| task.suppress_deletion == Some(true);
                 if workload.eviction(member).is_some_and(kept) && stays {
                     let because = format!("the task that evicts from {member} keeps it");
                     let seen = format!("the old copy on {member} is deleted");
-                    court.violated(Charge::by(fact, Subject::on(key, member), Bound::Never, because, seen));
+                    context.report_violation(Violation::by(
+                        fact,
+                        Subject::on(key, member),
+                        Bound::Never,
+                        because,
+                        seen,
+                    ));
                 }
             }
             _ => {}
@@ -115,7 +127,7 @@ static EVICTION_12: Rule = Rule {
 #[derive(Default)]
 pub(crate) struct EvictionAfterIllHealth {
     since: BTreeMap<Subject, Duration>,
-    waits: Waits,
+    deadlines: Deadlines,
 }
 
 impl Guarantee for EvictionAfterIllHealth {
@@ -127,31 +139,31 @@ impl Guarantee for EvictionAfterIllHealth {
         topics![InstanceHealth, Assigned, Wanted, EvictionBegan, WorkloadGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
-            News::InstanceHealth { workload, member } => self.look(workload, member, fact, court),
+            News::InstanceHealth { workload, member } => self.look(workload, member, fact, context),
             News::Assigned { workload: key, was, now, .. } => {
                 for member in was.keys().chain(now.keys()) {
-                    self.look(key, member, fact, court);
+                    self.look(key, member, fact, context);
                 }
             }
             News::Wanted(key) => {
-                let members = court.workload(key).map(|workload| workload.assignment.keys());
+                let members = context.workload(key).map(|workload| workload.assignment.keys());
                 for member in members.into_iter().flatten() {
-                    self.waits.cancel(&Subject::on(key, member));
-                    self.look(key, member, fact, court);
+                    self.deadlines.cancel(&Subject::on(key, member));
+                    self.look(key, member, fact, context);
                 }
             }
             News::EvictionBegan { workload, task } if task.by_health && !task.inherited => {
-                self.evicted(workload, &task.member, fact, court);
+                self.evicted(workload, &task.member, fact, context);
             }
             News::WorkloadGone(key) => {
                 self.since.retain(|subject, _| !subject.is_of(key));
-                self.waits.cancel_of(key, |_| true);
+                self.deadlines.cancel_of(key, |_| true);
             }
             _ => {}
         }
@@ -159,26 +171,26 @@ impl Guarantee for EvictionAfterIllHealth {
 }
 
 impl EvictionAfterIllHealth {
-    fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
-        let Some(workload) = court.workload(key) else { return };
-        let told = workload.instances.get(member).map(|told| told.health);
+    fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Some(workload) = context.workload(key) else { return };
+        let instance = workload.instances.get(member).map(|instance| instance.health);
         let subject = Subject::on(key, member);
-        if told != Some(InstanceHealth::Unhealthy) {
+        if instance != Some(InstanceHealth::Unhealthy) {
             self.since.remove(&subject);
-            return self.waits.cancel(&subject);
+            return self.deadlines.cancel(&subject);
         }
         let since = *self.since.entry(subject.clone()).or_insert(fact.at);
         let assigned = workload.assignment.contains_key(member) && workload.eviction(member).is_none();
         // What is to be handed on is waited for.
-        let says = workload.instances.get(member).map(|told| &told.says);
+        let says = workload.instances.get(member).map(|instance| &instance.says);
         let handed_on = workload.evictions.iter().any(|task| !task.preserved.is_empty());
         let known = handed_on || says.is_some_and(|says| workload.hands_on.is_subset(says));
         let Some(lasts) = workload.unhealthy_for.filter(|_| assigned && known) else {
-            return self.waits.cancel(&subject);
+            return self.deadlines.cancel(&subject);
         };
-        if !self.waits.has(&subject) {
-            let allowed = bounds::unhealthy(court.timings());
-            let reason = Reason {
+        if !self.deadlines.has(&subject) {
+            let allowed = bounds::unhealthy(context.timings());
+            let expectation = Expectation {
                 because: format!(
                     "it is unhealthy there since {}, and may be for {}",
                     clock(since),
@@ -188,25 +200,25 @@ impl EvictionAfterIllHealth {
             };
             // A policy that changes is acted on from then on.
             let until = (since.saturating_add(lasts)).max(fact.at).saturating_add(allowed);
-            self.waits.restart(subject, fact, until, lasts.saturating_add(allowed), reason);
+            self.deadlines.restart(subject, fact, until, lasts.saturating_add(allowed), expectation);
         }
     }
 
-    fn evicted(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
+    fn evicted(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::on(key, member);
-        let left = self.waits.met(&subject, fact);
-        let Some(lasts) = court.workload(key).and_then(|workload| workload.unhealthy_for) else {
+        let margin = self.deadlines.met(&subject, fact);
+        let Some(lasts) = context.workload(key).and_then(|workload| workload.unhealthy_for) else {
             return;
         };
         let seen = format!("{key} is evicted from {member}");
         let Some(since) = self.since.get(&subject) else {
             let because = "it is not told to be unhealthy there".to_owned();
-            return court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
+            return context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
         };
-        let earliest = since.saturating_add(lasts).saturating_sub(bounds::STAMP + court.timings().skew);
+        let earliest = since.saturating_add(lasts).saturating_sub(bounds::STAMP + context.timings().skew);
         let because =
             format!("it is unhealthy there since {}, and may be for {}", clock(*since), span(lasts));
-        court.came(subject, fact, earliest, left, || (because, seen));
+        context.check_arrival(subject, fact, earliest, margin, || (because, seen));
     }
 }
 
@@ -234,8 +246,8 @@ impl Guarantee for EvictionPace {
         topics![EvictionBegan, FaultEnded]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        let Some(pace) = court.timings().eviction_pace else { return };
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Some(pace) = context.timings().eviction_pace else { return };
         let (key, member) = match &fact.news {
             News::EvictionBegan { workload, task } if task.by_taint && !task.inherited => {
                 (workload, &task.member)
@@ -250,8 +262,8 @@ impl Guarantee for EvictionPace {
             return;
         }
         let Some(first) = queue.pop_front() else { return };
-        let earliest = first.saturating_add(pace).saturating_sub(court.timings().skew);
-        court.came(Subject::on(key, member), fact, earliest, None, || {
+        let earliest = first.saturating_add(pace).saturating_sub(context.timings().skew);
+        context.check_arrival(Subject::on(key, member), fact, earliest, None, || {
             let because = format!("three others began since {}, and each takes {}", clock(first), span(pace));
             (because, format!("{key} is evicted from {member}"))
         });

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
@@ -13,7 +13,7 @@ static EVICTION_16: Rule = Rule {
     id: "EVICTION-16",
     sentence: "the end of an eviction is announced by an event about the record of the workload",
     features: &[Feature::GracefulEviction],
-    formula: bounds::TOLD,
+    formula: bounds::CHANGE_REPORTED,
     releases: "all",
     source: "Karmada pkg/util/helper/binding.go, EmitClusterEvictionEventForResourceBinding; client-go tools/record/event.go",
 };
@@ -28,7 +28,7 @@ const SURELY_PUBLISHED: u32 = 20;
 pub(crate) struct EvictionEndEvent {
     /// The number of evictions of each workload that have ended.
     ended: BTreeMap<WorkloadKey, u32>,
-    waits: Waits,
+    deadlines: Deadlines,
 }
 
 impl Guarantee for EvictionEndEvent {
@@ -40,49 +40,54 @@ impl Guarantee for EvictionEndEvent {
         topics![EvictionEnded, EvictionAnnounced, WorkloadGone, FaultBegan]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
-            News::EvictionEnded { workload, task } if court.world.eviction_events => {
-                self.ended(workload, &task.member, fact, court);
+            News::EvictionEnded { workload, task } if context.world.eviction_events => {
+                self.ended(workload, &task.member, fact, context);
             }
             News::EvictionAnnounced { workload, member } => {
-                if let Some(left) = self.waits.met(&Subject::on(workload, member), fact) {
-                    court.book.held_by(left);
+                if let Some(margin) = self.deadlines.met(&Subject::on(workload, member), fact) {
+                    context.tally.record_held_by(margin);
                 }
             }
             News::WorkloadGone(key) => {
                 self.ended.remove(key);
-                self.waits.cancel_of(key, |_| true);
+                self.deadlines.cancel_of(key, |_| true);
             }
-            News::FaultBegan { member: None, .. } => self.waits.cancel_all(|_| true),
+            News::FaultBegan { member: None, .. } => self.deadlines.cancel_all(|_| true),
             _ => {}
         }
     }
 }
 
 impl EvictionEndEvent {
-    fn ended(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
+    fn ended(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let ended = self.ended.entry(key.clone()).or_default();
         *ended += 1;
-        let (world, latency) = (court.world, court.timings().latency);
+        let (world, latency) = (context.world, context.timings().latency);
         // A person who removes a task announces nothing.
         let by_hand = !world.acted.is_zero() && fact.at <= world.acted + latency;
-        if *ended > SURELY_PUBLISHED || by_hand || court.controllers_are_hindered(fact.at) {
+        if *ended > SURELY_PUBLISHED || by_hand || context.controllers_are_hindered(fact.at) {
             return;
         }
         // The watch of events may be ahead of that of records.
         let announced = world.workloads.get(key).and_then(|workload| workload.announced.get(member));
-        if announced.is_some_and(|at| fact.at <= *at + court.disorder()) {
-            return court.book.held();
+        if announced.is_some_and(|at| fact.at <= *at + context.disorder()) {
+            return context.tally.record_held();
         }
-        let reason = Reason {
+        let expectation = Expectation {
             because: format!("the eviction of {key} from {member} has ended at {}", clock(fact.at)),
             missing: format!("no event about the record of {key} says so"),
         };
-        self.waits.start(Subject::on(key, member), fact, bounds::told(court.timings()), reason);
+        self.deadlines.start(
+            Subject::on(key, member),
+            fact,
+            bounds::change_reported(context.timings()),
+            expectation,
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! What an eviction takes from the policy, and from the eviction before it: EVICTION.
 
-use crate::guarantee::engine::court::{Charge, Court, Guarantee, Topics, topics};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
 use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::digest::Table;
@@ -27,17 +27,23 @@ impl Guarantee for PurgeModeOfPolicy {
         topics![EvictionBegan]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let News::EvictionBegan { workload: key, task } = &fact.news else { return };
-        let asked = court.workload(key).and_then(|workload| workload.purges);
+        let asked = context.workload(key).and_then(|workload| workload.purges);
         let Some(directly) = asked.filter(|_| task.by_taint && !task.inherited) else { return };
         if task.directly == directly {
-            return court.book.held();
+            return context.tally.record_held();
         }
         let how = |directly: bool| if directly { "at once" } else { "when the new one is there" };
         let because = format!("the policy asks for old copies to go {}", how(directly));
         let seen = format!("the copy on {} goes {}", task.member, how(task.directly));
-        court.violated(Charge::by(fact, Subject::on(key, &task.member), Bound::Never, because, seen));
+        context.report_violation(Violation::by(
+            fact,
+            Subject::on(key, &task.member),
+            Bound::Never,
+            because,
+            seen,
+        ));
     }
 }
 
@@ -67,7 +73,7 @@ impl Guarantee for PreservedStateIsPassedOn {
         topics![EvictionBegan, EvictionEnded, InstanceHealth, WorkloadGone]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::EvictionBegan { workload: key, task } if !task.preserved.is_empty() => {
                 let last = self.last.insert(key.clone(), task.clone());
@@ -76,17 +82,23 @@ impl Guarantee for PreservedStateIsPassedOn {
                 };
                 let lost =
                     last.preserved.iter().find(|(label, value)| task.preserved.get(*label) != Some(value));
-                let Some((label, value)) = lost else { return court.book.held() };
+                let Some((label, value)) = lost else { return context.tally.record_held() };
                 let because = format!("{label} was {value} on {}, and no copy has worked since", last.member);
                 let seen = match task.preserved.get(label) {
                     Some(is) => format!("the task preserves {is}"),
                     None => "the task does not preserve it".to_owned(),
                 };
-                court.violated(Charge::by(fact, Subject::on(key, &task.member), Bound::Never, because, seen));
+                context.report_violation(Violation::by(
+                    fact,
+                    Subject::on(key, &task.member),
+                    Bound::Never,
+                    because,
+                    seen,
+                ));
             }
             News::InstanceHealth { workload: key, member } => {
-                let told = court.workload(key).and_then(|workload| workload.instances.get(member));
-                let works = told.is_some_and(|told| told.health == InstanceHealth::Healthy);
+                let instance = context.workload(key).and_then(|workload| workload.instances.get(member));
+                let works = instance.is_some_and(|instance| instance.health == InstanceHealth::Healthy);
                 if works && self.last.get(key).is_some_and(|last| last.member != *member) {
                     self.last.swap_remove(key);
                 }

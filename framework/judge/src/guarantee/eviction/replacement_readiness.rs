@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Charge, Court, Guarantee, NEVER, Topics};
-use crate::guarantee::engine::tolerates::begun;
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Topics, Violation};
+use crate::guarantee::engine::tolerated_until::begun;
 use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::{Feature, Timings};
 use crate::text::{clock, span};
@@ -31,7 +31,7 @@ pub(crate) struct OldCopyStaysUntilReplacementRuns {
     /// Those of them that ended when all that was assigned ran: where it is assigned to next is another matter.
     replaced: BTreeSet<Subject>,
     /// Deletions for which no reason is seen yet; another watch may still tell of it.
-    suspects: BTreeMap<Subject, (Fact, Box<EvictionTask>)>,
+    suspected_violations: BTreeMap<Subject, (Fact, Box<EvictionTask>)>,
     /// The copies that run all that is assigned, and since when those do not that once did.
     ran: BTreeMap<Subject, Option<Duration>>,
 }
@@ -49,7 +49,7 @@ impl Guarantee for OldCopyStaysUntilReplacementRuns {
         Topics::ALL
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::EvictionBegan { workload, task } | News::EvictionStamped { workload, task } => {
                 let subject = Subject::on(workload, &task.member);
@@ -60,14 +60,14 @@ impl Guarantee for OldCopyStaysUntilReplacementRuns {
                 self.tasks.remove(&Subject::on(workload, &task.member));
             }
             News::EvictionEnded { workload: key, task }
-                if court.workload(key).is_some_and(|workload| {
-                    runs(workload, court.world, |member| self.ran_just_now(key, member, fact.at, court))
+                if context.workload(key).is_some_and(|workload| {
+                    runs(workload, context.world, |member| self.ran_just_now(key, member, fact.at, context))
                 }) =>
             {
                 self.replaced.insert(Subject::on(key, &task.member));
             }
             News::Assigned { workload: key, was, now, .. } => {
-                let Some(workload) = court.workload(key) else { return };
+                let Some(workload) = context.workload(key) else { return };
                 let again = |subject: &Subject| {
                     subject.is_of(key)
                         && subject
@@ -77,58 +77,58 @@ impl Guarantee for OldCopyStaysUntilReplacementRuns {
                 };
                 self.tasks.retain(|subject, _| !again(subject));
                 for (member, _) in now.iter().filter(|(member, share)| was.get(*member) != Some(share)) {
-                    self.assigned(key, member, court);
+                    self.assigned(key, member, context);
                 }
             }
             News::Recalled { workload, member } => {
                 let subject = Subject::on(workload, member);
-                let leaving = court.member(member).is_none_or(|member| member.leaving);
+                let leaving = context.member(member).is_none_or(|member| member.leaving);
                 let task = self.tasks.remove(&subject).filter(|task| !task.directly && !leaving);
-                let recorded = court.workload(workload).is_some_and(|each| each.recorded);
+                let recorded = context.workload(workload).is_some_and(|each| each.recorded);
                 if let Some(task) = task.filter(|_| recorded) {
                     if self.replaced.remove(&subject) {
-                        court.book.held();
+                        context.tally.record_held();
                     } else {
-                        self.suspects.insert(subject, (fact.clone(), task));
+                        self.suspected_violations.insert(subject, (fact.clone(), task));
                     }
                 }
             }
             News::Running { workload, member } | News::RunningGone { workload, member } => {
-                self.runs(workload, member, fact, court);
+                self.runs(workload, member, fact, context);
             }
             News::WorkloadGone(key) => {
                 self.ran.retain(|subject, _| !subject.is_of(key));
                 self.tasks.retain(|subject, _| !subject.is_of(key));
                 self.replaced.retain(|subject| !subject.is_of(key));
-                self.suspects.retain(|subject, _| !subject.is_of(key));
+                self.suspected_violations.retain(|subject, _| !subject.is_of(key));
             }
             _ => {}
         }
-        self.acquit(fact.at, court);
+        self.clear_explained(fact.at, context);
     }
 
     fn due(&mut self) -> Duration {
-        if self.suspects.is_empty() { NEVER } else { Duration::ZERO }
+        if self.suspected_violations.is_empty() { NEVER } else { Duration::ZERO }
     }
 
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.acquit(now, court);
-        let disorder = court.disorder();
+    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+        self.clear_explained(now, context);
+        let disorder = context.disorder();
         let over = |fact: &Fact| now > fact.at.saturating_add(disorder);
-        for (subject, (fact, task)) in self.suspects.extract_if(.., |_, (fact, _)| over(fact)) {
-            accuse(subject, &fact, &task, court);
+        for (subject, (fact, task)) in self.suspected_violations.extract_if(.., |_, (fact, _)| over(fact)) {
+            report_violation(subject, &fact, &task, context);
         }
     }
 }
 
 impl OldCopyStaysUntilReplacementRuns {
     /// Notes whether a copy runs all that is assigned.
-    fn runs(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &Court<'_>) {
-        let Some(workload) = court.workload(key) else { return };
+    fn runs(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
+        let Some(workload) = context.workload(key) else { return };
         let subject = Subject::on(key, member);
         if !workload.assignment.contains_key(member) {
             self.ran.remove(&subject);
-        } else if lacks(workload, member, court.world).is_none() {
+        } else if lacks(workload, member, context.world).is_none() {
             self.ran.insert(subject, None);
         } else if let Some(lost) = self.ran.get_mut(&subject) {
             lost.get_or_insert(fact.at);
@@ -137,30 +137,36 @@ impl OldCopyStaysUntilReplacementRuns {
 
     /// Whether a copy ran all that is assigned until a moment ago, or for as long as those who judge by that can have seen: they
     /// need not have seen yet that it does no more.
-    fn ran_just_now(&self, key: &WorkloadKey, member: &str, now: Duration, court: &Court<'_>) -> bool {
+    fn ran_just_now(
+        &self,
+        key: &WorkloadKey,
+        member: &str,
+        now: Duration,
+        context: &JudgeContext<'_>,
+    ) -> bool {
         let lost = self.ran.get(&Subject::on(key, member)).copied().flatten();
-        lost.is_some_and(|lost| lost >= court.seen_until(now))
+        lost.is_some_and(|lost| lost >= context.latest_surely_observed(now))
     }
 
     /// What a copy lacks of a new assignment everybody knows.
-    fn assigned(&mut self, key: &WorkloadKey, member: &str, court: &Court<'_>) {
-        let lacking = court.workload(key).and_then(|workload| lacks(workload, member, court.world));
+    fn assigned(&mut self, key: &WorkloadKey, member: &str, context: &JudgeContext<'_>) {
+        let lacking = context.workload(key).and_then(|workload| lacks(workload, member, context.world));
         if lacking.is_some() {
             self.ran.remove(&Subject::on(key, member));
         }
     }
 
     /// Lets those go whose old copy might go.
-    fn acquit(&mut self, now: Duration, court: &mut Court<'_>) {
-        let (world, timings, disorder) = (court.world, &court.profile.timings, court.disorder());
-        let book = &mut *court.book;
+    fn clear_explained(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+        let (world, timings, disorder) = (context.world, &context.profile.timings, context.disorder());
+        let tally = &mut *context.tally;
         let ran = &self.ran;
-        self.suspects.retain(|subject, (fact, task)| {
+        self.suspected_violations.retain(|subject, (fact, task)| {
             let workload = subject.workload.as_ref().and_then(|key| world.workloads.get(key));
             let earliest = earliest(task, timings, world);
             let in_time = now <= fact.at.saturating_add(disorder);
             if fact.at >= earliest {
-                book.held_by(fact.at.saturating_sub(earliest));
+                tally.record_held_by(fact.at.saturating_sub(earliest));
                 false
             } else if task.inherited || workload.is_some_and(|it| has_lost(it, fact.at, timings, world)) {
                 false
@@ -169,7 +175,7 @@ impl OldCopyStaysUntilReplacementRuns {
                     runs(workload, world, |member| is_unknown(ran, subject, member, world, timings))
                 })
             {
-                book.held();
+                tally.record_held();
                 false
             } else {
                 true
@@ -219,17 +225,20 @@ fn lacks(workload: &Workload, member: &str, world: &World) -> Option<String> {
     let (healthy, ready) = match workload.running.get(member) {
         Some(running) => (running.is_healthy(), running.ready),
         None if workload.running.is_empty() || !world.observers.observes(member) => {
-            let told = workload.instances.get(member);
-            let healthy = told.is_some_and(|told| told.health == InstanceHealth::Healthy);
-            (healthy, told.and_then(|told| told.ready).unwrap_or(if healthy { assigned } else { 0 }))
+            let instance = workload.instances.get(member);
+            let healthy = instance.is_some_and(|instance| instance.health == InstanceHealth::Healthy);
+            (
+                healthy,
+                instance.and_then(|instance| instance.ready).unwrap_or(if healthy { assigned } else { 0 }),
+            )
         }
         None => (false, 0),
     };
     (!healthy || ready < assigned).then(|| format!("{member} has {ready} of {assigned} ready"))
 }
 
-fn accuse(subject: Subject, fact: &Fact, task: &EvictionTask, court: &mut Court<'_>) {
-    let world = court.world;
+fn report_violation(subject: Subject, fact: &Fact, task: &EvictionTask, context: &mut JudgeContext<'_>) {
+    let world = context.world;
     let workload = subject.workload.as_ref().and_then(|key| world.workloads.get(key));
     let state = match workload {
         Some(workload) if !workload.assignment.is_empty() => {
@@ -239,9 +248,9 @@ fn accuse(subject: Subject, fact: &Fact, task: &EvictionTask, court: &mut Court<
         }
         _ => "no member is assigned".to_owned(),
     };
-    let timeout = task.grace.unwrap_or(court.timings().graceful_eviction_timeout);
-    let bound = Bound::NotBefore(earliest(task, court.timings(), world));
+    let timeout = task.grace.unwrap_or(context.timings().graceful_eviction_timeout);
+    let bound = Bound::NotBefore(earliest(task, context.timings(), world));
     let because = format!("task begun {}, timeout {}", clock(task.seen), span(timeout));
     let seen = format!("the old copy is deleted; {state}");
-    court.violated(Charge::by(fact, subject, bound, because, seen));
+    context.report_violation(Violation::by(fact, subject, bound, because, seen));
 }

@@ -1,7 +1,9 @@
 //! What an eviction task says, and that it goes on saying it: EVICTION.
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::context::{
+    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+};
 use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::digest::Table;
@@ -79,9 +81,9 @@ impl NewTaskContents {
     /// S8.
     pub(crate) fn replicas() -> Self {
         Self::new(&EVICTION_06, |task, had, _| {
-            let (told, had) = (task.replicas?, had?);
+            let (recorded, had) = (task.replicas?, had?);
             let because = format!("{} had {had} replicas", task.member);
-            (told != had).then(|| (because, format!("the task tells {told}")))
+            (recorded != had).then(|| (because, format!("the task tells {recorded}")))
         })
     }
 
@@ -110,19 +112,19 @@ impl Guarantee for NewTaskContents {
         topics![Assigned, WorkloadGone, EvictionBegan]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::Assigned { workload, now, .. } => drop(self.had.insert(workload.clone(), now.clone())),
             News::WorkloadGone(key) => drop(self.had.swap_remove(key)),
             News::EvictionBegan { workload: key, task } if !task.inherited => {
-                let Some(workload) = court.workload(key) else { return };
+                let Some(workload) = context.workload(key) else { return };
                 let of_member = workload.evictions.iter().filter(|each| each.member == task.member).count();
                 let had = self.had.get(key).and_then(|had| had.get(&task.member)).copied();
                 match (self.wrong)(task, had, of_member) {
-                    None => court.book.held(),
+                    None => context.tally.record_held(),
                     Some((because, seen)) => {
                         let subject = Subject::on(key, &task.member);
-                        court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
+                        context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
                     }
                 }
             }
@@ -144,9 +146,9 @@ impl Guarantee for TaskStaysUnchanged {
         topics![EvictionEnded, EvictionChanged]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
-            News::EvictionEnded { .. } => court.book.held(),
+            News::EvictionEnded { .. } => context.tally.record_held(),
             News::EvictionChanged { workload, was, task }
                 if was.suppress_deletion == task.suppress_deletion =>
             {
@@ -161,7 +163,7 @@ impl Guarantee for TaskStaysUnchanged {
                 };
                 let subject = Subject::on(workload, &task.member);
                 let because = format!("the task that evicts from {} is the same", task.member);
-                court.violated(Charge::by(
+                context.report_violation(Violation::by(
                     fact,
                     subject,
                     Bound::Never,
@@ -176,7 +178,7 @@ impl Guarantee for TaskStaysUnchanged {
 
 /// T7 and V8: the stamp comes in time. A task that goes before it has one was lost by somebody who wrote an older list.
 #[derive(Default)]
-pub(crate) struct TaskGetsTimestamp(Waits);
+pub(crate) struct TaskGetsTimestamp(Deadlines);
 
 impl Guarantee for TaskGetsTimestamp {
     fn rule(&self) -> &'static Rule {
@@ -187,17 +189,17 @@ impl Guarantee for TaskGetsTimestamp {
         topics![EvictionBegan, EvictionStamped, EvictionChanged, EvictionEnded, WorkloadGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
         Some(&mut self.0)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
-            News::EvictionBegan { workload, task } => self.begun(workload, task, fact, court),
+            News::EvictionBegan { workload, task } => self.begun(workload, task, fact, context),
             News::EvictionStamped { workload, task } | News::EvictionChanged { workload, task, .. } => {
                 let subject = Subject::on(workload, &task.member);
-                if let Some(left) = self.0.met(&subject, fact).filter(|_| task.created.is_some()) {
-                    court.book.held_by(left);
+                if let Some(margin) = self.0.met(&subject, fact).filter(|_| task.created.is_some()) {
+                    context.tally.record_held_by(margin);
                 }
             }
             News::EvictionEnded { workload, task } => {
@@ -206,7 +208,7 @@ impl Guarantee for TaskGetsTimestamp {
                 if task.created.is_none() && task.suppress_deletion.is_none() && !task.inherited {
                     let because = "nobody has begun to count its time".to_owned();
                     let seen = format!("the task that evicts from {} is gone", task.member);
-                    court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
+                    context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
                 }
             }
             News::WorkloadGone(key) => self.0.cancel_of(key, |_| true),
@@ -216,15 +218,15 @@ impl Guarantee for TaskGetsTimestamp {
 }
 
 impl TaskGetsTimestamp {
-    fn begun(&mut self, key: &WorkloadKey, task: &EvictionTask, fact: &Fact, court: &mut Court<'_>) {
+    fn begun(&mut self, key: &WorkloadKey, task: &EvictionTask, fact: &Fact, context: &mut JudgeContext<'_>) {
         if task.created.is_some() {
-            return court.book.held();
+            return context.tally.record_held();
         }
-        let reason = Reason {
+        let expectation = Expectation {
             because: format!("the eviction from {} has begun", task.member),
             missing: format!("the task that evicts from {} has no time stamp", task.member),
         };
-        let limit = bounds::stamped(court.timings());
-        self.0.start(Subject::on(key, &task.member), fact, limit, reason);
+        let limit = bounds::stamped(context.timings());
+        self.0.start(Subject::on(key, &task.member), fact, limit, expectation);
     }
 }

@@ -1,8 +1,8 @@
 //! Eviction tasks end when their work is done, or their time is over: EVICTION.
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
-use crate::guarantee::engine::tolerates::begun;
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::tolerated_until::begun;
 use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
@@ -10,7 +10,7 @@ use capsize_history::digest::Table;
 use capsize_history::facts::{EvictionTask, Fact, InstanceHealth, News, Workload, WorkloadKey};
 
 /// Whether the control plane tells of every assigned member that it is healthy; true also where none is assigned.
-fn told_healthy(workload: &Workload) -> bool {
+fn are_reported_healthy(workload: &Workload) -> bool {
     let healthy = |member: &String| {
         workload.instances.get(member).is_some_and(|instance| instance.health == InstanceHealth::Healthy)
     };
@@ -20,11 +20,11 @@ fn told_healthy(workload: &Workload) -> bool {
 /// Whether what is told of every assigned member is of the latest schedule: so many replicas as that has given it, and
 /// nothing that could not be written. A copy that was scaled to nothing is healthy without any replicas, and told to be so until
 /// what it is to be since has been delivered and reported on.
-fn told_of_schedule(workload: &Workload) -> bool {
+fn is_report_of_latest_schedule(workload: &Workload) -> bool {
     let is_of = |(member, replicas): (&String, &u64)| {
-        let told = workload.instances.get(member).and_then(|instance| instance.ready);
+        let reported = workload.instances.get(member).and_then(|instance| instance.ready);
         let failed = workload.deliveries.get(member).is_some_and(|it| it.applied == Some(false));
-        !failed && (*replicas == 0 || told.is_none_or(|ready| ready == *replicas))
+        !failed && (*replicas == 0 || reported.is_none_or(|ready| ready == *replicas))
     };
     workload.assignment.iter().all(is_of)
 }
@@ -40,7 +40,7 @@ static EVICTION_01: Rule = Rule {
 
 /// T11: all assigned members healthy, by a status that the scheduler's last word is in, ends a stamped task.
 #[derive(Default)]
-pub(crate) struct TaskEndsWhenReplacementsAreHealthy(Waits);
+pub(crate) struct TaskEndsWhenReplacementsAreHealthy(Deadlines);
 
 impl Guarantee for TaskEndsWhenReplacementsAreHealthy {
     fn rule(&self) -> &'static Rule {
@@ -51,18 +51,18 @@ impl Guarantee for TaskEndsWhenReplacementsAreHealthy {
         topics![EvictionEnded, Recorded, WorkloadGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
         Some(&mut self.0)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::EvictionEnded { workload, task } => {
-                if let Some(left) = self.0.met(&Subject::on(workload, &task.member), fact) {
-                    court.book.held_by(left);
+                if let Some(margin) = self.0.met(&Subject::on(workload, &task.member), fact) {
+                    context.tally.record_held_by(margin);
                 }
             }
-            News::Recorded(key) => self.recorded(key, fact, court),
+            News::Recorded(key) => self.recorded(key, fact, context),
             News::WorkloadGone(key) => self.0.cancel_of(key, |_| true),
             _ => {}
         }
@@ -70,18 +70,18 @@ impl Guarantee for TaskEndsWhenReplacementsAreHealthy {
 }
 
 impl TaskEndsWhenReplacementsAreHealthy {
-    fn recorded(&mut self, key: &WorkloadKey, fact: &Fact, court: &Court<'_>) {
-        let Some(workload) = court.workload(key) else { return };
+    fn recorded(&mut self, key: &WorkloadKey, fact: &Fact, context: &JudgeContext<'_>) {
+        let Some(workload) = context.workload(key) else { return };
         let placed = workload.scheduled && !workload.assignment.is_empty();
-        let ready = placed && told_healthy(workload) && told_of_schedule(workload);
+        let ready = placed && are_reported_healthy(workload) && is_report_of_latest_schedule(workload);
         for task in &workload.evictions {
             let subject = Subject::on(key, &task.member);
             if ready && task.stamped.is_some() && task.suppress_deletion != Some(true) {
-                let reason = Reason {
+                let expectation = Expectation {
                     because: format!("all assigned members are told to be healthy since {}", clock(fact.at)),
                     missing: format!("the task that evicts from {} is still there", task.member),
                 };
-                self.0.start(subject, fact, bounds::done(court.timings()), reason);
+                self.0.start(subject, fact, bounds::done(context.timings()), expectation);
             } else {
                 self.0.cancel(&subject);
             }
@@ -101,7 +101,7 @@ static EVICTION_02: Rule = Rule {
 /// T12 with V7: a task is gone by its timeout, and is not gone before it unless all is healthy.
 #[derive(Default)]
 pub(crate) struct TaskEndsAtTimeout {
-    waits: Waits,
+    deadlines: Deadlines,
     /// Whether all was healthy in the version before: a task that ends may end in that very version.
     healthy: Table<WorkloadKey, bool>,
 }
@@ -119,26 +119,26 @@ impl Guarantee for TaskEndsAtTimeout {
         topics![EvictionBegan, EvictionStamped, EvictionEnded, Recorded, WorkloadGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::EvictionBegan { workload, task } | News::EvictionStamped { workload, task } => {
-                self.wait(workload, task, fact, court);
+                self.start_deadline(workload, task, fact, context);
             }
-            News::EvictionEnded { workload, task } => self.ended(workload, task, fact, court),
+            News::EvictionEnded { workload, task } => self.ended(workload, task, fact, context),
             News::Recorded(key) => {
-                let Some(workload) = court.workload(key) else { return };
-                self.healthy.insert(key.clone(), told_healthy(workload));
+                let Some(workload) = context.workload(key) else { return };
+                self.healthy.insert(key.clone(), are_reported_healthy(workload));
                 for task in workload.evictions.iter().filter(|task| task.suppress_deletion == Some(true)) {
-                    self.waits.cancel(&Subject::on(key, &task.member));
+                    self.deadlines.cancel(&Subject::on(key, &task.member));
                 }
             }
             News::WorkloadGone(key) => {
                 self.healthy.swap_remove(key);
-                self.waits.cancel_of(key, |_| true);
+                self.deadlines.cancel_of(key, |_| true);
             }
             _ => {}
         }
@@ -147,10 +147,16 @@ impl Guarantee for TaskEndsAtTimeout {
 
 impl TaskEndsAtTimeout {
     /// Until the stamp is there, it may take the latency to come.
-    fn wait(&mut self, key: &WorkloadKey, task: &EvictionTask, fact: &Fact, court: &Court<'_>) {
-        let limit = bounds::timed_out(court.timings(), task.grace);
-        let until = task.stamped.unwrap_or(task.seen + court.timings().latency) + limit;
-        let reason = Reason {
+    fn start_deadline(
+        &mut self,
+        key: &WorkloadKey,
+        task: &EvictionTask,
+        fact: &Fact,
+        context: &JudgeContext<'_>,
+    ) {
+        let limit = bounds::timed_out(context.timings(), task.grace);
+        let until = task.stamped.unwrap_or(task.seen + context.timings().latency) + limit;
+        let expectation = Expectation {
             because: format!("task begun {}, and {} is the longest", clock(task.seen), span(limit)),
             missing: match task.stamped {
                 Some(_) => format!("the task that evicts from {} is still there", task.member),
@@ -159,20 +165,26 @@ impl TaskEndsAtTimeout {
                 }
             },
         };
-        self.waits.restart(Subject::on(key, &task.member), fact, until, court.timings().latency, reason);
+        self.deadlines.restart(
+            Subject::on(key, &task.member),
+            fact,
+            until,
+            context.timings().latency,
+            expectation,
+        );
     }
 
-    fn ended(&mut self, key: &WorkloadKey, task: &EvictionTask, fact: &Fact, court: &mut Court<'_>) {
+    fn ended(&mut self, key: &WorkloadKey, task: &EvictionTask, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::on(key, &task.member);
-        let left = self.waits.met(&subject, fact);
-        let healthy =
-            self.healthy.get(key).copied().unwrap_or(true) || court.workload(key).is_none_or(told_healthy);
+        let margin = self.deadlines.met(&subject, fact);
+        let healthy = self.healthy.get(key).copied().unwrap_or(true)
+            || context.workload(key).is_none_or(are_reported_healthy);
         if healthy || task.inherited || task.suppress_deletion.is_some() {
             return;
         }
-        let earliest = begun(task, court.world) + bounds::not_timed_out(court.timings(), task.grace);
-        let (world, timings) = (court.world, court.timings());
-        court.came(subject, fact, earliest, left, || {
+        let earliest = begun(task, context.world) + bounds::not_timed_out(context.timings(), task.grace);
+        let (world, timings) = (context.world, context.timings());
+        context.check_arrival(subject, fact, earliest, margin, || {
             let timeout = task.grace.unwrap_or(timings.graceful_eviction_timeout);
             let because = format!("task begun {}, timeout {}", clock(task.seen), span(timeout));
             (because, format!("the task is gone, and {}", unhealthy(world.workloads.get(key))))

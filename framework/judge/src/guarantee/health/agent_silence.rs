@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use crate::guarantee::engine::away::in_force;
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::context::{
+    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+};
 use crate::guarantee::node::AllNodesNotReady;
 use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
@@ -26,7 +28,7 @@ pub(crate) struct UnknownAfterAgentSilence {
     turned_back: BTreeMap<String, Duration>,
     /// Of nodes, whether any that counts is ready.
     nobody: AllNodesNotReady,
-    waits: Waits,
+    deadlines: Deadlines,
 }
 
 static HEALTH_02: Rule = Rule {
@@ -47,62 +49,62 @@ impl Guarantee for UnknownAfterAgentSilence {
         topics![FaultBegan, FaultEnded, ClockWrong, ClockRight, Health, MemberLeaving, MemberGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
-            News::FaultBegan { member: Some(member), .. } => self.began(member, fact, court),
-            News::FaultEnded { member: Some(member), .. } => self.ended(member, fact, court),
+            News::FaultBegan { member: Some(member), .. } => self.began(member, fact, context),
+            News::FaultEnded { member: Some(member), .. } => self.ended(member, fact, context),
             News::ClockWrong { member: Some(member), by } | News::ClockRight { member: Some(member), by } => {
                 let until = fact.at + *by;
                 let latest = self.turned_back.entry(member.clone()).or_default();
                 *latest = until.max(*latest);
             }
-            News::FaultEnded { member: None, fault: FaultKind::Kill } => self.begun_anew(court),
+            News::FaultEnded { member: None, fault: FaultKind::Kill } => self.begun_anew(context),
             News::Health { member, was: Some(_), now: Some(Health::Unknown), .. } => {
-                self.unknown(member, fact, court);
+                self.unknown(member, fact, context);
             }
-            News::MemberLeaving(member) => self.waits.cancel(&Subject::member(member)),
+            News::MemberLeaving(member) => self.deadlines.cancel(&Subject::member(member)),
             News::MemberGone(member) => {
                 self.cut.remove(member);
                 self.turned_back.remove(member);
-                self.waits.cancel(&Subject::member(member));
+                self.deadlines.cancel(&Subject::member(member));
             }
             _ => {}
         }
-        let tells = matches!(fact.news, News::Health { .. } | News::MemberGone(_));
-        if tells && court.profile.zones.is_some() && self.nobody.is_over(court.world) {
-            self.begin_anew(fact, court);
+        let health_changed = matches!(fact.news, News::Health { .. } | News::MemberGone(_));
+        if health_changed && context.profile.zones.is_some() && self.nobody.is_over(context.world) {
+            self.begin_anew(fact, context);
         }
     }
 
     fn due(&mut self) -> Duration {
-        if self.cut.is_empty() { self.waits.due() } else { Duration::ZERO }
+        if self.cut.is_empty() { self.deadlines.due() } else { Duration::ZERO }
     }
 
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.waits.pass(now, court);
+    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+        self.deadlines.pass(now, context);
         // Until it is heard of again, it may become Unknown still.
-        let limit = bounds::silence(court.timings());
+        let limit = bounds::silence(context.timings());
         self.cut.retain(|_, ended| ended.is_none_or(|ended| now <= ended + limit));
     }
 }
 
 /// Whether nothing that the agent says arrives: where only what goes to the member is lost, or answered by its API server with
 /// errors, its renewals do.
-pub(crate) fn is_cut(member: &str, court: &Court<'_>) -> bool {
+pub(crate) fn is_cut(member: &str, context: &JudgeContext<'_>) -> bool {
     let cuts = |fault: &FaultInForce| {
         let one_way = is_one_way(fault) || fault.fault == FaultKind::FailAll;
         bounds::failing(fault).is_some() && !one_way
     };
-    in_force(member, court).any(cuts)
+    in_force(member, context).any(cuts)
 }
 
 /// Whether nothing is heard by the agent, while all that it says may arrive.
-fn is_deaf(member: &str, court: &Court<'_>) -> bool {
-    in_force(member, court).any(is_one_way)
+fn is_deaf(member: &str, context: &JudgeContext<'_>) -> bool {
+    in_force(member, context).any(is_one_way)
 }
 
 fn is_one_way(fault: &FaultInForce) -> bool {
@@ -110,40 +112,40 @@ fn is_one_way(fault: &FaultInForce) -> bool {
 }
 
 /// Whether what the agent says arrives by chance, if at all.
-pub(crate) fn is_lossy(member: &str, court: &Court<'_>) -> bool {
-    is_cut(member, court) || in_force(member, court).any(|fault| fault.fault == FaultKind::Lose)
+pub(crate) fn is_lossy(member: &str, context: &JudgeContext<'_>) -> bool {
+    is_cut(member, context) || in_force(member, context).any(|fault| fault.fault == FaultKind::Lose)
 }
 
 /// Whether nothing new was heard of `member` for the grace period, as far as the history tells.
-fn is_silent(member: &str, fact: &Fact, court: &Court<'_>) -> bool {
-    let timings = court.timings();
-    let heard = court.member(member).and_then(|member| member.sign_of_life);
+fn is_silent(member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
+    let timings = context.timings();
+    let heard = context.member(member).and_then(|member| member.sign_of_life);
     heard.is_none_or(|heard| heard + timings.monitor_grace_period <= fact.at + timings.skew)
 }
 
 impl UnknownAfterAgentSilence {
     /// Some node is ready again where none was: everybody else may be silent for as long again, also who counts nowhere.
-    fn begin_anew(&mut self, fact: &Fact, court: &Court<'_>) {
-        let limit = bounds::silence(court.timings());
-        for member in court.world.members.keys() {
+    fn begin_anew(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
+        let limit = bounds::silence(context.timings());
+        for member in context.world.members.keys() {
             let subject = Subject::member(member);
-            if self.waits.has(&subject) {
+            if self.deadlines.has(&subject) {
                 let because =
                     format!("no node was ready until {}, and {} is the longest", clock(fact.at), span(limit));
-                let reason = Reason { because, missing: format!("{member} is not Unknown") };
-                self.waits.restart(subject, fact, fact.at + limit, limit, reason);
+                let expectation = Expectation { because, missing: format!("{member} is not Unknown") };
+                self.deadlines.restart(subject, fact, fact.at + limit, limit, expectation);
             }
         }
     }
 
-    fn began(&mut self, member: &str, fact: &Fact, court: &Court<'_>) {
-        let Some(known) = court.member(member).filter(|known| known.pulls) else { return };
-        if is_lossy(member, court) {
+    fn began(&mut self, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
+        let Some(known) = context.member(member).filter(|known| known.pulls) else { return };
+        if is_lossy(member, context) {
             self.cut.insert(member.to_owned(), None);
         }
-        if is_cut(member, court) && !matches!(known.health, None | Some(Health::Unknown)) {
-            let limit = bounds::silence(court.timings());
-            let reason = Reason {
+        if is_cut(member, context) && !matches!(known.health, None | Some(Health::Unknown)) {
+            let limit = bounds::silence(context.timings());
+            let expectation = Expectation {
                 because: format!(
                     "the agent of {member} is cut off since {}, and {} is the longest",
                     clock(fact.at),
@@ -151,54 +153,61 @@ impl UnknownAfterAgentSilence {
                 ),
                 missing: format!("{member} is not Unknown"),
             };
-            self.waits.start(Subject::member(member), fact, limit, reason);
+            self.deadlines.start(Subject::member(member), fact, limit, expectation);
         }
     }
 
     /// Agents are back that were killed: who gets no answer then does not come to its first renewal.
-    fn begun_anew(&mut self, court: &Court<'_>) {
-        let pulling = court.world.members.iter().filter(|(name, known)| known.pulls && is_deaf(name, court));
+    fn begun_anew(&mut self, context: &JudgeContext<'_>) {
+        let pulling =
+            context.world.members.iter().filter(|(name, known)| known.pulls && is_deaf(name, context));
         self.cut.extend(pulling.map(|(name, _)| (name.clone(), None)));
     }
 
-    fn ended(&mut self, member: &str, fact: &Fact, court: &Court<'_>) {
-        if !is_cut(member, court) {
-            self.waits.cancel(&Subject::member(member));
+    fn ended(&mut self, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
+        if !is_cut(member, context) {
+            self.deadlines.cancel(&Subject::member(member));
         }
-        if !is_lossy(member, court)
-            && !is_deaf(member, court)
+        if !is_lossy(member, context)
+            && !is_deaf(member, context)
             && let Some(ended) = self.cut.get_mut(member).filter(|ended| ended.is_none())
         {
             *ended = Some(fact.at);
         }
     }
 
-    fn unknown(&mut self, member: &str, fact: &Fact, court: &mut Court<'_>) {
+    fn unknown(&mut self, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::member(member);
-        let left = self.waits.met(&subject, fact);
+        let margin = self.deadlines.met(&subject, fact);
         // One that is probed is a matter of HEALTH-03.
-        if court.member(member).is_some_and(|member| !member.pulls) {
+        if context.member(member).is_some_and(|member| !member.pulls) {
             return;
         }
         if self.cut.contains_key(member) {
-            return court.book.held_by(left.unwrap_or_default());
+            return context.tally.record_held_by(margin.unwrap_or_default());
         }
         let behind = self.turned_back.get(member).is_some_and(|until| {
             // It is Unknown as late after the last that was new as any silence makes it.
-            fact.at <= *until + bounds::silence(court.timings())
+            fact.at <= *until + bounds::silence(context.timings())
         });
-        if behind && is_silent(member, fact, court) {
+        if behind && is_silent(member, fact, context) {
             return;
         }
         // A node of which nothing was heard since the history began was silent before.
-        let known = court.member(member);
-        if court.world.heartbeats_shown && known.is_some_and(|known| known.sign_of_life.is_none()) {
+        let known = context.member(member);
+        if context.world.heartbeats_shown && known.is_some_and(|known| known.sign_of_life.is_none()) {
             return;
         }
-        if !court.world.faults_are_marked || court.controllers_are_hindered(fact.at) {
+        if !context.world.faults_are_marked || context.controllers_are_hindered(fact.at) {
             return;
         }
         let because = format!("nothing cuts {member} off from the control plane");
-        court.violated(Charge::by(fact, subject, Bound::Never, because, format!("{member} is Unknown")));
+        context.report_violation(Violation::by(
+            fact,
+            subject,
+            Bound::Never,
+            because,
+            format!("{member} is Unknown"),
+        ));
     }
 }

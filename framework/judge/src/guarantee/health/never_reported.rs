@@ -1,7 +1,7 @@
 //! Checks that a member that never reports becomes Unknown: HEALTH.
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
@@ -18,7 +18,7 @@ static HEALTH_06: Rule = Rule {
 
 /// T2'': one that has never reported has a grace period of its own.
 #[derive(Default)]
-pub(crate) struct UnknownAfterStartupGrace(Waits);
+pub(crate) struct UnknownAfterStartupGrace(Deadlines);
 
 impl Guarantee for UnknownAfterStartupGrace {
     fn rule(&self) -> &'static Rule {
@@ -33,26 +33,26 @@ impl Guarantee for UnknownAfterStartupGrace {
         topics![Health, MemberLeaving, MemberGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
         Some(&mut self.0)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::Health { member, now: None, first: true, .. }
-                if court.member(member).is_some_and(|member| member.pulls) =>
+                if context.member(member).is_some_and(|member| member.pulls) =>
             {
-                let reason = Reason {
+                let expectation = Expectation {
                     because: format!("{member} is known since {}", clock(fact.at)),
                     missing: format!("{member} has no condition"),
                 };
-                let limit = bounds::never_heard(court.timings());
-                self.0.start(Subject::member(member), fact, limit, reason);
+                let limit = bounds::never_heard(context.timings());
+                self.0.start(Subject::member(member), fact, limit, expectation);
             }
             News::Health { member, now, .. } => {
-                let left = self.0.met(&Subject::member(member), fact);
-                if let Some(left) = left.filter(|_| *now == Some(Health::Unknown)) {
-                    court.book.held_by(left);
+                let margin = self.0.met(&Subject::member(member), fact);
+                if let Some(margin) = margin.filter(|_| *now == Some(Health::Unknown)) {
+                    context.tally.record_held_by(margin);
                 }
             }
             News::MemberLeaving(member) | News::MemberGone(member) => self.0.cancel(&Subject::member(member)),

@@ -6,7 +6,9 @@ use std::time::Duration;
 use super::not_ready::settled_after;
 use crate::guarantee::engine::away::{in_force, is_hit};
 use crate::guarantee::engine::bounds::{self, Failing};
-use crate::guarantee::engine::court::{Charge, Court, Guarantee, NEVER, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::context::{
+    Deadlines, Expectation, Guarantee, JudgeContext, NEVER, Topics, Violation, topics,
+};
 use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::{Feature, Timings};
 use crate::text::{clock, span};
@@ -36,17 +38,23 @@ impl Guarantee for ProbedMemberIsNeverUnknown {
         topics![Health]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let News::Health { member, now: Some(now), .. } = &fact.news else { return };
-        if court.member(member).is_none_or(|member| member.pulls) {
+        if context.member(member).is_none_or(|member| member.pulls) {
             return;
         }
         if *now != Health::Unknown {
-            return court.book.held();
+            return context.tally.record_held();
         }
         let because = format!("{member} is probed by the control plane");
         let subject = Subject::member(member);
-        court.violated(Charge::by(fact, subject, Bound::Never, because, format!("{member} is Unknown")));
+        context.report_violation(Violation::by(
+            fact,
+            subject,
+            Bound::Never,
+            because,
+            format!("{member} is Unknown"),
+        ));
     }
 }
 
@@ -69,7 +77,7 @@ pub(crate) struct ReadyAfterSuccessThreshold {
     failing: Table<String, Fails>,
     /// How slow a probe may be that is under way when the last fault ends; absent where none need have failed.
     failed: Table<String, Failing>,
-    waits: Waits,
+    deadlines: Deadlines,
     /// When the controllers last came back, whose first probe has no threshold.
     back: Option<Duration>,
     /// Those that are reached otherwise than before: until one is told to be ready nobody knows whether it answers.
@@ -105,8 +113,8 @@ impl Fails {
     /// and one that waits gets its answer, which may have begun as late as it was its turn.
     fn may_be_unmet(&self, now: Duration, timings: &Timings) -> bool {
         let turn = timings.status_update_frequency;
-        let waits = timings.silent_probe.unwrap_or(NEVER).saturating_add(turn);
-        self.refused < turn && now.saturating_sub(self.since) < waits
+        let longest_wait = timings.silent_probe.unwrap_or(NEVER).saturating_add(turn);
+        self.refused < turn && now.saturating_sub(self.since) < longest_wait
     }
 }
 
@@ -119,27 +127,27 @@ impl Guarantee for ReadyAfterSuccessThreshold {
         topics![FaultBegan, FaultEnded, Health, Access, MemberLeaving, MemberGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
-            News::FaultBegan { member: Some(member), .. } => self.began(member, fact, court),
-            News::FaultEnded { member: Some(member), fault } => self.ended(member, *fault, fact, court),
+            News::FaultBegan { member: Some(member), .. } => self.began(member, fact, context),
+            News::FaultEnded { member: Some(member), fault } => self.ended(member, *fault, fact, context),
             News::FaultEnded { member: None, .. } => self.back = Some(fact.at),
             News::Health { member, was: Some(Health::NotReady), now: Some(Health::Ready), .. } => {
                 self.otherwise.remove(member);
-                self.told(member, fact, court);
+                self.became_ready(member, fact, context);
             }
             News::Access(member) => {
                 self.otherwise.insert(member.clone());
-                self.waits.cancel(&Subject::member(member));
+                self.deadlines.cancel(&Subject::member(member));
             }
             News::MemberLeaving(member) | News::MemberGone(member) => {
                 self.ended.swap_remove(member);
                 self.failing.swap_remove(member);
-                self.waits.cancel(&Subject::member(member));
+                self.deadlines.cancel(&Subject::member(member));
             }
             _ => {}
         }
@@ -147,27 +155,27 @@ impl Guarantee for ReadyAfterSuccessThreshold {
 }
 
 /// Whether a person has just written the object of `member`.
-fn is_said_by_hand(member: &str, fact: &Fact, court: &Court<'_>) -> bool {
-    let by_hand = court.member(member).and_then(|member| member.untainted_by_hand);
-    by_hand.is_some_and(|by_hand| fact.at <= by_hand + court.timings().latency)
+fn is_written_by_hand(member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
+    let by_hand = context.member(member).and_then(|member| member.untainted_by_hand);
+    by_hand.is_some_and(|by_hand| fact.at <= by_hand + context.timings().latency)
 }
 
 impl ReadyAfterSuccessThreshold {
-    fn began(&mut self, member: &str, fact: &Fact, court: &Court<'_>) {
-        self.waits.cancel(&Subject::member(member));
-        let fails = self.turn(member, fact, court);
+    fn began(&mut self, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
+        self.deadlines.cancel(&Subject::member(member));
+        let fails = self.turn(member, fact, context);
         let before = self.failed.get(member).copied();
         if fails || before.is_some() {
             // What probes survive may make them as slow as silence does.
             let slowness = |fault| bounds::failing(fault).unwrap_or(Failing::Silent);
-            let slowest = in_force(member, court).map(slowness).max().max(before);
+            let slowest = in_force(member, context).map(slowness).max().max(before);
             self.failed.extend(slowest.map(|slowest| (member.to_owned(), slowest)));
         }
     }
 
     /// Notes how the faults in force let probes of `member` fail. Answers whether any does.
-    fn turn(&mut self, member: &str, fact: &Fact, court: &Court<'_>) -> bool {
-        let how: Vec<_> = in_force(member, court).filter_map(bounds::failing).collect();
+    fn turn(&mut self, member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
+        let how: Vec<_> = in_force(member, context).filter_map(bounds::failing).collect();
         if !how.is_empty() || self.failing.contains_key(member) {
             let before = self.ended.swap_remove(member);
             let first = || Fails { since: fact.at, before, ..Fails::default() };
@@ -177,15 +185,15 @@ impl ReadyAfterSuccessThreshold {
         !how.is_empty()
     }
 
-    fn ended(&mut self, member: &str, fault: FaultKind, fact: &Fact, court: &Court<'_>) {
-        let Some(known) = court.member(member).filter(|known| !known.pulls) else { return };
-        if fault.hits_probes().is_some() && !self.turn(member, fact, court) {
+    fn ended(&mut self, member: &str, fault: FaultKind, fact: &Fact, context: &JudgeContext<'_>) {
+        let Some(known) = context.member(member).filter(|known| !known.pulls) else { return };
+        if fault.hits_probes().is_some() && !self.turn(member, fact, context) {
             let fails = self.failing.swap_remove(member).unwrap_or_default();
-            let before = fails.before.filter(|_| fails.may_be_unmet(fact.at, court.timings()));
+            let before = fails.before.filter(|_| fails.may_be_unmet(fact.at, context.timings()));
             let slowness = self.failed.get(member).copied().unwrap_or(Failing::Silent);
             self.ended.insert(member.to_owned(), before.unwrap_or((fact.at, slowness)));
         }
-        if is_hit(member, court) {
+        if is_hit(member, context) {
             return;
         }
         let Some(failing) = self.failed.swap_remove(member).filter(|_| !self.otherwise.contains(member))
@@ -193,9 +201,9 @@ impl ReadyAfterSuccessThreshold {
             return;
         };
         let limit =
-            bounds::ready(court.timings(), failing).filter(|_| known.health == Some(Health::NotReady));
+            bounds::ready(context.timings(), failing).filter(|_| known.health == Some(Health::NotReady));
         if let Some(limit) = limit {
-            let reason = Reason {
+            let expectation = Expectation {
                 because: format!(
                     "{member} answers since {}, and {} is the longest",
                     clock(fact.at),
@@ -203,27 +211,27 @@ impl ReadyAfterSuccessThreshold {
                 ),
                 missing: format!("{member} is not Ready"),
             };
-            self.waits.start(Subject::member(member), fact, limit, reason);
+            self.deadlines.start(Subject::member(member), fact, limit, expectation);
         }
     }
 
-    fn told(&mut self, member: &str, fact: &Fact, court: &mut Court<'_>) {
+    fn became_ready(&mut self, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::member(member);
-        let left = self.waits.met(&subject, fact);
+        let margin = self.deadlines.met(&subject, fact);
         let Some((ended, slowness)) = self.ended.swap_remove(member) else { return };
-        let timings = court.timings();
+        let timings = context.timings();
         // The first probe may be under way for as long as it takes when a fault ends, and gets its answer then.
         let first_probe =
             settled_after(timings, Some(slowness)).map_or(NEVER, |first| first + timings.takeover);
         let unsettled = |back: Duration| back.saturating_add(first_probe) >= ended;
-        if court.controllers_are_away()
+        if context.controllers_are_away()
             || self.back.is_some_and(unsettled)
-            || is_said_by_hand(member, fact, court)
+            || is_written_by_hand(member, fact, context)
         {
             return;
         }
         let earliest = ended.saturating_add(timings.success_threshold).saturating_sub(timings.skew);
-        court.came(subject, fact, earliest, left, || {
+        context.check_arrival(subject, fact, earliest, margin, || {
             let (ended, threshold) = (clock(ended), span(timings.success_threshold));
             let because = format!("{member} answers since {ended}, success threshold {threshold}");
             (because, format!("{member} is Ready"))
@@ -252,19 +260,27 @@ impl Guarantee for StatusUnchangedWhileNotReady {
         topics![Health, MemberTold]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let not_ready = |health: Option<Health>| health.is_some_and(|health| health != Health::Ready);
         match &fact.news {
             // An outage in which nothing else is told ends.
-            News::Health { was, now: Some(Health::Ready), .. } if not_ready(*was) => court.book.held(),
+            News::Health { was, now: Some(Health::Ready), .. } if not_ready(*was) => {
+                context.tally.record_held()
+            }
             News::MemberTold { member, was } => {
-                let now = court.member(member).and_then(|member| member.health);
+                let now = context.member(member).and_then(|member| member.health);
                 // The version that reports the outage changes nothing else either; a list after a gap may show two changes in one.
-                let turns = *was == Some(Health::Ready) && court.disorder() <= court.timings().latency;
+                let turns = *was == Some(Health::Ready) && context.disorder() <= context.timings().latency;
                 if (not_ready(*was) || turns) && not_ready(now) {
                     let because = format!("{member} is not Ready");
                     let seen = "something else is told of it than before".to_owned();
-                    court.violated(Charge::by(fact, Subject::member(member), Bound::Never, because, seen));
+                    context.report_violation(Violation::by(
+                        fact,
+                        Subject::member(member),
+                        Bound::Never,
+                        because,
+                        seen,
+                    ));
                 }
             }
             _ => {}

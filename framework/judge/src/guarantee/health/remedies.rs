@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::guarantee::engine::court::{Charge, Court, Guarantee, Topics, topics};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
 use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, News};
@@ -21,7 +21,7 @@ static HEALTH_07: Rule = Rule {
 #[derive(Default)]
 pub(crate) struct RemediesAreKept {
     /// When the latest violation of each member was, as one version is several facts.
-    charged: BTreeMap<String, Duration>,
+    reported: BTreeMap<String, Duration>,
 }
 
 impl Guarantee for RemediesAreKept {
@@ -33,32 +33,32 @@ impl Guarantee for RemediesAreKept {
         topics![Health, Conditions, MemberTold, MemberChanged, MemberGone]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let name = match &fact.news {
             News::Health { member, first: false, .. }
             | News::Conditions(member)
             | News::MemberChanged(member)
             | News::MemberTold { member, .. } => member,
             News::MemberGone(member) => {
-                self.charged.remove(member);
+                self.reported.remove(member);
                 return;
             }
             _ => return,
         };
-        let Some(member) = court.member(name) else { return };
+        let Some(member) = context.member(name) else { return };
         if member.remedies_lost != Some(fact.at) {
             if !member.remedies.is_empty() {
-                court.book.held();
+                context.tally.record_held();
             }
             return;
         }
-        let by_hand = member.untainted_by_hand.is_some_and(|act| fact.at <= act + court.timings().latency);
-        if by_hand || self.charged.insert(name.clone(), fact.at) == Some(fact.at) {
+        let by_hand = member.untainted_by_hand.is_some_and(|act| fact.at <= act + context.timings().latency);
+        if by_hand || self.reported.insert(name.clone(), fact.at) == Some(fact.at) {
             return;
         }
         let because =
             "only who decides on remedies takes them away, and changes nothing else then".to_owned();
         let seen = format!("a version that says something else of {name} has lost remedies");
-        court.violated(Charge::by(fact, Subject::member(name), Bound::Never, because, seen));
+        context.report_violation(Violation::by(fact, Subject::member(name), Bound::Never, because, seen));
     }
 }

@@ -3,14 +3,14 @@
 use crate::guarantee::Rule;
 use crate::guarantee::delivery::FullyAppliedCondition;
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Reason, Waits};
+use crate::guarantee::engine::context::{Deadlines, Expectation};
 use capsize_history::facts::Workload;
 
 static LIVENESS_02: Rule = Rule {
     id: "LIVENESS-02",
     sentence: "a workload that is written to every member that is to hold it is told to be fully applied",
     features: &[],
-    formula: bounds::TOLD,
+    formula: bounds::CHANGE_REPORTED,
     releases: "all",
     source: "Karmada pkg/util/helper/workstatus.go",
 };
@@ -26,11 +26,11 @@ impl FullyAppliedCondition {
                     .is_some_and(|it| it.applied == Some(true) && it.leaving.is_none())
             };
             let all = workload.holders().next().is_some() && workload.holders().all(written);
-            (all && workload.condition("FullyApplied") != "True").then(|| Reason {
+            (all && workload.condition("FullyApplied") != "True").then(|| Expectation {
                 because: "it is written to every member that is to hold it".to_owned(),
                 missing: "it is not told to be fully applied".to_owned(),
             })
         };
-        Self { rule: &LIVENESS_02, wrong, waits: Waits::default() }
+        Self { rule: &LIVENESS_02, wrong, deadlines: Deadlines::default() }
     }
 }

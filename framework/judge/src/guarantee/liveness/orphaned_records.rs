@@ -1,7 +1,7 @@
 //! That nothing of a workload outlives its template: LIVENESS.
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::{Rule, Subject};
 use capsize_history::facts::{Fact, News, WorkloadKey};
 
@@ -17,7 +17,7 @@ static LIVENESS_07: Rule = Rule {
 /// E4: a template that was there and is gone for good. That its manifests and copies go with the record is DELIVERY-02, RECOVERY-01
 /// and DELIVERY-05.
 #[derive(Default)]
-pub(crate) struct RecordGoesWithTemplate(Waits);
+pub(crate) struct RecordGoesWithTemplate(Deadlines);
 
 impl Guarantee for RecordGoesWithTemplate {
     fn rule(&self) -> &'static Rule {
@@ -28,17 +28,17 @@ impl Guarantee for RecordGoesWithTemplate {
         topics![Template, WorkloadGone, Recorded]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
         Some(&mut self.0)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
-            News::Template(key) => self.look(key, fact, court),
-            News::Recorded(key) if self.0.has(&Subject::workload(key)) => self.look(key, fact, court),
+            News::Template(key) => self.look(key, fact, context),
+            News::Recorded(key) if self.0.has(&Subject::workload(key)) => self.look(key, fact, context),
             News::WorkloadGone(key) => {
-                if let Some(left) = self.0.met(&Subject::workload(key), fact) {
-                    court.book.held_by(left);
+                if let Some(margin) = self.0.met(&Subject::workload(key), fact) {
+                    context.tally.record_held_by(margin);
                 }
             }
             _ => {}
@@ -47,16 +47,16 @@ impl Guarantee for RecordGoesWithTemplate {
 }
 
 impl RecordGoesWithTemplate {
-    fn look(&mut self, key: &WorkloadKey, fact: &Fact, court: &Court<'_>) {
+    fn look(&mut self, key: &WorkloadKey, fact: &Fact, context: &JudgeContext<'_>) {
         let subject = Subject::workload(key);
-        let recorded = court.workload(key).is_some_and(|workload| workload.recorded);
-        if court.world.templates.contains_key(key) || !recorded {
+        let recorded = context.workload(key).is_some_and(|workload| workload.recorded);
+        if context.world.templates.contains_key(key) || !recorded {
             return self.0.cancel(&subject);
         }
-        let reason = Reason {
+        let expectation = Expectation {
             because: format!("the template of {key} is gone"),
             missing: "its record is still there".to_owned(),
         };
-        self.0.start(subject, fact, bounds::outlived(court.timings()), reason);
+        self.0.start(subject, fact, bounds::outlived(context.timings()), expectation);
     }
 }

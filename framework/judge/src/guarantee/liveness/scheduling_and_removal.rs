@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
-use crate::guarantee::engine::feasible::cannot_be_placed;
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::eligible_members::cannot_be_placed;
 use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
@@ -27,7 +27,7 @@ pub(crate) struct MemberRemovalCompletes {
     leaving: BTreeSet<String>,
     evicting: RemovalBlockers,
     written: RemovalBlockers,
-    waits: Waits,
+    deadlines: Deadlines,
 }
 
 /// The workloads that hold up the removal of a member, by its name.
@@ -84,11 +84,11 @@ impl Guarantee for MemberRemovalCompletes {
         ]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::EvictionBegan { workload, task } => self.evicting.hold(&task.member, workload),
             News::EvictionEnded { workload, task } => self.evicting.release(&task.member, workload),
@@ -100,9 +100,9 @@ impl Guarantee for MemberRemovalCompletes {
                 self.evicting.forget(member);
                 self.written.forget(member);
                 if self.leaving.remove(member)
-                    && let Some(left) = self.waits.met(&Subject::member(member), fact)
+                    && let Some(margin) = self.deadlines.met(&Subject::member(member), fact)
                 {
-                    court.book.held_by(left);
+                    context.tally.record_held_by(margin);
                 }
             }
             News::Assigned { .. } | News::MemberChanged(_) => {}
@@ -110,20 +110,20 @@ impl Guarantee for MemberRemovalCompletes {
         }
         for member in &self.leaving {
             // One that somebody else keeps goes when it is let go of.
-            let kept = court.member(member).is_some_and(|member| member.held_up);
+            let kept = context.member(member).is_some_and(|member| member.held_up);
             let held = kept
                 || self.evicting.any(member)
                 || self.written.any(member)
-                || court.world.assigned_to(member).next().is_some();
+                || context.world.assigned_to(member).next().is_some();
             let subject = Subject::member(member);
             if held {
-                self.waits.cancel(&subject);
+                self.deadlines.cancel(&subject);
             } else {
-                let reason = Reason {
+                let expectation = Expectation {
                     because: format!("{member} is being removed, and nothing is left of it"),
                     missing: format!("{member} is still there"),
                 };
-                self.waits.start(subject, fact, bounds::removed(court.timings()), reason);
+                self.deadlines.start(subject, fact, bounds::removed(context.timings()), expectation);
             }
         }
     }
@@ -143,7 +143,7 @@ static LIVENESS_04: Rule = Rule {
 pub(crate) struct RemovedMemberLosesItsWorkloads {
     /// Workloads that are assigned to members that are gone, and since when they are.
     left: BTreeMap<Subject, Duration>,
-    waits: Waits,
+    deadlines: Deadlines,
 }
 
 impl Guarantee for RemovedMemberLosesItsWorkloads {
@@ -155,20 +155,20 @@ impl Guarantee for RemovedMemberLosesItsWorkloads {
         topics![MemberGone, Wanted, Recorded, Assigned, WorkloadGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::MemberGone(member) => {
-                let assigned: Vec<_> = court.world.assigned_to(member).map(|(key, _)| key).collect();
+                let assigned: Vec<_> = context.world.assigned_to(member).map(|(key, _)| key).collect();
                 if assigned.is_empty() {
-                    court.book.held();
+                    context.tally.record_held();
                 }
                 for key in assigned {
                     self.left.insert(Subject::on(key, member), fact.at);
-                    self.look(key, member, fact, court);
+                    self.look(key, member, fact, context);
                 }
             }
             News::Wanted(key) | News::Recorded(key) => {
@@ -176,21 +176,21 @@ impl Guarantee for RemovedMemberLosesItsWorkloads {
                 let of_key = of_key.take_while(|subject| subject.is_of(key));
                 let members: Vec<_> = of_key.filter_map(|subject| subject.member.clone()).collect();
                 for member in members {
-                    self.look(key, &member, fact, court);
+                    self.look(key, &member, fact, context);
                 }
             }
             News::Assigned { workload: key, was, now, .. } => {
                 for member in was.keys().filter(|member| !now.contains_key(*member)) {
                     let subject = Subject::on(key, member);
                     self.left.remove(&subject);
-                    if let Some(left) = self.waits.met(&subject, fact) {
-                        court.book.held_by(left);
+                    if let Some(margin) = self.deadlines.met(&subject, fact) {
+                        context.tally.record_held_by(margin);
                     }
                 }
             }
             News::WorkloadGone(key) => {
                 self.left.retain(|subject, _| !subject.is_of(key));
-                self.waits.cancel_of(key, |_| true);
+                self.deadlines.cancel_of(key, |_| true);
             }
             _ => {}
         }
@@ -198,23 +198,23 @@ impl Guarantee for RemovedMemberLosesItsWorkloads {
 }
 
 impl RemovedMemberLosesItsWorkloads {
-    fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &Court<'_>) {
+    fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
         let subject = Subject::on(key, member);
         let Some(gone) = self.left.get(&subject).copied() else { return };
-        if court.member(member).is_some() {
+        if context.member(member).is_some() {
             self.left.remove(&subject);
-            return self.waits.cancel(&subject);
+            return self.deadlines.cancel(&subject);
         }
         // Nobody chooses for it meanwhile, or there are too few members to choose from, and what it had stays.
         let stays = |workload: &Workload| workload.suspended || cannot_be_placed(workload);
-        if court.workload(key).is_some_and(stays) {
-            return self.waits.cancel(&subject);
+        if context.workload(key).is_some_and(stays) {
+            return self.deadlines.cancel(&subject);
         }
-        let reason = Reason {
+        let expectation = Expectation {
             because: format!("{member} is gone since {}", clock(gone)),
             missing: format!("{key} is still assigned to it"),
         };
-        self.waits.start(subject, fact, bounds::chosen(court.timings()), reason);
+        self.deadlines.start(subject, fact, bounds::chosen(context.timings()), expectation);
     }
 }
 
@@ -230,7 +230,7 @@ static LIVENESS_01: Rule = Rule {
 /// E2: in time after each change, either the latest version is scheduled, or the workload is told to be impossible to
 /// place.
 #[derive(Default)]
-pub(crate) struct WorkloadIsScheduled(Waits);
+pub(crate) struct WorkloadIsScheduled(Deadlines);
 
 impl Guarantee for WorkloadIsScheduled {
     fn rule(&self) -> &'static Rule {
@@ -241,27 +241,27 @@ impl Guarantee for WorkloadIsScheduled {
         topics![Recorded, WorkloadGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
         Some(&mut self.0)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let key = match &fact.news {
             News::Recorded(key) => key,
             News::WorkloadGone(key) => return self.0.cancel(&Subject::workload(key)),
             _ => return,
         };
-        let Some(workload) = court.workload(key) else { return };
+        let Some(workload) = context.workload(key) else { return };
         let subject = Subject::workload(key);
         if !workload.placeable {
             return self.0.cancel(&subject);
         }
-        let said = workload.condition("Scheduled");
-        let done = said == "False" || said == "True" && workload.scheduled;
-        let wrong = (!done).then(|| Reason {
+        let condition = workload.condition("Scheduled");
+        let done = condition == "False" || condition == "True" && workload.scheduled;
+        let wrong = (!done).then(|| Expectation {
             because: "its record has changed".to_owned(),
             missing: "the scheduler has not said what came of it".to_owned(),
         });
-        self.0.heal(subject, fact, bounds::chosen(court.timings()), wrong, court);
+        self.0.expect_correction(subject, fact, bounds::chosen(context.timings()), wrong, context);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::scheduling_and_removal::RemovalBlockers;
 use crate::guarantee::engine::away::{Away, in_force, is_hit};
 use crate::guarantee::engine::bounds::{self, Failing};
-use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, Health, InstanceHealth, News, Workload, WorkloadKey};
@@ -25,7 +25,7 @@ static LIVENESS_05: Rule = Rule {
 pub(crate) struct ManifestOfRemovedMemberGoes {
     leaving: BTreeSet<String>,
     evicting: RemovalBlockers,
-    waits: Waits,
+    deadlines: Deadlines,
 }
 
 impl Guarantee for ManifestOfRemovedMemberGoes {
@@ -48,43 +48,43 @@ impl Guarantee for ManifestOfRemovedMemberGoes {
         ]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::Recalled { workload, member } | News::DeliveryTold { workload, member } => {
-                self.look(workload, member, fact, court);
+                self.look(workload, member, fact, context);
             }
             News::DeliveryGone { workload, member } => {
-                if let Some(left) = self.waits.met(&Subject::on(workload, member), fact) {
-                    court.book.held_by(left);
+                if let Some(margin) = self.deadlines.met(&Subject::on(workload, member), fact) {
+                    context.tally.record_held_by(margin);
                 }
             }
             News::MemberLeaving(member) => {
                 self.leaving.insert(member.clone());
-                self.look_all(Some(member), fact, court);
+                self.look_all(Some(member), fact, context);
             }
             News::MemberGone(member) => {
                 self.leaving.remove(member);
                 self.evicting.forget(member);
-                self.waits.cancel_all(|subject| subject.is_on(member));
+                self.deadlines.cancel_all(|subject| subject.is_on(member));
             }
-            News::Health { member, .. } => self.look_all(Some(member), fact, court),
-            News::Assigned { was, now, .. } => self.look_all(was.keys().chain(now.keys()), fact, court),
+            News::Health { member, .. } => self.look_all(Some(member), fact, context),
+            News::Assigned { was, now, .. } => self.look_all(was.keys().chain(now.keys()), fact, context),
             News::EvictionBegan { workload, task } => {
                 self.evicting.hold(&task.member, workload);
-                self.look_all(Some(&task.member), fact, court);
+                self.look_all(Some(&task.member), fact, context);
             }
             News::EvictionEnded { workload, task } => {
                 self.evicting.release(&task.member, workload);
-                self.look_all(Some(&task.member), fact, court);
+                self.look_all(Some(&task.member), fact, context);
             }
             News::WorkloadGone(key) => {
                 self.evicting.release_all(key);
                 let leaving = self.leaving.clone();
-                self.look_all(&leaving, fact, court);
+                self.look_all(&leaving, fact, context);
             }
             _ => {}
         }
@@ -97,34 +97,34 @@ impl ManifestOfRemovedMemberGoes {
         &mut self,
         members: impl IntoIterator<Item = &'a String>,
         fact: &Fact,
-        court: &mut Court<'_>,
+        context: &mut JudgeContext<'_>,
     ) {
         let leaving: Vec<_> = members.into_iter().filter(|member| self.leaving.contains(*member)).collect();
         for member in leaving {
-            let world = court.world;
+            let world = context.world;
             for (key, _) in world.workloads.iter().filter(|(_, it)| it.deliveries.contains_key(member)) {
-                self.look(key, member, fact, court);
+                self.look(key, member, fact, context);
             }
         }
     }
 
-    fn look(&mut self, key: &WorkloadKey, name: &str, fact: &Fact, court: &mut Court<'_>) {
+    fn look(&mut self, key: &WorkloadKey, name: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::on(key, name);
-        let away = court.member(name).is_some_and(|member| {
+        let away = context.member(name).is_some_and(|member| {
             member.leaving && member.health.is_some_and(|health| health != Health::Ready)
         });
-        let delivery = court.workload(key).and_then(|workload| workload.deliveries.get(name));
-        let held = self.evicting.any(name) || court.world.assigned_to(name).next().is_some();
+        let delivery = context.workload(key).and_then(|workload| workload.deliveries.get(name));
+        let held = self.evicting.any(name) || context.world.assigned_to(name).next().is_some();
         if !away || held || !delivery.is_some_and(|it| it.leaving.is_some() && !it.held_up) {
-            return self.waits.cancel(&subject);
+            return self.deadlines.cancel(&subject);
         }
-        let silent = in_force(name, court).any(|fault| bounds::failing(fault) == Some(Failing::Silent));
-        let Some(limit) = bounds::abandoned(court.timings(), silent) else { return };
-        let reason = Reason {
+        let silent = in_force(name, context).any(|fault| bounds::failing(fault) == Some(Failing::Silent));
+        let Some(limit) = bounds::abandoned(context.timings(), silent) else { return };
+        let expectation = Expectation {
             because: format!("{name} is being removed, and cannot be asked"),
             missing: format!("the manifest of {key} for it is still there"),
         };
-        self.waits.start(subject, fact, limit, reason);
+        self.deadlines.start(subject, fact, limit, expectation);
     }
 }
 
@@ -132,7 +132,7 @@ static LIVENESS_06: Rule = Rule {
     id: "LIVENESS-06",
     sentence: "what has no state of its own is told to be healthy where it is applied",
     features: &[],
-    formula: bounds::TOLD,
+    formula: bounds::CHANGE_REPORTED,
     releases: "1.9 and newer (#4453)",
     source: "Karmada pkg/controllers/status/work_status_controller.go, interpretHealth",
 };
@@ -141,7 +141,7 @@ static LIVENESS_06: Rule = Rule {
 /// long as it does where its member was away.
 #[derive(Default)]
 pub(crate) struct StatelessWorkloadIsHealthyWhenApplied {
-    waits: Waits,
+    deadlines: Deadlines,
     away: Away,
 }
 
@@ -159,8 +159,8 @@ const STATELESS_KINDS: [&str; 9] = [
 ];
 
 fn untold(workload: &Workload, member: &str) -> bool {
-    let told = workload.instances.get(member);
-    told.is_some_and(|told| told.applied && told.health != InstanceHealth::Healthy)
+    let instance = workload.instances.get(member);
+    instance.is_some_and(|instance| instance.applied && instance.health != InstanceHealth::Healthy)
 }
 
 impl Guarantee for StatelessWorkloadIsHealthyWhenApplied {
@@ -172,48 +172,49 @@ impl Guarantee for StatelessWorkloadIsHealthyWhenApplied {
         topics![InstanceHealth, FaultBegan, FaultEnded, WorkloadGone, MemberGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.away.observe(fact, court);
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        self.away.observe(fact, context);
         match &fact.news {
             News::InstanceHealth { workload, member } if STATELESS_KINDS.contains(&workload.kind()) => {
-                self.look(workload, member, fact, court);
+                self.look(workload, member, fact, context);
             }
             News::FaultBegan { member: Some(member), .. } => {
-                self.waits.cancel_all(|subject| subject.is_on(member));
+                self.deadlines.cancel_all(|subject| subject.is_on(member));
             }
             News::FaultEnded { member: Some(member), .. } => {
                 for kind in STATELESS_KINDS {
-                    let of_kind = court.world.workloads.range(WorkloadKey::new(kind, "", "")..);
+                    let of_kind = context.world.workloads.range(WorkloadKey::new(kind, "", "")..);
                     for (key, _) in of_kind.take_while(|(key, _)| key.kind() == kind) {
-                        self.look(key, member, fact, court);
+                        self.look(key, member, fact, context);
                     }
                 }
             }
-            News::WorkloadGone(key) => self.waits.cancel_of(key, |_| true),
+            News::WorkloadGone(key) => self.deadlines.cancel_of(key, |_| true),
             _ => {}
         }
     }
 }
 
 impl StatelessWorkloadIsHealthyWhenApplied {
-    fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
-        let Some(workload) = court.workload(key) else { return };
-        let wrong = untold(workload, member).then(|| Reason {
+    fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Some(workload) = context.workload(key) else { return };
+        let wrong = untold(workload, member).then(|| Expectation {
             because: format!("a {} is well where it is", key.kind()),
             missing: format!("{key} is not told to be healthy on {member}"),
         });
-        let applied = workload.instances.get(member).is_some_and(|told| told.applied);
+        let applied = workload.instances.get(member).is_some_and(|instance| instance.applied);
         let subject = Subject::on(key, member);
-        if wrong.is_none() && applied && !self.waits.has(&subject) {
-            return court.book.held();
+        if wrong.is_none() && applied && !self.deadlines.has(&subject) {
+            return context.tally.record_held();
         }
-        if !is_hit(member, court) {
-            let allowed = bounds::told(court.timings()).max(self.away.left(member, fact.at));
-            self.waits.heal(subject, fact, allowed, wrong, court);
+        if !is_hit(member, context) {
+            let allowed =
+                bounds::change_reported(context.timings()).max(self.away.remaining_delay(member, fact.at));
+            self.deadlines.expect_correction(subject, fact, allowed, wrong, context);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::heartbeat::settle;
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::{Rule, Subject};
 use crate::profile::{Feature, Profile};
 use capsize_history::facts::{Fact, Member, News, TaintEffect};
@@ -32,18 +32,18 @@ static NODE_07: Rule = Rule {
 pub(crate) struct DerivedTaintsAndLabels {
     rule: &'static Rule,
     wrong: fn(&Member, &Profile) -> Option<String>,
-    waits: Waits,
+    deadlines: Deadlines,
 }
 
 impl DerivedTaintsAndLabels {
     /// For the taints.
     pub(crate) fn taints() -> Self {
-        Self { rule: &NODE_06, wrong: wrong_taints, waits: Waits::default() }
+        Self { rule: &NODE_06, wrong: wrong_taints, deadlines: Deadlines::default() }
     }
 
     /// For the labels.
     pub(crate) fn labels() -> Self {
-        Self { rule: &NODE_07, wrong: wrong_labels, waits: Waits::default() }
+        Self { rule: &NODE_07, wrong: wrong_labels, deadlines: Deadlines::default() }
     }
 }
 
@@ -56,23 +56,23 @@ impl Guarantee for DerivedTaintsAndLabels {
         topics![Conditions, MemberChanged, MemberGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let name = match &fact.news {
             News::Conditions(name) | News::MemberChanged(name) => name,
-            News::MemberGone(name) => return self.waits.cancel(&Subject::member(name)),
+            News::MemberGone(name) => return self.deadlines.cancel(&Subject::member(name)),
             _ => return,
         };
-        let Some(member) = court.member(name) else { return };
-        let wrong = (self.wrong)(member, court.profile).map(|missing| Reason {
+        let Some(member) = context.member(name) else { return };
+        let wrong = (self.wrong)(member, context.profile).map(|missing| Expectation {
             because: format!("that is what {name} tells of itself"),
             missing: format!("{name} {missing}"),
         });
-        let allowed = court.timings().latency;
-        settle(&mut self.waits, Subject::member(name), fact, allowed, wrong, court);
+        let allowed = context.timings().latency;
+        settle(&mut self.deadlines, Subject::member(name), fact, allowed, wrong, context);
     }
 }
 

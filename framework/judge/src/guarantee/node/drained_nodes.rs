@@ -6,7 +6,9 @@ use std::time::Duration;
 use super::heartbeat::never;
 use super::zone::{Pace, paces};
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::context::{
+    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+};
 use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
@@ -24,7 +26,7 @@ static NODE_15: Rule = Rule {
 /// That the deletions begin. Each pod's is left to steps.
 #[derive(Default)]
 pub(crate) struct PodsOfIllNodeAreDeleted {
-    waits: Waits,
+    deadlines: Deadlines,
     paces: BTreeMap<Zone, Pace>,
     /// The ill whose pods are being deleted.
     begun: BTreeSet<String>,
@@ -43,40 +45,40 @@ impl Guarantee for PodsOfIllNodeAreDeleted {
         topics![Health, MemberGone, FaultEnded, EvictionBegan]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::Health { member, now, .. } => {
                 if *now == Some(Health::Ready) {
                     self.begun.remove(member);
-                    self.waits.cancel(&Subject::member(member));
+                    self.deadlines.cancel(&Subject::member(member));
                 }
-                self.look(member, fact, court);
+                self.look(member, fact, context);
             }
             News::MemberGone(member) => {
                 self.begun.remove(member);
-                self.waits.cancel(&Subject::member(member));
-                self.look(member, fact, court);
+                self.deadlines.cancel(&Subject::member(member));
+                self.look(member, fact, context);
             }
             News::FaultEnded { member: None, .. } => {
                 self.back = fact.at;
                 self.begun.clear();
-                for (name, _) in ill(court.world) {
-                    self.look(name, fact, court);
+                for (name, _) in ill(context.world) {
+                    self.look(name, fact, context);
                 }
             }
-            News::EvictionBegan { workload, task } if is_drain(workload, task, fact, court) => {
+            News::EvictionBegan { workload, task } if is_drain(workload, task, fact, context) => {
                 self.begun.insert(task.member.clone());
-                if let Some(left) = self.waits.met(&Subject::member(&task.member), fact) {
-                    court.book.held_by(left);
+                if let Some(margin) = self.deadlines.met(&Subject::member(&task.member), fact) {
+                    context.tally.record_held_by(margin);
                 }
             }
             // It may have been the last that was left to drain.
-            News::EvictionBegan { task, .. } if !has_pods(court.world, &task.member) => {
-                self.waits.cancel(&Subject::member(&task.member));
+            News::EvictionBegan { task, .. } if !has_pods(context.world, &task.member) => {
+                self.deadlines.cancel(&Subject::member(&task.member));
             }
             _ => {}
         }
@@ -90,40 +92,47 @@ fn has_pods(world: &World, name: &str) -> bool {
 
 impl PodsOfIllNodeAreDeleted {
     /// Works out until when whose turn comes: of the one that has changed, and of all in zones that are otherwise than before.
-    fn look(&mut self, changed: &str, fact: &Fact, court: &Court<'_>) {
-        let Some(zones) = &court.profile.zones else { return };
-        let paces = paces(court.world, zones);
+    fn look(&mut self, changed: &str, fact: &Fact, context: &JudgeContext<'_>) {
+        let Some(zones) = &context.profile.zones else { return };
+        let paces = paces(context.world, zones);
         if is_cut(self.paces.values()) && !is_cut(paces.values()) {
             self.resumed = Some(fact.at);
         }
-        for (name, member) in ill(court.world) {
+        for (name, member) in ill(context.world) {
             let pace = paces.get(&member.zone).copied();
             if (name == changed || pace != self.paces.get(&member.zone).copied())
                 && !self.begun.contains(name)
             {
-                self.tell(name, member, pace, fact, court);
+                self.tell(name, member, pace, fact, context);
             }
         }
         self.paces = paces;
     }
 
-    fn tell(&mut self, name: &str, member: &Member, pace: Option<Pace>, fact: &Fact, court: &Court<'_>) {
+    fn tell(
+        &mut self,
+        name: &str,
+        member: &Member,
+        pace: Option<Pace>,
+        fact: &Fact,
+        context: &JudgeContext<'_>,
+    ) {
         let subject = Subject::member(name);
-        let pace = pace.filter(|_| has_pods(court.world, name));
-        let Some(Pace::Each(pause)) = pace else { return self.waits.cancel(&subject) };
-        let turns = ill(court.world).filter(|(_, other)| other.zone == member.zone).count();
+        let pace = pace.filter(|_| has_pods(context.world, name));
+        let Some(Pace::Each(pause)) = pace else { return self.deadlines.cancel(&subject) };
+        let turns = ill(context.world).filter(|(_, other)| other.zone == member.zone).count();
         let turns = u32::try_from(turns).unwrap_or(u32::MAX).saturating_add(1);
-        let timeout = court.timings().failover_eviction_timeout;
-        let seen = bounds::zone_seen(court.timings());
+        let timeout = context.timings().failover_eviction_timeout;
+        let seen = bounds::zone_seen(context.timings());
         let anew = self.resumed.filter(|resumed| member.health_since + timeout + seen > *resumed);
         let since = anew.map_or(member.health_since, |resumed| resumed.max(member.health_since));
-        let allowed = bounds::drained(court.timings()) + bounds::repeated(pause, turns);
-        let reason = Reason {
+        let allowed = bounds::drained(context.timings()) + bounds::repeated(pause, turns);
+        let expectation = Expectation {
             because: format!("it is ill since {}, and may be so for {}", clock(since), span(timeout)),
             missing: format!("none of the pods of {name} is being deleted"),
         };
         let until = fact.at.max(since.max(self.back) + timeout) + allowed;
-        self.waits.restart(subject, fact, until, allowed, reason);
+        self.deadlines.restart(subject, fact, until, allowed, expectation);
     }
 }
 
@@ -138,10 +147,10 @@ fn ill(world: &World) -> impl Iterator<Item = (&str, &Member)> {
 }
 
 /// Whether a pod is deleted for the health of its node: neither for a taint, nor by a person, nor with its node.
-fn is_drain(workload: &WorkloadKey, task: &EvictionTask, fact: &Fact, court: &Court<'_>) -> bool {
-    let world = court.world;
+fn is_drain(workload: &WorkloadKey, task: &EvictionTask, fact: &Fact, context: &JudgeContext<'_>) -> bool {
+    let world = context.world;
     let is_ill = ill_since(world, &task.member).is_some();
-    let by_hand = !world.faults_are_marked || fact.at <= world.acted + court.timings().latency;
+    let by_hand = !world.faults_are_marked || fact.at <= world.acted + context.timings().latency;
     let tainted =
         world.members.get(&task.member).is_some_and(|member| member.evicting_taints().next().is_some());
     !task.inherited && is_ill && !by_hand && !tainted && world.workloads.contains_key(workload)
@@ -189,25 +198,25 @@ impl Guarantee for PodDeletionPace {
         topics![Health, MemberGone, FaultEnded, EvictionBegan]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::Health { member, now, .. } => {
                 if *now == Some(Health::Ready) {
                     self.begun.remove(member);
                 }
-                self.look(fact.at, court);
+                self.look(fact.at, context);
             }
             News::MemberGone(member) => {
                 self.begun.remove(member);
-                self.look(fact.at, court);
+                self.look(fact.at, context);
             }
             // A start of the controllers has a token of its own, and begins with all whose time is over.
             News::FaultEnded { member: None, .. } => {
                 self.last.clear();
                 self.begun.clear();
             }
-            News::EvictionBegan { workload, task } if is_drain(workload, task, fact, court) => {
-                self.began(workload, &task.member, fact, court);
+            News::EvictionBegan { workload, task } if is_drain(workload, task, fact, context) => {
+                self.began(workload, &task.member, fact, context);
             }
             _ => {}
         }
@@ -215,9 +224,9 @@ impl Guarantee for PodDeletionPace {
 }
 
 impl PodDeletionPace {
-    fn look(&mut self, now: Duration, court: &Court<'_>) {
-        let Some(zones) = &court.profile.zones else { return };
-        let paces = paces(court.world, zones);
+    fn look(&mut self, now: Duration, context: &JudgeContext<'_>) {
+        let Some(zones) = &context.profile.zones else { return };
+        let paces = paces(context.world, zones);
         if is_cut(self.paces.values().map(|(pace, _)| pace)) && !is_cut(paces.values()) {
             self.resumed = Some(now);
         }
@@ -229,25 +238,25 @@ impl PodDeletionPace {
         }
     }
 
-    fn began(&mut self, workload: &WorkloadKey, name: &str, fact: &Fact, court: &mut Court<'_>) {
+    fn began(&mut self, workload: &WorkloadKey, name: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::on(workload, name);
         let seen = format!("{workload} is deleted");
-        if court.workload(workload).is_some_and(|workload| workload.everywhere) {
-            return never(subject, fact, "it is a daemon's", seen, court);
+        if context.workload(workload).is_some_and(|workload| workload.everywhere) {
+            return never(subject, fact, "it is a daemon's", seen, context);
         }
-        let (Some(since), Some(member)) = (ill_since(court.world, name), court.member(name)) else {
+        let (Some(since), Some(member)) = (ill_since(context.world, name), context.member(name)) else {
             return;
         };
-        let timings = court.timings();
+        let timings = context.timings();
         let timeout = timings.failover_eviction_timeout;
         let anew = self.resumed.filter(|resumed| since + timeout > *resumed + bounds::zone_seen(timings));
         let earliest = (anew.unwrap_or(since) + timeout).saturating_sub(timings.skew);
-        court.came(subject.clone(), fact, earliest, None, || {
-            let told = match anew {
+        context.check_arrival(subject.clone(), fact, earliest, None, || {
+            let since_when = match anew {
                 None => format!("its node is ill since {}", clock(since)),
                 Some(anew) => format!("no node was ready until {}", clock(anew)),
             };
-            (format!("{told}, and may be so for {}", span(timeout)), seen.clone())
+            (format!("{since_when}, and may be so for {}", span(timeout)), seen.clone())
         });
         if self.begun.insert(name.to_owned(), fact.at).is_some() {
             return;
@@ -264,12 +273,12 @@ impl PodDeletionPace {
                         span(pause)
                     );
                     if fact.at + timings.latency < last + pause {
-                        court.violated(Charge::by(fact, subject, bound, because, seen));
+                        context.report_violation(Violation::by(fact, subject, bound, because, seen));
                     }
                 }
             }
             Pace::Frozen | Pace::Cut if fact.at > from + lag => {
-                never(subject, fact, "its zone is held back", seen, court);
+                never(subject, fact, "its zone is held back", seen, context);
             }
             Pace::Frozen | Pace::Cut => {}
         }

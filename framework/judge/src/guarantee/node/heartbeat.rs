@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use super::zone::AllNodesNotReady;
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::context::{
+    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+};
 use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
@@ -22,7 +24,7 @@ static NODE_01: Rule = Rule {
 /// I1, I2 and I30: silence, and only silence, makes unknown. A renewal or another status is a sign of life.
 #[derive(Default)]
 pub(crate) struct UnknownAfterMissedHeartbeats {
-    waits: Waits,
+    deadlines: Deadlines,
     cut: AllNodesNotReady,
 }
 
@@ -35,68 +37,68 @@ impl Guarantee for UnknownAfterMissedHeartbeats {
         topics![SignOfLife, Health, MemberGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
-            News::SignOfLife(name) => self.heard(name, fact, court),
+            News::SignOfLife(name) => self.heard(name, fact, context),
             News::Health { member, now: Some(Health::Unknown), was: Some(_), .. } => {
-                self.unknown(member, fact, court);
+                self.unknown(member, fact, context);
             }
-            News::MemberGone(member) => self.waits.cancel(&Subject::member(member)),
+            News::MemberGone(member) => self.deadlines.cancel(&Subject::member(member)),
             _ => {}
         }
-        let tells = matches!(fact.news, News::Health { .. } | News::MemberGone(_));
-        if tells && self.cut.is_over(court.world) {
-            for name in court.world.members.keys() {
-                if self.waits.has(&Subject::member(name)) {
-                    self.wait(name, "no node was ready until", fact, court);
+        let health_changed = matches!(fact.news, News::Health { .. } | News::MemberGone(_));
+        if health_changed && self.cut.is_over(context.world) {
+            for name in context.world.members.keys() {
+                if self.deadlines.has(&Subject::member(name)) {
+                    self.start_deadline(name, "no node was ready until", fact, context);
                 }
             }
         }
     }
 
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
+    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
         // Of a history without Leases nobody can tell how long a node was silent.
-        if court.world.heartbeats_shown {
-            self.waits.pass(now, court);
+        if context.world.heartbeats_shown {
+            self.deadlines.pass(now, context);
         }
     }
 }
 
 impl UnknownAfterMissedHeartbeats {
-    fn heard(&mut self, name: &str, fact: &Fact, court: &Court<'_>) {
-        let speaks = court
+    fn heard(&mut self, name: &str, fact: &Fact, context: &JudgeContext<'_>) {
+        let speaks = context
             .world
             .members
             .get(name)
             .is_some_and(|member| matches!(member.health, Some(Health::Ready | Health::NotReady)));
         if speaks {
-            self.wait(name, &format!("{name} was last heard of at"), fact, court);
+            self.start_deadline(name, &format!("{name} was last heard of at"), fact, context);
         }
     }
 
-    fn wait(&mut self, name: &str, since: &str, fact: &Fact, court: &Court<'_>) {
-        let limit = bounds::heartbeat(court.timings());
-        let reason = Reason {
+    fn start_deadline(&mut self, name: &str, since: &str, fact: &Fact, context: &JudgeContext<'_>) {
+        let limit = bounds::heartbeat(context.timings());
+        let expectation = Expectation {
             because: format!("{since} {}", clock(fact.at)),
             missing: format!("{name} is not Unknown"),
         };
-        self.waits.restart(Subject::member(name), fact, fact.at + limit, limit, reason);
+        self.deadlines.restart(Subject::member(name), fact, fact.at + limit, limit, expectation);
     }
 
-    fn unknown(&mut self, name: &str, fact: &Fact, court: &mut Court<'_>) {
+    fn unknown(&mut self, name: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::member(name);
-        let left = self.waits.met(&subject, fact);
-        let heard = court.member(name).and_then(|member| member.sign_of_life);
+        let margin = self.deadlines.met(&subject, fact);
+        let heard = context.member(name).and_then(|member| member.sign_of_life);
         let Some(heard) = heard else {
-            return left.into_iter().for_each(|left| court.book.held_by(left));
+            return margin.into_iter().for_each(|margin| context.tally.record_held_by(margin));
         };
-        let grace = court.timings().monitor_grace_period;
-        let earliest = (heard + grace).saturating_sub(court.timings().skew);
-        court.came(subject, fact, earliest, left, || {
+        let grace = context.timings().monitor_grace_period;
+        let earliest = (heard + grace).saturating_sub(context.timings().skew);
+        context.check_arrival(subject, fact, earliest, margin, || {
             let because =
                 format!("it was heard of at {}, and may be silent for {}", clock(heard), span(grace));
             (because, format!("{name} is Unknown"))
@@ -106,24 +108,36 @@ impl UnknownAfterMissedHeartbeats {
 
 /// Something that is wrong at once and right within a moment.
 pub(super) fn settle(
-    waits: &mut Waits,
+    deadlines: &mut Deadlines,
     subject: Subject,
     fact: &Fact,
     allowed: Duration,
-    wrong: Option<Reason>,
-    court: &mut Court<'_>,
+    wrong: Option<Expectation>,
+    context: &mut JudgeContext<'_>,
 ) {
     match wrong {
-        Some(reason) => waits.start(subject, fact, allowed, reason),
+        Some(expectation) => deadlines.start(subject, fact, allowed, expectation),
         None => {
-            if let Some(left) = waits.met(&subject, fact) {
-                court.book.held_by(left);
+            if let Some(margin) = deadlines.met(&subject, fact) {
+                context.tally.record_held_by(margin);
             }
         }
     }
 }
 
 /// A violation of what never may be.
-pub(super) fn never(subject: Subject, fact: &Fact, because: &str, seen: String, court: &mut Court<'_>) {
-    court.violated(Charge::by(fact, subject, crate::guarantee::Bound::Never, because.to_owned(), seen));
+pub(super) fn never(
+    subject: Subject,
+    fact: &Fact,
+    because: &str,
+    seen: String,
+    context: &mut JudgeContext<'_>,
+) {
+    context.report_violation(Violation::by(
+        fact,
+        subject,
+        crate::guarantee::Bound::Never,
+        because.to_owned(),
+        seen,
+    ));
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::heartbeat::never;
 use super::zone::{Pace, is_of_health, paces};
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Court, Guarantee, NEVER, Topics, topics};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Topics, topics};
 use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
@@ -60,25 +60,25 @@ impl Guarantee for ForeignTaintsStay {
         topics![TaintRemoved, TaintAdded]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let (News::TaintRemoved { member: name, taint } | News::TaintAdded { member: name, taint, .. }) =
             &fact.news
         else {
             return;
         };
-        let Some(member) = court.member(name) else { return };
+        let Some(member) = context.member(name) else { return };
         if is_own(taint) {
             if member.taints.iter().any(|taint| !is_own(taint)) {
-                court.book.held();
+                context.tally.record_held();
             }
             return;
         }
         // One in its place, of the same key and effect, is a person's.
         let replaced = |other: &Taint| other.key == taint.key && other.effect == taint.effect;
         let removed = matches!(fact.news, News::TaintRemoved { .. }) && !member.taints.iter().any(replaced);
-        if removed && !by_hand(member, court.world, fact.at, court.timings().latency) {
+        if removed && !by_hand(member, context.world, fact.at, context.timings().latency) {
             let seen = format!("{name} has lost the taint {taint}");
-            never(Subject::member(name), fact, "nobody has taken it away", seen, court);
+            never(Subject::member(name), fact, "nobody has taken it away", seen, context);
         }
     }
 }
@@ -109,29 +109,29 @@ impl Guarantee for TaintStaysWhileJustified {
         topics![Health, MemberGone, TaintRemoved]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::Health { .. } | News::MemberGone(_) => {
-                let Some(zones) = &court.profile.zones else { return };
-                let is_cut = paces(court.world, zones).values().any(|pace| *pace == Pace::Cut);
+                let Some(zones) = &context.profile.zones else { return };
+                let is_cut = paces(context.world, zones).values().any(|pace| *pace == Pace::Cut);
                 if is_cut {
                     self.cut = Some(NEVER);
                 } else if self.cut == Some(NEVER) {
-                    self.cut = Some(fact.at + bounds::zone_seen(court.timings()));
+                    self.cut = Some(fact.at + bounds::zone_seen(context.timings()));
                 }
             }
             News::TaintRemoved { member: name, taint } if is_of_health(taint) => {
-                let Some(member) = court.member(name) else { return };
-                let latency = court.timings().latency;
+                let Some(member) = context.member(name) else { return };
+                let latency = context.timings().latency;
                 let excused = self.cut.is_some_and(|until| fact.at <= until)
-                    || court.world.has_strangers()
-                    || by_hand(member, court.world, fact.at, latency);
+                    || context.world.has_strangers()
+                    || by_hand(member, context.world, fact.at, latency);
                 if member.health != taint.tells {
-                    court.book.held();
+                    context.tally.record_held();
                 } else if !excused && fact.at > member.health_since + latency {
                     let because = format!("it is so since {}", clock(member.health_since));
                     let seen = format!("{name} has lost the taint {taint}");
-                    never(Subject::member(name), fact, &because, seen, court);
+                    never(Subject::member(name), fact, &because, seen, context);
                 }
             }
             _ => {}

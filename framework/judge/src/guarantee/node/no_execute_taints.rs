@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::heartbeat::never;
-use super::zone::{Pace, is_of_health, paces, waits};
+use super::zone::{Pace, awaits_taint, is_of_health, paces};
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
@@ -24,13 +24,13 @@ static NODE_02: Rule = Rule {
 /// I31 and I36: the turn of each that waits comes, again too if somebody took the taint away.
 #[derive(Default)]
 pub(crate) struct IllNodeGetsTaint {
-    waits: Waits,
+    deadlines: Deadlines,
     /// Who waits, by zone.
     waiting: BTreeMap<Zone, BTreeSet<String>>,
     /// What those that wait were told last: the pace of their zone, and how many wait.
     paces: BTreeMap<String, (Pace, usize)>,
     /// What the last of each zone was told.
-    told: BTreeMap<Zone, (Pace, usize)>,
+    latest: BTreeMap<Zone, (Pace, usize)>,
     /// Zones that were held back once.
     held_back: BTreeSet<Zone>,
 }
@@ -47,19 +47,19 @@ impl Guarantee for IllNodeGetsTaint {
         topics![TaintAdded, Health, MemberGone, TaintRemoved]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::TaintAdded { member, taint, .. } if is_of_health(taint) => {
-                let left = self.waits.met(&Subject::member(member), fact);
-                self.file(member, court);
-                left.into_iter().for_each(|left| court.book.held_by(left));
+                let margin = self.deadlines.met(&Subject::member(member), fact);
+                self.file(member, context);
+                margin.into_iter().for_each(|margin| context.tally.record_held_by(margin));
             }
             News::Health { member, .. } | News::MemberGone(member) | News::TaintRemoved { member, .. } => {
-                self.look(member, fact, court);
+                self.look(member, fact, context);
             }
             _ => {}
         }
@@ -69,36 +69,36 @@ impl Guarantee for IllNodeGetsTaint {
 impl IllNodeGetsTaint {
     /// Works out whose turn must come until when: anew for who waits in a zone that is otherwise than before, or has more
     /// who wait.
-    fn look(&mut self, name: &String, fact: &Fact, court: &Court<'_>) {
-        let Some(zones) = &court.profile.zones else { return };
-        self.file(name, court);
-        let paces = paces(court.world, zones);
+    fn look(&mut self, name: &String, fact: &Fact, context: &JudgeContext<'_>) {
+        let Some(zones) = &context.profile.zones else { return };
+        self.file(name, context);
+        let paces = paces(context.world, zones);
         let halted = paces.iter().filter(|(_, pace)| !matches!(pace, Pace::Each(_)));
         self.held_back.extend(halted.map(|(zone, _)| zone.clone()));
         let waiting = std::mem::take(&mut self.waiting);
         for (zone, names) in &waiting {
             let Some(pace) = paces.get(zone) else {
-                names.iter().for_each(|name| self.waits.cancel(&Subject::member(name)));
-                self.told.remove(zone);
+                names.iter().for_each(|name| self.deadlines.cancel(&Subject::member(name)));
+                self.latest.remove(zone);
                 continue;
             };
-            let told = self.told.get(zone).copied();
-            if told.is_none_or(|(was, others)| was != *pace || names.len() > others) {
-                names.iter().for_each(|name| self.tell(name, (*pace, names.len()), fact, court));
-                self.told.insert(zone.clone(), (*pace, names.len()));
+            let latest = self.latest.get(zone).copied();
+            if latest.is_none_or(|(was, others)| was != *pace || names.len() > others) {
+                names.iter().for_each(|name| self.tell(name, (*pace, names.len()), fact, context));
+                self.latest.insert(zone.clone(), (*pace, names.len()));
             } else if names.contains(name) {
-                self.tell(name, (*pace, names.len()), fact, court);
-                self.told.insert(zone.clone(), (*pace, names.len()));
+                self.tell(name, (*pace, names.len()), fact, context);
+                self.latest.insert(zone.clone(), (*pace, names.len()));
             }
         }
         self.waiting = waiting;
     }
 
     /// Puts a member where it belongs of those that wait.
-    fn file(&mut self, name: &String, court: &Court<'_>) {
-        let member = court.member(name).filter(|member| waits(member));
+    fn file(&mut self, name: &String, context: &JudgeContext<'_>) {
+        let member = context.member(name).filter(|member| awaits_taint(member));
         if member.is_none() {
-            self.waits.cancel(&Subject::member(name));
+            self.deadlines.cancel(&Subject::member(name));
             self.paces.remove(name);
         }
         self.waiting.retain(|zone, names| {
@@ -113,19 +113,19 @@ impl IllNodeGetsTaint {
     }
 
     /// A member waits for its turn among so many at this pace, unless it did so already.
-    fn tell(&mut self, name: &String, (pace, count): (Pace, usize), fact: &Fact, court: &Court<'_>) {
-        let Some(member) = court.member(name) else { return };
+    fn tell(&mut self, name: &String, (pace, count): (Pace, usize), fact: &Fact, context: &JudgeContext<'_>) {
+        let Some(member) = context.member(name) else { return };
         let before = self.paces.insert(name.clone(), (pace, count));
         if before.is_some_and(|(was, others)| was == pace && count <= others) {
             return;
         }
         let subject = Subject::member(name);
-        let Pace::Each(pause) = pace else { return self.waits.cancel(&subject) };
+        let Pace::Each(pause) = pace else { return self.deadlines.cancel(&subject) };
         let turns = u32::try_from(count).unwrap_or(u32::MAX).saturating_add(1);
-        let allowed = bounds::tainted_node(court.timings()) + bounds::repeated(pause, turns);
+        let allowed = bounds::tainted_node(context.timings()) + bounds::repeated(pause, turns);
         let health = member.health.map(|health| health.to_string()).unwrap_or_default();
         let known = pause == Duration::from_secs(1) && self.held_back.contains(&member.zone);
-        let reason = Reason {
+        let expectation = Expectation {
             because: format!(
                 "it is {health} since {}, {count} of its zone wait, and one each {} is tainted",
                 clock(member.health_since),
@@ -136,7 +136,7 @@ impl IllNodeGetsTaint {
                 if known { STAYS_HELD_BACK } else { "" }
             ),
         };
-        self.waits.restart(subject, fact, fact.at + allowed, allowed, reason);
+        self.deadlines.restart(subject, fact, fact.at + allowed, allowed, expectation);
     }
 }
 
@@ -157,7 +157,7 @@ pub(crate) struct NoTaintsInHaltedZone {
     /// The members that wait in a zone that is held back, and since when.
     since: BTreeMap<String, Duration>,
     /// Taints that have to go.
-    waits: Waits,
+    deadlines: Deadlines,
 }
 
 impl Guarantee for NoTaintsInHaltedZone {
@@ -169,26 +169,26 @@ impl Guarantee for NoTaintsInHaltedZone {
         topics![Health, MemberGone, TaintRemoved, TaintAdded]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
-            News::Health { member, .. } | News::MemberGone(member) => self.look(member, fact, court),
+            News::Health { member, .. } | News::MemberGone(member) => self.look(member, fact, context),
             News::TaintRemoved { member, taint } if is_of_health(taint) => {
-                if let Some(left) = self.waits.met(&Subject::member(member), fact) {
-                    court.book.held_by(left);
+                if let Some(margin) = self.deadlines.met(&Subject::member(member), fact) {
+                    context.tally.record_held_by(margin);
                 }
             }
             News::TaintAdded { member, taint, first: false } if is_of_health(taint) => {
-                let by_hand = court.member(member).is_some_and(|each| each.tainted_by_hand.is_some());
-                let lag = bounds::zone_seen(court.timings());
+                let by_hand = context.member(member).is_some_and(|each| each.tainted_by_hand.is_some());
+                let lag = bounds::zone_seen(context.timings());
                 let held_back = self.since.get(member).filter(|since| fact.at > **since + lag);
                 if let Some(since) = held_back.filter(|_| !by_hand) {
                     let seen =
                         format!("{member} has the taint since its zone was held back at {}", clock(*since));
-                    never(Subject::member(member), fact, "its zone is held back", seen, court);
+                    never(Subject::member(member), fact, "its zone is held back", seen, context);
                 }
             }
             _ => {}
@@ -198,38 +198,38 @@ impl Guarantee for NoTaintsInHaltedZone {
 
 impl NoTaintsInHaltedZone {
     /// Looks at a member, and at all of them if a zone is otherwise than before.
-    fn look(&mut self, changed: &String, fact: &Fact, court: &mut Court<'_>) {
-        let Some(zones) = &court.profile.zones else { return };
-        let lag = bounds::zone_seen(court.timings());
-        let world = court.world;
+    fn look(&mut self, changed: &String, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Some(zones) = &context.profile.zones else { return };
+        let lag = bounds::zone_seen(context.timings());
+        let world = context.world;
         let paces = paces(world, zones);
         let first = if paces == self.paces { Some(changed) } else { None };
         let alone = first.and_then(|name| world.members.get_key_value(name));
         let all = world.members.iter().filter(|_| first.is_none());
         if !world.members.contains_key(changed) {
             self.since.remove(changed);
-            self.waits.cancel(&Subject::member(changed));
+            self.deadlines.cancel(&Subject::member(changed));
         }
         for (name, member) in alone.into_iter().chain(all) {
             let pace = paces.get(&member.zone);
             if !matches!(pace, Some(Pace::Frozen | Pace::Cut)) {
                 // It was put to the test if there was somebody to taint for long enough.
                 if self.since.remove(name).is_some_and(|since| fact.at > since + lag) {
-                    court.book.held();
+                    context.tally.record_held();
                 }
-            } else if waits(member) {
+            } else if awaits_taint(member) {
                 self.since.entry(name.clone()).or_insert(fact.at);
             }
             let subject = Subject::member(name);
             let tainted = member.taints.iter().any(is_of_health) && member.tainted_by_hand.is_none();
             if pace != Some(&Pace::Cut) || !tainted {
-                self.waits.cancel(&subject);
+                self.deadlines.cancel(&subject);
             } else {
-                let reason = Reason {
+                let expectation = Expectation {
                     because: format!("no node is Ready since {}", clock(fact.at)),
                     missing: format!("{name} still has its NoExecute taint"),
                 };
-                self.waits.start(subject, fact, lag, reason);
+                self.deadlines.start(subject, fact, lag, expectation);
             }
         }
         self.paces = paces;
@@ -247,7 +247,7 @@ static NODE_05: Rule = Rule {
 
 /// I7, I32 and I38: there is no such taint that the node does not call for, but for a moment.
 #[derive(Default)]
-pub(crate) struct TaintMatchesHealth(Waits);
+pub(crate) struct TaintMatchesHealth(Deadlines);
 
 impl Guarantee for TaintMatchesHealth {
     fn rule(&self) -> &'static Rule {
@@ -258,11 +258,11 @@ impl Guarantee for TaintMatchesHealth {
         topics![Health, TaintRemoved, TaintAdded, MemberGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
         Some(&mut self.0)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let name = match &fact.news {
             News::Health { member, .. }
             | News::TaintRemoved { member, .. }
@@ -270,12 +270,12 @@ impl Guarantee for TaintMatchesHealth {
             News::MemberGone(member) => return self.0.cancel(&Subject::member(member)),
             _ => return,
         };
-        let Some(member) = court.member(name) else { return };
+        let Some(member) = context.member(name) else { return };
         // A node that never said anything asks for nothing.
         let stray =
             |taint: &&capsize_history::facts::Taint| is_of_health(taint) && taint.tells != member.health;
         let stray = member.taints.iter().find(stray).filter(|_| member.health.is_some());
-        let wrong = stray.map(|taint| Reason {
+        let wrong = stray.map(|taint| Expectation {
             because: format!(
                 "it is {} since {}",
                 member.health.unwrap_or(capsize_history::facts::Health::Unknown),
@@ -283,7 +283,7 @@ impl Guarantee for TaintMatchesHealth {
             ),
             missing: format!("{name} has the taint {taint}"),
         });
-        let allowed = bounds::fits(court.timings());
-        super::heartbeat::settle(&mut self.0, Subject::member(name), fact, allowed, wrong, court);
+        let allowed = bounds::fits(context.timings());
+        super::heartbeat::settle(&mut self.0, Subject::member(name), fact, allowed, wrong, context);
     }
 }

@@ -2,8 +2,8 @@
 
 use super::heartbeat::never;
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Court, Guarantee, Topics, topics};
-use crate::guarantee::engine::tolerates::{Tolerates, tolerates};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::tolerated_until::{Tolerates, tolerates};
 use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, News};
@@ -30,12 +30,12 @@ impl Guarantee for PodConditionBeforeEviction {
         topics![EvictionBegan]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let News::EvictionBegan { workload, task } = &fact.news else { return };
         if task.inherited {
             return;
         }
-        let world = court.world;
+        let world = context.world;
         let (Some(pod), Some(node)) = (world.workloads.get(workload), world.members.get(&task.member)) else {
             return;
         };
@@ -44,11 +44,11 @@ impl Guarantee for PodConditionBeforeEviction {
             _ => false,
         };
         if due && task.by_taint {
-            court.book.held();
-        } else if due && world.faults_are_marked && fact.at > world.acted + court.timings().latency {
+            context.tally.record_held();
+        } else if due && world.faults_are_marked && fact.at > world.acted + context.timings().latency {
             let seen = format!("{workload} is deleted without having said why");
             let subject = Subject::on(workload, &task.member);
-            never(subject, fact, "its node has a taint that it does not tolerate any more", seen, court);
+            never(subject, fact, "its node has a taint that it does not tolerate any more", seen, context);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The pods of a node that has fallen silent do not count as ready.
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
@@ -18,7 +18,7 @@ static NODE_08: Rule = Rule {
 
 /// I35: every pod that counts as ready on it when its node becomes unknown, whatever the node was before.
 #[derive(Default)]
-pub(crate) struct PodsOfUnknownNodeAreNotReady(Waits);
+pub(crate) struct PodsOfUnknownNodeAreNotReady(Deadlines);
 
 impl Guarantee for PodsOfUnknownNodeAreNotReady {
     fn rule(&self) -> &'static Rule {
@@ -29,34 +29,37 @@ impl Guarantee for PodsOfUnknownNodeAreNotReady {
         topics![Health, MemberGone, InstanceHealth, WorkloadGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
         Some(&mut self.0)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::Health { member, was: Some(_), now: Some(Health::Unknown), .. } => {
-                let limit = bounds::marked(court.timings());
-                let on_it = court.world.assigned_to(member).filter(|(_, workload)| {
-                    workload.instances.get(member).is_some_and(|told| told.health == InstanceHealth::Healthy)
+                let limit = bounds::marked(context.timings());
+                let on_it = context.world.assigned_to(member).filter(|(_, workload)| {
+                    workload
+                        .instances
+                        .get(member)
+                        .is_some_and(|instance| instance.health == InstanceHealth::Healthy)
                 });
                 for (key, _) in on_it {
-                    let reason = Reason {
+                    let expectation = Expectation {
                         because: format!("{member} is Unknown since {}", clock(fact.at)),
                         missing: format!("{key} still counts as ready"),
                     };
-                    self.0.start(Subject::on(key, member), fact, limit, reason);
+                    self.0.start(Subject::on(key, member), fact, limit, expectation);
                 }
             }
             News::Health { member, now: Some(Health::Ready), .. } | News::MemberGone(member) => {
                 self.0.cancel_all(|subject| subject.is_on(member));
             }
             News::InstanceHealth { workload, member } => {
-                let told = court.workload(workload).and_then(|known| known.instances.get(member));
-                if told.is_some_and(|told| told.health != InstanceHealth::Healthy)
-                    && let Some(left) = self.0.met(&Subject::on(workload, member), fact)
+                let instance = context.workload(workload).and_then(|known| known.instances.get(member));
+                if instance.is_some_and(|instance| instance.health != InstanceHealth::Healthy)
+                    && let Some(margin) = self.0.met(&Subject::on(workload, member), fact)
                 {
-                    court.book.held_by(left);
+                    context.tally.record_held_by(margin);
                 }
             }
             News::WorkloadGone(key) => self.0.cancel_of(key, |_| true),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::zone::{Pace, is_of_health, paces};
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Court, Guarantee, Topics, topics};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
@@ -49,21 +49,21 @@ impl Guarantee for TaintPaceOfZone {
         topics![Health, MemberGone, FaultEnded, TaintRemoved, TaintAdded]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
-            News::Health { .. } | News::MemberGone(_) => self.look(fact.at, court),
+            News::Health { .. } | News::MemberGone(_) => self.look(fact.at, context),
             // A start of the controllers has a token of its own.
             News::FaultEnded { member: None, .. } => self.zones.clear(),
             News::TaintRemoved { member, taint } if is_of_health(taint) => {
                 self.untainted.insert(member.clone(), fact.at);
             }
             News::TaintAdded { member: name, taint, first: false } if is_of_health(taint) => {
-                let Some(member) = court.member(name) else { return };
+                let Some(member) = context.member(name) else { return };
                 // One in the place of the other takes no turn. Of one version, removals are told first.
                 let swapped = self.untainted.remove(name) == Some(fact.at)
                     || member.taints.iter().filter(|each| is_of_health(each)).count() > 1;
                 if !swapped && member.tainted_by_hand.is_none() {
-                    self.tainted(name, member, fact, court);
+                    self.tainted(name, member, fact, context);
                 }
             }
             _ => {}
@@ -73,17 +73,17 @@ impl Guarantee for TaintPaceOfZone {
 
 impl TaintPaceOfZone {
     /// Notes what has become of the zones.
-    fn look(&mut self, now: Duration, court: &Court<'_>) {
-        let Some(zones) = &court.profile.zones else { return };
-        let lag = bounds::zone_seen(court.timings());
-        for (zone, pace) in paces(court.world, zones) {
+    fn look(&mut self, now: Duration, context: &JudgeContext<'_>) {
+        let Some(zones) = &context.profile.zones else { return };
+        let lag = bounds::zone_seen(context.timings());
+        for (zone, pace) in paces(context.world, zones) {
             if self.zones.get(&zone).is_none_or(|epoch| epoch.pace != pace) {
                 self.zones.insert(zone, Epoch { pace, tainted: VecDeque::new(), from: now + lag });
             }
         }
     }
 
-    fn tainted(&mut self, name: &str, member: &Member, fact: &Fact, court: &mut Court<'_>) {
+    fn tainted(&mut self, name: &str, member: &Member, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Some(epoch) = self.zones.get_mut(&member.zone) else { return };
         let Pace::Each(pause) = epoch.pace else { return };
         if fact.at < epoch.from {
@@ -100,9 +100,9 @@ impl TaintPaceOfZone {
             epoch.tainted.pop_front();
         }
         epoch.tainted.push_back(fact.at);
-        let Some((bound, since, others)) = earliest else { return court.book.held() };
-        let bound = bound.saturating_sub(court.timings().latency);
-        court.came(Subject::member(name), fact, bound, None, || {
+        let Some((bound, since, others)) = earliest else { return context.tally.record_held() };
+        let bound = bound.saturating_sub(context.timings().latency);
+        context.check_arrival(Subject::member(name), fact, bound, None, || {
             let because =
                 format!("{others} of its zone since {}, and one each {}", clock(since), span(pause));
             (because, format!("{name} has the NoExecute taint"))

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::heartbeat::never;
 use super::zone::AllNodesNotReady;
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
@@ -25,7 +25,7 @@ static NODE_09: Rule = Rule {
 /// I3: from the creation of a node on.
 #[derive(Default)]
 pub(crate) struct UnknownAfterStartupGrace {
-    waits: Waits,
+    deadlines: Deadlines,
     cut: AllNodesNotReady,
 }
 
@@ -42,71 +42,78 @@ impl Guarantee for UnknownAfterStartupGrace {
         topics![Health, SignOfLife, MemberGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::Health { member, now: None, .. } => {
-                let Some((begins, grace)) = began(member, court) else { return };
-                self.wait(member, begins, grace, fact, court);
+                let Some((begins, grace)) = began(member, context) else { return };
+                self.start_deadline(member, begins, grace, fact, context);
             }
             // Who renews its Lease is there, whatever it has not said.
-            News::SignOfLife(member) if self.waits.has(&Subject::member(member)) => {
-                let Some((_, grace)) = began(member, court) else { return };
-                self.wait(member, fact.at, grace, fact, court);
+            News::SignOfLife(member) if self.deadlines.has(&Subject::member(member)) => {
+                let Some((_, grace)) = began(member, context) else { return };
+                self.start_deadline(member, fact.at, grace, fact, context);
             }
             News::Health { member, was: None, now: Some(Health::Unknown), first: false } => {
-                let left = self.waits.met(&Subject::member(member), fact);
-                let Some((begins, grace)) = began(member, court) else { return };
-                let earliest = (begins + grace).saturating_sub(court.timings().skew);
-                court.came(Subject::member(member), fact, earliest, left, || {
+                let margin = self.deadlines.met(&Subject::member(member), fact);
+                let Some((begins, grace)) = began(member, context) else { return };
+                let earliest = (begins + grace).saturating_sub(context.timings().skew);
+                context.check_arrival(Subject::member(member), fact, earliest, margin, || {
                     let because =
                         format!("it was made at {}, and has {} to start", clock(begins), span(grace));
                     (because, format!("{member} is Unknown"))
                 });
             }
             News::Health { member, .. } | News::MemberGone(member) => {
-                self.waits.cancel(&Subject::member(member));
+                self.deadlines.cancel(&Subject::member(member));
             }
             _ => {}
         }
-        let tells = matches!(fact.news, News::Health { .. } | News::MemberGone(_));
-        if tells && self.cut.is_over(court.world) {
-            self.begin_anew(fact, court);
+        let health_changed = matches!(fact.news, News::Health { .. } | News::MemberGone(_));
+        if health_changed && self.cut.is_over(context.world) {
+            self.begin_anew(fact, context);
         }
     }
 }
 
 impl UnknownAfterStartupGrace {
     /// Some node is ready again where none was: everybody has all of the time.
-    fn begin_anew(&mut self, fact: &Fact, court: &Court<'_>) {
-        for name in court.world.members.keys() {
-            if let Some((_, grace)) = began(name, court)
-                && self.waits.has(&Subject::member(name))
+    fn begin_anew(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
+        for name in context.world.members.keys() {
+            if let Some((_, grace)) = began(name, context)
+                && self.deadlines.has(&Subject::member(name))
             {
-                self.wait(name, fact.at, grace, fact, court);
+                self.start_deadline(name, fact.at, grace, fact, context);
             }
         }
     }
 
-    fn wait(&mut self, member: &str, begins: Duration, grace: Duration, fact: &Fact, court: &Court<'_>) {
-        let allowed = bounds::starts(court.timings(), grace);
-        let reason = Reason {
+    fn start_deadline(
+        &mut self,
+        member: &str,
+        begins: Duration,
+        grace: Duration,
+        fact: &Fact,
+        context: &JudgeContext<'_>,
+    ) {
+        let allowed = bounds::starts(context.timings(), grace);
+        let expectation = Expectation {
             because: format!("{member} is there since {}, and never said anything", clock(begins)),
             missing: format!("{member} is not Unknown"),
         };
         let until = begins.max(fact.at) + allowed;
-        self.waits.restart(Subject::member(member), fact, until, allowed, reason);
+        self.deadlines.restart(Subject::member(member), fact, until, allowed, expectation);
     }
 }
 
 /// When the node was made, at the earliest, and how long it may take to start.
-fn began(member: &str, court: &Court<'_>) -> Option<(Duration, Duration)> {
-    let grace = court.timings().startup_grace_period?;
-    let created = court.member(member)?.created?;
-    let since = created.duration_since(court.world.wall_start?);
+fn began(member: &str, context: &JudgeContext<'_>) -> Option<(Duration, Duration)> {
+    let grace = context.timings().startup_grace_period?;
+    let created = context.member(member)?.created?;
+    let since = created.duration_since(context.world.wall_start?);
     // The wall time of the start is known to the second.
     Some((Duration::try_from(since).unwrap_or_default().saturating_sub(bounds::STAMP), grace))
 }
@@ -130,7 +137,7 @@ static NODE_11: Rule = Rule {
 };
 
 /// What a kubelet tells of its node.
-const TOLD: [&str; 4] = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"];
+const REPORTED_CONDITIONS: [&str; 4] = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"];
 
 /// I4 and I5: what the version changes that says that a node is unknown.
 pub(crate) struct UnknownConditions {
@@ -161,22 +168,22 @@ impl Guarantee for UnknownConditions {
         topics![Health, Conditions, MemberGone]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::Health { member: name, now: Some(Health::Unknown), first: false, .. } => {
-                let (Some(before), Some(member)) = (self.before.get(name), court.member(name)) else {
+                let (Some(before), Some(member)) = (self.before.get(name), context.member(name)) else {
                     return;
                 };
                 match (self.wrong)(before, member) {
-                    None => court.book.held(),
+                    None => context.tally.record_held(),
                     Some(wrong) => {
                         let seen = format!("{name} {wrong}");
-                        never(Subject::member(name), fact, "its kubelet has fallen silent", seen, court);
+                        never(Subject::member(name), fact, "its kubelet has fallen silent", seen, context);
                     }
                 }
             }
             News::Conditions(name) => {
-                if let Some(member) = court.member(name) {
+                if let Some(member) = context.member(name) {
                     self.before.insert(name.clone(), member.conditions.clone());
                 }
             }
@@ -187,20 +194,23 @@ impl Guarantee for UnknownConditions {
 }
 
 fn changed_else(before: &BTreeMap<String, String>, member: &Member) -> Option<String> {
-    let stays = TOLD.iter().find(|kind| {
+    let stays = REPORTED_CONDITIONS.iter().find(|kind| {
         let status = member.conditions.get(**kind).map(String::as_str);
         before.contains_key(**kind) && status.is_some_and(|status| status != "Unknown")
     });
     if let Some(kind) = stays {
         return Some(format!("still has {kind} {}", member.conditions[*kind]));
     }
-    let others = before.keys().chain(member.conditions.keys()).filter(|kind| !TOLD.contains(&kind.as_str()));
+    let others = before
+        .keys()
+        .chain(member.conditions.keys())
+        .filter(|kind| !REPORTED_CONDITIONS.contains(&kind.as_str()));
     let mut changed = others.filter(|kind| before.get(*kind) != member.conditions.get(*kind));
     changed.next().map(|kind| format!("has another {kind} than before"))
 }
 
 fn wrong_reason(before: &BTreeMap<String, String>, member: &Member) -> Option<String> {
-    TOLD.iter().find_map(|kind| {
+    REPORTED_CONDITIONS.iter().find_map(|kind| {
         let became = member.conditions.get(*kind).is_some_and(|status| status == "Unknown");
         let was = before.get(*kind).map(String::as_str);
         if !became || was == Some("Unknown") {

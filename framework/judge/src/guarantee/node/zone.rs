@@ -60,7 +60,7 @@ pub(super) fn is_of_health(taint: &Taint) -> bool {
 }
 
 /// Whether the member waits for the taint that belongs to what it says.
-pub(super) fn waits(member: &Member) -> bool {
+pub(super) fn awaits_taint(member: &Member) -> bool {
     let ill = member.health.filter(|health| *health != Health::Ready);
     ill.is_some_and(|health| member.health_taint(health, TaintEffect::NoExecute).is_none())
 }

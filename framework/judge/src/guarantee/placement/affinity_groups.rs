@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
-use crate::guarantee::engine::feasible::{cannot_be_placed, is_free_choice};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::eligible_members::{cannot_be_placed, is_free_choice};
 use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, News, Scheduling, Workload, WorkloadKey, World};
@@ -25,7 +25,7 @@ static PLACEMENT_14: Rule = Rule {
 pub(crate) struct NextAffinityGroupIsUsed {
     /// The workloads of several groups that have no member.
     nowhere: BTreeSet<WorkloadKey>,
-    waits: Waits,
+    deadlines: Deadlines,
 }
 
 fn is_grouped(workload: &Workload) -> bool {
@@ -54,23 +54,23 @@ impl Guarantee for NextAffinityGroupIsUsed {
         topics![Wanted, Assigned, EvictionEnded, MemberChanged, MemberGone, WorkloadGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::Wanted(key)
             | News::Assigned { workload: key, .. }
-            | News::EvictionEnded { workload: key, .. } => self.look(key, fact, court),
+            | News::EvictionEnded { workload: key, .. } => self.look(key, fact, context),
             News::MemberChanged(_) | News::MemberGone(_) => {
                 for key in &std::mem::take(&mut self.nowhere) {
-                    self.look(key, fact, court);
+                    self.look(key, fact, context);
                 }
             }
             News::WorkloadGone(key) => {
                 self.nowhere.remove(key);
-                self.waits.cancel(&Subject::workload(key));
+                self.deadlines.cancel(&Subject::workload(key));
             }
             _ => {}
         }
@@ -78,19 +78,25 @@ impl Guarantee for NextAffinityGroupIsUsed {
 }
 
 impl NextAffinityGroupIsUsed {
-    fn look(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
-        let Some(workload) = court.workload(key) else { return };
+    fn look(&mut self, key: &WorkloadKey, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Some(workload) = context.workload(key) else { return };
         let nowhere = workload.assignment.is_empty() && is_grouped(workload);
         if nowhere {
             self.nowhere.insert(key.clone());
         } else {
             self.nowhere.remove(key);
         }
-        let wrong = fitting(workload, court.world).filter(|_| nowhere).map(|name| Reason {
+        let wrong = fitting(workload, context.world).filter(|_| nowhere).map(|name| Expectation {
             because: format!("{name} fits, of a group that may be used"),
             missing: format!("{key} is assigned to no member"),
         });
-        self.waits.heal(Subject::workload(key), fact, bounds::chosen(court.timings()), wrong, court);
+        self.deadlines.expect_correction(
+            Subject::workload(key),
+            fact,
+            bounds::chosen(context.timings()),
+            wrong,
+            context,
+        );
     }
 }
 
@@ -105,7 +111,7 @@ static PLACEMENT_15: Rule = Rule {
 
 /// L3. Of what is duplicated without limit PLACEMENT-07 says it; of several groups the first may have come back.
 #[derive(Default)]
-pub(crate) struct WorkloadLeavesExcludedMembers(Waits);
+pub(crate) struct WorkloadLeavesExcludedMembers(Deadlines);
 
 impl Guarantee for WorkloadLeavesExcludedMembers {
     fn rule(&self) -> &'static Rule {
@@ -116,22 +122,22 @@ impl Guarantee for WorkloadLeavesExcludedMembers {
         topics![Wanted, Assigned, Recorded, WorkloadGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
         Some(&mut self.0)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::Wanted(key) => {
-                let Some(workload) = court.workload(key) else { return };
+                let Some(workload) = context.workload(key) else { return };
                 if workload.placed_since == fact.at {
-                    self.look(key, workload, fact, court);
+                    self.look(key, workload, fact, context);
                 }
             }
             News::Assigned { workload: key, .. } | News::Recorded(key) => {
-                let Some(workload) = court.workload(key) else { return };
+                let Some(workload) = context.workload(key) else { return };
                 if self.0.has(&Subject::workload(key)) {
-                    self.look(key, workload, fact, court);
+                    self.look(key, workload, fact, context);
                 }
             }
             News::WorkloadGone(key) => self.0.cancel(&Subject::workload(key)),
@@ -141,23 +147,29 @@ impl Guarantee for WorkloadLeavesExcludedMembers {
 }
 
 impl WorkloadLeavesExcludedMembers {
-    fn look(&mut self, key: &WorkloadKey, workload: &Workload, fact: &Fact, court: &mut Court<'_>) {
+    fn look(&mut self, key: &WorkloadKey, workload: &Workload, fact: &Fact, context: &mut JudgeContext<'_>) {
         let placement = &workload.placement;
         let unlimited = placement.scheduling == Scheduling::Duplicated && placement.spread.is_empty();
         let asked = workload.placeable && !unlimited && !placement.is_grouped();
         if !asked || cannot_be_placed(workload) {
             return self.0.cancel(&Subject::workload(key));
         }
-        let world = court.world;
+        let world = context.world;
         let strange =
             |name: &&String| world.members.get(*name).is_some_and(|member| !placement.admits(name, member));
-        let wrong = workload.assignment.keys().find(strange).map(|name| Reason {
+        let wrong = workload.assignment.keys().find(strange).map(|name| Expectation {
             because: format!("its placement does not mean {name} any more"),
             missing: format!("{key} is still assigned to {name}"),
         });
         if wrong.is_none() && !self.0.has(&Subject::workload(key)) {
-            return court.book.held();
+            return context.tally.record_held();
         }
-        self.0.heal(Subject::workload(key), fact, bounds::chosen(court.timings()), wrong, court);
+        self.0.expect_correction(
+            Subject::workload(key),
+            fact,
+            bounds::chosen(context.timings()),
+            wrong,
+            context,
+        );
     }
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Charge, Court, Guarantee, Topics, topics};
-use crate::guarantee::engine::tolerates::{Tolerates, tolerates};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
+use crate::guarantee::engine::tolerated_until::{Tolerates, tolerates};
 use crate::guarantee::{Bound, Doubt, Rule, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
@@ -40,21 +40,22 @@ impl Guarantee for NoReturnToTaintedMember {
         topics![EvictionBegan, Assigned, TaintRemoved, MemberGone, WorkloadGone]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::EvictionBegan { workload, task } if task.by_taint && !task.inherited => {
                 self.left.insert(Subject::on(workload, &task.member), fact.at);
-                court.book.held();
+                context.tally.record_held();
             }
             News::Assigned { workload: key, was, now, .. } => {
                 for name in now.keys().filter(|name| !was.contains_key(*name)) {
                     let subject = Subject::on(key, name);
                     let Some(left) = self.left.swap_remove(&subject) else { continue };
-                    let workload = court.workload(key);
-                    let taints = court.member(name).map(Member::evicting_taints);
+                    let workload = context.workload(key);
+                    let taints = context.member(name).map(Member::evicting_taints);
                     // Who is shown an old past chooses by it.
-                    let hindered = court.world.is_hindered(fact.at);
-                    let seen = |taint: &Taint| !hindered || taint.seen < court.seen_until(fact.at);
+                    let hindered = context.world.is_hindered(fact.at);
+                    let seen =
+                        |taint: &Taint| !hindered || taint.seen < context.latest_surely_observed(fact.at);
                     let same = taints.map(|taints| taints.filter(|taint| taint.seen <= left && seen(taint)));
                     let now = workload.zip(same).and_then(|(workload, same)| tolerates(workload, same));
                     // What it left for was another, unless it had to leave for this one, too.
@@ -65,21 +66,21 @@ impl Guarantee for NoReturnToTaintedMember {
                     let because =
                         format!("it left {name} at {} for {taint}, which is still there", clock(left));
                     // By a clock that was set back since, what was tolerated, be it for no time, may be so still.
-                    let off = court.stamps_off;
+                    let off = context.stamps_off;
                     let tolerated = |it: &Workload| it.tolerations.iter().any(|each| each.tolerates(&taint));
                     let ages = !off.is_zero() && workload.is_some_and(tolerated);
                     if ages && fact.at <= until.saturating_add(off) {
                         let width = fact.width.wider(off);
                         let doubt = Doubt { subject, bound: Bound::Never, because, at: fact.at, width };
-                        court.book.undecided(doubt);
+                        context.tally.record_undecided(doubt);
                         continue;
                     }
                     let seen = format!("{name} is chosen");
-                    court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
+                    context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
                 }
             }
             News::TaintRemoved { member, .. } | News::MemberGone(member) => {
-                let bare = court.member(member).is_none_or(|it| it.evicting_taints().next().is_none());
+                let bare = context.member(member).is_none_or(|it| it.evicting_taints().next().is_none());
                 self.left.retain(|subject, _| !(bare && subject.is_on(member)));
             }
             News::WorkloadGone(key) => self.left.retain(|subject, _| !subject.is_of(key)),

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::guarantee::engine::court::{Charge, Court, Guarantee, NEVER, Topics, topics};
-use crate::guarantee::engine::tolerates::{Tolerates, tolerates};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Topics, Violation, topics};
+use crate::guarantee::engine::tolerated_until::{Tolerates, tolerates};
 use crate::guarantee::replicas::divisions;
 use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
@@ -28,7 +28,7 @@ pub(crate) struct HealthyPlacementStays {
     /// Workloads whose replicas or placement changed since they were last scheduled.
     changed: BTreeSet<WorkloadKey>,
     /// Losses without a reason; another watch may still tell of one.
-    suspects: BTreeMap<Subject, Fact>,
+    suspected_violations: BTreeMap<Subject, Fact>,
     /// When each member came.
     came: BTreeMap<String, Duration>,
     /// The replicas wanted of each workload, as they were seen last.
@@ -44,7 +44,7 @@ impl Guarantee for HealthyPlacementStays {
         topics![Health, Wanted, WorkloadGone, MemberLeaving, MemberGone, Assigned]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::Health { member, first: true, .. } => {
                 self.came.insert(member.clone(), fact.at);
@@ -52,8 +52,9 @@ impl Guarantee for HealthyPlacementStays {
             News::Wanted(key) => {
                 // Another number of replicas moves no duplicated workload, and a larger number moves no divided one. Without
                 // replicas a workload may be assigned to any members, which need not get a share later.
-                let before = self.wanted.insert(key.clone(), court.workload(key).map_or(0, |it| it.replicas));
-                let Some(workload) = court.workload(key) else { return };
+                let before =
+                    self.wanted.insert(key.clone(), context.workload(key).map_or(0, |it| it.replicas));
+                let Some(workload) = context.workload(key) else { return };
                 let duplicated = workload.placement.scheduling == Scheduling::Duplicated;
                 let anew = workload.asked_anew || !workload.placeable;
                 let grows = before.is_some_and(|before| before > 0 && workload.replicas > before);
@@ -64,19 +65,19 @@ impl Guarantee for HealthyPlacementStays {
             News::WorkloadGone(key) => {
                 self.changed.remove(key);
                 self.wanted.swap_remove(key);
-                self.suspects.retain(|subject, _| !subject.is_of(key));
+                self.suspected_violations.retain(|subject, _| !subject.is_of(key));
             }
             News::MemberLeaving(member) | News::MemberGone(member) => {
-                self.suspects.retain(|subject, _| !subject.is_on(member));
+                self.suspected_violations.retain(|subject, _| !subject.is_on(member));
             }
             News::Assigned { workload: key, was, .. } => {
-                let Some(workload) = court.workload(key) else { return };
+                let Some(workload) = context.workload(key) else { return };
                 let evicted = |member: &String| workload.eviction(member).is_some();
                 let scheduled = workload.assignment.keys().any(|member| !was.contains_key(member))
                     || was.keys().any(|member| !workload.assignment.contains_key(member) && !evicted(member));
                 let changed = if scheduled { self.changed.remove(key) } else { self.changed.contains(key) };
                 if !changed && is_bound_to_stay(workload, was) {
-                    self.lost(key, workload, was, fact, court);
+                    self.lost(key, workload, was, fact, context);
                 }
             }
             _ => {}
@@ -84,18 +85,19 @@ impl Guarantee for HealthyPlacementStays {
     }
 
     fn due(&mut self) -> Duration {
-        if self.suspects.is_empty() { NEVER } else { Duration::ZERO }
+        if self.suspected_violations.is_empty() { NEVER } else { Duration::ZERO }
     }
 
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        let disorder = court.disorder();
-        for (subject, fact) in self.suspects.extract_if(.., |_, fact| now > fact.at.saturating_add(disorder))
+    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+        let disorder = context.disorder();
+        for (subject, fact) in
+            self.suspected_violations.extract_if(.., |_, fact| now > fact.at.saturating_add(disorder))
         {
             let member = subject.member.clone().unwrap_or_default();
             let because =
                 format!("{member} is not evicted from, is still there, and still matches the affinity");
             let seen = format!("{member} is not assigned any more");
-            court.violated(Charge::by(&fact, subject, Bound::Never, because, seen));
+            context.report_violation(Violation::by(&fact, subject, Bound::Never, because, seen));
         }
     }
 }
@@ -107,26 +109,27 @@ impl HealthyPlacementStays {
         workload: &Workload,
         was: &Assignment,
         fact: &Fact,
-        court: &mut Court<'_>,
+        context: &mut JudgeContext<'_>,
     ) {
         let (kept, lost): (Vec<_>, Vec<_>) =
             was.keys().partition(|member| workload.assignment.contains_key(*member));
         let goes = |member: &String| {
-            may_go(workload, member, court)
-                || may_get_nothing(workload, member, was, fact, court)
-                || self.may_be_unknown(member, fact, court)
+            may_go(workload, member, context)
+                || may_get_nothing(workload, member, was, fact, context)
+                || self.may_be_unknown(member, fact, context)
         };
         let wronged: Vec<_> = lost.into_iter().filter(|member| !goes(member)).collect();
         if wronged.is_empty() && !kept.is_empty() {
-            court.book.held();
+            context.tally.record_held();
         }
-        self.suspects.extend(wronged.into_iter().map(|member| (Subject::on(key, member), fact.clone())));
+        self.suspected_violations
+            .extend(wronged.into_iter().map(|member| (Subject::on(key, member), fact.clone())));
     }
 
     /// Whether who chose may be shown an old past, before `member` came.
-    fn may_be_unknown(&self, member: &str, fact: &Fact, court: &Court<'_>) -> bool {
-        let unseen = |came: &Duration| *came >= court.seen_until(fact.at);
-        court.world.is_hindered(fact.at) && self.came.get(member).is_some_and(unseen)
+    fn may_be_unknown(&self, member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
+        let unseen = |came: &Duration| *came >= context.latest_surely_observed(fact.at);
+        context.world.is_hindered(fact.at) && self.came.get(member).is_some_and(unseen)
     }
 }
 
@@ -150,21 +153,21 @@ fn may_get_nothing(
     member: &String,
     was: &Assignment,
     fact: &Fact,
-    court: &Court<'_>,
+    context: &JudgeContext<'_>,
 ) -> bool {
     let nothing = |allowed: Vec<Assignment>| allowed.iter().any(|shares| !shares.contains_key(member));
     workload.placement.scheduling == Scheduling::DividedByStaticWeight
-        && divisions(workload, was, fact, court).is_none_or(nothing)
+        && divisions(workload, was, fact, context).is_none_or(nothing)
 }
 
 /// Whether `member` may lose the workload for a reason of its own.
-fn may_go(workload: &Workload, member: &str, court: &Court<'_>) -> bool {
-    let state = court.member(member);
+fn may_go(workload: &Workload, member: &str, context: &JudgeContext<'_>) -> bool {
+    let state = context.member(member);
     // Without graceful eviction no task says that a taint has driven it out.
-    let driven_out = !court.profile.has(Feature::GracefulEviction)
+    let driven_out = !context.profile.has(Feature::GracefulEviction)
         && state.and_then(|state| tolerates(workload, state.taints.iter())).is_some_and(|tolerates| {
             // Stamps are cut to the second.
-            matches!(tolerates, Tolerates::Until(end, _) if end <= court.world.now + Duration::from_secs(1) + court.world.clock_set)
+            matches!(tolerates, Tolerates::Until(end, _) if end <= context.world.now + Duration::from_secs(1) + context.world.clock_set)
         });
     driven_out
         || workload.eviction(member).is_some()
@@ -194,9 +197,9 @@ impl Guarantee for MemberCountWithinConstraint {
         topics![Assigned]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let News::Assigned { workload: key, was, first: false, .. } = &fact.news else { return };
-        let Some(workload) = court.workload(key) else { return };
+        let Some(workload) = context.workload(key) else { return };
         let chosen = workload.assignment.keys().any(|member| !was.contains_key(member));
         let Some(spread) = workload.placement.spread_over_members().filter(|_| chosen) else { return };
         let count = workload.assignment.len() as u64;
@@ -205,12 +208,12 @@ impl Guarantee for MemberCountWithinConstraint {
         // Of what is divided, members whose share comes to nothing are left out.
         let least = if workload.placement.scheduling == Scheduling::Duplicated { spread.min } else { 0 };
         if (least..=most).contains(&count) {
-            return court.book.held();
+            return context.tally.record_held();
         }
         let most = spread.max.map_or("any number of".to_owned(), |most| most.to_string());
         let subject = Subject { workload: Some(key.clone()), member: None };
         let because = format!("the policy asks for {} to {most} members", spread.min);
         let seen = format!("{count} members are assigned");
-        court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
+        context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
-use crate::guarantee::engine::feasible::{cannot_be_placed, is_free_choice, may_stay};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::eligible_members::{cannot_be_placed, is_free_choice, may_stay};
 use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, Member, News, Scheduling, Workload, WorkloadKey, World};
@@ -25,7 +25,7 @@ static PLACEMENT_07: Rule = Rule {
 pub(crate) struct AllFittingMembersAreChosen {
     /// The workloads that it is about.
     unlimited: BTreeSet<WorkloadKey>,
-    waits: Waits,
+    deadlines: Deadlines,
 }
 
 /// Whether nothing limits the members chosen, and nothing but the members decides.
@@ -36,14 +36,14 @@ fn is_unlimited(workload: &Workload) -> bool {
 }
 
 /// What is wrong with the workload on `name`.
-fn wrong(key: &WorkloadKey, workload: &Workload, name: &str, member: &Member) -> Option<Reason> {
+fn wrong(key: &WorkloadKey, workload: &Workload, name: &str, member: &Member) -> Option<Expectation> {
     let assigned = workload.assignment.contains_key(name);
     if assigned && !workload.placement.admits(name, member) {
         let because = format!("the policy does not mean {name}");
-        return Some(Reason { because, missing: format!("{key} is still assigned to {name}") });
+        return Some(Expectation { because, missing: format!("{key} is still assigned to {name}") });
     }
     let missing = !assigned && is_free_choice(workload, name, member);
-    missing.then(|| Reason {
+    missing.then(|| Expectation {
         because: format!("nothing speaks against {name}"),
         missing: format!("{key} is not assigned to {name}"),
     })
@@ -58,38 +58,38 @@ impl Guarantee for AllFittingMembersAreChosen {
         topics![Wanted, Assigned, EvictionEnded, MemberChanged, MemberGone, WorkloadGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::Wanted(key)
             | News::Assigned { workload: key, .. }
             | News::EvictionEnded { workload: key, .. } => {
-                let Some(workload) = court.workload(key) else { return };
+                let Some(workload) = context.workload(key) else { return };
                 if is_unlimited(workload) {
                     self.unlimited.insert(key.clone());
-                    for (name, member) in &court.world.members {
-                        self.look(key, workload, name, member, fact, court);
+                    for (name, member) in &context.world.members {
+                        self.look(key, workload, name, member, fact, context);
                     }
                 } else if self.unlimited.remove(key) {
-                    self.waits.cancel_all(|subject| subject.is_of(key));
+                    self.deadlines.cancel_all(|subject| subject.is_of(key));
                 }
             }
             News::MemberChanged(name) => {
-                let Some(member) = court.member(name) else { return };
+                let Some(member) = context.member(name) else { return };
                 let unlimited = std::mem::take(&mut self.unlimited);
                 for key in &unlimited {
-                    let Some(workload) = court.workload(key) else { continue };
-                    self.look(key, workload, name, member, fact, court);
+                    let Some(workload) = context.workload(key) else { continue };
+                    self.look(key, workload, name, member, fact, context);
                 }
                 self.unlimited = unlimited;
             }
-            News::MemberGone(name) => self.waits.cancel_all(|subject| subject.is_on(name)),
+            News::MemberGone(name) => self.deadlines.cancel_all(|subject| subject.is_on(name)),
             News::WorkloadGone(key) => {
                 self.unlimited.remove(key);
-                self.waits.cancel_all(|subject| subject.is_of(key));
+                self.deadlines.cancel_all(|subject| subject.is_of(key));
             }
             _ => {}
         }
@@ -104,11 +104,11 @@ impl AllFittingMembersAreChosen {
         name: &str,
         member: &Member,
         fact: &Fact,
-        court: &mut Court<'_>,
+        context: &mut JudgeContext<'_>,
     ) {
-        let limit = bounds::chosen(court.timings());
+        let limit = bounds::chosen(context.timings());
         let wrong = wrong(key, workload, name, member);
-        self.waits.heal(Subject::on(key, name), fact, limit, wrong, court);
+        self.deadlines.expect_correction(Subject::on(key, name), fact, limit, wrong, context);
     }
 }
 
@@ -127,11 +127,11 @@ static PLACEMENT_08: Rule = Rule {
 pub(crate) struct EvictedMembersAreReplaced {
     /// The workloads that have fewer members than they may have.
     short: BTreeSet<WorkloadKey>,
-    waits: Waits,
+    deadlines: Deadlines,
 }
 
 /// How many members the workload should have, and why; `None` where it has them, or need not.
-fn lacking(key: &WorkloadKey, workload: &Workload, world: &World) -> Option<Reason> {
+fn lacking(key: &WorkloadKey, workload: &Workload, world: &World) -> Option<Expectation> {
     let spread = workload.placement.spread_over_members()?;
     let staying = workload.assignment.keys().filter(|name| may_stay(workload, name, world)).count();
     let free = |(name, member): &(&String, &Member)| {
@@ -141,7 +141,7 @@ fn lacking(key: &WorkloadKey, workload: &Workload, world: &World) -> Option<Reas
     let fits = (staying + free) as u64;
     let wanted = fits.min(spread.max.unwrap_or(u64::MAX));
     let count = workload.assignment.len() as u64;
-    (fits >= spread.min && count < wanted && free > 0).then(|| Reason {
+    (fits >= spread.min && count < wanted && free > 0).then(|| Expectation {
         because: format!("{fits} members fit, and up to {wanted} may be chosen"),
         missing: format!("{key} is assigned to {count}"),
     })
@@ -163,23 +163,23 @@ impl Guarantee for EvictedMembersAreReplaced {
         topics![Wanted, Assigned, EvictionEnded, MemberChanged, WorkloadGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::Wanted(key)
             | News::Assigned { workload: key, .. }
-            | News::EvictionEnded { workload: key, .. } => self.look(key, fact, court),
+            | News::EvictionEnded { workload: key, .. } => self.look(key, fact, context),
             News::MemberChanged(_) => {
                 for key in &std::mem::take(&mut self.short) {
-                    self.look(key, fact, court);
+                    self.look(key, fact, context);
                 }
             }
             News::WorkloadGone(key) => {
                 self.short.remove(key);
-                self.waits.cancel(&Subject::workload(key));
+                self.deadlines.cancel(&Subject::workload(key));
             }
             _ => {}
         }
@@ -187,17 +187,17 @@ impl Guarantee for EvictedMembersAreReplaced {
 }
 
 impl EvictedMembersAreReplaced {
-    fn look(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
-        let Some(workload) = court.workload(key) else { return };
+    fn look(&mut self, key: &WorkloadKey, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Some(workload) = context.workload(key) else { return };
         let most = workload.placement.spread_over_members().map(|spread| spread.max.unwrap_or(u64::MAX));
         let short = most.is_some_and(|most| (workload.assignment.len() as u64) < most);
         let subject = Subject::workload(key);
         if !short || !is_counted(workload) {
             self.short.remove(key);
-            return self.waits.heal(subject, fact, Duration::ZERO, None, court);
+            return self.deadlines.expect_correction(subject, fact, Duration::ZERO, None, context);
         }
         self.short.insert(key.clone());
-        let wrong = lacking(key, workload, court.world).filter(|_| !cannot_be_placed(workload));
-        self.waits.heal(subject, fact, bounds::chosen(court.timings()), wrong, court);
+        let wrong = lacking(key, workload, context.world).filter(|_| !cannot_be_placed(workload));
+        self.deadlines.expect_correction(subject, fact, bounds::chosen(context.timings()), wrong, context);
     }
 }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::guarantee::engine::court::{Court, Guarantee, Topics, topics};
-use crate::guarantee::engine::feasible::{is_settled, repelled, serves};
-use crate::guarantee::engine::heals::Suspects;
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::eligible_members::{is_settled, repelled, serves};
+use crate::guarantee::engine::suspected_violations::SuspectedViolations;
 use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, Member, News, Workload};
@@ -19,7 +19,7 @@ type Refusal = fn(workload: &Workload, name: &str, member: &Member) -> Option<St
 pub(crate) struct NewMembersAreEligible {
     rule: &'static Rule,
     refusal: Refusal,
-    suspects: Suspects,
+    suspected_violations: SuspectedViolations,
 }
 
 static PLACEMENT_03: Rule = Rule {
@@ -60,7 +60,7 @@ static PLACEMENT_06: Rule = Rule {
 
 impl NewMembersAreEligible {
     fn new(rule: &'static Rule, refusal: Refusal) -> Self {
-        Self { rule, refusal, suspects: Suspects::default() }
+        Self { rule, refusal, suspected_violations: SuspectedViolations::default() }
     }
 
     /// L2.
@@ -101,36 +101,37 @@ impl Guarantee for NewMembersAreEligible {
         topics![Assigned]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let News::Assigned { workload: key, was, now, first: false } = &fact.news else { return };
-        let Some(workload) = court.workload(key) else { return };
-        let is_news = !workload.wanted_since.is_zero() && workload.wanted_since > court.seen_until(fact.at);
+        let Some(workload) = context.workload(key) else { return };
+        let is_news = !workload.wanted_since.is_zero()
+            && workload.wanted_since > context.latest_surely_observed(fact.at);
         for name in now.keys().filter(|name| !was.contains_key(*name)) {
-            let Some(member) = court.member(name) else { continue };
+            let Some(member) = context.member(name) else { continue };
             if workload.eviction(name).is_some() {
                 continue;
             }
             match (self.refusal)(workload, name, member) {
-                None => court.book.held(),
+                None => context.tally.record_held(),
                 // Either may be news to whoever chose.
-                Some(_) if !is_settled(member, fact.at, court) || is_news => {}
+                Some(_) if !is_settled(member, fact.at, context) || is_news => {}
                 Some(because) => {
                     let seen = format!("{name} is chosen");
-                    self.suspects.suspect(Subject::on(key, name), fact, because, seen);
+                    self.suspected_violations.add(Subject::on(key, name), fact, because, seen);
                 }
             }
         }
     }
 
     fn due(&mut self) -> Duration {
-        self.suspects.due()
+        self.suspected_violations.due()
     }
 
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
+    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
         let refusal = self.refusal;
-        self.suspects.pass(now, court, |subject, _, court| {
-            let workload = subject.workload.as_ref().and_then(|key| court.workload(key));
-            let member = subject.member.as_ref().and_then(|name| court.world.members.get_key_value(name));
+        self.suspected_violations.pass(now, context, |subject, _, context| {
+            let workload = subject.workload.as_ref().and_then(|key| context.workload(key));
+            let member = subject.member.as_ref().and_then(|name| context.world.members.get_key_value(name));
             let refused = |workload: &Workload, (name, member): (&String, &Member)| {
                 refusal(workload, name, member).is_some()
             };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::guarantee::engine::court::{Charge, Court, Guarantee, Topics, topics};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
 use crate::guarantee::{Bound, Rule, Subject};
 use capsize_history::facts::{Fact, News, Workload, World};
 
@@ -37,7 +37,7 @@ impl Guarantee for ReservedWorkloadsAreNotScheduled {
         topics![Assigned, Wanted]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let (key, gains) = match &fact.news {
             News::Assigned { workload, was, now, first: false } => {
                 let gains =
@@ -48,16 +48,22 @@ impl Guarantee for ReservedWorkloadsAreNotScheduled {
             News::Wanted(key) => (key, None),
             _ => return,
         };
-        let Some(workload) = court.workload(key) else { return };
-        let Some(because) = reserved(workload, court.world) else { return };
-        let news =
-            workload.wanted_since > Duration::ZERO && court.seen_until(fact.at) <= workload.wanted_since;
+        let Some(workload) = context.workload(key) else { return };
+        let Some(because) = reserved(workload, context.world) else { return };
+        let news = workload.wanted_since > Duration::ZERO
+            && context.latest_surely_observed(fact.at) <= workload.wanted_since;
         match gains {
-            None => court.book.held(),
+            None => context.tally.record_held(),
             Some(_) if news => {}
             Some(name) => {
                 let seen = format!("{name} gets it, or more of it");
-                court.violated(Charge::by(fact, Subject::on(key, name), Bound::Never, because, seen));
+                context.report_violation(Violation::by(
+                    fact,
+                    Subject::on(key, name),
+                    Bound::Never,
+                    because,
+                    seen,
+                ));
             }
         }
     }

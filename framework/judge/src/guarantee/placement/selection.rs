@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::guarantee::engine::court::{Charge, Court, Guarantee, Topics, topics};
-use crate::guarantee::engine::feasible::{is_free_choice, is_settled, may_stay};
-use crate::guarantee::engine::heals::Suspects;
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
+use crate::guarantee::engine::eligible_members::{is_free_choice, is_settled, may_stay};
+use crate::guarantee::engine::suspected_violations::SuspectedViolations;
 use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::digest::Table;
@@ -35,13 +35,13 @@ impl Guarantee for AffinityGroupsMoveForward {
         topics![Recorded, WorkloadGone]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let key = match &fact.news {
             News::Recorded(key) => key,
             News::WorkloadGone(key) => return drop(self.0.swap_remove(key)),
             _ => return,
         };
-        let Some(workload) = court.workload(key) else { return };
+        let Some(workload) = context.workload(key) else { return };
         let groups = &workload.placement.groups;
         if groups.is_empty() {
             return drop(self.0.swap_remove(key));
@@ -54,9 +54,15 @@ impl Guarantee for AffinityGroupsMoveForward {
                 let because =
                     format!("{} comes before {} in the policy", groups[now].name, was_groups[*was].name);
                 let seen = format!("{} is in use again", groups[now].name);
-                court.violated(Charge::by(fact, Subject::workload(key), Bound::Never, because, seen));
+                context.report_violation(Violation::by(
+                    fact,
+                    Subject::workload(key),
+                    Bound::Never,
+                    because,
+                    seen,
+                ));
             } else if now > *was {
-                court.book.held();
+                context.tally.record_held();
             } else {
                 return;
             }
@@ -87,9 +93,9 @@ impl Guarantee for RegionCountWithinConstraint {
         topics![Assigned]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let News::Assigned { workload: key, was, now, first: false } = &fact.news else { return };
-        let Some(workload) = court.workload(key) else { return };
+        let Some(workload) = context.workload(key) else { return };
         let placement = &workload.placement;
         let chosen = now.keys().any(|member| !was.contains_key(member));
         if !chosen || placement.scheduling == Scheduling::DividedByStaticWeight {
@@ -100,16 +106,16 @@ impl Guarantee for RegionCountWithinConstraint {
         let by =
             |field| placement.spread.iter().find(|spread| is_by(&spread.field, field)).map(|by| (field, by));
         let Some((field, spread)) = ["region", "zone", "provider"].into_iter().find_map(by) else { return };
-        let members = now.keys().filter_map(|name| court.member(name));
+        let members = now.keys().filter_map(|name| context.member(name));
         let groups: BTreeSet<_> = members.flat_map(|member| member.field(field)).collect();
         let (count, most) = (groups.len() as u64, spread.max.unwrap_or(u64::MAX));
         if count <= most && (count >= spread.min || !whole) {
-            return court.book.held();
+            return context.tally.record_held();
         }
         let most = spread.max.map_or("any number of".to_owned(), |most| most.to_string());
         let because = format!("the policy asks for {} to {most} different values of {field}", spread.min);
         let seen = format!("the members assigned are of {count}");
-        court.violated(Charge::by(fact, Subject::workload(key), Bound::Never, because, seen));
+        context.report_violation(Violation::by(fact, Subject::workload(key), Bound::Never, because, seen));
     }
 }
 
@@ -131,7 +137,7 @@ static PLACEMENT_11: Rule = Rule {
 pub(crate) struct NoFailback {
     /// Workloads of which something else was asked for since they were last scheduled.
     changed: BTreeSet<WorkloadKey>,
-    suspects: Suspects,
+    suspected_violations: SuspectedViolations,
 }
 
 impl Guarantee for NoFailback {
@@ -143,21 +149,21 @@ impl Guarantee for NoFailback {
         topics![Wanted, WorkloadGone, Assigned, TaintRemoved]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::Wanted(key) => drop(self.changed.insert(key.clone())),
             News::WorkloadGone(key) => drop(self.changed.remove(key)),
-            News::Assigned { workload: key, was, now, .. } => self.assigned(key, was, now, fact, court),
+            News::Assigned { workload: key, was, now, .. } => self.assigned(key, was, now, fact, context),
             // With nobody to move it, a member that comes back puts it to the test.
             News::TaintRemoved { member, .. } => {
                 let divided = |(_, workload): &(&WorkloadKey, &Workload)| {
                     let divided = workload.placement.scheduling != Scheduling::Duplicated;
                     divided && workload.replicas > 0 && sum(&workload.assignment) == workload.replicas
                 };
-                if court.member(member).is_some_and(|member| member.taints.is_empty())
-                    && court.world.workloads.iter().take(MOST_LOOKED_AT).any(|entry| divided(&entry))
+                if context.member(member).is_some_and(|member| member.taints.is_empty())
+                    && context.world.workloads.iter().take(MOST_LOOKED_AT).any(|entry| divided(&entry))
                 {
-                    court.book.held();
+                    context.tally.record_held();
                 }
             }
             _ => {}
@@ -165,11 +171,11 @@ impl Guarantee for NoFailback {
     }
 
     fn due(&mut self) -> Duration {
-        self.suspects.due()
+        self.suspected_violations.due()
     }
 
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.suspects.pass(now, court, |_, _, _| false);
+    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+        self.suspected_violations.pass(now, context, |_, _, _| false);
     }
 }
 
@@ -183,9 +189,9 @@ impl NoFailback {
         was: &Assignment,
         now: &Assignment,
         fact: &Fact,
-        court: &mut Court<'_>,
+        context: &mut JudgeContext<'_>,
     ) {
-        let Some(workload) = court.workload(key) else { return };
+        let Some(workload) = context.workload(key) else { return };
         let gains = |(name, replicas): &(&String, &u64)| was.get(*name).is_none_or(|had| had < replicas);
         // An eviction alone is not the choice that was asked for.
         let chosen = sum(now) >= workload.replicas;
@@ -193,18 +199,24 @@ impl NoFailback {
         let Some((gaining, _)) = now.iter().find(gains) else { return };
         let whole = sum(was) == workload.replicas && workload.replicas > 0;
         let divided = workload.placement.scheduling != Scheduling::Duplicated;
-        let stay = was.keys().all(|name| may_stay(workload, name, court.world) && settled(name, fact, court));
+        let stay =
+            was.keys().all(|name| may_stay(workload, name, context.world) && settled(name, fact, context));
         if divided && whole && !changed && !workload.asked_anew && stay {
             let because = "all replicas were assigned, and every member could keep its own".to_owned();
-            self.suspects.suspect(Subject::workload(key), fact, because, format!("{gaining} gets more"));
+            self.suspected_violations.add(
+                Subject::workload(key),
+                fact,
+                because,
+                format!("{gaining} gets more"),
+            );
         }
     }
 }
 
 /// Whether what is known of a member is not too new to have been acted on, nor may be old news.
-fn settled(name: &str, fact: &Fact, court: &Court<'_>) -> bool {
-    let member = court.member(name);
-    member.is_some_and(|member| is_settled(member, fact.at, court))
+fn settled(name: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
+    let member = context.member(name);
+    member.is_some_and(|member| is_settled(member, fact.at, context))
 }
 
 static PLACEMENT_12: Rule = Rule {
@@ -229,9 +241,9 @@ impl Guarantee for NewMembersInNameOrder {
         topics![Assigned]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let News::Assigned { workload: key, was, now, first: false } = &fact.news else { return };
-        let Some(workload) = court.workload(key) else { return };
+        let Some(workload) = context.workload(key) else { return };
         let placement = &workload.placement;
         let counted =
             placement.scheduling == Scheduling::Duplicated && placement.spread_over_members().is_some();
@@ -239,12 +251,18 @@ impl Guarantee for NewMembersInNameOrder {
             return;
         }
         let Some(last) = now.keys().rfind(|name| !was.contains_key(*name)) else { return };
-        let passed = passed_over(workload, was, now, last, court.world);
-        let passed = passed.filter(|name| settled(name, fact, court));
-        let Some(first) = passed.min() else { return court.book.held() };
+        let passed = passed_over(workload, was, now, last, context.world);
+        let passed = passed.filter(|name| settled(name, fact, context));
+        let Some(first) = passed.min() else { return context.tally.record_held() };
         let because = format!("{first} fits too, and comes before it");
         let subject = Subject::on(key, last);
-        court.violated(Charge::by(fact, subject, Bound::Never, because, format!("{last} is chosen")));
+        context.report_violation(Violation::by(
+            fact,
+            subject,
+            Bound::Never,
+            because,
+            format!("{last} is chosen"),
+        ));
     }
 }
 

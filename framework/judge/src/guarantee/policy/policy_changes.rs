@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::context::{
+    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+};
 use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::digest::Table;
@@ -13,18 +15,18 @@ static POLICY_01: Rule = Rule {
     id: "POLICY-01",
     sentence: "a template that a policy means belongs to one, and is to be placed as that says, unless it is lazy",
     features: &[],
-    formula: bounds::TOLD,
+    formula: bounds::CHANGE_REPORTED,
     releases: "all; Karmada dropped changes of policies until 1.15 (#6674)",
     source: "Karmada pkg/detector/detector.go, BuildResourceBinding",
 };
 
 /// P1: the placement on record is that of the policy that the record belongs to.
 #[derive(Default)]
-pub(crate) struct PlacementFollowsPolicy(Waits);
+pub(crate) struct PlacementFollowsPolicy(Deadlines);
 
 /// The policy of a workload, if the history shows it.
-fn policy_of<'a>(workload: &Workload, court: &Court<'a>) -> Option<&'a Policy> {
-    court.world.policies.get(&workload.policy)
+fn policy_of<'a>(workload: &Workload, context: &JudgeContext<'a>) -> Option<&'a Policy> {
+    context.world.policies.get(&workload.policy)
 }
 
 impl Guarantee for PlacementFollowsPolicy {
@@ -36,22 +38,22 @@ impl Guarantee for PlacementFollowsPolicy {
         topics![Wanted, Claimed, Policy, Template, WorkloadGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
         Some(&mut self.0)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
-            News::Wanted(key) | News::Claimed { workload: key, .. } => self.look(key, fact, court),
-            News::Template(key) => self.look(key, fact, court),
+            News::Wanted(key) | News::Claimed { workload: key, .. } => self.look(key, fact, context),
+            News::Template(key) => self.look(key, fact, context),
             News::Policy(name) => {
-                let world = court.world;
+                let world = context.world;
                 for key in world.policies.get(name).into_iter().flat_map(|policy| &policy.names) {
-                    self.look(key, fact, court);
+                    self.look(key, fact, context);
                 }
                 let its = world.workloads.iter().filter(|(_, workload)| workload.policy == *name);
                 for (key, _) in its {
-                    self.look(key, fact, court);
+                    self.look(key, fact, context);
                 }
             }
             News::WorkloadGone(key) => self.0.cancel(&Subject::workload(key)),
@@ -61,42 +63,42 @@ impl Guarantee for PlacementFollowsPolicy {
 }
 
 /// A template that a policy means by its name, and that belongs to none.
-fn unclaimed(key: &WorkloadKey, court: &Court<'_>) -> Option<Reason> {
-    let template = court.world.templates.get(key)?;
+fn unclaimed(key: &WorkloadKey, context: &JudgeContext<'_>) -> Option<Expectation> {
+    let template = context.world.templates.get(key)?;
     if template.leaving || !template.policy.is_empty() {
         return None;
     }
     let means = |policy: &Policy| policy.names.contains(key) && !policy.lazy;
-    let (name, _) = court.world.policies.iter().find(|(_, policy)| means(policy))?;
-    Some(Reason {
+    let (name, _) = context.world.policies.iter().find(|(_, policy)| means(policy))?;
+    Some(Expectation {
         because: format!("the policy {name} means {key}"),
         missing: "it belongs to no policy".to_owned(),
     })
 }
 
 impl PlacementFollowsPolicy {
-    fn look(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
+    fn look(&mut self, key: &WorkloadKey, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::workload(key);
-        if let Some(reason) = unclaimed(key, court) {
-            return self.0.start(subject, fact, bounds::told(court.timings()), reason);
+        if let Some(expectation) = unclaimed(key, context) {
+            return self.0.start(subject, fact, bounds::change_reported(context.timings()), expectation);
         }
-        let Some(workload) = court.workload(key) else { return self.0.cancel(&subject) };
+        let Some(workload) = context.workload(key) else { return self.0.cancel(&subject) };
         // What a lazy policy has taken over keeps the record of the policy before, until the template changes.
-        let policies = &court.world.policies;
-        let claimed = court.world.templates.get(key).and_then(|template| policies.get(&template.policy));
+        let policies = &context.world.policies;
+        let claimed = context.world.templates.get(key).and_then(|template| policies.get(&template.policy));
         let is_eager = |policy: &&Policy| !policy.lazy && !claimed.is_some_and(|claimed| claimed.lazy);
-        let Some(policy) = policy_of(workload, court).filter(is_eager) else {
+        let Some(policy) = policy_of(workload, context).filter(is_eager) else {
             return self.0.cancel(&subject);
         };
         let differs = policy.placement != workload.placement;
-        let wrong = differs.then(|| Reason {
+        let wrong = differs.then(|| Expectation {
             because: format!("{} places it otherwise", workload.policy),
             missing: format!("the record of {key} still has another placement"),
         });
         if wrong.is_none() && !self.0.has(&subject) {
-            return court.book.held();
+            return context.tally.record_held();
         }
-        self.0.heal(subject, fact, bounds::told(court.timings()), wrong, court);
+        self.0.expect_correction(subject, fact, bounds::change_reported(context.timings()), wrong, context);
     }
 }
 
@@ -120,13 +122,13 @@ pub(crate) struct TemplateKeepsItsPolicy {
 
 impl TemplateKeepsItsPolicy {
     /// Whether who acts with `fact` may just have learned what changed at `changed`.
-    fn is_news(&self, changed: Duration, fact: &Fact, court: &Court<'_>) -> bool {
-        let timings = court.timings();
+    fn is_news(&self, changed: Duration, fact: &Fact, context: &JudgeContext<'_>) -> bool {
+        let timings = context.timings();
         let just_back = self.absence.is_some_and(|(since, back)| {
             changed >= since.saturating_sub(timings.latency)
                 && fact.at <= back.saturating_add(timings.takeover + timings.latency)
         });
-        just_back || changed >= court.seen_until(fact.at)
+        just_back || changed >= context.latest_surely_observed(fact.at)
     }
 }
 
@@ -139,23 +141,23 @@ impl Guarantee for TemplateKeepsItsPolicy {
         topics![Claimed, FaultBegan, FaultEnded]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let (key, was) = match &fact.news {
             News::Claimed { workload, was } => (workload, was),
             News::FaultBegan { member: None, .. } => {
                 self.away.get_or_insert(fact.at);
                 return;
             }
-            News::FaultEnded { member: None, .. } if !court.controllers_are_away() => {
+            News::FaultEnded { member: None, .. } if !context.controllers_are_away() => {
                 self.absence = self.away.take().map(|since| (since, fact.at)).or(self.absence);
                 return;
             }
             _ => return,
         };
-        let policies = &court.world.policies;
-        let Some(workload) = court.workload(key) else { return };
+        let policies = &context.world.policies;
+        let Some(workload) = context.workload(key) else { return };
         let (Some(before), Some(after)) = (policies.get(was), policies.get(&workload.policy)) else { return };
-        if before.by_labels || self.is_news(before.changed, fact, court) {
+        if before.by_labels || self.is_news(before.changed, fact, context) {
             return;
         }
         let outranks = match (before.everywhere, after.everywhere) {
@@ -164,11 +166,11 @@ impl Guarantee for TemplateKeepsItsPolicy {
             _ => after.priority > before.priority,
         };
         if after.preempts && outranks {
-            return court.book.held();
+            return context.tally.record_held();
         }
         let because = format!("{was} has it, and {} does not outrank and preempt that", workload.policy);
         let seen = format!("{} has it now", workload.policy);
-        court.violated(Charge::by(fact, Subject::workload(key), Bound::Never, because, seen));
+        context.report_violation(Violation::by(fact, Subject::workload(key), Bound::Never, because, seen));
     }
 }
 
@@ -199,11 +201,11 @@ impl Guarantee for LazyPolicyWaitsForTemplate {
         topics![Recorded, Wanted, FaultEnded, WorkloadGone]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        let is_lazy = |workload: &Workload| policy_of(workload, court).is_some_and(|policy| policy.lazy);
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let is_lazy = |workload: &Workload| policy_of(workload, context).is_some_and(|policy| policy.lazy);
         match &fact.news {
             News::Recorded(key) => {
-                let Some(workload) = court.workload(key) else { return };
+                let Some(workload) = context.workload(key) else { return };
                 if is_lazy(workload) {
                     self.made_of.insert(key.clone(), workload.template.clone());
                 } else {
@@ -211,23 +213,29 @@ impl Guarantee for LazyPolicyWaitsForTemplate {
                 }
             }
             News::Wanted(key) => {
-                let Some(workload) = court.workload(key) else { return };
+                let Some(workload) = context.workload(key) else { return };
                 let anew = workload.placed_since == fact.at;
                 let Some(before) = self.made_of.get(key).filter(|_| anew && is_lazy(workload)) else {
                     return;
                 };
                 if *before != workload.template {
-                    return court.book.held();
+                    return context.tally.record_held();
                 }
-                let takeover = court.timings().takeover + court.timings().latency;
-                if court.controllers_are_hindered(fact.at)
+                let takeover = context.timings().takeover + context.timings().latency;
+                if context.controllers_are_hindered(fact.at)
                     || self.back.is_some_and(|back| fact.at <= back + takeover)
                 {
                     return;
                 }
                 let because = format!("{} is lazy, and the template has not changed", workload.policy);
                 let seen = format!("{key} is to be placed otherwise");
-                court.violated(Charge::by(fact, Subject::workload(key), Bound::Never, because, seen));
+                context.report_violation(Violation::by(
+                    fact,
+                    Subject::workload(key),
+                    Bound::Never,
+                    because,
+                    seen,
+                ));
             }
             News::FaultEnded { member: None, .. } => self.back = Some(fact.at),
             News::WorkloadGone(key) => drop(self.made_of.swap_remove(key)),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::guarantee::engine::court::{Charge, Court, Guarantee, Topics, topics};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
 use crate::guarantee::{Bound, Rule, Subject};
 use crate::text::clock;
 use capsize_history::facts::{Fact, News, WorkloadKey};
@@ -33,7 +33,7 @@ impl Guarantee for SuspensionIsKept {
         topics![Recorded, WorkloadGone]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let key = match &fact.news {
             News::Recorded(key) => key,
             News::WorkloadGone(key) => {
@@ -42,11 +42,12 @@ impl Guarantee for SuspensionIsKept {
             }
             _ => return,
         };
-        let Some(workload) = court.workload(key) else { return };
-        let acted = fact.at <= court.world.acted + court.timings().latency && !court.world.acted.is_zero();
+        let Some(workload) = context.workload(key) else { return };
+        let acted =
+            fact.at <= context.world.acted + context.timings().latency && !context.world.acted.is_zero();
         match (workload.suspended, self.by_hand.get(key).copied()) {
             (true, None) if acted => drop(self.by_hand.insert(key.clone(), fact.at)),
-            (true, Some(_)) => court.book.held(),
+            (true, Some(_)) => context.tally.record_held(),
             (false, Some(since)) => {
                 self.by_hand.remove(key);
                 if acted {
@@ -54,7 +55,13 @@ impl Guarantee for SuspensionIsKept {
                 }
                 let because = format!("a person has suspended it at {}, and not resumed it", clock(since));
                 let seen = format!("the scheduling of {key} is not suspended any more");
-                court.violated(Charge::by(fact, Subject::workload(key), Bound::Never, because, seen));
+                context.report_violation(Violation::by(
+                    fact,
+                    Subject::workload(key),
+                    Bound::Never,
+                    because,
+                    seen,
+                ));
             }
             _ => {}
         }

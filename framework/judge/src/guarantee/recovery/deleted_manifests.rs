@@ -3,7 +3,7 @@
 use crate::guarantee::Rule;
 use crate::guarantee::delivery::CopyFollowsManifest;
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::Reason;
+use crate::guarantee::engine::context::Expectation;
 
 static RECOVERY_01: Rule = Rule {
     id: "RECOVERY-01",
@@ -21,7 +21,7 @@ impl CopyFollowsManifest {
             // What somebody else keeps goes when it is let go of.
             let kept = workload.running.get(member).is_some_and(|copy| copy.leaving.is_some());
             let delivery = workload.deliveries.get(member).filter(|it| !it.held_up && !kept);
-            delivery.filter(|it| it.leaving.is_some() && !it.leaving_before).map(|_| Reason {
+            delivery.filter(|it| it.leaving.is_some() && !it.leaving_before).map(|_| Expectation {
                 because: format!("the manifest of {key} for {member} is being deleted"),
                 missing: "it is still there".to_owned(),
             })

@@ -1,8 +1,10 @@
 //! How many replicas the members are assigned, all together and each: REPLICAS.
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
-use crate::guarantee::engine::feasible::cannot_be_placed;
+use crate::guarantee::engine::context::{
+    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+};
+use crate::guarantee::engine::eligible_members::cannot_be_placed;
 use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, News, Scheduling, Workload, WorkloadKey, sum};
@@ -28,16 +30,16 @@ impl Guarantee for AssignmentIsWellFormed {
         topics![Recorded]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let News::Recorded(key) = &fact.news else { return };
-        let Some(workload) = court.workload(key) else { return };
+        let Some(workload) = context.workload(key) else { return };
         match workload.defects.first() {
             None if workload.assignment.is_empty() => {}
-            None => court.book.held(),
+            None => context.tally.record_held(),
             Some(defect) => {
                 let because = "an assignment is a number for each of some members".to_owned();
                 let subject = Subject::workload(key);
-                court.violated(Charge::by(fact, subject, Bound::Never, because, defect.clone()));
+                context.report_violation(Violation::by(fact, subject, Bound::Never, because, defect.clone()));
             }
         }
     }
@@ -52,7 +54,7 @@ type Wrong = fn(workload: &Workload) -> Option<(String, String)>;
 pub(crate) struct AssignedReplicaCounts {
     rule: &'static Rule,
     wrong: Wrong,
-    waits: Waits,
+    deadlines: Deadlines,
 }
 
 static REPLICAS_02: Rule = Rule {
@@ -93,7 +95,7 @@ static REPLICAS_05: Rule = Rule {
 
 impl AssignedReplicaCounts {
     fn new(rule: &'static Rule, wrong: Wrong) -> Self {
-        Self { rule, wrong, waits: Waits::default() }
+        Self { rule, wrong, deadlines: Deadlines::default() }
     }
 
     /// S4.
@@ -138,22 +140,28 @@ impl AssignedReplicaCounts {
         })
     }
 
-    fn look(&mut self, key: &WorkloadKey, fact: &Fact, court: &mut Court<'_>) {
-        let Some(workload) = court.workload(key).filter(|workload| workload.placeable) else {
-            return self.waits.cancel(&Subject::workload(key));
+    fn look(&mut self, key: &WorkloadKey, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Some(workload) = context.workload(key).filter(|workload| workload.placeable) else {
+            return self.deadlines.cancel(&Subject::workload(key));
         };
         let wrong = (self.wrong)(workload);
         if wrong.is_some() && cannot_be_placed(workload) {
-            return self.waits.cancel(&Subject::workload(key));
+            return self.deadlines.cancel(&Subject::workload(key));
         }
         if wrong.is_none()
             && matches!(fact.news, News::Assigned { .. })
-            && !self.waits.has(&Subject::workload(key))
+            && !self.deadlines.has(&Subject::workload(key))
         {
-            return court.book.held();
+            return context.tally.record_held();
         }
-        let wrong = wrong.map(|(because, missing)| Reason { because, missing });
-        self.waits.heal(Subject::workload(key), fact, bounds::chosen(court.timings()), wrong, court);
+        let wrong = wrong.map(|(because, missing)| Expectation { because, missing });
+        self.deadlines.expect_correction(
+            Subject::workload(key),
+            fact,
+            bounds::chosen(context.timings()),
+            wrong,
+            context,
+        );
     }
 }
 
@@ -166,16 +174,16 @@ impl Guarantee for AssignedReplicaCounts {
         topics![Wanted, Assigned, Recorded, WorkloadGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::Wanted(key) | News::Assigned { workload: key, .. } | News::Recorded(key) => {
-                self.look(key, fact, court);
+                self.look(key, fact, context);
             }
-            News::WorkloadGone(key) => self.waits.cancel(&Subject::workload(key)),
+            News::WorkloadGone(key) => self.deadlines.cancel(&Subject::workload(key)),
             _ => {}
         }
     }

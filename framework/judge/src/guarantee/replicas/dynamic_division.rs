@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::static_weights::{by_largest_weight, by_seats, shares_in_words};
-use crate::guarantee::engine::court::{Charge, Court, Guarantee, Topics, topics};
-use crate::guarantee::engine::feasible::{is_free_choice, may_stay};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
+use crate::guarantee::engine::eligible_members::{is_free_choice, may_stay};
 use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Assignment, Fact, Member, News, Scheduling, Workload, sum};
@@ -68,7 +68,7 @@ struct AssignmentChange<'a> {
     workload: &'a Workload,
     was: &'a Assignment,
     now: &'a Assignment,
-    court: &'a Court<'a>,
+    context: &'a JudgeContext<'a>,
     at: std::time::Duration,
 }
 
@@ -123,9 +123,9 @@ impl Guarantee for DynamicDivision {
         topics![Assigned]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let News::Assigned { workload: key, was, now, first: false } = &fact.news else { return };
-        let Some(workload) = court.workload(key) else { return };
+        let Some(workload) = context.workload(key) else { return };
         let placement = &workload.placement;
         // Of groups that overflow into each other, what flowed over comes back; it is not asked here.
         let judged = placement.scheduling == Scheduling::DividedByCapacity
@@ -135,13 +135,13 @@ impl Guarantee for DynamicDivision {
         if !judged || was.is_empty() && self.rule.id == REPLICAS_07.id {
             return;
         }
-        let change = AssignmentChange { workload, was, now, court, at: fact.at };
+        let change = AssignmentChange { workload, was, now, context, at: fact.at };
         match (self.judged)(&change) {
             None => {}
-            Some(None) => court.book.held(),
+            Some(None) => context.tally.record_held(),
             Some(Some((member, because, seen))) => {
                 let subject = Subject::on(key, &member);
-                court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
+                context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
             }
         }
     }
@@ -164,8 +164,8 @@ impl AssignmentChange<'_> {
 
     /// How many more replicas fit into a member, if it told and whoever chose has seen that.
     fn room(&self, name: &str) -> Option<u64> {
-        let member = self.court.member(name)?;
-        let settled = member.measured + self.court.timings().latency < self.at;
+        let member = self.context.member(name)?;
+        let settled = member.measured + self.context.timings().latency < self.at;
         room(self.workload, member).filter(|_| settled)
     }
 }
@@ -211,7 +211,7 @@ fn all_or_nothing(change: &AssignmentChange<'_>) -> Assessment {
     let sum = sum(change.now);
     let wanted = change.workload.replicas;
     // The number may have changed since it was read; REPLICAS-03 has that put right.
-    let news = change.court.seen_until(change.at) <= change.workload.wanted_since;
+    let news = change.context.latest_surely_observed(change.at) <= change.workload.wanted_since;
     if sum != wanted && news {
         return None;
     }
@@ -238,7 +238,7 @@ fn fewest(change: &AssignmentChange<'_>) -> Assessment {
     if !divides || !workload.placement.spread.is_empty() {
         return None;
     }
-    let stay = |name: &&String| may_stay(workload, name, change.court.world);
+    let stay = |name: &&String| may_stay(workload, name, change.context.world);
     let (mut room, mut have) = (0_u64, 0_u64);
     for name in change.was.keys().filter(stay) {
         room = room.saturating_add(change.room(name)?);
@@ -270,7 +270,7 @@ fn in_proportion(change: &AssignmentChange<'_>) -> Assessment {
         return None;
     }
     let mut rooms = Vec::new();
-    for (name, member) in &change.court.world.members {
+    for (name, member) in &change.context.world.members {
         if change.now.contains_key(name) || is_free_choice(workload, name, member) {
             rooms.push((name.clone(), change.room(name).filter(|_| !member.modelled)?));
         }

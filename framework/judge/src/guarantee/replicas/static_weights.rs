@@ -1,7 +1,7 @@
 //! How replicas are divided by fixed weights: REPLICAS.
 
-use crate::guarantee::engine::court::{Charge, Court, Guarantee, Topics, topics};
-use crate::guarantee::engine::feasible::{is_free_choice, is_settled, may_stay, repelled, serves};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
+use crate::guarantee::engine::eligible_members::{is_free_choice, is_settled, may_stay, repelled, serves};
 use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Assignment, Fact, Member, News, Scheduling, Workload, WorkloadKey};
@@ -28,20 +28,20 @@ impl Guarantee for StaticWeightShares {
         topics![Assigned]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let News::Assigned { workload: key, was, now, first: false } = &fact.news else { return };
         let gains = now.iter().any(|(name, replicas)| was.get(name).is_none_or(|had| had < replicas));
-        let Some(workload) = court.workload(key).filter(|_| gains) else { return };
-        let Some(allowed) = divisions(workload, was, fact, court) else { return };
+        let Some(workload) = context.workload(key).filter(|_| gains) else { return };
+        let Some(allowed) = divisions(workload, was, fact, context) else { return };
         let positive: Assignment = now
             .iter()
             .filter(|(_, replicas)| **replicas > 0)
             .map(|(name, share)| (name.clone(), *share))
             .collect();
         if allowed.contains(&positive) {
-            return court.book.held();
+            return context.tally.record_held();
         }
-        accuse(key, workload, &allowed[0], now, fact, court);
+        report_violation(key, workload, &allowed[0], now, fact, context);
     }
 }
 
@@ -51,32 +51,32 @@ pub(crate) fn divisions(
     workload: &Workload,
     was: &Assignment,
     fact: &Fact,
-    court: &Court<'_>,
+    context: &JudgeContext<'_>,
 ) -> Option<Vec<Assignment>> {
     let placement = &workload.placement;
     let weighted =
         placement.scheduling == Scheduling::DividedByStaticWeight && (1..=MOST).contains(&workload.replicas);
     // A history that begins late may have shown some members only in assignments.
-    let known = |name| court.world.members.contains_key(name);
+    let known = |name| context.world.members.contains_key(name);
     if !weighted || placement.is_grouped() || placement.minds_others || !workload.assignment.keys().all(known)
     {
         return None;
     }
-    let candidates = candidates(workload, was, fact, court)?;
-    Some(shares(workload, &candidates, court.profile.has(Feature::MonotoneWeights)))
+    let candidates = candidates(workload, was, fact, context)?;
+    Some(shares(workload, &candidates, context.profile.has(Feature::MonotoneWeights)))
 }
 
-fn accuse(
+fn report_violation(
     key: &WorkloadKey,
     workload: &Workload,
     right: &Assignment,
     now: &Assignment,
     fact: &Fact,
-    court: &mut Court<'_>,
+    context: &mut JudgeContext<'_>,
 ) {
     let because = format!("{} replicas by weight are {}", workload.replicas, shares_in_words(right));
     let seen = format!("assigned are {}", shares_in_words(now));
-    court.violated(Charge::by(fact, Subject::workload(key), Bound::Never, because, seen));
+    context.report_violation(Violation::by(fact, Subject::workload(key), Bound::Never, because, seen));
 }
 
 /// `m1 2, m2 1`.
@@ -93,23 +93,24 @@ fn candidates(
     workload: &Workload,
     was: &Assignment,
     fact: &Fact,
-    court: &Court<'_>,
+    context: &JudgeContext<'_>,
 ) -> Option<Vec<(String, u64)>> {
     let mut fit = Vec::new();
-    for (name, member) in &court.world.members {
+    for (name, member) in &context.world.members {
         if !workload.placement.admits(name, member) {
             continue;
         }
-        let stays = was.contains_key(name) && may_stay(workload, name, court.world);
+        let stays = was.contains_key(name) && may_stay(workload, name, context.world);
         // What is new of a member that keeps its place does not matter.
-        if !stays && !is_settled(member, fact.at, court) {
+        if !stays && !is_settled(member, fact.at, context) {
             return None;
         }
         if stays || is_free_choice(workload, name, member) {
             fit.push((name, member));
         } else if repelled(workload, member).is_none() && !member.leaving {
             // Only a toleration that may have run out, a kind that may be served, or an eviction speaks against it.
-            let evicted = workload.eviction(name).is_some() && court.profile.has(Feature::EvictedNotRechosen);
+            let evicted =
+                workload.eviction(name).is_some() && context.profile.has(Feature::EvictedNotRechosen);
             let unserved = serves(workload, member) == Some(false);
             if !evicted && !unserved {
                 return None;

@@ -1,6 +1,6 @@
 //! That the addresses of services outlast an outage: SERVICES.
 
-use crate::guarantee::engine::court::{Charge, Court, Guarantee, Topics, topics};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
 use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, Health, News, WorkloadKey};
@@ -26,14 +26,14 @@ impl Guarantee for EndpointAddressesSurviveOutage {
         topics![Recalled, Rewritten, Delivered]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let (key, name, recalled) = match &fact.news {
             News::Recalled { workload, member } => (workload, member, true),
             News::Rewritten { workload, member } => (workload, member, false),
             News::Delivered { workload, member, .. } => (workload, member, false),
             _ => return,
         };
-        let world = court.world;
+        let world = context.world;
         let delivery = world.workloads.get(key).and_then(|it| it.deliveries.get(name));
         let Some((namespace, service)) = delivery.and_then(|it| it.collected.as_ref()) else { return };
         let Some(member) = world.members.get(name) else { return };
@@ -41,10 +41,10 @@ impl Guarantee for EndpointAddressesSurviveOutage {
         let export = world.workloads.get(&export).and_then(|export| export.deliveries.get(name));
         let exports = export.is_some_and(|export| export.leaving.is_none()) && !member.leaving;
         if !recalled || !exports || member.health == Some(Health::Ready) {
-            return court.book.held();
+            return context.tally.record_held();
         }
         let because = format!("{name} is not ready, and still is to export {namespace}/{service}");
         let seen = format!("its addresses in {key} are taken away");
-        court.violated(Charge::by(fact, Subject::on(key, name), Bound::Never, because, seen));
+        context.report_violation(Violation::by(fact, Subject::on(key, name), Bound::Never, because, seen));
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::guarantee::engine::away::{Away, is_hit};
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, Health, InstanceHealth, News, Workload, WorkloadKey, World};
@@ -41,7 +41,7 @@ static STATUS_03: Rule = Rule {
 const COUNTED: [&str; 2] = ["Deployment", "StatefulSet"];
 
 /// Of the report on a workload in a member: `None` where nothing is asked, else what is wrong, if anything.
-type Assessment = Option<Option<Reason>>;
+type Assessment = Option<Option<Expectation>>;
 
 /// How a report is judged.
 type Assess = fn(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Assessment;
@@ -54,7 +54,7 @@ pub(crate) struct CopyStatusIsReported {
     /// The manifests that were there and are gone.
     gone: BTreeSet<Subject>,
     retries: BTreeMap<WorkloadKey, Retries>,
-    waits: Waits,
+    deadlines: Deadlines,
 }
 
 /// The time in which controllers try a workload in vain, since one of its members is being removed.
@@ -68,7 +68,7 @@ struct Retries {
 impl CopyStatusIsReported {
     fn new(rule: &'static Rule, judges: Assess) -> Self {
         let (gone, retries) = (BTreeSet::new(), BTreeMap::new());
-        Self { rule, judges, away: Away::default(), gone, retries, waits: Waits::default() }
+        Self { rule, judges, away: Away::default(), gone, retries, deadlines: Deadlines::default() }
     }
 
     /// T11: an eviction waits for the report that the new copy is healthy.
@@ -81,7 +81,7 @@ impl CopyStatusIsReported {
             let reported = workload.instances.get(member)?.health;
             let counts = workload.recorded && COUNTED.contains(&key.kind()) && delivery.placed;
             (counts && whole).then(|| {
-                (reported != InstanceHealth::Healthy).then(|| Reason {
+                (reported != InstanceHealth::Healthy).then(|| Expectation {
                     because: format!("{member} has {} of {} ready", copy.ready, copy.replicas),
                     missing: format!("{key} is reported to be {reported:?} on {member}"),
                 })
@@ -94,7 +94,7 @@ impl CopyStatusIsReported {
         Self::new(&STATUS_02, |key, workload, member, world| {
             let gone = !workload.deliveries.contains_key(member);
             (workload.recorded && gone && world.manifests_shown).then(|| {
-                workload.instances.contains_key(member).then(|| Reason {
+                workload.instances.contains_key(member).then(|| Expectation {
                     because: format!("there is no manifest of {key} for {member}"),
                     missing: format!("something is still reported of {key} on {member}"),
                 })
@@ -104,9 +104,9 @@ impl CopyStatusIsReported {
 
     /// How late the next try may be; `None` while a member of the workload is away or is being removed. Each failed try doubles
     /// the time until the next one, so the last wait is at most as long as all tries before it.
-    fn retried(&mut self, key: &WorkloadKey, fact: &Fact, court: &Court<'_>) -> Option<Duration> {
-        let workload = court.workload(key)?;
-        let stays = |member: &String| court.member(member).is_some_and(|known| !known.leaving);
+    fn retried(&mut self, key: &WorkloadKey, fact: &Fact, context: &JudgeContext<'_>) -> Option<Duration> {
+        let workload = context.workload(key)?;
+        let stays = |member: &String| context.member(member).is_some_and(|known| !known.leaving);
         if !workload.assignment.keys().all(stays) {
             let since = self.retries.get(key).filter(|it| it.until.is_none()).map_or(fact.at, |it| it.since);
             self.retries.insert(key.clone(), Retries { since, until: None });
@@ -118,44 +118,46 @@ impl CopyStatusIsReported {
         Some(until.saturating_sub(fact.at))
     }
 
-    fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
+    fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::on(key, member);
-        let Some(retried) = self.retried(key, fact, court) else {
-            return self.waits.cancel_of(key, |_| true);
+        let Some(retried) = self.retried(key, fact, context) else {
+            return self.deadlines.cancel_of(key, |_| true);
         };
         let known =
-            court.member(member).filter(|known| known.health == Some(Health::Ready) && !known.leaving);
+            context.member(member).filter(|known| known.health == Some(Health::Ready) && !known.leaving);
         // That a manifest is gone nobody has to ask the member.
-        let in_reach = known.is_some() && !is_hit(member, court);
+        let in_reach = known.is_some() && !is_hit(member, context);
         let asked = self.rule.id == STATUS_02.id || in_reach;
-        let Some(workload) = court.workload(key).filter(|_| asked) else {
-            return self.waits.cancel(&subject);
+        let Some(workload) = context.workload(key).filter(|_| asked) else {
+            return self.deadlines.cancel(&subject);
         };
         // A history that begins late need not show a manifest that is there.
         let seen = self.rule.id != STATUS_02.id || self.gone.contains(&subject);
-        let Some(wrong) = (self.judges)(key, workload, member, court.world).filter(|_| seen) else {
-            return self.waits.cancel(&subject);
+        let Some(wrong) = (self.judges)(key, workload, member, context.world).filter(|_| seen) else {
+            return self.deadlines.cancel(&subject);
         };
-        if wrong.is_none() && !self.waits.has(&subject) {
-            return court.book.held();
+        if wrong.is_none() && !self.deadlines.has(&subject) {
+            return context.tally.record_held();
         }
         let late = if self.rule.id == STATUS_02.id {
             Duration::ZERO
         } else {
             let away = known.map(|known| known.away).unwrap_or_default();
-            let back = known.map(|known| known.health_since + bounds::seen_again(court.timings(), away));
+            let back = known.map(|known| known.health_since + bounds::seen_again(context.timings(), away));
             let unseen = back.unwrap_or_default().saturating_sub(fact.at);
-            unseen.max(self.away.left(member, fact.at)).max(workload.retried_after(member, fact.at))
+            unseen
+                .max(self.away.remaining_delay(member, fact.at))
+                .max(workload.retried_after(member, fact.at))
         };
-        let allowed = bounds::reported(court.timings()) + late.max(retried);
-        self.waits.heal(subject, fact, allowed, wrong, court);
+        let allowed = bounds::reported(context.timings()) + late.max(retried);
+        self.deadlines.expect_correction(subject, fact, allowed, wrong, context);
     }
 
     /// Looks at all that may be on `member`.
-    fn look_at_member(&mut self, member: &str, fact: &Fact, court: &mut Court<'_>) {
-        let keys: Vec<WorkloadKey> = court.world.assigned_to(member).map(|(key, _)| key.clone()).collect();
+    fn look_at_member(&mut self, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let keys: Vec<WorkloadKey> = context.world.assigned_to(member).map(|(key, _)| key.clone()).collect();
         for key in keys {
-            self.look(&key, member, fact, court);
+            self.look(&key, member, fact, context);
         }
     }
 }
@@ -182,12 +184,12 @@ impl Guarantee for CopyStatusIsReported {
         ]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.away.observe(fact, court);
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        self.away.observe(fact, context);
         match &fact.news {
             News::DeliveryGone { workload, member } => {
                 self.gone.insert(Subject::on(workload, member));
@@ -207,18 +209,18 @@ impl Guarantee for CopyStatusIsReported {
             | News::RunningGone { workload, member }
             | News::Delivered { workload, member, .. }
             | News::Recalled { workload, member }
-            | News::DeliveryGone { workload, member } => self.look(workload, member, fact, court),
+            | News::DeliveryGone { workload, member } => self.look(workload, member, fact, context),
             News::FaultBegan { member: Some(member), .. } if self.rule.id != STATUS_02.id => {
-                self.waits.cancel_all(|subject| subject.is_on(member));
+                self.deadlines.cancel_all(|subject| subject.is_on(member));
             }
             News::FaultEnded { member: Some(member), .. } | News::Health { member, .. } => {
-                self.look_at_member(member, fact, court);
+                self.look_at_member(member, fact, context);
             }
             News::MemberLeaving(member) | News::MemberGone(member) => {
-                self.waits.cancel_all(|subject| subject.is_on(member));
-                self.look_at_member(member, fact, court);
+                self.deadlines.cancel_all(|subject| subject.is_on(member));
+                self.look_at_member(member, fact, context);
             }
-            News::WorkloadGone(key) => self.waits.cancel_of(key, |_| true),
+            News::WorkloadGone(key) => self.deadlines.cancel_of(key, |_| true),
             _ => {}
         }
     }
@@ -227,7 +229,7 @@ impl Guarantee for CopyStatusIsReported {
 /// S18: a user who looks at the template sees what the copies come to.
 #[derive(Default)]
 pub(crate) struct TemplateStatusIsSumOfCopies {
-    waits: Waits,
+    deadlines: Deadlines,
     /// Those of which a status was ever seen.
     known: BTreeSet<WorkloadKey>,
 }
@@ -241,25 +243,25 @@ impl Guarantee for TemplateStatusIsSumOfCopies {
         topics![InstanceHealth, Template, WorkloadGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let key = match &fact.news {
             News::InstanceHealth { workload: key, .. } | News::Template(key) => key,
             News::WorkloadGone(key) => {
                 self.known.remove(key);
-                return self.waits.cancel(&Subject::workload(key));
+                return self.deadlines.cancel(&Subject::workload(key));
             }
             _ => return,
         };
         let subject = Subject::workload(key);
-        let workload = court.workload(key).filter(|workload| workload.recorded);
-        let template = court.world.templates.get(key).filter(|template| !template.leaving);
+        let workload = context.workload(key).filter(|workload| workload.recorded);
+        let template = context.world.templates.get(key).filter(|template| !template.leaving);
         let Some((workload, template)) = workload.zip(template).filter(|_| COUNTED.contains(&key.kind()))
         else {
-            return self.waits.cancel(&subject);
+            return self.deadlines.cancel(&subject);
         };
         if template.ready.is_some() {
             self.known.insert(key.clone());
@@ -268,17 +270,18 @@ impl Guarantee for TemplateStatusIsSumOfCopies {
         if !self.known.contains(key) {
             return;
         }
-        let ready = |told: &capsize_history::facts::Instance| told.ready.unwrap_or_default();
-        let reported = workload.instances.values().fold(0, |sum: u64, told| sum.saturating_add(ready(told)));
+        let ready = |instance: &capsize_history::facts::Instance| instance.ready.unwrap_or_default();
+        let reported =
+            workload.instances.values().fold(0, |sum: u64, instance| sum.saturating_add(ready(instance)));
         let shown = template.ready.unwrap_or_default();
-        let wrong = (shown != reported).then(|| Reason {
+        let wrong = (shown != reported).then(|| Expectation {
             because: format!("{reported} ready replicas are reported of the copies of {key}"),
             missing: format!("its template shows {shown}"),
         });
-        if wrong.is_none() && !self.waits.has(&subject) {
-            return court.book.held();
+        if wrong.is_none() && !self.deadlines.has(&subject) {
+            return context.tally.record_held();
         }
-        let allowed: Duration = bounds::reported(court.timings());
-        self.waits.heal(subject, fact, allowed, wrong, court);
+        let allowed: Duration = bounds::reported(context.timings());
+        self.deadlines.expect_correction(subject, fact, allowed, wrong, context);
     }
 }

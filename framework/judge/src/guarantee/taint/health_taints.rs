@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::context::{
+    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+};
 use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
@@ -22,7 +24,7 @@ static TAINT_01: Rule = Rule {
 
 /// T3: `Ready` other than true brings the matching `NoScheduleTaintFollowsHealth` taint.
 #[derive(Default)]
-pub(crate) struct NoScheduleTaintFollowsHealth(Waits);
+pub(crate) struct NoScheduleTaintFollowsHealth(Deadlines);
 
 /// The health taint that belongs to what a member reports; one that never reported counts as not ready.
 fn belongs(member: &Member) -> Option<Health> {
@@ -41,11 +43,11 @@ impl Guarantee for NoScheduleTaintFollowsHealth {
         topics![Health, TaintAdded, TaintRemoved, MemberLeaving, MemberGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
         Some(&mut self.0)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let (name, turned) = match &fact.news {
             News::Health { member, first: false, .. } => (member, true),
             News::TaintAdded { member, .. } | News::TaintRemoved { member, .. } => (member, false),
@@ -54,25 +56,25 @@ impl Guarantee for NoScheduleTaintFollowsHealth {
             }
             _ => return,
         };
-        let Some(member) = court.member(name) else { return };
+        let Some(member) = context.member(name) else { return };
         let subject = Subject::member(name);
         // A node that never reported is not tainted: nothing is known of it.
-        let speaks = court.profile.dialect == Speaks::Karmada || member.health.is_some();
+        let speaks = context.profile.dialect == Speaks::Karmada || member.health.is_some();
         let Some(health) = belongs(member).filter(|_| speaks) else { return self.0.cancel(&subject) };
         if member.health_taint(health, TaintEffect::NoSchedule).is_none() {
-            let reason = Reason {
+            let expectation = Expectation {
                 because: format!("{name} is {health} since {}", clock(member.health_since)),
                 missing: format!("{name} has no such NoSchedule taint"),
             };
             let removed = matches!(fact.news, News::TaintRemoved { .. });
             // One that is being removed is left as it is.
             if (turned || removed) && !member.leaving {
-                self.0.start(subject, fact, court.timings().latency, reason);
+                self.0.start(subject, fact, context.timings().latency, expectation);
             }
-        } else if let Some(left) = self.0.met(&subject, fact) {
-            court.book.held_by(left);
+        } else if let Some(margin) = self.0.met(&subject, fact) {
+            context.tally.record_held_by(margin);
         } else if turned {
-            court.book.held_by(court.timings().latency);
+            context.tally.record_held_by(context.timings().latency);
         }
     }
 }
@@ -90,7 +92,7 @@ static TAINT_02: Rule = Rule {
 #[derive(Default)]
 pub(crate) struct NoExecuteTaintAfterTimeout {
     since: Table<String, Duration>,
-    waits: Waits,
+    deadlines: Deadlines,
 }
 
 impl Guarantee for NoExecuteTaintAfterTimeout {
@@ -102,27 +104,27 @@ impl Guarantee for NoExecuteTaintAfterTimeout {
         topics![Health, MemberLeaving, MemberGone, TaintAdded]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::Health { member, now: Some(Health::NotReady), was: Some(_), .. } => {
                 self.since.insert(member.clone(), fact.at);
-                let limit = bounds::no_execute(court.timings());
-                let reason = Reason {
+                let limit = bounds::no_execute(context.timings());
+                let expectation = Expectation {
                     because: format!("{member} is NotReady since {}", clock(fact.at)),
                     missing: format!("{member} has no NoExecute taint for it"),
                 };
-                self.waits.restart(Subject::member(member), fact, fact.at + limit, limit, reason);
+                self.deadlines.restart(Subject::member(member), fact, fact.at + limit, limit, expectation);
             }
             News::Health { member, .. } | News::MemberLeaving(member) | News::MemberGone(member) => {
                 self.since.swap_remove(member);
-                self.waits.cancel(&Subject::member(member));
+                self.deadlines.cancel(&Subject::member(member));
             }
-            News::TaintAdded { member, taint, .. } if tells(taint, TaintEffect::NoExecute) => {
-                self.tainted(member, fact, court);
+            News::TaintAdded { member, taint, .. } if is_health_taint(taint, TaintEffect::NoExecute) => {
+                self.tainted(member, fact, context);
             }
             _ => {}
         }
@@ -130,16 +132,16 @@ impl Guarantee for NoExecuteTaintAfterTimeout {
 }
 
 impl NoExecuteTaintAfterTimeout {
-    fn tainted(&mut self, member: &str, fact: &Fact, court: &mut Court<'_>) {
+    fn tainted(&mut self, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::member(member);
-        let left = self.waits.met(&subject, fact);
+        let margin = self.deadlines.met(&subject, fact);
         let Some(since) = self.since.swap_remove(member) else { return };
-        if by_hand(member, fact.at, court) {
+        if by_hand(member, fact.at, context) {
             return;
         }
-        let timeout = court.timings().failover_eviction_timeout;
-        let earliest = (since + timeout).saturating_sub(court.timings().skew);
-        court.came(subject, fact, earliest, left, || {
+        let timeout = context.timings().failover_eviction_timeout;
+        let earliest = (since + timeout).saturating_sub(context.timings().skew);
+        context.check_arrival(subject, fact, earliest, margin, || {
             let because = format!("NotReady since {}, timeout {}", clock(since), span(timeout));
             (because, format!("{member} has the NoExecute taint"))
         });
@@ -147,12 +149,12 @@ impl NoExecuteTaintAfterTimeout {
 }
 
 /// Whether a person has just set a taint on the member, which may be the one that is seen now.
-fn by_hand(member: &str, at: Duration, court: &Court<'_>) -> bool {
-    let hand = court.member(member).and_then(|member| member.tainted_by_hand);
-    hand.is_some_and(|hand| at <= hand + court.timings().latency)
+fn by_hand(member: &str, at: Duration, context: &JudgeContext<'_>) -> bool {
+    let hand = context.member(member).and_then(|member| member.tainted_by_hand);
+    hand.is_some_and(|hand| at <= hand + context.timings().latency)
 }
 
-fn tells(taint: &Taint, effect: TaintEffect) -> bool {
+fn is_health_taint(taint: &Taint, effect: TaintEffect) -> bool {
     taint.tells.is_some() && taint.effect == effect
 }
 
@@ -177,13 +179,13 @@ static TAINT_04: Rule = Rule {
 /// T16 and T17: `Ready` true takes the health taints of one effect away.
 pub(crate) struct HealthTaintsGoWhenReady {
     effect: TaintEffect,
-    waits: Waits,
+    deadlines: Deadlines,
 }
 
 impl HealthTaintsGoWhenReady {
     /// For the taints of `effect`.
     pub(crate) fn new(effect: TaintEffect) -> Self {
-        Self { effect, waits: Waits::default() }
+        Self { effect, deadlines: Deadlines::default() }
     }
 }
 
@@ -196,43 +198,43 @@ impl Guarantee for HealthTaintsGoWhenReady {
         topics![Health, TaintAdded, TaintRemoved, MemberLeaving, MemberGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let (name, turned) = match &fact.news {
             News::Health { member, first: false, .. } => (member, true),
             News::TaintRemoved { member, .. } => (member, false),
             // One that a person sets is that person's.
-            News::TaintAdded { member, taint, first: false } if tells(taint, self.effect) => {
-                (member, court.member(member).is_some_and(|known| known.tainted_by_hand.is_none()))
+            News::TaintAdded { member, taint, first: false } if is_health_taint(taint, self.effect) => {
+                (member, context.member(member).is_some_and(|known| known.tainted_by_hand.is_none()))
             }
-            News::MemberGone(member) => return self.waits.cancel(&Subject::member(member)),
+            News::MemberGone(member) => return self.deadlines.cancel(&Subject::member(member)),
             News::MemberLeaving(member) => (member, false),
             _ => return,
         };
-        let Some(member) = court.member(name) else { return };
+        let Some(member) = context.member(name) else { return };
         let subject = Subject::member(name);
         // Nobody tells by a taint any more how one is that is being removed.
         let left_alone = member.leaving && self.effect != TaintEffect::NoExecute;
         if member.health != Some(Health::Ready) || left_alone {
-            return self.waits.cancel(&subject);
+            return self.deadlines.cancel(&subject);
         }
-        if !member.taints.iter().any(|taint| tells(taint, self.effect)) {
-            if let Some(left) = self.waits.met(&subject, fact) {
-                court.book.held_by(left);
+        if !member.taints.iter().any(|taint| is_health_taint(taint, self.effect)) {
+            if let Some(margin) = self.deadlines.met(&subject, fact) {
+                context.tally.record_held_by(margin);
             }
         } else if turned {
             let limit = match self.effect {
-                TaintEffect::NoExecute => bounds::untainted_no_execute(court.timings()),
-                _ => court.timings().latency,
+                TaintEffect::NoExecute => bounds::untainted_no_execute(context.timings()),
+                _ => context.timings().latency,
             };
-            let reason = Reason {
+            let expectation = Expectation {
                 because: format!("{name} is Ready since {}", clock(member.health_since)),
                 missing: format!("{name} still has a {} health taint", self.effect),
             };
-            self.waits.start(subject, fact, limit, reason);
+            self.deadlines.start(subject, fact, limit, expectation);
         }
     }
 }
@@ -258,24 +260,25 @@ impl Guarantee for NoExecuteTaintKeepsItsTime {
         topics![TaintRemoved]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let News::TaintRemoved { member: name, taint } = &fact.news else { return };
-        let Some(member) = court.member(name).filter(|_| tells(taint, TaintEffect::NoExecute)) else {
+        let Some(member) = context.member(name).filter(|_| is_health_taint(taint, TaintEffect::NoExecute))
+        else {
             return;
         };
         if member.health != taint.tells {
-            return court.book.held();
+            return context.tally.record_held();
         }
         let by_hand = member.tainted_by_hand.is_some() || member.untainted_by_hand.is_some();
-        let just_so = fact.at <= member.health_since + court.timings().latency;
-        let knows = court.world.faults_are_marked && !court.world.is_hindered(fact.at);
+        let just_so = fact.at <= member.health_since + context.timings().latency;
+        let knows = context.world.faults_are_marked && !context.world.is_hindered(fact.at);
         if by_hand || just_so || member.leaving || !knows {
             return;
         }
         let health = member.health.map(|health| health.to_string()).unwrap_or_default();
         let because = format!("{name} is {health} since {}", clock(member.health_since));
         let seen = format!("{name} loses {taint}");
-        court.violated(Charge::by(fact, Subject::member(name), Bound::Never, because, seen));
+        context.report_violation(Violation::by(fact, Subject::member(name), Bound::Never, because, seen));
     }
 }
 
@@ -301,11 +304,11 @@ impl Guarantee for HealthTaintsExcludeEachOther {
         topics![TaintAdded]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let News::TaintAdded { member: name, taint, first } = &fact.news else { return };
         let policies =
-            court.profile.has(Feature::ClusterTaintPolicies) && taint.effect == TaintEffect::NoExecute;
-        let member = court.member(name);
+            context.profile.has(Feature::ClusterTaintPolicies) && taint.effect == TaintEffect::NoExecute;
+        let member = context.member(name);
         let Some(member) = member.filter(|member| taint.tells.is_some() && member.tainted_by_hand.is_none())
         else {
             return;
@@ -313,15 +316,15 @@ impl Guarantee for HealthTaintsExcludeEachOther {
         if policies {
             return;
         }
-        if member.taints.iter().filter(|each| tells(each, taint.effect)).count() < 2 {
-            return court.book.held();
+        if member.taints.iter().filter(|each| is_health_taint(each, taint.effect)).count() < 2 {
+            return context.tally.record_held();
         }
         // Admission taints every Node that is made, whatever it comes with.
-        if *first && court.profile.dialect == Speaks::Nodes {
+        if *first && context.profile.dialect == Speaks::Nodes {
             return;
         }
         let because = "a member is either NotReady or Unknown".to_owned();
         let seen = format!("{name} has both {} health taints", taint.effect);
-        court.violated(Charge::by(fact, Subject::member(name), Bound::Never, because, seen));
+        context.report_violation(Violation::by(fact, Subject::member(name), Bound::Never, because, seen));
     }
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::guarantee::engine::court::{Court, Guarantee, Topics, topics};
-use crate::guarantee::engine::heals::Suspects;
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::suspected_violations::SuspectedViolations;
 use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, Member, News};
@@ -20,7 +20,7 @@ static TAINT_09: Rule = Rule {
 /// H6: nobody else writes over what a person has set.
 #[derive(Default)]
 pub(crate) struct ManualTaintsStay {
-    suspects: Suspects,
+    suspected_violations: SuspectedViolations,
 }
 
 /// Whether a person took a taint away at about the time of `fact`.
@@ -38,9 +38,9 @@ impl Guarantee for ManualTaintsStay {
         topics![TaintRemoved]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let News::TaintRemoved { member: name, taint } = &fact.news else { return };
-        let world = court.world;
+        let world = context.world;
         let lists = |policy: &capsize_history::facts::TaintPolicy| {
             policy.taints.iter().any(|(key, effect)| *key == taint.key && *effect == taint.effect)
         };
@@ -54,22 +54,22 @@ impl Guarantee for ManualTaintsStay {
         let again = |member: &Member| {
             member.taints.iter().any(|each| each.key == taint.key && each.effect == taint.effect)
         };
-        let slack = court.timings().latency.max(court.disorder());
+        let slack = context.timings().latency.max(context.disorder());
         if member.is_none_or(again) || by_hand(member, fact, slack) {
-            return court.book.held();
+            return context.tally.record_held();
         }
         let because = "no person takes it away".to_owned();
-        self.suspects.suspect(Subject::member(name), fact, because, format!("{name} loses {taint}"));
+        self.suspected_violations.add(Subject::member(name), fact, because, format!("{name} loses {taint}"));
     }
 
     fn due(&mut self) -> Duration {
-        self.suspects.due()
+        self.suspected_violations.due()
     }
 
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        let slack = court.timings().latency.max(court.disorder());
-        self.suspects.pass(now, court, |subject, fact, court| {
-            let member = subject.member.as_ref().and_then(|name| court.member(name));
+    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+        let slack = context.timings().latency.max(context.disorder());
+        self.suspected_violations.pass(now, context, |subject, fact, context| {
+            let member = subject.member.as_ref().and_then(|name| context.member(name));
             by_hand(member, fact, slack)
         });
     }

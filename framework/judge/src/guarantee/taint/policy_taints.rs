@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::context::{
+    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+};
 use crate::guarantee::{Bound, Rule, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, Health, Member, News, Taint, TaintEffect, World};
@@ -21,12 +23,12 @@ static TAINT_06: Rule = Rule {
 pub(crate) struct NoExecuteTaintIsRequested;
 
 /// Whether a person or a policy may have set `taint`; policies that the history does not record may be anything.
-fn is_wished(taint: &Taint, member: &Member, court: &Court<'_>) -> bool {
-    let policies = &court.world.taint_policies;
+fn is_wished(taint: &Taint, member: &Member, context: &JudgeContext<'_>) -> bool {
+    let policies = &context.world.taint_policies;
     let lists = |(key, effect): &(String, TaintEffect)| *key == taint.key && *effect == taint.effect;
     member.tainted_by_hand.is_some()
         || policies.values().any(|policy| policy.taints.iter().any(lists))
-        || policies.is_empty() && court.profile.has(Feature::ClusterTaintPolicies)
+        || policies.is_empty() && context.profile.has(Feature::ClusterTaintPolicies)
 }
 
 impl Guarantee for NoExecuteTaintIsRequested {
@@ -38,8 +40,8 @@ impl Guarantee for NoExecuteTaintIsRequested {
         topics![Health, TaintAdded]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        if court.profile.has(Feature::AutomaticNoExecute) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        if context.profile.has(Feature::AutomaticNoExecute) {
             return;
         }
         match &fact.news {
@@ -47,20 +49,26 @@ impl Guarantee for NoExecuteTaintIsRequested {
                 if *was != Health::Ready =>
             {
                 let untainted = |member: &Member| member.evicting_taints().next().is_none();
-                if court.member(member).is_some_and(untainted) {
-                    court.book.held();
+                if context.member(member).is_some_and(untainted) {
+                    context.tally.record_held();
                 }
             }
             News::TaintAdded { member: name, taint, first: false }
                 if taint.tells.is_some() && taint.effect == TaintEffect::NoExecute =>
             {
-                let Some(member) = court.member(name) else { return };
-                if is_wished(taint, member, court) {
-                    return court.book.held();
+                let Some(member) = context.member(name) else { return };
+                if is_wished(taint, member, context) {
+                    return context.tally.record_held();
                 }
                 let because = "nobody has asked for it".to_owned();
                 let seen = format!("{name} gets {taint}");
-                court.violated(Charge::by(fact, Subject::member(name), Bound::Never, because, seen));
+                context.report_violation(Violation::by(
+                    fact,
+                    Subject::member(name),
+                    Bound::Never,
+                    because,
+                    seen,
+                ));
             }
             _ => {}
         }
@@ -71,7 +79,7 @@ static TAINT_08: Rule = Rule {
     id: "TAINT-08",
     sentence: "the taints that policies name are on the members whose conditions ask for them, and off those whose do not",
     features: &[Feature::ClusterTaintPolicies],
-    formula: bounds::TOLD,
+    formula: bounds::CHANGE_REPORTED,
     releases: "1.14 and newer; Karmada's taints flap where policies disagree until 1.14.1 (#6399)",
     source: "Karmada pkg/controllers/taint/clustertaintpolicy_controller.go",
 };
@@ -79,10 +87,10 @@ static TAINT_08: Rule = Rule {
 /// T4c, T17', H5, H6 and H7: worked out when conditions or policies change, policy after policy in the order in which
 /// they were made. What a person changes afterwards stays until then.
 #[derive(Default)]
-pub(crate) struct TaintsFollowPolicies(Waits);
+pub(crate) struct TaintsFollowPolicies(Deadlines);
 
 /// What is wrong with the taints of `member`, by all policies.
-fn wrong(name: &str, member: &Member, world: &World) -> Option<Reason> {
+fn wrong(name: &str, member: &Member, world: &World) -> Option<Expectation> {
     let mut wanted: BTreeMap<(&String, TaintEffect), (&String, bool)> = BTreeMap::new();
     let mut policies: Vec<_> = world.taint_policies.values().collect();
     policies.sort_by(|one, other| one.created.cmp(&other.created));
@@ -100,7 +108,7 @@ fn wrong(name: &str, member: &Member, world: &World) -> Option<Reason> {
     wanted.into_iter().filter(|(taint, _)| !disputed.contains(taint)).find_map(
         |((key, effect), (_, wants))| {
             let is = member.taints.iter().any(|taint| taint.key == *key && taint.effect == effect);
-            (is != wants).then(|| Reason {
+            (is != wants).then(|| Expectation {
                 because: format!(
                     "by the policies, {name} {} {key}:{effect}",
                     if wants { "gets" } else { "loses" }
@@ -120,21 +128,21 @@ impl Guarantee for TaintsFollowPolicies {
         topics![Conditions, TaintAdded, TaintRemoved, TaintPolicy, MemberLeaving, MemberGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
         Some(&mut self.0)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
-            News::Conditions(member) => self.look(member, fact, court),
+            News::Conditions(member) => self.look(member, fact, context),
             News::TaintAdded { member, .. } | News::TaintRemoved { member, .. }
-                if self.0.has(&Subject::member(member)) || is_nobodys(member, fact, court) =>
+                if self.0.has(&Subject::member(member)) || is_nobodys(member, fact, context) =>
             {
-                self.look(member, fact, court);
+                self.look(member, fact, context);
             }
-            News::TaintPolicy(name) if court.world.taint_policies.contains_key(name) => {
-                for member in court.world.members.keys() {
-                    self.look(member, fact, court);
+            News::TaintPolicy(name) if context.world.taint_policies.contains_key(name) => {
+                for member in context.world.members.keys() {
+                    self.look(member, fact, context);
                 }
             }
             News::MemberLeaving(member) | News::MemberGone(member) => self.0.cancel(&Subject::member(member)),
@@ -144,17 +152,23 @@ impl Guarantee for TaintsFollowPolicies {
 }
 
 /// Whether it is known that no person has changed the taints of the member.
-fn is_nobodys(member: &str, fact: &Fact, court: &Court<'_>) -> bool {
-    let known = court.member(member);
+fn is_nobodys(member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
+    let known = context.member(member);
     let acts = known.map(|member| member.tainted_by_hand.max(member.untainted_by_hand));
-    court.world.faults_are_marked
-        && acts.is_some_and(|act| act.is_none_or(|act| act + court.timings().latency < fact.at))
+    context.world.faults_are_marked
+        && acts.is_some_and(|act| act.is_none_or(|act| act + context.timings().latency < fact.at))
 }
 
 impl TaintsFollowPolicies {
-    fn look(&mut self, name: &str, fact: &Fact, court: &mut Court<'_>) {
-        let Some(member) = court.member(name).filter(|member| !member.leaving) else { return };
-        let wrong = wrong(name, member, court.world);
-        self.0.heal(Subject::member(name), fact, bounds::told(court.timings()), wrong, court);
+    fn look(&mut self, name: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Some(member) = context.member(name).filter(|member| !member.leaving) else { return };
+        let wrong = wrong(name, member, context.world);
+        self.0.expect_correction(
+            Subject::member(name),
+            fact,
+            bounds::change_reported(context.timings()),
+            wrong,
+            context,
+        );
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::guarantee::engine::away::is_hit;
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Court, Guarantee, Reason, Topics, Waits, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::health::{is_cut, is_lossy};
 use crate::guarantee::{Rule, Subject};
 use crate::profile::Feature;
@@ -25,7 +25,7 @@ static TAINT_07: Rule = Rule {
 #[derive(Default)]
 pub(crate) struct NoExecuteTaintAfterSilence {
     cut: Table<String, FaultPeriod>,
-    waits: Waits,
+    deadlines: Deadlines,
 }
 
 /// How long a member was hit by faults.
@@ -45,58 +45,60 @@ impl Guarantee for NoExecuteTaintAfterSilence {
         topics![FaultBegan, FaultEnded, Health, MemberLeaving, MemberGone, TaintAdded]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::FaultBegan { member: Some(member), .. } => {
-                let again = self.began(member, fact, court);
+                let again = self.began(member, fact, context);
                 let unknown = |it: &Member| it.health == Some(Health::Unknown) && !it.leaving;
-                if again && is_cut(member, court) && court.member(member).is_some_and(unknown) {
+                if again && is_cut(member, context) && context.member(member).is_some_and(unknown) {
                     let because = format!("{member} is Unknown, and cut off since {}", clock(fact.at));
-                    self.expect(member, because, fact, court);
+                    self.expect(member, because, fact, context);
                 }
             }
             News::FaultEnded { member: Some(member), .. } => {
-                if !is_hit(member, court)
+                if !is_hit(member, context)
                     && let Some(cut) = self.cut.get_mut(member)
                 {
                     cut.ended = Some(fact.at);
                 }
                 // It may be heard of again, though not for long enough to be Ready.
-                if !is_cut(member, court) {
-                    self.waits.cancel(&Subject::member(member));
+                if !is_cut(member, context) {
+                    self.deadlines.cancel(&Subject::member(member));
                 }
             }
             News::Health { member, now: Some(Health::Unknown), was: Some(_), .. } => {
                 // Of what it says some may arrive, each time anew.
-                if is_lossy(member, court) && !is_cut(member, court) {
+                if is_lossy(member, context) && !is_cut(member, context) {
                     return;
                 }
                 let because = format!("{member} is Unknown since {}", clock(fact.at));
-                self.expect(member, because, fact, court);
+                self.expect(member, because, fact, context);
             }
             News::Health { member, .. } | News::MemberLeaving(member) => {
-                self.waits.cancel(&Subject::member(member));
+                self.deadlines.cancel(&Subject::member(member));
             }
             News::MemberGone(member) => {
                 self.cut.swap_remove(member);
-                self.waits.cancel(&Subject::member(member));
+                self.deadlines.cancel(&Subject::member(member));
             }
             News::TaintAdded { member, taint, .. }
                 if taint.tells == Some(Health::Unknown) && taint.effect == TaintEffect::NoExecute =>
             {
                 let subject = Subject::member(member);
-                let Some(left) = self.waits.met(&subject, fact) else { return };
-                let by_hand = court.member(member).is_some_and(|it| it.tainted_by_hand.is_some());
+                let Some(margin) = self.deadlines.met(&subject, fact) else { return };
+                let by_hand = context.member(member).is_some_and(|it| it.tainted_by_hand.is_some());
                 let cut = self.cut.get(member).filter(|cut| cut.ended.is_none() && !by_hand);
-                let Some(FaultPeriod { since: cut, .. }) = cut else { return court.book.held_by(left) };
-                let timings = court.timings();
+                let Some(FaultPeriod { since: cut, .. }) = cut else {
+                    return context.tally.record_held_by(margin);
+                };
+                let timings = context.timings();
                 let lasts = timings.failover_eviction_timeout.saturating_sub(timings.monitor_grace_period);
                 let earliest = cut.saturating_add(lasts).saturating_sub(timings.skew);
-                court.came(subject, fact, earliest, Some(left), || {
+                context.check_arrival(subject, fact, earliest, Some(margin), || {
                     let because = format!("{member} is cut off since {}", clock(*cut));
                     (because, format!("{member} has the NoExecute taint"))
                 });
@@ -109,12 +111,12 @@ impl Guarantee for NoExecuteTaintAfterSilence {
 impl NoExecuteTaintAfterSilence {
     /// A fault begins. Answers whether nothing was wrong just before; who was in reach for less than an agent takes from one
     /// word to the next need not have been heard of.
-    fn began(&mut self, member: &str, fact: &Fact, court: &Court<'_>) -> bool {
+    fn began(&mut self, member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
         // Who is hindered need not have heard of it either; of one that is Unknown already nobody knows since when.
-        let is_unknown = court.member(member).is_some_and(|it| it.health == Some(Health::Unknown));
+        let is_unknown = context.member(member).is_some_and(|it| it.health == Some(Health::Unknown));
         let since = match is_unknown {
-            true if court.controllers_are_hindered(fact.at) => Duration::ZERO,
-            _ if court.world.is_hindered(fact.at) => court.world.blind_since.min(fact.at),
+            true if context.controllers_are_hindered(fact.at) => Duration::ZERO,
+            _ if context.world.is_hindered(fact.at) => context.world.blind_since.min(fact.at),
             _ => fact.at,
         };
         let fresh = FaultPeriod { since, ended: None };
@@ -123,21 +125,24 @@ impl NoExecuteTaintAfterSilence {
             return true;
         };
         let Some(ended) = cut.ended.take() else { return false };
-        let timings = court.timings();
+        let timings = context.timings();
         if fact.at.saturating_sub(ended) > timings.status_update_frequency + timings.latency {
             *cut = fresh;
         }
         true
     }
 
-    fn expect(&mut self, member: &str, because: String, fact: &Fact, court: &Court<'_>) {
-        let tells = |taint: &&Taint| taint.tells == Some(Health::Unknown);
+    fn expect(&mut self, member: &str, because: String, fact: &Fact, context: &JudgeContext<'_>) {
+        let is_unreachable_taint = |taint: &&Taint| taint.tells == Some(Health::Unknown);
         // The taint of an earlier silence stays until it is Ready.
-        if court.member(member).is_some_and(|it| it.evicting_taints().any(|taint| tells(&taint))) {
+        if context
+            .member(member)
+            .is_some_and(|it| it.evicting_taints().any(|taint| is_unreachable_taint(&taint)))
+        {
             return;
         }
         let missing = format!("{member} has no NoExecute taint for it");
-        let limit = bounds::no_execute(court.timings());
-        self.waits.start(Subject::member(member), fact, limit, Reason { because, missing });
+        let limit = bounds::no_execute(context.timings());
+        self.deadlines.start(Subject::member(member), fact, limit, Expectation { because, missing });
     }
 }

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Charge, Court, Guarantee, Reason, Topics, Waits, topics};
-use crate::guarantee::engine::tolerates::{Tolerates, is_fresh, tolerates, written_late};
+use crate::guarantee::engine::context::{
+    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+};
+use crate::guarantee::engine::tolerated_until::{Tolerates, is_fresh, tolerates, written_late};
 use crate::guarantee::{Bound, Doubt, Rule, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
@@ -43,8 +45,8 @@ fn tolerates_all(world: &World, subject: &Subject) -> bool {
 }
 
 /// Whether a taint of the member has no time, and is tolerated for a while only.
-fn is_undated(key: &WorkloadKey, member: &str, court: &Court<'_>) -> bool {
-    let Some((workload, member)) = court.workload(key).zip(court.member(member)) else { return false };
+fn is_undated(key: &WorkloadKey, member: &str, context: &JudgeContext<'_>) -> bool {
+    let Some((workload, member)) = context.workload(key).zip(context.member(member)) else { return false };
     let limited = |taint: &Taint| {
         let tolerated = workload.tolerations.iter().find(|each| each.tolerates(taint));
         tolerated.is_some_and(|toleration| toleration.lasts.is_some())
@@ -70,7 +72,7 @@ pub(crate) struct EvictionAtTolerationEnd {
     eased: BTreeMap<Subject, Duration>,
     /// When something was last evicted for a taint.
     last: Option<Duration>,
-    waits: Waits,
+    deadlines: Deadlines,
 }
 
 impl Guarantee for EvictionAtTolerationEnd {
@@ -86,32 +88,32 @@ impl Guarantee for EvictionAtTolerationEnd {
         topics![TaintAdded, TaintRemoved, EvictionBegan, Assigned, Wanted, WorkloadGone, MemberGone]
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        Some(&mut self.waits)
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
-            News::TaintAdded { member, .. } => self.look_at_member(member, fact, false, court),
-            News::TaintRemoved { member, .. } => self.look_at_member(member, fact, true, court),
+            News::TaintAdded { member, .. } => self.look_at_member(member, fact, false, context),
+            News::TaintRemoved { member, .. } => self.look_at_member(member, fact, true, context),
             News::EvictionBegan { workload, task } if task.by_taint && !task.inherited => {
-                self.evicted(workload, &task.member, fact, court);
+                self.evicted(workload, &task.member, fact, context);
                 self.last = Some(fact.at);
             }
             News::Assigned { workload, .. }
             | News::Wanted(workload)
             | News::EvictionBegan { workload, .. } => {
-                self.look_at_workload(workload, fact, court);
+                self.look_at_workload(workload, fact, context);
             }
             News::WorkloadGone(key) => {
                 self.known.retain(|subject, _| !subject.is_of(key));
                 self.eased.retain(|subject, _| !subject.is_of(key));
-                self.waits.cancel_of(key, |_| true);
+                self.deadlines.cancel_of(key, |_| true);
             }
             News::MemberGone(member) => {
                 self.known.retain(|subject, _| !subject.is_on(member));
                 self.eased.retain(|subject, _| !subject.is_on(member));
-                self.waits.cancel_all(|subject| subject.is_on(member));
+                self.deadlines.cancel_all(|subject| subject.is_on(member));
             }
             _ => {}
         }
@@ -119,20 +121,20 @@ impl Guarantee for EvictionAtTolerationEnd {
 }
 
 impl EvictionAtTolerationEnd {
-    fn look_at_member(&mut self, member: &str, fact: &Fact, removed: bool, court: &mut Court<'_>) {
-        let (world, queue) = (court.world, Queue::new());
+    fn look_at_member(&mut self, member: &str, fact: &Fact, removed: bool, context: &mut JudgeContext<'_>) {
+        let (world, queue) = (context.world, Queue::new());
         for (key, _) in world.assigned_to(member) {
             let subject = Subject::on(key, member);
             let was_for_ever = self.known.get(&subject) == Some(&Tolerates::Forever);
-            self.look(key, member, fact, removed, &queue, court);
+            self.look(key, member, fact, removed, &queue, context);
             if was_for_ever && !self.known.contains_key(&subject) {
-                court.book.held();
+                context.tally.record_held();
             }
         }
     }
 
-    fn look_at_workload(&mut self, key: &WorkloadKey, fact: &Fact, court: &Court<'_>) {
-        let Some(workload) = court.workload(key) else { return };
+    fn look_at_workload(&mut self, key: &WorkloadKey, fact: &Fact, context: &JudgeContext<'_>) {
+        let Some(workload) = context.workload(key) else { return };
         let dropped = |subject: &Subject| {
             !subject.member.as_ref().is_some_and(|member| workload.assignment.contains_key(member))
         };
@@ -141,10 +143,10 @@ impl EvictionAtTolerationEnd {
         for subject in of_key.filter(|subject| dropped(subject)).cloned().collect::<Vec<_>>() {
             self.known.remove(&subject);
         }
-        self.waits.cancel_of(key, dropped);
+        self.deadlines.cancel_of(key, dropped);
         let queue = Queue::new();
         for member in workload.assignment.keys() {
-            self.look(key, member, fact, true, &queue, court);
+            self.look(key, member, fact, true, &queue, context);
         }
     }
 
@@ -157,9 +159,9 @@ impl EvictionAtTolerationEnd {
         fact: &Fact,
         rechecked: bool,
         queue: &Queue,
-        court: &Court<'_>,
+        context: &JudgeContext<'_>,
     ) {
-        let (world, timings) = (court.world, court.timings());
+        let (world, timings) = (context.world, context.timings());
         let subject = Subject::on(key, member);
         let workload = world.workloads.get(key);
         let taints = world.members.get(member).map(capsize_history::facts::Member::evicting_taints);
@@ -169,13 +171,13 @@ impl EvictionAtTolerationEnd {
         }
         // Where nodes are the members, a time that is set does not move (kubernetes/kubernetes#102993), unless something is not
         // tolerated at all.
-        if court.profile.dialect == Speaks::Nodes
+        if context.profile.dialect == Speaks::Nodes
             && let (Some(Tolerates::Until(..)), Some(Tolerates::Until(..))) = (self.known.get(&subject), &now)
             && tolerates_all(world, &subject)
         {
             return;
         }
-        self.waits.cancel(&subject);
+        self.deadlines.cancel(&subject);
         if let Some(Tolerates::Until(until, taint)) = &now {
             let from = if rechecked { fact.at + timings.recheck } else { fact.at };
             let (workloads, looks) = *queue.get_or_init(|| queued(world));
@@ -183,7 +185,7 @@ impl EvictionAtTolerationEnd {
             let rested = looks == 1 && self.last.is_none_or(|last| last.saturating_add(pace) < fact.at);
             let queue = bounds::queue(timings, workloads, looks);
             let allowed = queue.saturating_sub(if rested { pace } else { Duration::ZERO }) + timings.latency;
-            let reason = Reason {
+            let expectation = Expectation {
                 because: format!(
                     "{taint} on {member} since {}, tolerated until {}",
                     clock(taint.seen),
@@ -191,12 +193,12 @@ impl EvictionAtTolerationEnd {
                 ),
                 missing: format!("{key} is still assigned to {member}"),
             };
-            self.waits.restart(
+            self.deadlines.restart(
                 subject.clone(),
                 fact,
                 from.max(*until) + allowed,
                 timings.recheck + allowed,
-                reason,
+                expectation,
             );
         }
         match (self.known.get(&subject), &now) {
@@ -211,40 +213,44 @@ impl EvictionAtTolerationEnd {
         };
     }
 
-    fn evicted(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, court: &mut Court<'_>) {
+    fn evicted(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::on(key, member);
-        let left = self.waits.met(&subject, fact);
+        let margin = self.deadlines.met(&subject, fact);
         let eased = self.eased.remove(&subject);
         let Some(tolerates) = self.known.remove(&subject) else { return };
         let seen = format!("{key} is evicted from {member}");
         let (until, taint) = match tolerates {
             Tolerates::Until(until, taint) => (until, taint),
             // Who acts may not have seen yet that what was to be tolerated no longer is gone.
-            Tolerates::Forever if eased.is_some_and(|eased| eased >= court.seen_until(fact.at)) => return,
+            Tolerates::Forever
+                if eased.is_some_and(|eased| eased >= context.latest_surely_observed(fact.at)) =>
+            {
+                return;
+            }
             // One without a time may have been there for as long as it is tolerated.
-            Tolerates::Forever if is_undated(key, member, court) => {
+            Tolerates::Forever if is_undated(key, member, context) => {
                 let because = "a NoExecute taint has no time from which its toleration counts".to_owned();
                 let (bound, width) = (Bound::Never, Width::UNKNOWN);
-                return court.book.undecided(Doubt { subject, bound, because, at: fact.at, width });
+                return context.tally.record_undecided(Doubt { subject, bound, because, at: fact.at, width });
             }
             Tolerates::Forever => {
                 let because = "every NoExecute taint is tolerated for ever".to_owned();
-                return court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
+                return context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
             }
         };
-        if !is_fresh(&taint, court.world) {
-            return left.into_iter().for_each(|left| court.book.held_by(left));
+        if !is_fresh(&taint, context.world) {
+            return margin.into_iter().for_each(|margin| context.tally.record_held_by(margin));
         }
         if until <= taint.seen {
             // There is nothing to be early for where nothing is tolerated.
-            return match left {
-                Some(left) => court.book.held_by(left),
-                None => court.book.held(),
+            return match margin {
+                Some(margin) => context.tally.record_held_by(margin),
+                None => context.tally.record_held(),
             };
         }
-        let early = bounds::STAMP + court.timings().skew + written_late(&taint, court.world);
+        let early = bounds::STAMP + context.timings().skew + written_late(&taint, context.world);
         let earliest = until.saturating_sub(early).max(taint.seen.min(fact.at));
-        court.came(subject, fact, earliest, left, || {
+        context.check_arrival(subject, fact, earliest, margin, || {
             let tolerated = span(until.saturating_sub(taint.seen));
             (format!("{taint} since {}, tolerated for {tolerated}", clock(taint.seen)), seen)
         });

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::court::{Charge, Court, Guarantee, NEVER, Topics, topics};
-use crate::guarantee::engine::tolerates::{Tolerates, is_fresh, tolerates};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Topics, Violation, topics};
+use crate::guarantee::engine::tolerated_until::{Tolerates, is_fresh, tolerates};
 use crate::guarantee::{Bound, Doubt, Rule, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
@@ -23,9 +23,9 @@ static TOLERATION_02: Rule = Rule {
 /// V3: no eviction for a taint that is gone before the deadline, or that never was.
 #[derive(Default)]
 pub(crate) struct NoEvictionWithoutTaint {
-    deadlines: BTreeMap<Subject, UnusedToleration>,
+    unused_tolerations: BTreeMap<Subject, UnusedToleration>,
     /// Evictions from members without a taint, and when they were seen: the taint may be told of later.
-    suspects: BTreeMap<Subject, (Fact, Option<UnusedToleration>)>,
+    suspected_violations: BTreeMap<Subject, (Fact, Option<UnusedToleration>)>,
     /// When members last went, their taints with them. One of the same name may come after them.
     gone: BTreeMap<String, Duration>,
 }
@@ -47,31 +47,31 @@ impl Guarantee for NoEvictionWithoutTaint {
         topics![TaintRemoved, TaintAdded, EvictionBegan, WorkloadGone, MemberGone]
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.news {
             News::TaintRemoved { member, taint } if taint.effect == TaintEffect::NoExecute => {
-                self.removed(member, taint, fact, court);
+                self.removed(member, taint, fact, context);
             }
             News::TaintAdded { member, taint, .. } if taint.effect == TaintEffect::NoExecute => {
-                self.deadlines.retain(|subject, _| !subject.is_on(member));
-                self.suspects.retain(|subject, _| !subject.is_on(member));
+                self.unused_tolerations.retain(|subject, _| !subject.is_on(member));
+                self.suspected_violations.retain(|subject, _| !subject.is_on(member));
             }
             News::EvictionBegan { workload, task } if task.by_taint && !task.inherited => {
                 let subject = Subject::on(workload, &task.member);
-                let member = court.member(&task.member);
+                let member = context.member(&task.member);
                 if member.is_some_and(|member| member.evicting_taints().next().is_none() && !member.leaving) {
-                    let spare = self.deadlines.remove(&subject);
+                    let spare = self.unused_tolerations.remove(&subject);
                     // Who is shown an old past acts by it.
-                    let unseen = |removed: Duration| removed >= court.seen_until(fact.at);
+                    let unseen = |removed: Duration| removed >= context.latest_surely_observed(fact.at);
                     if spare.as_ref().is_none_or(|spare| !unseen(spare.removed)) {
-                        self.suspects.insert(subject, (fact.clone(), spare));
+                        self.suspected_violations.insert(subject, (fact.clone(), spare));
                     }
                 }
             }
-            News::WorkloadGone(key) => self.deadlines.retain(|subject, _| !subject.is_of(key)),
+            News::WorkloadGone(key) => self.unused_tolerations.retain(|subject, _| !subject.is_of(key)),
             News::MemberGone(member) => {
-                self.deadlines.retain(|subject, _| !subject.is_on(member));
-                self.suspects.retain(|subject, _| !subject.is_on(member));
+                self.unused_tolerations.retain(|subject, _| !subject.is_on(member));
+                self.suspected_violations.retain(|subject, _| !subject.is_on(member));
                 self.gone.insert(member.clone(), fact.at);
             }
             _ => {}
@@ -79,36 +79,41 @@ impl Guarantee for NoEvictionWithoutTaint {
     }
 
     fn due(&mut self) -> Duration {
-        if self.suspects.is_empty() && self.deadlines.is_empty() { NEVER } else { Duration::ZERO }
+        if self.suspected_violations.is_empty() && self.unused_tolerations.is_empty() {
+            NEVER
+        } else {
+            Duration::ZERO
+        }
     }
 
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        let disorder = court.disorder();
+    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+        let disorder = context.disorder();
         for (subject, (fact, spare)) in
-            self.suspects.extract_if(.., |_, (fact, _)| now > fact.at.saturating_add(disorder))
+            self.suspected_violations.extract_if(.., |_, (fact, _)| now > fact.at.saturating_add(disorder))
         {
             let gone = subject.member.as_ref().and_then(|member| self.gone.get(member));
-            accuse(subject, &fact, spare, gone.copied(), court);
+            report_violation(subject, &fact, spare, gone.copied(), context);
         }
-        let latency = court.timings().latency;
-        for (_, spare) in self.deadlines.extract_if(.., |_, spare| now > spare.until + latency) {
-            court.book.held_by(spare.until.saturating_sub(spare.removed + bounds::STAMP));
+        let latency = context.timings().latency;
+        for (_, spare) in self.unused_tolerations.extract_if(.., |_, spare| now > spare.until + latency) {
+            context.tally.record_held_by(spare.until.saturating_sub(spare.removed + bounds::STAMP));
         }
     }
 }
 
 impl NoEvictionWithoutTaint {
-    fn removed(&mut self, member: &str, taint: &Taint, fact: &Fact, court: &Court<'_>) {
-        let Some(state) = court.member(member) else { return };
+    fn removed(&mut self, member: &str, taint: &Taint, fact: &Fact, context: &JudgeContext<'_>) {
+        let Some(state) = context.member(member) else { return };
         if state.evicting_taints().next().is_some() {
             return;
         }
-        for (key, workload) in court.world.assigned_to(member) {
+        for (key, workload) in context.world.assigned_to(member) {
             let tolerated = tolerates(workload, std::iter::once(taint));
             let Some(Tolerates::Until(until, taint)) = tolerated else { continue };
-            if is_fresh(&taint, court.world) && fact.at + court.timings().latency + bounds::STAMP < until {
+            if is_fresh(&taint, context.world) && fact.at + context.timings().latency + bounds::STAMP < until
+            {
                 let spare = UnusedToleration { until, removed: fact.at, taint };
-                self.deadlines.insert(Subject::on(key, member), spare);
+                self.unused_tolerations.insert(Subject::on(key, member), spare);
             }
         }
     }
@@ -116,26 +121,27 @@ impl NoEvictionWithoutTaint {
 
 /// An eviction for a taint that is not there. One that came just before its taint went, or the member with it, is no matter
 /// of this guarantee.
-fn accuse(
+fn report_violation(
     subject: Subject,
     fact: &Fact,
     spare: Option<UnusedToleration>,
     member_gone: Option<Duration>,
-    court: &mut Court<'_>,
+    context: &mut JudgeContext<'_>,
 ) {
     let name = subject.member.clone().unwrap_or_default();
-    let gone = court.member(&name).and_then(|member| member.untainted).max(member_gone);
-    let width = fact.width.and(court.exactness(&subject));
+    let gone = context.member(&name).and_then(|member| member.untainted).max(member_gone);
+    let width = fact.width.and(context.uncertainty_of(&subject));
     let earliest = fact.at.saturating_sub(width.early);
-    let in_flight = gone
-        .is_some_and(|gone| earliest <= gone + court.timings().latency || gone >= court.seen_until(fact.at));
+    let in_flight = gone.is_some_and(|gone| {
+        earliest <= gone + context.timings().latency || gone >= context.latest_surely_observed(fact.at)
+    });
     let because = match spare {
         Some(UnusedToleration { until, removed, taint }) => {
             let because =
                 format!("{taint} was gone at {}, and tolerated until {}", clock(removed), clock(until));
             if earliest < removed {
                 let bound = Bound::Never;
-                return court.book.undecided(Doubt { subject, bound, because, at: fact.at, width });
+                return context.tally.record_undecided(Doubt { subject, bound, because, at: fact.at, width });
             }
             because
         }
@@ -143,5 +149,5 @@ fn accuse(
         None => "the member has no NoExecute taint".to_owned(),
     };
     let seen = format!("{subject} is evicted");
-    court.violated(Charge::by(fact, subject, Bound::Never, because, seen));
+    context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
 }

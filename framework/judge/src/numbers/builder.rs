@@ -26,7 +26,7 @@ pub struct Numbers {
 
 /// Folds facts into numbers.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct NumbersBuilder {
     open: BTreeMap<String, Open>,
     told: Vec<(u64, Outage)>,
     sheet: Sheet,
@@ -45,7 +45,7 @@ struct Open {
     outage: Outage,
 }
 
-impl Tally {
+impl NumbersBuilder {
     /// Takes the next fact. `world` is the state after it.
     pub fn observe(&mut self, fact: &Fact, world: &World) {
         match &fact.news {

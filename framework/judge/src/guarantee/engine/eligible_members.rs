@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::court::Court;
+use super::context::JudgeContext;
 use capsize_history::facts::{Member, Taint, TaintEffect, Workload, World};
 
 /// The first taint of `member` that keeps the workload from being chosen for it: whether a toleration has run out does
@@ -38,8 +38,8 @@ pub(crate) fn may_stay(workload: &Workload, name: &str, world: &World) -> bool {
 }
 
 /// Whether whoever chose at `at` has seen `member` as it is.
-pub(crate) fn is_settled(member: &Member, at: Duration, court: &Court<'_>) -> bool {
-    member.changed < court.seen_until(at)
+pub(crate) fn is_settled(member: &Member, at: Duration, context: &JudgeContext<'_>) -> bool {
+    member.changed < context.latest_surely_observed(at)
 }
 
 /// Whether the scheduler says that it has done what can be done.

@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 
-use super::court::Left;
+use super::context::Margin;
 use crate::guarantee::{Doubt, Evidence, Outcome};
 use capsize_history::facts::Width;
 
@@ -11,7 +11,7 @@ const EVIDENCE_KEPT: usize = 5;
 
 /// The account of one guarantee.
 #[derive(Debug, Default)]
-pub(crate) struct Book {
+pub(crate) struct Tally {
     held: u64,
     margin: Option<SignedDuration>,
     violated: u64,
@@ -20,25 +20,25 @@ pub(crate) struct Book {
     doubts: Vec<Doubt>,
 }
 
-impl Book {
+impl Tally {
     /// It held once more.
-    pub(crate) fn held(&mut self) {
+    pub(crate) fn record_held(&mut self) {
         self.held += 1;
     }
 
-    /// It came `left` before the bound: it held once more, unless that is in doubt.
-    pub(crate) fn held_by(&mut self, left: impl Into<Left>) {
-        let Left { margin, doubt } = left.into();
+    /// It came `margin` before the bound: it held once more, unless that is in doubt.
+    pub(crate) fn record_held_by(&mut self, margin: impl Into<Margin>) {
+        let Margin { time, doubt } = margin.into();
         if let Some(doubt) = doubt {
-            return self.undecided(*doubt);
+            return self.record_undecided(*doubt);
         }
         self.held += 1;
-        let margin = SignedDuration::try_from(margin).unwrap_or(SignedDuration::MAX);
+        let margin = SignedDuration::try_from(time).unwrap_or(SignedDuration::MAX);
         self.margin = Some(self.margin.map_or(margin, |least| least.min(margin)));
     }
 
     /// Whether it held is not known.
-    pub(crate) fn undecided(&mut self, doubt: Doubt) {
+    pub(crate) fn record_undecided(&mut self, doubt: Doubt) {
         self.undecided += 1;
         if self.doubts.len() < EVIDENCE_KEPT {
             self.doubts.push(doubt);
@@ -46,7 +46,7 @@ impl Book {
     }
 
     /// It did not hold.
-    pub(crate) fn violated(&mut self, evidence: Evidence) {
+    pub(crate) fn record_violation(&mut self, evidence: Evidence) {
         self.violated += 1;
         if self.evidence.len() < EVIDENCE_KEPT {
             self.evidence.push(evidence);
@@ -54,7 +54,7 @@ impl Book {
     }
 
     /// Whatever did not hold so far may have had a reason that came to light only now.
-    pub(crate) fn doubt_all(&mut self) {
+    pub(crate) fn make_violations_undecided(&mut self) {
         self.undecided += std::mem::take(&mut self.violated);
         for Evidence { subject, bound, because, at, .. } in self.evidence.drain(..) {
             if self.doubts.len() < EVIDENCE_KEPT {

@@ -5,10 +5,10 @@
 
 use std::time::Duration;
 
-use super::book::Book;
 use super::bounds;
+pub(crate) use super::deadlines::{Deadlines, Expectation, Margin};
 use super::log::Log;
-pub(crate) use super::waits::{Left, Reason, Waits};
+use super::tally::Tally;
 use crate::guarantee::{Bound, Doubt, Evidence, Rule, Subject};
 use crate::profile::{Profile, Timings};
 pub(crate) use capsize_history::facts::Topics;
@@ -30,22 +30,22 @@ pub(crate) trait Guarantee: Send {
     }
 
     /// What it waits for, if it waits for anything. That is told by itself when controllers are back.
-    fn waits(&mut self) -> Option<&mut Waits> {
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
         None
     }
 
-    /// Takes the next fact; the court's world is the one after it.
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>);
+    /// Takes the next fact; the context's world is the one after it.
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>);
 
     /// Until then time may pass without its being told. It is asked after every fact that it was told.
     fn due(&mut self) -> Duration {
-        self.waits().map_or(NEVER, |waits| waits.due())
+        self.deadlines().map_or(NEVER, |deadlines| deadlines.due())
     }
 
     /// Time has come to `now`, and nothing has happened since the last fact.
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        if let Some(waits) = self.waits() {
-            waits.pass(now, court);
+    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+        if let Some(deadlines) = self.deadlines() {
+            deadlines.pass(now, context);
         }
     }
 }
@@ -62,13 +62,13 @@ macro_rules! topics {
 pub(crate) use topics;
 
 /// What a guarantee is given.
-pub(crate) struct Court<'a> {
+pub(crate) struct JudgeContext<'a> {
     pub(crate) world: &'a World,
     /// How far what follows from stamps may be off, for a guarantee that counts from them.
     pub(crate) stamps_off: Duration,
     pub(crate) profile: &'a Profile,
     pub(crate) log: &'a Log,
-    pub(crate) book: &'a mut Book,
+    pub(crate) tally: &'a mut Tally,
     pub(crate) about: About<'a>,
 }
 
@@ -90,7 +90,7 @@ impl<'a> About<'a> {
 }
 
 /// What was seen, and what would have been allowed.
-pub(crate) struct Charge {
+pub(crate) struct Violation {
     pub(crate) subject: Subject,
     pub(crate) bound: Bound,
     pub(crate) because: String,
@@ -105,7 +105,7 @@ pub(crate) struct Charge {
     pub(crate) since: Option<Duration>,
 }
 
-impl Charge {
+impl Violation {
     /// What `fact` shows of `subject`, against `bound`.
     pub(crate) fn by(fact: &Fact, subject: Subject, bound: Bound, because: String, seen: String) -> Self {
         let (at, width, witness) = (fact.at, fact.width, fact.witness.clone());
@@ -113,7 +113,7 @@ impl Charge {
     }
 }
 
-impl<'a> Court<'a> {
+impl<'a> JudgeContext<'a> {
     /// What is known of a workload.
     pub(crate) fn workload(&self, key: &WorkloadKey) -> Option<&'a Workload> {
         match self.about.workload {
@@ -136,15 +136,15 @@ impl<'a> Court<'a> {
     }
 
     /// It did not hold; undecided where that is not sure.
-    pub(crate) fn violated(&mut self, charge: Charge) {
-        let Charge { subject, bound, because, at, width, cause, seen, witness, since } = charge;
-        let width = width.and(cause.unwrap_or_else(|| self.exactness(&subject)));
+    pub(crate) fn report_violation(&mut self, violation: Violation) {
+        let Violation { subject, bound, because, at, width, cause, seen, witness, since } = violation;
+        let width = width.and(cause.unwrap_or_else(|| self.uncertainty_of(&subject)));
         if self.past_may_explain(at) {
             let because = format!("{because}; what was under way when the history began may explain it");
-            return self.book.undecided(Doubt { subject, bound, because, at, width: Width::UNKNOWN });
+            return self.tally.record_undecided(Doubt { subject, bound, because, at, width: Width::UNKNOWN });
         }
-        if is_doubtful(bound, at, width) {
-            return self.book.undecided(Doubt { subject, bound, because, at, width });
+        if is_ambiguous(bound, at, width) {
+            return self.tally.record_undecided(Doubt { subject, bound, because, at, width });
         }
         let short_by = match bound {
             Bound::NotBefore(time) => Some(time.saturating_sub(at)),
@@ -153,7 +153,7 @@ impl<'a> Court<'a> {
         };
         let timeline = self.log.about(&subject, since);
         let faults = self.world.faults.clone();
-        self.book.violated(Evidence {
+        self.tally.record_violation(Evidence {
             subject,
             bound,
             because,
@@ -166,27 +166,27 @@ impl<'a> Court<'a> {
         });
     }
 
-    /// It came with `fact`, `left` before the latest time for it: in time, unless that is before `earliest`. Then
-    /// `told` says why it should have been later, and what was seen.
-    pub(crate) fn came(
+    /// It came with `fact`, `margin` before the latest time for it: in time, unless that is before `earliest`. Then
+    /// `describe` says why it should have been later, and what was seen.
+    pub(crate) fn check_arrival(
         &mut self,
         subject: Subject,
         fact: &Fact,
         earliest: Duration,
-        left: Option<Left>,
-        told: impl FnOnce() -> (String, String),
+        margin: Option<Margin>,
+        describe: impl FnOnce() -> (String, String),
     ) {
-        let (bound, width) = (Bound::NotBefore(earliest), fact.width.and(self.exactness(&subject)));
+        let (bound, width) = (Bound::NotBefore(earliest), fact.width.and(self.uncertainty_of(&subject)));
         if fact.at < earliest {
-            let (because, seen) = told();
-            return self.violated(Charge::by(fact, subject, bound, because, seen));
+            let (because, seen) = describe();
+            return self.report_violation(Violation::by(fact, subject, bound, because, seen));
         }
-        if is_doubtful(bound, fact.at, width) {
-            let (because, _) = told();
-            return self.book.undecided(Doubt { subject, bound, because, at: fact.at, width });
+        if is_ambiguous(bound, fact.at, width) {
+            let (because, _) = describe();
+            return self.tally.record_undecided(Doubt { subject, bound, because, at: fact.at, width });
         }
         let late = fact.at.saturating_sub(earliest).saturating_sub(width.early);
-        self.book.held_by(left.map_or(late.into(), |left| left.or_less(late)));
+        self.tally.record_held_by(margin.map_or(late.into(), |margin| margin.or_less(late)));
     }
 
     /// Whether something may be the work of what was under way before the history began.
@@ -196,7 +196,7 @@ impl<'a> Court<'a> {
     }
 
     /// How exactly moments are known of what happens to `subject`: as those that tell of it are observed.
-    pub(crate) fn exactness(&self, subject: &Subject) -> Width {
+    pub(crate) fn uncertainty_of(&self, subject: &Subject) -> Width {
         let observers = &self.world.observers;
         let member = subject.member.as_ref().map(|name| observers.of(name)).unwrap_or_default();
         observers.of(CONTROL_PLANE).or(member).wider(self.stamps_off)
@@ -223,7 +223,7 @@ impl<'a> Court<'a> {
     }
 
     /// What has changed since then may not have been seen by who acts `now`.
-    pub(crate) fn seen_until(&self, now: Duration) -> Duration {
+    pub(crate) fn latest_surely_observed(&self, now: Duration) -> Duration {
         let usual = now.saturating_sub(self.timings().latency);
         if self.world.is_hindered(now) { usual.min(self.world.blind_since) } else { usual }
     }
@@ -235,7 +235,7 @@ impl<'a> Court<'a> {
 }
 
 /// Whether what was seen at `at`, within `width`, may as well be on the other side of `bound`.
-fn is_doubtful(bound: Bound, at: Duration, width: Width) -> bool {
+fn is_ambiguous(bound: Bound, at: Duration, width: Width) -> bool {
     match bound {
         Bound::NotBefore(time) => {
             at < time && at.saturating_add(width.late) >= time

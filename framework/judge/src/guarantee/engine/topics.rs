@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::catalogue::{Catalogue, of};
-use super::court::{Court, Guarantee, Topics, Waits};
+use super::context::{Deadlines, Guarantee, JudgeContext, Topics};
 use crate::guarantee::Rule;
 use crate::profile::{Profile, Profiles};
 use capsize_history::dialect::Dialect;
@@ -28,18 +28,19 @@ fn names<'a>(text: &'a str, before: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn whatever_news_a_guarantee_names_it_is_told() {
+fn every_change_that_a_guarantee_matches_is_one_of_its_topics() {
     let mut looked_at = 0;
     for path in files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/guarantee"), ".rs") {
         let text = fs::read_to_string(&path).unwrap();
         for block in text.split("\nimpl Guarantee for ").skip(1) {
             let block = block.split("\n}\n").next().unwrap();
             let (_, observe) = block.split_once("fn observe(").unwrap();
-            let (_, told) = block.split_once("fn topics(").unwrap();
-            let told = told.split_once("\n    }").unwrap().0;
-            let all = told.contains("Topics::ALL");
-            let missing =
-                |name: &&str| !all && !told.split(|c: char| !c.is_alphanumeric()).any(|told| told == *name);
+            let (_, topics) = block.split_once("fn topics(").unwrap();
+            let topics = topics.split_once("\n    }").unwrap().0;
+            let all = topics.contains("Topics::ALL");
+            let missing = |name: &&str| {
+                !all && !topics.split(|c: char| !c.is_alphanumeric()).any(|topics| topics == *name)
+            };
             let missing: Vec<_> = names(observe, "News::").into_iter().filter(missing).collect();
             let name = block.lines().next().unwrap();
             assert!(missing.is_empty(), "{} {name} is not told of {missing:?}", path.display());
@@ -50,7 +51,7 @@ fn whatever_news_a_guarantee_names_it_is_told() {
 }
 
 #[test]
-fn verdicts_are_the_same_as_where_every_guarantee_is_told_everything() {
+fn verdicts_are_the_same_where_every_guarantee_observes_everything() {
     let suites = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suites");
     let profile = |path: &PathBuf| Profile::parse("target", &fs::read_to_string(path).unwrap()).unwrap();
     let profiles = Profiles::new(files(&suites.join("targets"), ".yaml").iter().map(profile).collect());
@@ -60,10 +61,10 @@ fn verdicts_are_the_same_as_where_every_guarantee_is_told_everything() {
         let Kind::Mark(header) = &entries[0].kind else { panic!("{} has no header", path.display()) };
         let profile = profiles.of(header).unwrap().clone().overlaid(header).unwrap();
         let mut dialect = Dialect::new(profile.dialect);
-        let tireless =
-            of(profile.dialect).into_iter().map(|each| Box::new(Tireless(each)) as Box<dyn Guarantee>);
-        let tireless = tireless.collect();
-        let (mut some, mut all) = (Catalogue::new(profile.clone()), Catalogue::with(tireless, profile));
+        let unfiltered =
+            of(profile.dialect).into_iter().map(|each| Box::new(Unfiltered(each)) as Box<dyn Guarantee>);
+        let unfiltered = unfiltered.collect();
+        let (mut some, mut all) = (Catalogue::new(profile.clone()), Catalogue::with(unfiltered, profile));
         for entry in &entries {
             let now = entry.at.max(dialect.world().now);
             some.pass(now, dialect.world());
@@ -79,9 +80,9 @@ fn verdicts_are_the_same_as_where_every_guarantee_is_told_everything() {
 }
 
 /// A guarantee that is told every fact, and whenever time passes.
-struct Tireless(Box<dyn Guarantee>);
+struct Unfiltered(Box<dyn Guarantee>);
 
-impl Guarantee for Tireless {
+impl Guarantee for Unfiltered {
     fn rule(&self) -> &'static Rule {
         self.0.rule()
     }
@@ -94,19 +95,19 @@ impl Guarantee for Tireless {
         Topics::ALL
     }
 
-    fn waits(&mut self) -> Option<&mut Waits> {
-        self.0.waits()
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        self.0.deadlines()
     }
 
-    fn observe(&mut self, fact: &Fact, court: &mut Court<'_>) {
-        self.0.observe(fact, court);
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        self.0.observe(fact, context);
     }
 
     fn due(&mut self) -> Duration {
         Duration::ZERO
     }
 
-    fn pass(&mut self, now: Duration, court: &mut Court<'_>) {
-        self.0.pass(now, court);
+    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+        self.0.pass(now, context);
     }
 }
