@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::names::Names;
-use super::{Assignment, EvictionTask, Health, Taint, Width, WorkloadKey};
+use super::{Assignment, EvictionTask, Health, Taint, Uncertainty, WorkloadKey};
 use crate::format::{FaultKind, Mark};
 
 /// Something that changed, and who says so.
@@ -14,9 +14,9 @@ pub struct Fact {
     /// When it was observed, since the start of the history.
     pub at: Duration,
     /// How exactly that is known.
-    pub width: Width,
+    pub uncertainty: Uncertainty,
     /// What changed.
-    pub news: News,
+    pub change: Change,
     /// The object version that shows it; absent for what a mark says.
     pub witness: Option<ObjectVersion>,
 }
@@ -69,7 +69,7 @@ impl fmt::Display for ObjectVersion {
 
 /// What a fact says. The [`World`](super::World) already shows the state after it.
 #[derive(Clone, Debug)]
-pub enum News {
+pub enum Change {
     /// A fault began: its kind, and the member that it hits, if it hits one.
     FaultBegan {
         /// Its kind.
@@ -290,7 +290,7 @@ pub enum News {
     WorkloadGone(WorkloadKey),
 }
 
-impl News {
+impl Change {
     /// The workload that it is about, if it is about one.
     #[must_use]
     pub fn workload(&self) -> Option<&WorkloadKey> {

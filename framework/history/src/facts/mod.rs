@@ -16,9 +16,9 @@ mod workload;
 mod world;
 
 pub use content::{Content, Template};
-pub use fact::{Fact, News, ObjectVersion};
+pub use fact::{Change, Fact, ObjectVersion};
 pub use member::{Census, Health, Member, Taint, TaintEffect, Zone};
-pub use observers::{Observers, Width};
+pub use observers::{Observers, Uncertainty};
 pub use placement::{Affinity, Group, Placement, Requirement, Scheduling, Spread, SpreadField, Toleration};
 pub use policy::{ConditionMatch, TaintPolicy};
 pub use topic::{Topic, Topics};

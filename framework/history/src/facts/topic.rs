@@ -1,8 +1,8 @@
 //! What facts are about, for those who look at a few of them only.
 
-use super::News;
+use super::Change;
 
-/// One variant of [`News`] each.
+/// One variant of [`Change`] each.
 macro_rules! topics {
     ($($name:ident)*) => {
         /// What a fact is about, whatever it says.
@@ -15,7 +15,7 @@ macro_rules! topics {
             pub const ALL: &[Self] = &[$(Self::$name),*];
         }
 
-        impl News {
+        impl Change {
             /// What it is about.
             #[must_use]
             pub fn topic(&self) -> Topic {

@@ -18,8 +18,8 @@ mod taint;
 mod toleration;
 
 pub use engine::catalogue::Catalogue;
-pub use engine::coverage::{Cover, Covered, coverage};
+pub use engine::coverage::{Coverage, Requirement, requirements};
 pub use engine::formula::{Formula, Given};
-pub use engine::spec::Rule;
+pub use engine::spec::GuaranteeSpec;
 pub use engine::transition;
-pub use engine::verdict::{Bound, Doubt, Evidence, Outcome, Subject, Verdict};
+pub use engine::verdict::{Ambiguity, Bound, Evidence, Outcome, Subject, Verdict};

@@ -7,7 +7,7 @@ use super::copies::Followed;
 use super::{Copies, Move, Outage, Sheet};
 use capsize_history::digest::Table;
 use capsize_history::facts::{
-    Fact, Health, News, Scheduling, TaintEffect, Workload, WorkloadKey, World, sum,
+    Change, Fact, Health, Scheduling, TaintEffect, Workload, WorkloadKey, World, sum,
 };
 
 /// So many outages are told one by one; more are only in the sheet.
@@ -48,35 +48,35 @@ struct Open {
 impl NumbersBuilder {
     /// Takes the next fact. `world` is the state after it.
     pub fn observe(&mut self, fact: &Fact, world: &World) {
-        match &fact.news {
-            News::FaultBegan { fault, member: Some(member) } if !fault.only_slows() => {
+        match &fact.change {
+            Change::FaultBegan { fault, member: Some(member) } if !fault.only_slows() => {
                 self.began(fault.name(), member, fact.at, world);
             }
-            News::FaultEnded { fault, member: Some(member) } if !fault.only_slows() => {
+            Change::FaultEnded { fault, member: Some(member) } if !fault.only_slows() => {
                 self.ended(member, fact.at, world);
             }
-            News::Health { member, now, .. } if *now != Some(Health::Ready) => {
+            Change::Health { member, now, .. } if *now != Some(Health::Ready) => {
                 self.note(member, |outage| &mut outage.detected, fact.at);
             }
-            News::Health { member, .. } => self.close_if_over(member, world),
-            News::TaintAdded { member, taint, .. } if taint.effect == TaintEffect::NoExecute => {
+            Change::Health { member, .. } => self.close_if_over(member, world),
+            Change::TaintAdded { member, taint, .. } if taint.effect == TaintEffect::NoExecute => {
                 self.note(member, |outage| &mut outage.tainted, fact.at);
             }
-            News::Assigned { workload, was, now, .. } => {
+            Change::Assigned { workload, was, now, .. } => {
                 let left = was.keys().filter(|member| !now.contains_key(*member));
                 self.left(workload, left, fact.at);
                 let came = now.keys().filter(|member| !was.contains_key(*member));
                 self.came(workload, came);
                 self.progress(workload, fact.at, world);
             }
-            News::EvictionBegan { workload, task } if !task.inherited => {
+            Change::EvictionBegan { workload, task } if !task.inherited => {
                 self.evicted(workload, &task.member, fact.at, world);
             }
-            News::Running { workload, member } => {
+            Change::Running { workload, member } => {
                 self.is_on(workload, member);
                 self.progress(workload, fact.at, world);
             }
-            News::RunningGone { workload, member } => {
+            Change::RunningGone { workload, member } => {
                 self.moved(workload, member, |each| &mut each.gone, fact.at);
                 let assigned = |workload: &Workload| workload.assignment.contains_key(member);
                 if !world.workloads.get(workload).is_some_and(assigned)
@@ -88,8 +88,8 @@ impl NumbersBuilder {
                 self.progress(workload, fact.at, world);
                 self.close_if_over(member, world);
             }
-            News::Wanted(workload) | News::Recorded(workload) => self.progress(workload, fact.at, world),
-            News::WorkloadGone(workload) => self.gone(workload, fact.at),
+            Change::Wanted(workload) | Change::Recorded(workload) => self.progress(workload, fact.at, world),
+            Change::WorkloadGone(workload) => self.gone(workload, fact.at),
             _ => {}
         }
     }

@@ -33,7 +33,7 @@ pub(crate) fn shows(id: &str, told: &Told) {
 /// The page shows how `facts` break `id`.
 #[track_caller]
 pub(crate) fn is_shown(id: &str, facts: &[Fact], verdicts: &[Verdict]) {
-    let verdict = verdicts.iter().find(|verdict| verdict.rule.id == id).unwrap();
+    let verdict = verdicts.iter().find(|verdict| verdict.spec.id == id).unwrap();
     let example = capsize_report::example(facts, verdict);
     if env::var_os("UPDATE_DOCS").is_some() {
         let _alone = WRITING.lock().unwrap();
@@ -71,7 +71,7 @@ fn write(id: &str, example: &str) {
 }
 
 fn ids() -> Vec<&'static str> {
-    Catalogue::rules().iter().map(|rule| rule.id).collect()
+    Catalogue::specs().iter().map(|spec| spec.id).collect()
 }
 
 #[test]

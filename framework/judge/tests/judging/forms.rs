@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRng;
 use serde_json::{Map, Value, json};
 
-use crate::perturbed::{Change, RECORDINGS, apply, change, recorded};
+use crate::perturbed::{Perturbation, RECORDINGS, apply, perturbation, recorded};
 
 /// How a JSON text may be written.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -110,12 +110,12 @@ proptest! {
     #[test]
     fn a_history_says_the_same_in_whatever_form_it_is_written(
         which in 0..RECORDINGS.len(),
-        changes in proptest::collection::vec(change(), 0..8),
+        changes in proptest::collection::vec(perturbation(), 0..8),
         mut rng in Just(()).prop_perturb(|(), rng| rng),
     ) {
         let (name, target) = RECORDINGS[which];
         let (mut entries, profile) = recorded(name, target);
-        changes.iter().filter(|change| !matches!(change, Change::Delay(..))).for_each(|change| apply(&mut entries, change));
+        changes.iter().filter(|perturbation| !matches!(perturbation, Perturbation::Delay(..))).for_each(|perturbation| apply(&mut entries, perturbation));
         entries.retain(is_whole);
         let (facts, world) = told(anew(&entries), &profile);
         let one = [Form::Usual, Form::Spaced, Form::Shuffled, Form::Odd];

@@ -198,7 +198,7 @@ impl Story {
         let (_, verdicts) = self.told(end);
         let which = |which: fn(&Outcome) -> bool| {
             let those = verdicts.iter().filter(|verdict: &&Verdict| which(&verdict.outcome));
-            those.map(|verdict| verdict.rule.id).collect::<Vec<_>>()
+            those.map(|verdict| verdict.spec.id).collect::<Vec<_>>()
         };
         let held = which(|outcome| matches!(outcome, Outcome::Held { .. }));
         (which(Outcome::is_violated).join(" "), held)
@@ -215,7 +215,7 @@ pub(crate) fn holds(about: &str, story: Story, end: f64, id: &str) {
 /// The guarantee is violated, in the way that the page of examples shows.
 pub(crate) fn shows(about: &str, story: Story, end: f64, id: &str) {
     let (facts, verdicts) = story.told(end);
-    assert!(verdicts.iter().any(|each| each.rule.id == id && each.outcome.is_violated()), "{about}");
+    assert!(verdicts.iter().any(|each| each.spec.id == id && each.outcome.is_violated()), "{about}");
     is_shown(id, &facts, &verdicts);
 }
 

@@ -37,15 +37,15 @@ fn verdicts(entries: Vec<Entry>, profile: &Profile) -> Vec<Verdict> {
 
 pub(crate) fn violated(entries: Vec<Entry>, profile: &Profile) -> Vec<&'static str> {
     let verdicts = verdicts(entries, profile);
-    verdicts.iter().filter(|verdict| verdict.outcome.is_violated()).map(|verdict| verdict.rule.id).collect()
+    verdicts.iter().filter(|verdict| verdict.outcome.is_violated()).map(|verdict| verdict.spec.id).collect()
 }
 
-/// Each event of the kind with what `change` makes of its object; it is left out where that is nothing.
-fn changed(entries: &[Entry], kind: &str, change: impl Fn(&Entry, &mut Value) -> bool) -> Vec<Entry> {
+/// Each event of the kind with what `perturbation` makes of its object; it is left out where that is nothing.
+fn changed(entries: &[Entry], kind: &str, perturbation: impl Fn(&Entry, &mut Value) -> bool) -> Vec<Entry> {
     let one = |entry: &Entry| {
         let Kind::Event { on, event, object } = &entry.kind else { return Some(entry.clone()) };
         let mut object = object.value();
-        if object["kind"] == kind && !change(entry, &mut object) {
+        if object["kind"] == kind && !perturbation(entry, &mut object) {
             return None;
         }
         Some(Entry::event(entry.at, Arc::clone(on), *event, object.into()))
@@ -166,15 +166,15 @@ const TARGETED: [Targeted; 12] = [
 fn what_was_done_is_noticed_by_the_right_guarantee() {
     let (entries, profile) = failover();
     assert_eq!(violated(entries.clone(), &profile), [""; 0]);
-    for (id, change) in TARGETED {
-        let noticed = violated(change(&entries), &profile);
+    for (id, perturbation) in TARGETED {
+        let noticed = violated(perturbation(&entries), &profile);
         assert!(noticed.contains(&id), "{id} does not notice; {noticed:?} do");
     }
 }
 
 /// Something done to a history, whatever it is good for.
 #[derive(Clone, Debug)]
-pub(crate) enum Change {
+pub(crate) enum Perturbation {
     Drop(usize),
     Repeat(usize),
     Swap(usize),
@@ -182,14 +182,14 @@ pub(crate) enum Change {
     Set(usize, usize, u8),
 }
 
-pub(crate) fn change() -> impl Strategy<Value = Change> {
+pub(crate) fn perturbation() -> impl Strategy<Value = Perturbation> {
     let place = 1..100_usize;
     prop_oneof![
-        place.clone().prop_map(Change::Drop),
-        place.clone().prop_map(Change::Repeat),
-        place.clone().prop_map(Change::Swap),
-        (place.clone(), 1..60_000_u64).prop_map(|(place, by)| Change::Delay(place, by)),
-        (place, 0..400_usize, 0..6_u8).prop_map(|(place, leaf, value)| Change::Set(place, leaf, value)),
+        place.clone().prop_map(Perturbation::Drop),
+        place.clone().prop_map(Perturbation::Repeat),
+        place.clone().prop_map(Perturbation::Swap),
+        (place.clone(), 1..60_000_u64).prop_map(|(place, by)| Perturbation::Delay(place, by)),
+        (place, 0..400_usize, 0..6_u8).prop_map(|(place, leaf, value)| Perturbation::Set(place, leaf, value)),
     ]
 }
 
@@ -207,26 +207,26 @@ fn set(object: &mut Value, leaf: usize, to: &Value) -> Option<usize> {
     children.into_iter().try_fold(leaf, |leaf, child| set(child, leaf, to))
 }
 
-pub(crate) fn apply(entries: &mut Vec<Entry>, change: &Change) {
+pub(crate) fn apply(entries: &mut Vec<Entry>, perturbation: &Perturbation) {
     let last = entries.len() - 1;
-    match *change {
-        Change::Drop(place) => drop(entries.remove(place.min(last))),
-        Change::Repeat(place) => {
+    match *perturbation {
+        Perturbation::Drop(place) => drop(entries.remove(place.min(last))),
+        Perturbation::Repeat(place) => {
             let entry = entries[place.min(last)].clone();
             entries.insert(place.min(last), entry);
         }
-        Change::Swap(place) => {
+        Perturbation::Swap(place) => {
             let (one, other) = (place.min(last - 1), place.min(last - 1) + 1);
             let kind = entries[one].kind.clone();
             entries[one].kind = std::mem::replace(&mut entries[other].kind, kind);
         }
-        Change::Delay(place, by) => {
+        Perturbation::Delay(place, by) => {
             let mut entry = entries.remove(place.min(last));
             entry.at += Duration::from_millis(by);
             let later = entries.iter().position(|other| other.at > entry.at).unwrap_or(entries.len());
             entries.insert(later, entry);
         }
-        Change::Set(place, leaf, value) => {
+        Perturbation::Set(place, leaf, value) => {
             let values = [json!(null), json!(-1), json!(u64::MAX), json!(""), json!([]), json!({"a": 1})];
             if let Kind::Event { object, .. } = &mut entries[place.min(last)].kind {
                 let mut changed = object.value();
@@ -243,11 +243,11 @@ proptest! {
     #[test]
     fn whatever_is_done_to_a_history_it_is_judged(
         which in 0..RECORDINGS.len(),
-        changes in proptest::collection::vec(change(), 1..6),
+        changes in proptest::collection::vec(perturbation(), 1..6),
     ) {
         let (name, target) = RECORDINGS[which];
         let (mut entries, profile) = recorded(name, target);
-        changes.iter().for_each(|change| apply(&mut entries, change));
+        changes.iter().for_each(|perturbation| apply(&mut entries, perturbation));
         let verdicts = verdicts(entries, &profile);
         prop_assert!(verdicts.iter().any(|verdict| !matches!(verdict.outcome, Outcome::Skipped(_))));
     }
@@ -257,7 +257,7 @@ proptest! {
 fn more_replicas_than_any_cluster_has_are_judged_too() {
     let (name, target) = RECORDINGS[2];
     let (mut entries, profile) = recorded(name, target);
-    apply(&mut entries, &Change::Set(31, 40, 2));
+    apply(&mut entries, &Perturbation::Set(31, 40, 2));
     assert!(
         verdicts(entries, &profile).iter().any(|verdict| !matches!(verdict.outcome, Outcome::Skipped(_)))
     );

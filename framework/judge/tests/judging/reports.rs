@@ -63,9 +63,9 @@ fn a_run_is_told_as_junit() {
 
 #[test]
 fn a_guarantee_is_explained_with_its_bound() {
-    let rules = Catalogue::rules();
-    insta::assert_snapshot!(capsize_report::rules(&rules[..1], None, COLUMNS));
-    let mut ids: Vec<_> = rules.iter().map(|rule| rule.id).collect();
+    let specs = Catalogue::specs();
+    insta::assert_snapshot!(capsize_report::specs(&specs[..1], None, COLUMNS));
+    let mut ids: Vec<_> = specs.iter().map(|spec| spec.id).collect();
     ids.dedup();
-    assert_eq!(ids.len(), rules.len());
+    assert_eq!(ids.len(), specs.len());
 }

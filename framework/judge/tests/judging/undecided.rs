@@ -58,7 +58,7 @@ fn what_has_not_come_is_missed_only_when_it_would_have_been_seen() {
 #[test]
 fn what_is_not_due_when_the_history_ends_counts_for_nothing() {
     let open = Story::new().fault("refuse", "m1", "begin").until(18.9);
-    let told = open.iter().find(|verdict| verdict.rule.id == "HEALTH-01").unwrap();
+    let told = open.iter().find(|verdict| verdict.spec.id == "HEALTH-01").unwrap();
     assert!(matches!(told.outcome, Outcome::NotExercised), "{:?}", told.outcome);
 }
 

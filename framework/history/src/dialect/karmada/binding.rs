@@ -6,7 +6,7 @@ use super::quantity::quantities;
 use super::seen::{Last, Seen, conditions, list, replace, seconds, text, time, value};
 use super::{placement, task, wishes};
 use crate::facts::{
-    Assignment, Instance, InstanceHealth, News, ObjectVersion, Toleration, Workload, WorkloadKey, World,
+    Assignment, Change, Instance, InstanceHealth, ObjectVersion, Toleration, Workload, WorkloadKey, World,
 };
 use crate::format::digest::Table;
 use crate::format::{Field, Tree};
@@ -58,7 +58,7 @@ struct Said {
 
 impl Bindings {
     /// What this version of a binding changes.
-    pub(super) fn observe(&mut self, world: &mut World, seen: &Seen<'_>) -> Vec<News> {
+    pub(super) fn observe(&mut self, world: &mut World, seen: &Seen<'_>) -> Vec<Change> {
         let name = seen.witness.name();
         if seen.gone || seen.leaving {
             world.records.swap_remove(name);
@@ -84,28 +84,28 @@ impl Bindings {
             (seen.metadata("generation"), seen.status("schedulerObservedGeneration"));
         entry.scheduled = observed.and_then(Field::number) == generation.and_then(Field::number);
         let spec_changed = known.said.spec.differs(seen.object.whole("spec"));
-        let mut news = Vec::new();
+        let mut changes = Vec::new();
         if spec_changed && known.said.evictions.differs(seen.spec("gracefulEvictionTasks")) {
             let tasks = list(seen.spec("gracefulEvictionTasks"));
-            news = task::observe(entry, &tasks, now, first, &workload);
+            changes = task::observe(entry, &tasks, now, first, &workload);
         }
         let placed = spec_changed && known.read_placement(entry, seen);
         if known.read_wanted(entry, seen, spec_changed) || placed {
-            // What is there at first sight is no news to whoever chooses.
+            // What is there at first sight is no change for the scheduler.
             if !first {
                 entry.wanted_since = now;
                 entry.placed_since = if placed { now } else { entry.placed_since };
             }
-            news.push(News::Wanted(known.workload.clone()));
+            changes.push(Change::Wanted(known.workload.clone()));
         }
         if let Some(was) = known.read_owner(entry, seen) {
-            news.push(News::Claimed { workload: workload.clone(), was });
+            changes.push(Change::Claimed { workload: workload.clone(), was });
         }
         if spec_changed && known.said.suspension.differs(seen.spec("suspension")) {
             let suspension = value(seen.spec("suspension"));
             entry.suspended = suspension["scheduling"] == true;
             if replace(&mut entry.held_back, wishes::held_back(&suspension)) {
-                news.push(News::HeldBack(workload.clone()));
+                changes.push(Change::HeldBack(workload.clone()));
             }
         }
         let status_changed = known.said.status.differs(seen.object.whole("status"));
@@ -117,7 +117,7 @@ impl Bindings {
         let mut moved = None;
         if spec_changed {
             if known.said.read_required(entry, seen) {
-                news.push(News::Required(workload.clone()));
+                changes.push(Change::Required(workload.clone()));
             }
             known.said.read_aside(entry, seen);
             moved = known.said.read_assignment(entry, seen);
@@ -125,11 +125,11 @@ impl Bindings {
         let told = known.said.read_status(entry, seen, &workload, status_changed);
         if let Some((was, now)) = moved {
             world.reassign(&workload, &was, &now);
-            news.push(News::Assigned { workload: workload.clone(), was, now, first });
+            changes.push(Change::Assigned { workload: workload.clone(), was, now, first });
         }
-        news.extend(told);
-        news.push(News::Recorded(workload));
-        news
+        changes.extend(told);
+        changes.push(Change::Recorded(workload));
+        changes
     }
 }
 
@@ -200,7 +200,7 @@ impl Said {
         self.required.differs(field) && replace(&mut entry.required_by, required_by(&list(field)))
     }
 
-    /// Takes over what guarantees look at, but what no news is made of.
+    /// Takes over what guarantees look at, but what makes no change.
     fn read_aside(&mut self, entry: &mut Workload, seen: &Seen<'_>) {
         let requirements = seen.spec("replicaRequirements");
         if self.requirements.differs(requirements) {
@@ -246,7 +246,7 @@ impl Said {
         seen: &Seen<'_>,
         workload: &WorkloadKey,
         changed: bool,
-    ) -> Vec<News> {
+    ) -> Vec<Change> {
         if !changed && entry.hands_on.is_empty() {
             return Vec::new();
         }
@@ -264,13 +264,13 @@ impl Said {
         let members = was.keys().chain(entry.instances.keys().filter(|member| !was.contains_key(*member)));
         members
             .filter(|member| was.get(*member) != entry.instances.get(*member))
-            .map(|member| News::InstanceHealth { workload: workload.clone(), member: member.clone() })
+            .map(|member| Change::InstanceHealth { workload: workload.clone(), member: member.clone() })
             .collect()
     }
 }
 
 /// The binding is going: its workload is not placed any more, though copies may still be seen.
-fn forget(world: &mut World, workload: WorkloadKey) -> News {
+fn forget(world: &mut World, workload: WorkloadKey) -> Change {
     let entry = world.workloads.entry(workload.clone()).or_default();
     let was = std::mem::take(entry);
     *entry = Workload { deliveries: was.deliveries, running: was.running, ..Workload::default() };
@@ -278,7 +278,7 @@ fn forget(world: &mut World, workload: WorkloadKey) -> News {
         world.workloads.remove(&workload);
     }
     world.reassign(&workload, &was.assignment, &Assignment::new());
-    News::WorkloadGone(workload)
+    Change::WorkloadGone(workload)
 }
 
 /// Whether it has a placement of its own, and whoever is judged is to act on it.

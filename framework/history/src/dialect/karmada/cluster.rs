@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::digest::digest;
 use super::quantity::quantities;
 use super::seen::{Last, Seen, conditions, list, replace, text, time_in, value};
-use crate::facts::{Health, Member, News, Taint, TaintEffect, World};
+use crate::facts::{Change, Health, Member, Taint, TaintEffect, World};
 use crate::format::digest::Table;
 use crate::format::{Field, Tree};
 
@@ -43,18 +43,18 @@ struct Told {
 
 impl Clusters {
     /// What this version of a Cluster changes.
-    pub(super) fn observe(&mut self, world: &mut World, seen: &Seen<'_>) -> Vec<News> {
+    pub(super) fn observe(&mut self, world: &mut World, seen: &Seen<'_>) -> Vec<Change> {
         let (name, now) = (&*seen.name, world.now);
         if seen.gone {
             self.last.swap_remove(name);
             let gone = world.members.remove(name);
-            return gone.map(|_| News::MemberGone(name.to_owned())).into_iter().collect();
+            return gone.map(|_| Change::MemberGone(name.to_owned())).into_iter().collect();
         }
         let first = !self.last.contains_key(name);
         let last = self.last.entry(name.to_owned()).or_default();
         let member = world.members.entry(name.to_owned()).or_default();
         member.record = Some(seen.witness.clone());
-        let mut news = Vec::new();
+        let mut changes = Vec::new();
         let told = last.status.differs(seen.object.whole("status"));
         let (was, told_otherwise) = (member.health, told && last.read_conditions(member, seen));
         if first || member.health != was {
@@ -62,7 +62,7 @@ impl Clusters {
                 member.away = now.saturating_sub(member.health_since);
             }
             member.health_since = now;
-            news.push(News::Health { member: name.to_owned(), was, now: member.health, first });
+            changes.push(Change::Health { member: name.to_owned(), was, now: member.health, first });
         }
         let mut moved = false;
         let respecified = last.spec.differs(seen.object.whole("spec"));
@@ -70,21 +70,21 @@ impl Clusters {
             moved |= replace(&mut member.fields, fields(seen));
             member.pulls = text(seen.spec("syncMode")) == "Pull";
             if replace(&mut member.access, access(seen)) && !first {
-                news.push(News::Access(name.to_owned()));
+                changes.push(Change::Access(name.to_owned()));
             }
             if last.taints.differs(seen.spec("taints")) {
                 let taints = taints(now, &list(seen.spec("taints")), &member.taints, first);
                 moved |= member.taints != taints;
-                news.extend(tainted(name, member, taints, now, first));
+                changes.extend(tainted(name, member, taints, now, first));
             }
         }
         if seen.leaving && !member.leaving {
-            news.push(News::MemberLeaving(name.to_owned()));
+            changes.push(Change::MemberLeaving(name.to_owned()));
         }
         moved |= replace(&mut member.leaving, seen.leaving);
         moved |= replace(&mut member.held_up, seen.is_held_up());
         if first || told_otherwise {
-            news.push(News::Conditions(name.to_owned()));
+            changes.push(Change::Conditions(name.to_owned()));
         }
         let digest = if told { self.told.digest(seen) } else { member.told };
         let reported = respecified || told_otherwise || member.health != was || member.told != digest;
@@ -92,7 +92,7 @@ impl Clusters {
             read_remedies(member, seen, reported.then_some(now));
         }
         if std::mem::replace(&mut member.told, digest) != digest && !first {
-            news.push(News::MemberTold { member: name.to_owned(), was });
+            changes.push(Change::MemberTold { member: name.to_owned(), was });
         }
         if told && last.enablements.differs(seen.status("apiEnablements")) {
             moved |= replace(&mut member.serves, self.told.serves(seen));
@@ -111,9 +111,9 @@ impl Clusters {
             member.changed = now;
         }
         if first || moved || measured {
-            news.push(News::MemberChanged(name.to_owned()));
+            changes.push(Change::MemberChanged(name.to_owned()));
         }
-        news
+        changes
     }
 }
 
@@ -146,7 +146,7 @@ impl Said {
 }
 
 /// The taints of `member` are `now` these.
-fn tainted(name: &str, member: &mut Member, taints: Vec<Taint>, now: Duration, first: bool) -> Vec<News> {
+fn tainted(name: &str, member: &mut Member, taints: Vec<Taint>, now: Duration, first: bool) -> Vec<Change> {
     let evicted = member.evicting_taints().next().is_some();
     let was = std::mem::replace(&mut member.taints, taints);
     if evicted && member.evicting_taints().next().is_none() {
@@ -154,9 +154,10 @@ fn tainted(name: &str, member: &mut Member, taints: Vec<Taint>, now: Duration, f
     }
     let missing = |from: &[Taint], taint: &Taint| !from.iter().any(|each| same(each, taint));
     let removed = was.iter().filter(|taint| missing(&member.taints, taint));
-    let removed = removed.map(|taint| News::TaintRemoved { member: name.to_owned(), taint: taint.clone() });
+    let removed = removed.map(|taint| Change::TaintRemoved { member: name.to_owned(), taint: taint.clone() });
     let added = member.taints.iter().filter(|taint| missing(&was, taint));
-    let added = added.map(|taint| News::TaintAdded { member: name.to_owned(), taint: taint.clone(), first });
+    let added =
+        added.map(|taint| Change::TaintAdded { member: name.to_owned(), taint: taint.clone(), first });
     removed.chain(added).collect()
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::content::{self, PARTS};
 use super::seen::{Last, Seen, value};
 use super::works::{forget, retry};
-use crate::facts::{Content, News, Running, WorkloadKey, World};
+use crate::facts::{Change, Content, Running, WorkloadKey, World};
 use crate::format::Field;
 use crate::format::digest::Table;
 
@@ -25,7 +25,7 @@ struct Said {
 
 impl Copies {
     /// What this version of an object in a member changes, if it is a copy of a workload.
-    pub(super) fn observe(&mut self, world: &mut World, member: &str, seen: &Seen<'_>) -> Vec<News> {
+    pub(super) fn observe(&mut self, world: &mut World, member: &str, seen: &Seen<'_>) -> Vec<Change> {
         let workload = WorkloadKey::new(seen.witness.kind(), &*seen.namespace, &*seen.name);
         if !self.0.contains_key(member) {
             self.0.insert(member.to_owned(), Table::default());
@@ -58,13 +58,13 @@ impl Copies {
             let since = was.and_then(|was| was.leaving).or(now.leaving).unwrap_or(world.now);
             retry(entry, &member, since, world.now);
             forget(world, &workload);
-            return known.then_some(News::RunningGone { workload, member }).into_iter().collect();
+            return known.then_some(Change::RunningGone { workload, member }).into_iter().collect();
         }
         if entry.running.get(&member) == Some(&now) {
             return Vec::new();
         }
         entry.running.insert(member.clone(), now);
-        vec![News::Running { workload, member }]
+        vec![Change::Running { workload, member }]
     }
 }
 

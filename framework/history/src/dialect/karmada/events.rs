@@ -1,7 +1,7 @@
 //! Events about bindings: the end of an eviction is announced by one.
 
 use super::seen::{Seen, text, value};
-use crate::facts::{News, World};
+use crate::facts::{Change, World};
 
 /// The reason of events about evictions. The controllers that begin evictions publish events with it, too.
 const EVICTED: &str = "EvictWorkloadFromClusterSucceed";
@@ -10,7 +10,7 @@ const EVICTED: &str = "EvictWorkloadFromClusterSucceed";
 const ENDS: &str = "graceful-eviction";
 
 /// What this version of an event announces. An event that repeats is a new version.
-pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
+pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<Change> {
     if seen.gone || text(seen.object.whole("reason")) != EVICTED {
         return Vec::new();
     }
@@ -33,5 +33,5 @@ pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
     };
     let now = world.now;
     world.workloads.entry(workload.clone()).or_default().announced.insert(member.to_owned(), now);
-    vec![News::EvictionAnnounced { workload, member: member.to_owned() }]
+    vec![Change::EvictionAnnounced { workload, member: member.to_owned() }]
 }

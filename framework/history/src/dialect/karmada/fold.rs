@@ -4,7 +4,7 @@ use super::seen::{Seen, text};
 use super::stamps::Stamps;
 use super::{binding, cluster, copies, events, taint_policy, templates, wishes, works};
 use crate::dialect::marks;
-use crate::facts::{Fact, News, World};
+use crate::facts::{Change, Fact, World};
 use crate::format::{CONTROL_PLANE, Entry, Kind};
 
 /// Folds the entries of a history of Karmada, or of anything that speaks its API.
@@ -34,9 +34,9 @@ impl Karmada {
 
     /// Takes the next entry, and answers with what it changed, in order.
     pub fn observe(&mut self, entry: &Entry) -> Vec<Fact> {
-        let (at, width) = self.world.observers.place(entry);
+        let (at, uncertainty) = self.world.observers.place(entry);
         self.world.now = at;
-        let (news, witness) = match &entry.kind {
+        let (changes, witness) = match &entry.kind {
             Kind::Mark(mark) => (vec![marks::observe(&mut self.world, mark)], None),
             Kind::Event { on, event, object } => {
                 let seen = Seen::new(on, *event, object);
@@ -46,10 +46,10 @@ impl Karmada {
                 (self.event(on, &seen), Some(seen.witness))
             }
         };
-        news.into_iter().map(|news| Fact { at, width, news, witness: witness.clone() }).collect()
+        changes.into_iter().map(|change| Fact { at, uncertainty, change, witness: witness.clone() }).collect()
     }
 
-    fn event(&mut self, on: &str, seen: &Seen<'_>) -> Vec<News> {
+    fn event(&mut self, on: &str, seen: &Seen<'_>) -> Vec<Change> {
         let version = text(seen.object.whole("apiVersion"));
         let group = version.split('/').next().unwrap_or_default();
         let world = &mut self.world;

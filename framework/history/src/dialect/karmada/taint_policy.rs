@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::cluster::effect;
 use super::placement::{RawAffinity, affinity};
 use super::seen::{Seen, text};
-use crate::facts::{ConditionMatch, News, TaintPolicy, World};
+use crate::facts::{Change, ConditionMatch, TaintPolicy, World};
 use crate::format::Field;
 
 #[derive(Deserialize, Default)]
@@ -33,10 +33,10 @@ struct RawTaint {
 }
 
 /// What this version of a policy changes.
-pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
+pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<Change> {
     let name = seen.name.to_string();
     if seen.gone {
-        return world.taint_policies.remove(&name).map(|_| News::TaintPolicy(name)).into_iter().collect();
+        return world.taint_policies.remove(&name).map(|_| Change::TaintPolicy(name)).into_iter().collect();
     }
     let spec = seen.object.whole("spec").map(Field::value).unwrap_or_default();
     let raw = Raw::deserialize(spec).unwrap_or_default();
@@ -51,7 +51,7 @@ pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
     };
     let was = world.taint_policies.insert(name.clone(), now);
     let changed = was.as_ref() != world.taint_policies.get(&name);
-    changed.then_some(News::TaintPolicy(name)).into_iter().collect()
+    changed.then_some(Change::TaintPolicy(name)).into_iter().collect()
 }
 
 fn condition(raw: RawMatch) -> ConditionMatch {

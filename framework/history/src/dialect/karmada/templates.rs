@@ -5,7 +5,7 @@ use super::seen::{Last, Seen, text, value};
 use super::wishes;
 use super::works::EXECUTION_NAMESPACE;
 use crate::dialect::marks::LONGEST_BACK_OFF;
-use crate::facts::{News, Template, WorkloadKey, World};
+use crate::facts::{Change, Template, WorkloadKey, World};
 use crate::format::Field;
 use crate::format::digest::Table;
 
@@ -18,7 +18,7 @@ pub(super) struct Templates(Table<WorkloadKey, ([Last; 4], [Last; 2])>);
 
 impl Templates {
     /// What this version of an object changes, if it is of a kind that is looked at.
-    pub(super) fn observe(&mut self, world: &mut World, seen: &Seen<'_>) -> Vec<News> {
+    pub(super) fn observe(&mut self, world: &mut World, seen: &Seen<'_>) -> Vec<Change> {
         match seen.witness.kind() {
             "Namespace" => namespace(world, seen),
             "Deployment"
@@ -34,11 +34,11 @@ impl Templates {
         }
     }
 
-    fn template(&mut self, world: &mut World, seen: &Seen<'_>) -> Vec<News> {
+    fn template(&mut self, world: &mut World, seen: &Seen<'_>) -> Vec<Change> {
         let key = WorkloadKey::new(seen.witness.kind(), &*seen.namespace, &*seen.name);
         if seen.gone {
             self.0.swap_remove(&key);
-            return world.templates.swap_remove(&key).map(|_| News::Template(key)).into_iter().collect();
+            return world.templates.swap_remove(&key).map(|_| Change::Template(key)).into_iter().collect();
         }
         let first = !self.0.contains_key(&key);
         let (last, [annotations, labels]) = self.0.entry(key.clone()).or_default();
@@ -62,7 +62,7 @@ impl Templates {
             return Vec::new();
         }
         *known = now;
-        vec![News::Template(key)]
+        vec![Change::Template(key)]
     }
 }
 
@@ -77,13 +77,13 @@ fn close(world: &mut World, member: &str, seen: &Seen<'_>) {
     }
 }
 
-fn namespace(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
+fn namespace(world: &mut World, seen: &Seen<'_>) -> Vec<Change> {
     let name = seen.name.to_string();
     if let Some(member) = name.strip_prefix(EXECUTION_NAMESPACE) {
         close(world, member, seen);
     }
     if seen.gone || seen.leaving {
-        return world.namespaces.remove(&name).map(|_| News::Namespace(name)).into_iter().collect();
+        return world.namespaces.remove(&name).map(|_| Change::Namespace(name)).into_iter().collect();
     }
     let labels = value(seen.metadata("labels"));
     let label = labels[KEPT_BACK].text();
@@ -91,5 +91,5 @@ fn namespace(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
         matches!(&*name, "default" | "karmada-system" | "karmada-cluster") || name.starts_with("karmada-es-");
     let now = own || label.eq_ignore_ascii_case("true");
     let was = world.namespaces.insert(name.clone(), now);
-    (was != Some(now)).then_some(News::Namespace(name)).into_iter().collect()
+    (was != Some(now)).then_some(Change::Namespace(name)).into_iter().collect()
 }

@@ -8,14 +8,14 @@ use serde_json::Value;
 use super::digest::digest;
 use super::placement::{self, RawAffinity, affinity};
 use super::seen::{Seen, list, text, value};
-use crate::facts::{HeldBack, News, Override, OverridePolicy, Policy, WorkloadKey, World};
+use crate::facts::{Change, HeldBack, Override, OverridePolicy, Policy, WorkloadKey, World};
 use crate::format::{Field, Tree};
 
 /// What this version of a policy on placement changes.
-pub(super) fn policy(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
+pub(super) fn policy(world: &mut World, seen: &Seen<'_>) -> Vec<Change> {
     let name = seen.witness.name().to_owned();
     if seen.gone || seen.leaving {
-        return world.policies.remove(&name).map(|_| News::Policy(name)).into_iter().collect();
+        return world.policies.remove(&name).map(|_| Change::Policy(name)).into_iter().collect();
     }
     let selectors = list(seen.spec("resourceSelectors"));
     let says = |field: &str, word: &str| text(seen.spec(field)) == word;
@@ -43,7 +43,7 @@ pub(super) fn policy(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
         return Vec::new();
     }
     world.policies.insert(name.clone(), now);
-    vec![News::Policy(name)]
+    vec![Change::Policy(name)]
 }
 
 /// What a selector means, if it means one object by its name.
@@ -54,10 +54,10 @@ fn named(selector: &Tree<'_>, seen: &Seen<'_>) -> Option<WorkloadKey> {
 }
 
 /// What this version of a policy on differences changes.
-pub(super) fn override_policy(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
+pub(super) fn override_policy(world: &mut World, seen: &Seen<'_>) -> Vec<Change> {
     let name = seen.witness.name().to_owned();
     if seen.gone || seen.leaving {
-        return world.override_policies.remove(&name).map(|_| News::Overrides).into_iter().collect();
+        return world.override_policies.remove(&name).map(|_| Change::Overrides).into_iter().collect();
     }
     let spec = seen.object.whole("spec").map(Field::value).unwrap_or_default();
     let text = |value: &Value, field: &str| value[field].as_str().unwrap_or_default().to_owned();
@@ -68,8 +68,10 @@ pub(super) fn override_policy(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
     };
     let rules = spec["overrideRules"].as_array();
     let rules: Vec<Override> = match rules {
-        Some(rules) => rules.iter().map(|rule| change(&rule["targetCluster"], &rule["overriders"])).collect(),
-        None => vec![change(&spec["targetCluster"], &spec["overriders"])],
+        Some(rules) => {
+            rules.iter().map(|rule| override_rule(&rule["targetCluster"], &rule["overriders"])).collect()
+        }
+        None => vec![override_rule(&spec["targetCluster"], &spec["overriders"])],
     };
     let now = OverridePolicy {
         namespace: (!seen.namespace.is_empty()).then(|| seen.namespace.to_string()),
@@ -78,11 +80,11 @@ pub(super) fn override_policy(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
     };
     let was = world.override_policies.insert(name.clone(), now);
     let changed = was.as_ref() != world.override_policies.get(&name);
-    changed.then_some(News::Overrides).into_iter().collect()
+    changed.then_some(Change::Overrides).into_iter().collect()
 }
 
 /// New tags of all images are read; of anything else, only that it is there.
-fn change(members: &Value, overriders: &Value) -> Override {
+fn override_rule(members: &Value, overriders: &Value) -> Override {
     let members = (!members.is_null()).then(|| {
         let raw: RawAffinity = serde::Deserialize::deserialize(members).unwrap_or_default();
         affinity(raw)

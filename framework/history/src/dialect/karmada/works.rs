@@ -8,7 +8,7 @@ use super::content;
 use super::digest::digest;
 use super::seen::{Last, Seen, value};
 use crate::dialect::marks::LONGEST_BACK_OFF;
-use crate::facts::{Content, Delivery, News, Workload, WorkloadKey, World};
+use crate::facts::{Change, Content, Delivery, Workload, WorkloadKey, World};
 use crate::format::digest::Table;
 use crate::format::{Field, Tree};
 
@@ -45,19 +45,19 @@ struct Manifest {
 
 impl Works {
     /// What this version of a Work changes.
-    pub(super) fn observe(&mut self, world: &mut World, seen: &Seen<'_>) -> Vec<News> {
+    pub(super) fn observe(&mut self, world: &mut World, seen: &Seen<'_>) -> Vec<Change> {
         let Some(member) = seen.namespace.strip_prefix(EXECUTION_NAMESPACE) else { return Vec::new() };
         let said = self.0.entry(seen.witness.name().to_owned()).or_default();
         said.read(seen);
-        let mut news = Vec::new();
+        let mut changes = Vec::new();
         for manifest in &said.manifests {
             world.manifests_shown |= said.placed;
-            news.extend(said.deliver(manifest, member, world, seen));
+            changes.extend(said.deliver(manifest, member, world, seen));
         }
         if seen.gone {
             self.0.swap_remove(seen.witness.name());
         }
-        news
+        changes
     }
 }
 
@@ -93,31 +93,31 @@ impl Said {
     }
 
     /// One of its manifests is as it is now.
-    fn deliver(&self, manifest: &Manifest, member: &str, world: &mut World, seen: &Seen<'_>) -> Vec<News> {
+    fn deliver(&self, manifest: &Manifest, member: &str, world: &mut World, seen: &Seen<'_>) -> Vec<Change> {
         let workload = &manifest.workload;
         let entry = world.workloads.entry(workload.clone()).or_default();
         let was = entry.deliveries.get(member);
         let (workload, member) = (workload.clone(), member.to_owned());
         if was.is_some_and(|was| was.by != *seen.name) {
             // Of two manifests for one copy the first counts, as long as it is there.
-            let twice = (!seen.gone).then_some(News::DeliveredTwice { workload, member });
+            let twice = (!seen.gone).then_some(Change::DeliveredTwice { workload, member });
             return twice.into_iter().collect();
         }
         let now = self.delivery(manifest, was, seen, world.now);
         if !seen.gone && was == Some(&now) {
             return Vec::new();
         }
-        let mut news = changes(&workload, &member, was, &now, seen);
+        let mut changes = changes_of_manifest(&workload, &member, was, &now, seen);
         if seen.gone {
             let was = entry.deliveries.remove(&member);
             let since = was.and_then(|was| was.leaving).or(now.leaving).unwrap_or(world.now);
             retry(entry, &member, since, world.now);
             forget(world, &workload);
-            news.push(News::DeliveryGone { workload, member });
+            changes.push(Change::DeliveryGone { workload, member });
         } else {
             entry.deliveries.insert(member, now);
         }
-        news
+        changes
     }
 
     fn delivery(
@@ -195,28 +195,32 @@ pub(super) fn forget(world: &mut World, workload: &WorkloadKey) {
 }
 
 /// What differs between two versions of a manifest; there may have been none before.
-fn changes(
+fn changes_of_manifest(
     workload: &WorkloadKey,
     member: &str,
     was: Option<&Delivery>,
     now: &Delivery,
     seen: &Seen<'_>,
-) -> Vec<News> {
+) -> Vec<Change> {
     let (workload, member) = (workload.clone(), member.to_owned());
-    let mut news = Vec::new();
+    let mut changes = Vec::new();
     if was.is_none_or(|was| was.replicas != now.replicas) && !seen.gone {
-        news.push(News::Delivered { workload: workload.clone(), member: member.clone(), new: was.is_none() });
+        changes.push(Change::Delivered {
+            workload: workload.clone(),
+            member: member.clone(),
+            new: was.is_none(),
+        });
     }
     if was.is_some_and(|was| was.content != now.content) {
-        news.push(News::Rewritten { workload: workload.clone(), member: member.clone() });
+        changes.push(Change::Rewritten { workload: workload.clone(), member: member.clone() });
     }
     let told =
         |delivery: &Delivery| (delivery.applied, delivery.suspended, delivery.preserved, delivery.held_up);
     if was.is_some_and(|was| told(was) != told(now)) {
-        news.push(News::DeliveryTold { workload: workload.clone(), member: member.clone() });
+        changes.push(Change::DeliveryTold { workload: workload.clone(), member: member.clone() });
     }
     if (seen.leaving || seen.gone) && was.is_none_or(|was| was.leaving.is_none()) {
-        news.push(News::Recalled { workload, member });
+        changes.push(Change::Recalled { workload, member });
     }
-    news
+    changes
 }

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{lease, node, pod};
 use crate::dialect::marks;
-use crate::facts::{Fact, News, ObjectVersion, World};
+use crate::facts::{Change, Fact, ObjectVersion, World};
 use crate::format::{CONTROL_PLANE, Entry, EventType, Field, Kind, Object, Tree};
 
 /// Folds the entries of a history of a cluster with nodes.
@@ -78,15 +78,15 @@ impl Nodes {
 
     /// Takes the next entry, and answers with what it changed, in order.
     pub fn observe(&mut self, entry: &Entry) -> Vec<Fact> {
-        let (at, width) = self.world.observers.place(entry);
+        let (at, uncertainty) = self.world.observers.place(entry);
         self.world.now = at;
-        let (news, witness) = match &entry.kind {
+        let (changes, witness) = match &entry.kind {
             Kind::Mark(mark) => {
-                let news = marks::observe(&mut self.world, mark);
-                if matches!(news, News::FaultEnded { member: None, .. }) {
+                let change = marks::observe(&mut self.world, mark);
+                if matches!(change, Change::FaultEnded { member: None, .. }) {
                     self.leases.begin_anew();
                 }
-                (vec![news], None)
+                (vec![change], None)
             }
             Kind::Event { on, object, event } if object.kind() == "Lease" => {
                 let heard = if &**on == CONTROL_PLANE { self.lease(*event, object) } else { None };
@@ -108,15 +108,15 @@ impl Nodes {
                 }
                 self.world.begun_late |=
                     *event == EventType::Modified && seen.witness.kind() == "Node" && !is_known;
-                let news = if &**on == CONTROL_PLANE { self.event(&seen) } else { Vec::new() };
-                (news, Some(seen.witness))
+                let changes = if &**on == CONTROL_PLANE { self.event(&seen) } else { Vec::new() };
+                (changes, Some(seen.witness))
             }
         };
-        news.into_iter().map(|news| Fact { at, width, news, witness: witness.clone() }).collect()
+        changes.into_iter().map(|change| Fact { at, uncertainty, change, witness: witness.clone() }).collect()
     }
 
     /// Most of what is seen are Leases, and most of what a Lease says is the same as before: no tree is made of it.
-    fn lease(&mut self, event: EventType, object: &Object) -> Option<News> {
+    fn lease(&mut self, event: EventType, object: &Object) -> Option<Change> {
         if object.text("metadata", "namespace") != lease::NAMESPACE || event == EventType::Deleted {
             return None;
         }
@@ -129,7 +129,7 @@ impl Nodes {
         self.leases.observe(&mut self.world, &name, renewed)
     }
 
-    fn event(&mut self, seen: &Seen<'_>) -> Vec<News> {
+    fn event(&mut self, seen: &Seen<'_>) -> Vec<Change> {
         let version = seen.object.whole("apiVersion").and_then(Field::text).unwrap_or_default();
         match (&*version, seen.witness.kind()) {
             ("v1", "Node") => node::observe(&mut self.world, seen),

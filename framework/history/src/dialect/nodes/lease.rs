@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::facts::{News, World};
+use crate::facts::{Change, World};
 
 /// Where the Leases of nodes are.
 pub(super) const NAMESPACE: &str = "kube-node-lease";
@@ -44,7 +44,7 @@ impl Leases {
     }
 
     /// What a version of the Lease called `name` tells, which was renewed then. The first that is seen may be old.
-    pub(super) fn observe(&mut self, world: &mut World, name: &str, renewed: Timestamp) -> Option<News> {
+    pub(super) fn observe(&mut self, world: &mut World, name: &str, renewed: Timestamp) -> Option<Change> {
         world.heartbeats_shown = true;
         let fresh = Renewed { latest: renewed, last: renewed, may_be_forgotten: false };
         let Some(known) = self.0.get_mut(name) else {
@@ -63,6 +63,6 @@ impl Leases {
         };
         // What only some take for one is none to count from.
         member.sign_of_life = is_later.then_some(world.now);
-        Some(News::SignOfLife(name.to_owned()))
+        Some(Change::SignOfLife(name.to_owned()))
     }
 }

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use super::fold::{Seen, time};
-use crate::facts::{Health, Member, News, Taint, TaintEffect, World, Zone};
+use crate::facts::{Change, Health, Member, Taint, TaintEffect, World, Zone};
 use crate::format::{Field, Tree};
 
 /// What this version of a Node changes.
-pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
+pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<Change> {
     let name = seen.name.to_string();
     if seen.gone {
         let Some(was) = world.members.remove(&name) else { return Vec::new() };
         world.count(&was, false);
-        return vec![News::MemberGone(name)];
+        return vec![Change::MemberGone(name)];
     }
     world.strangers.remove(&name);
     let first = !world.members.contains_key(&name);
@@ -24,7 +24,7 @@ pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
         world.count(&was, false);
     }
     let mut now = read(world, seen, &was, first);
-    let mut news = Vec::new();
+    let mut changes = Vec::new();
     if now.health != was.health {
         (now.health_since, now.changed) = (world.now, world.now);
         if now.health == Some(Health::Ready) && was.health.is_some() {
@@ -32,35 +32,35 @@ pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
         }
     }
     if first || now.health != was.health {
-        news.push(News::Health { member: name.clone(), was: was.health, now: now.health, first });
+        changes.push(Change::Health { member: name.clone(), was: was.health, now: now.health, first });
     }
     let missing = |from: &[Taint], taint: &Taint| !from.iter().any(|each| same(each, taint));
     for taint in was.taints.iter().filter(|taint| missing(&now.taints, taint)) {
-        news.push(News::TaintRemoved { member: name.clone(), taint: taint.clone() });
+        changes.push(Change::TaintRemoved { member: name.clone(), taint: taint.clone() });
     }
     if now.evicting_taints().next().is_none() && was.evicting_taints().next().is_some() {
         now.untainted = Some(world.now);
     }
     for taint in now.taints.iter().filter(|taint| missing(&was.taints, taint)) {
-        news.push(News::TaintAdded { member: name.clone(), taint: taint.clone(), first });
+        changes.push(Change::TaintAdded { member: name.clone(), taint: taint.clone(), first });
     }
     if now.leaving && !was.leaving {
-        news.push(News::MemberLeaving(name.clone()));
+        changes.push(Change::MemberLeaving(name.clone()));
     }
     if first || now.conditions != was.conditions {
-        news.push(News::Conditions(name.clone()));
+        changes.push(Change::Conditions(name.clone()));
     }
     if now.heartbeat != was.heartbeat && !first && speaks_itself(&now) {
         now.sign_of_life = Some(world.now);
-        news.push(News::SignOfLife(name.clone()));
+        changes.push(Change::SignOfLife(name.clone()));
     }
     if first || (now.cordoned, &now.labels, &now.taints) != (was.cordoned, &was.labels, &was.taints) {
         now.changed = world.now;
-        news.push(News::MemberChanged(name.clone()));
+        changes.push(Change::MemberChanged(name.clone()));
     }
     world.count(&now, true);
     world.members.insert(name, now);
-    news
+    changes
 }
 
 fn read(world: &World, seen: &Seen<'_>, was: &Member, first: bool) -> Member {

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
-use crate::guarantee::{Rule, Subject};
+use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use capsize_history::facts::{Fact, News, WorkloadKey};
+use capsize_history::facts::{Change, Fact, WorkloadKey};
 
-static DELIVERY_16: Rule = Rule {
+static DELIVERY_16: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-16",
     sentence: "an autoscaler that no policy has claimed is written for the members that its workload is assigned to, and for no \
                other that the workload has left",
@@ -29,7 +29,7 @@ pub(crate) struct AutoscalerFollowsWorkload {
 }
 
 impl Guarantee for AutoscalerFollowsWorkload {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &DELIVERY_16
     }
 
@@ -54,25 +54,25 @@ impl Guarantee for AutoscalerFollowsWorkload {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Template(key)
-            | News::Delivered { workload: key, .. }
-            | News::Recalled { workload: key, .. }
-            | News::DeliveryGone { workload: key, .. }
+        match &fact.change {
+            Change::Template(key)
+            | Change::Delivered { workload: key, .. }
+            | Change::Recalled { workload: key, .. }
+            | Change::DeliveryGone { workload: key, .. }
                 if key.kind() == "HorizontalPodAutoscaler" =>
             {
                 self.look(key, fact, context);
             }
-            News::Assigned { workload: key, .. }
-            | News::Required(key)
-            | News::EvictionBegan { workload: key, .. }
-            | News::EvictionEnded { workload: key, .. }
-            | News::WorkloadGone(key) => {
+            Change::Assigned { workload: key, .. }
+            | Change::Required(key)
+            | Change::EvictionBegan { workload: key, .. }
+            | Change::EvictionEnded { workload: key, .. }
+            | Change::WorkloadGone(key) => {
                 for autoscaler in self.of.get(key).cloned().into_iter().flatten() {
                     self.look(&autoscaler, fact, context);
                 }
             }
-            News::MemberLeaving(member) | News::MemberGone(member) => {
+            Change::MemberLeaving(member) | Change::MemberGone(member) => {
                 self.deadlines.cancel_all(|subject| subject.is_on(member));
             }
             _ => {}

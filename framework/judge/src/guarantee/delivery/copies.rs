@@ -7,12 +7,14 @@ use std::time::Duration;
 use crate::guarantee::engine::away::is_hit;
 use crate::guarantee::engine::bounds::{self, Failing};
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
-use crate::guarantee::{Rule, Subject};
+use crate::guarantee::{GuaranteeSpec, Subject};
 use capsize_history::FaultKind;
 use capsize_history::digest::Table;
-use capsize_history::facts::{Content, Delivery, Fact, Health, News, Running, Workload, WorkloadKey, World};
+use capsize_history::facts::{
+    Change, Content, Delivery, Fact, Health, Running, Workload, WorkloadKey, World,
+};
 
-static DELIVERY_04: Rule = Rule {
+static DELIVERY_04: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-04",
     sentence: "a member that can be reached holds what was written for it, as it was written",
     features: &[],
@@ -21,7 +23,7 @@ static DELIVERY_04: Rule = Rule {
     source: "Karmada pkg/controllers/execution/execution_controller.go, status/work_status_controller.go",
 };
 
-static DELIVERY_05: Rule = Rule {
+static DELIVERY_05: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-05",
     sentence: "a copy goes with its manifest, also from a member that was away, unless it is to be preserved",
     features: &[],
@@ -39,7 +41,7 @@ pub(crate) type Wrong =
 /// watches a member that was cut off waits to do so again, so that what is lost there soon after may be missed late; an agent that
 /// was cut off waits to watch what is written for it, too, so that new things may come late.
 pub(crate) struct CopyFollowsManifest {
-    rule: &'static Rule,
+    spec: &'static GuaranteeSpec,
     wrong: Wrong,
     deadlines: Deadlines,
     /// What is wrong in members that cannot be reached.
@@ -60,9 +62,9 @@ pub(crate) struct CopyFollowsManifest {
 }
 
 impl CopyFollowsManifest {
-    pub(crate) fn new(rule: &'static Rule, wrong: Wrong) -> Self {
+    pub(crate) fn new(spec: &'static GuaranteeSpec, wrong: Wrong) -> Self {
         let (deadlines, away, hit, unseen, unwatched, lost, asked, asking) = Default::default();
-        Self { rule, wrong, deadlines, away, hit, unseen, unwatched, lost, asked, asking }
+        Self { spec, wrong, deadlines, away, hit, unseen, unwatched, lost, asked, asking }
     }
 
     /// T10, S17, V13 and E1: what is delivered is there.
@@ -134,8 +136,8 @@ fn is_reachable(member: &str, context: &JudgeContext<'_>) -> bool {
 }
 
 impl Guarantee for CopyFollowsManifest {
-    fn rule(&self) -> &'static Rule {
-        self.rule
+    fn spec(&self) -> &'static GuaranteeSpec {
+        self.spec
     }
 
     fn topics(&self) -> Topics {
@@ -160,39 +162,39 @@ impl Guarantee for CopyFollowsManifest {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::FaultEnded { fault, member: Some(member) } => self.asked(*fault, member, fact, context),
-            News::Delivered { workload, member, .. }
-            | News::Rewritten { workload, member }
-            | News::Recalled { workload, member }
+        match &fact.change {
+            Change::FaultEnded { fault, member: Some(member) } => self.asked(*fault, member, fact, context),
+            Change::Delivered { workload, member, .. }
+            | Change::Rewritten { workload, member }
+            | Change::Recalled { workload, member }
                 if is_hit(member, context) =>
             {
                 self.asked.entry(member.clone()).or_default().insert(workload.clone());
             }
             _ => {}
         }
-        match &fact.news {
-            News::Delivered { workload, member, .. }
-            | News::DeliveryTold { workload, member }
-            | News::Rewritten { workload, member }
-            | News::Recalled { workload, member }
-            | News::DeliveryGone { workload, member }
-            | News::Running { workload, member }
-            | News::RunningGone { workload, member } => {
+        match &fact.change {
+            Change::Delivered { workload, member, .. }
+            | Change::DeliveryTold { workload, member }
+            | Change::Rewritten { workload, member }
+            | Change::Recalled { workload, member }
+            | Change::DeliveryGone { workload, member }
+            | Change::Running { workload, member }
+            | Change::RunningGone { workload, member } => {
                 self.look(workload, member, Duration::ZERO, fact, context);
             }
-            News::FaultBegan { member: Some(member), fault } => {
+            Change::FaultBegan { member: Some(member), fault } => {
                 self.lost.extend(fault.loses_data().then(|| member.clone()));
                 self.hit.entry(member.clone()).or_insert(fact.at);
                 self.set_aside(member);
             }
-            News::Health { member, now, .. } if *now != Some(Health::Ready) => self.set_aside(member),
-            News::FaultEnded { member: Some(member), .. } | News::Health { member, .. }
+            Change::Health { member, now, .. } if *now != Some(Health::Ready) => self.set_aside(member),
+            Change::FaultEnded { member: Some(member), .. } | Change::Health { member, .. }
                 if is_reachable(member, context) =>
             {
                 self.back(member, fact, context);
             }
-            News::MemberLeaving(member) | News::MemberGone(member) => {
+            Change::MemberLeaving(member) | Change::MemberGone(member) => {
                 self.away.swap_remove(member);
                 self.hit.swap_remove(member);
                 self.unseen.swap_remove(member);
@@ -228,7 +230,7 @@ impl CopyFollowsManifest {
         {
             keys.remove(key);
         }
-        let by_itself = matches!(fact.news, News::Running { .. } | News::RunningGone { .. });
+        let by_itself = matches!(fact.change, Change::Running { .. } | Change::RunningGone { .. });
         let was_there = by_itself || !away.is_zero() && workload.is_some_and(|it| was_applied(it, member));
         let unwatched = self.unwatched.get(member).filter(|_| was_there);
         let until = self.unseen.get(member).max(self.asking.get(&subject)).max(unwatched);
@@ -296,7 +298,7 @@ pub(crate) struct CopyGoesWithManifest {
 }
 
 impl Guarantee for CopyGoesWithManifest {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &DELIVERY_05
     }
 
@@ -309,15 +311,15 @@ impl Guarantee for CopyGoesWithManifest {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::DeliveryGone { workload, member }
-            | News::Delivered { workload, member, .. }
-            | News::Running { workload, member }
-            | News::RunningGone { workload, member } => {
+        match &fact.change {
+            Change::DeliveryGone { workload, member }
+            | Change::Delivered { workload, member, .. }
+            | Change::Running { workload, member }
+            | Change::RunningGone { workload, member } => {
                 let subject = Subject::on(workload, member);
                 let delivery = context.workload(workload).and_then(|it| it.deliveries.get(member));
                 self.by.extend(delivery.map(|delivery| (subject.clone(), delivery.by.clone())));
-                let gone = matches!(fact.news, News::DeliveryGone { .. });
+                let gone = matches!(fact.change, Change::DeliveryGone { .. });
                 if gone || self.deadlines.has(&subject) {
                     let wrong = dangling(workload, member, self.by.get(&subject), context);
                     if gone && wrong.is_none() {
@@ -332,7 +334,7 @@ impl Guarantee for CopyGoesWithManifest {
                     );
                 }
             }
-            News::MemberLeaving(member) | News::MemberGone(member) => {
+            Change::MemberLeaving(member) | Change::MemberGone(member) => {
                 self.deadlines.cancel_all(|subject| subject.is_on(member));
                 self.by.retain(|subject, _| !subject.is_on(member));
             }

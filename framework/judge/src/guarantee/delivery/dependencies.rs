@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
-use crate::guarantee::{Rule, Subject};
+use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use capsize_history::facts::{Fact, News, WorkloadKey};
+use capsize_history::facts::{Change, Fact, WorkloadKey};
 
-static DELIVERY_13: Rule = Rule {
+static DELIVERY_13: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-13",
     sentence: "what the pods of a workload refer to is written for every member that the workload is assigned to",
     features: &[Feature::PropagatesDependencies],
@@ -34,7 +34,7 @@ pub(crate) struct DependenciesFollowWorkload {
 }
 
 impl Guarantee for DependenciesFollowWorkload {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &DELIVERY_13
     }
 
@@ -59,13 +59,13 @@ impl Guarantee for DependenciesFollowWorkload {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Assigned { workload: key, .. } | News::Wanted(key) => self.look(key, fact, context),
-            News::Delivered { workload: key, .. }
-            | News::Rewritten { workload: key, .. }
-            | News::Recalled { workload: key, .. }
-            | News::DeliveryGone { workload: key, .. }
-            | News::Template(key) => {
+        match &fact.change {
+            Change::Assigned { workload: key, .. } | Change::Wanted(key) => self.look(key, fact, context),
+            Change::Delivered { workload: key, .. }
+            | Change::Rewritten { workload: key, .. }
+            | Change::Recalled { workload: key, .. }
+            | Change::DeliveryGone { workload: key, .. }
+            | Change::Template(key) => {
                 if matches!(key.kind(), "ConfigMap" | "Secret") {
                     for key in self.used_by.get(key).cloned().into_iter().flatten() {
                         self.look(&key, fact, context);
@@ -74,21 +74,21 @@ impl Guarantee for DependenciesFollowWorkload {
                     self.look(key, fact, context);
                 }
             }
-            News::WorkloadGone(key) => {
+            Change::WorkloadGone(key) => {
                 self.deadlines.cancel_of(key, |_| true);
                 self.used_by.retain(|_, users| {
                     users.remove(key);
                     !users.is_empty()
                 });
             }
-            News::MemberLeaving(member) | News::MemberGone(member) => {
+            Change::MemberLeaving(member) | Change::MemberGone(member) => {
                 self.deadlines.cancel_all(|subject| subject.is_on(member));
                 if !self.away.contains_key(member) {
                     self.overlaps = !self.away.is_empty() || self.late.values().any(|late| *late > fact.at);
                     self.away.insert(member.clone(), fact.at);
                 }
             }
-            News::Health { member, first: true, .. } => {
+            Change::Health { member, first: true, .. } => {
                 if let Some(since) = self.away.remove(member) {
                     let away = fact.at.saturating_sub(since);
                     self.late.insert(member.clone(), fact.at + bounds::tried_again(away, self.overlaps));

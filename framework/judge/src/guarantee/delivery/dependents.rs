@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
-use crate::guarantee::{Rule, Subject};
+use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use capsize_history::facts::{Fact, News, Workload, WorkloadKey, World};
+use capsize_history::facts::{Change, Fact, Workload, WorkloadKey, World};
 
-static DELIVERY_10: Rule = Rule {
+static DELIVERY_10: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-10",
     sentence: "what a workload depends on is where the workload is",
     features: &[Feature::PropagatesDependencies],
@@ -41,7 +41,7 @@ fn misplaced(workload: &Workload, world: &World, keeps: bool) -> Option<Expectat
 }
 
 impl Guarantee for RecordListsDependents {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &DELIVERY_10
     }
 
@@ -54,24 +54,24 @@ impl Guarantee for RecordListsDependents {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Required(key) => {
+        match &fact.change {
+            Change::Required(key) => {
                 let Some(workload) = context.workload(key) else { return };
                 for record in workload.required_by.keys() {
                     self.needed.entry(record.clone()).or_default().insert(key.clone());
                 }
                 self.look(key, fact, context);
             }
-            News::Assigned { workload: key, .. }
-            | News::EvictionBegan { workload: key, .. }
-            | News::EvictionEnded { workload: key, .. } => {
+            Change::Assigned { workload: key, .. }
+            | Change::EvictionBegan { workload: key, .. }
+            | Change::EvictionEnded { workload: key, .. } => {
                 let record = context.workload(key).and_then(|workload| workload.record.as_ref());
                 let needed = record.and_then(|record| self.needed.get(record.name())).cloned();
                 for key in needed.into_iter().flatten() {
                     self.look(&key, fact, context);
                 }
             }
-            News::WorkloadGone(key) => {
+            Change::WorkloadGone(key) => {
                 self.deadlines.cancel(&Subject::workload(key));
                 let world = context.world;
                 self.needed.retain(|record, _| world.records.contains_key(record));

@@ -2,10 +2,10 @@
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
-use crate::guarantee::{Rule, Subject};
-use capsize_history::facts::{Fact, News, Workload};
+use crate::guarantee::{GuaranteeSpec, Subject};
+use capsize_history::facts::{Change, Fact, Workload};
 
-static DELIVERY_06: Rule = Rule {
+static DELIVERY_06: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-06",
     sentence: "a workload is told to be applied only where its manifest says so, and fully only where every holder has it",
     features: &[],
@@ -16,7 +16,7 @@ static DELIVERY_06: Rule = Rule {
 
 /// Whether the word on being fully applied is what the manifests say, one way or the other.
 pub(crate) struct FullyAppliedCondition {
-    pub(crate) rule: &'static Rule,
+    pub(crate) spec: &'static GuaranteeSpec,
     pub(crate) wrong: fn(workload: &Workload) -> Option<Expectation>,
     pub(crate) deadlines: Deadlines,
 }
@@ -43,13 +43,13 @@ impl FullyAppliedCondition {
                 missing: "it is told to be fully applied".to_owned(),
             })
         };
-        Self { rule: &DELIVERY_06, wrong, deadlines: Deadlines::default() }
+        Self { spec: &DELIVERY_06, wrong, deadlines: Deadlines::default() }
     }
 }
 
 impl Guarantee for FullyAppliedCondition {
-    fn rule(&self) -> &'static Rule {
-        self.rule
+    fn spec(&self) -> &'static GuaranteeSpec {
+        self.spec
     }
 
     fn topics(&self) -> Topics {
@@ -61,11 +61,11 @@ impl Guarantee for FullyAppliedCondition {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Recorded(key)
-            | News::DeliveryTold { workload: key, .. }
-            | News::Recalled { workload: key, .. }
-            | News::DeliveryGone { workload: key, .. } => {
+        match &fact.change {
+            Change::Recorded(key)
+            | Change::DeliveryTold { workload: key, .. }
+            | Change::Recalled { workload: key, .. }
+            | Change::DeliveryGone { workload: key, .. } => {
                 let Some(workload) = context.workload(key).filter(|each| each.recorded) else {
                     return;
                 };
@@ -73,7 +73,7 @@ impl Guarantee for FullyAppliedCondition {
                 let limit = bounds::change_reported(context.timings());
                 self.deadlines.expect_correction(Subject::workload(key), fact, limit, wrong, context);
             }
-            News::WorkloadGone(key) => self.deadlines.cancel(&Subject::workload(key)),
+            Change::WorkloadGone(key) => self.deadlines.cancel(&Subject::workload(key)),
             _ => {}
         }
     }

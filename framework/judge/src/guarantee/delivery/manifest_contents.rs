@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
-use crate::guarantee::{Rule, Subject};
+use crate::guarantee::{GuaranteeSpec, Subject};
 use capsize_history::facts::{
-    Content, Delivery, Fact, Member, News, Override, Scheduling, Workload, WorkloadKey, World, sum,
+    Change, Content, Delivery, Fact, Member, Override, Scheduling, Workload, WorkloadKey, World, sum,
 };
 
-static DELIVERY_11: Rule = Rule {
+static DELIVERY_11: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-11",
     sentence: "a manifest asks for what the template does, with the member's share and its overrides",
     features: &[],
@@ -24,7 +24,7 @@ static DELIVERY_11: Rule = Rule {
 pub(crate) struct ManifestMatchesTemplate(Deadlines);
 
 impl Guarantee for ManifestMatchesTemplate {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &DELIVERY_11
     }
 
@@ -48,20 +48,20 @@ impl Guarantee for ManifestMatchesTemplate {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Template(key)
-            | News::Assigned { workload: key, .. }
-            | News::EvictionEnded { workload: key, .. }
-            | News::DeliveryGone { workload: key, .. }
-            | News::Delivered { workload: key, .. }
-            | News::Rewritten { workload: key, .. } => self.look(key, fact, context),
-            News::Overrides => {
+        match &fact.change {
+            Change::Template(key)
+            | Change::Assigned { workload: key, .. }
+            | Change::EvictionEnded { workload: key, .. }
+            | Change::DeliveryGone { workload: key, .. }
+            | Change::Delivered { workload: key, .. }
+            | Change::Rewritten { workload: key, .. } => self.look(key, fact, context),
+            Change::Overrides => {
                 for key in context.world.workloads.keys() {
                     self.look(key, fact, context);
                 }
             }
-            News::WorkloadGone(key) => self.0.cancel_of(key, |_| true),
-            News::MemberLeaving(member) | News::MemberGone(member) => {
+            Change::WorkloadGone(key) => self.0.cancel_of(key, |_| true),
+            Change::MemberLeaving(member) | Change::MemberGone(member) => {
                 self.0.cancel_all(|subject| subject.is_on(member));
             }
             _ => {}

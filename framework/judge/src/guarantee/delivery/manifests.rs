@@ -7,11 +7,11 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
 };
-use crate::guarantee::{Bound, Rule, Subject};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Timings;
-use capsize_history::facts::{Fact, News, Workload, WorkloadKey, World};
+use capsize_history::facts::{Change, Fact, Workload, WorkloadKey, World};
 
-static DELIVERY_01: Rule = Rule {
+static DELIVERY_01: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-01",
     sentence: "there is a manifest for each member that a workload, or what needs it, is assigned to",
     features: &[],
@@ -20,7 +20,7 @@ static DELIVERY_01: Rule = Rule {
     source: "Karmada pkg/controllers/binding/common.go, ensureWork",
 };
 
-static DELIVERY_02: Rule = Rule {
+static DELIVERY_02: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-02",
     sentence: "there is no manifest for a member that a workload has left, or that has lost its record",
     features: &[],
@@ -34,7 +34,7 @@ type Assessment = Option<Option<Expectation>>;
 
 /// There is a manifest where one is needed, or none where none is: right in time after each change.
 pub(crate) struct ManifestsFollowAssignment {
-    rule: &'static Rule,
+    spec: &'static GuaranteeSpec,
     judged: fn(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Assessment,
     limit: fn(&Timings, &Workload) -> Duration,
     deadlines: Deadlines,
@@ -46,14 +46,14 @@ impl ManifestsFollowAssignment {
         let limit = |timings: &Timings, workload: &Workload| {
             bounds::written(timings, workload.evictions.iter().any(|task| task.directly))
         };
-        Self { rule: &DELIVERY_01, judged: written, limit, deadlines: Deadlines::default() }
+        Self { spec: &DELIVERY_01, judged: written, limit, deadlines: Deadlines::default() }
     }
 
     /// T13 and S15: manifests that nobody needs any more are recalled in time. Those of a workload whose record was never
     /// seen are left alone: a history may begin in the middle.
     pub(crate) fn no_orphans() -> Self {
         Self {
-            rule: &DELIVERY_02,
+            spec: &DELIVERY_02,
             judged: orphaned,
             limit: |timings, _| bounds::recalled(timings),
             deadlines: Deadlines::default(),
@@ -77,8 +77,8 @@ impl ManifestsFollowAssignment {
         let subject = Subject::on(key, member);
         let Some(workload) = context.workload(key) else { return self.deadlines.cancel(&subject) };
         // A record that was never seen is not one that was lost.
-        let lost = matches!(fact.news, News::WorkloadGone(_));
-        let unseen = self.rule.id == DELIVERY_02.id && !workload.recorded && !lost;
+        let lost = matches!(fact.change, Change::WorkloadGone(_));
+        let unseen = self.spec.id == DELIVERY_02.id && !workload.recorded && !lost;
         match (self.judged)(key, workload, member, context.world) {
             None => self.deadlines.cancel(&subject),
             Some(Some(_)) if unseen => {}
@@ -93,8 +93,8 @@ impl ManifestsFollowAssignment {
 }
 
 impl Guarantee for ManifestsFollowAssignment {
-    fn rule(&self) -> &'static Rule {
-        self.rule
+    fn spec(&self) -> &'static GuaranteeSpec {
+        self.spec
     }
 
     fn topics(&self) -> Topics {
@@ -116,23 +116,23 @@ impl Guarantee for ManifestsFollowAssignment {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Assigned { workload: key, .. }
-            | News::Required(key)
-            | News::EvictionEnded { workload: key, .. }
-            | News::WorkloadGone(key) => self.look_at_all(key, fact, context),
-            News::DeliveryGone { workload: key, member } => {
+        match &fact.change {
+            Change::Assigned { workload: key, .. }
+            | Change::Required(key)
+            | Change::EvictionEnded { workload: key, .. }
+            | Change::WorkloadGone(key) => self.look_at_all(key, fact, context),
+            Change::DeliveryGone { workload: key, member } => {
                 self.look(key, member, fact, context);
                 // What waited for an old one to go waits no more.
                 self.look_at_all(key, fact, context);
             }
-            News::Delivered { workload, member, .. } | News::Recalled { workload, member } => {
+            Change::Delivered { workload, member, .. } | Change::Recalled { workload, member } => {
                 self.look(workload, member, fact, context);
             }
-            News::MemberLeaving(member) if self.rule.id == DELIVERY_01.id => {
+            Change::MemberLeaving(member) if self.spec.id == DELIVERY_01.id => {
                 self.deadlines.cancel_all(|subject| subject.is_on(member));
             }
-            News::MemberGone(member) => self.deadlines.cancel_all(|subject| subject.is_on(member)),
+            Change::MemberGone(member) => self.deadlines.cancel_all(|subject| subject.is_on(member)),
             _ => {}
         }
     }
@@ -175,7 +175,7 @@ fn orphaned(key: &WorkloadKey, workload: &Workload, member: &str, _: &World) -> 
     }))
 }
 
-static DELIVERY_03: Rule = Rule {
+static DELIVERY_03: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-03",
     sentence: "two manifests never ask for the same copy in the same member",
     features: &[],
@@ -188,7 +188,7 @@ static DELIVERY_03: Rule = Rule {
 pub(crate) struct OneManifestPerCopy;
 
 impl Guarantee for OneManifestPerCopy {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &DELIVERY_03
     }
 
@@ -197,9 +197,9 @@ impl Guarantee for OneManifestPerCopy {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Delivered { new: true, .. } => context.tally.record_held(),
-            News::DeliveredTwice { workload, member } => {
+        match &fact.change {
+            Change::Delivered { new: true, .. } => context.tally.record_held(),
+            Change::DeliveredTwice { workload, member } => {
                 let because = format!("there is a manifest of it for {member} already");
                 let subject = Subject::on(workload, member);
                 let seen = format!("there is another for {member}");

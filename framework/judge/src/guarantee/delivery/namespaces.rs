@@ -4,11 +4,11 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
 };
-use crate::guarantee::{Bound, Rule, Subject};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use capsize_history::facts::{Fact, Member, News, WorkloadKey, World};
+use capsize_history::facts::{Change, Fact, Member, WorkloadKey, World};
 
-static DELIVERY_12: Rule = Rule {
+static DELIVERY_12: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-12",
     sentence: "every member gets the namespaces of the control plane, but for those that are kept back",
     features: &[Feature::NamespaceSync],
@@ -35,7 +35,7 @@ fn is_held_back(name: &str) -> bool {
 }
 
 impl Guarantee for NamespacesOnAllMembers {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &DELIVERY_12
     }
 
@@ -48,15 +48,17 @@ impl Guarantee for NamespacesOnAllMembers {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Namespace(name) if !is_wanted(name, context.world) => self.0.cancel_of(&of(name), |_| true),
-            News::Namespace(name) => {
+        match &fact.change {
+            Change::Namespace(name) if !is_wanted(name, context.world) => {
+                self.0.cancel_of(&of(name), |_| true)
+            }
+            Change::Namespace(name) => {
                 let key = of(name);
                 for (member, known) in &context.world.members {
                     self.look(&key, member, Some(known), fact, context);
                 }
             }
-            News::Health { member, first: true, .. } => {
+            Change::Health { member, first: true, .. } => {
                 // Most of a big fleet's namespaces are the control plane's own.
                 let wanted =
                     context.world.namespaces.iter().filter(|(name, own)| !**own && !is_held_back(name));
@@ -64,7 +66,7 @@ impl Guarantee for NamespacesOnAllMembers {
                     self.look(&of(name), member, context.member(member), fact, context);
                 }
             }
-            News::Delivered { workload, member, new } if workload.kind() == "Namespace" => {
+            Change::Delivered { workload, member, new } if workload.kind() == "Namespace" => {
                 if *new && context.world.namespaces.get(workload.name()) == Some(&true) {
                     let because = "it is kept back from the members".to_owned();
                     let seen = format!("it is written for {member}");
@@ -79,7 +81,7 @@ impl Guarantee for NamespacesOnAllMembers {
                 }
                 self.look(workload, member, context.member(member), fact, context);
             }
-            News::MemberLeaving(member) | News::MemberGone(member) => {
+            Change::MemberLeaving(member) | Change::MemberGone(member) => {
                 self.0.cancel_all(|subject| subject.is_on(member));
             }
             _ => {}

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
-use crate::guarantee::{Bound, Rule, Subject};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
-use capsize_history::facts::{Assignment, Fact, News, Workload, WorkloadKey};
+use capsize_history::facts::{Assignment, Change, Fact, Workload, WorkloadKey};
 
-static DELIVERY_07: Rule = Rule {
+static DELIVERY_07: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-07",
     sentence: "of a workload that leaves a member directly there is no new copy before the old one is gone",
     features: &[Feature::GracefulEviction, Feature::PurgeModes],
@@ -27,7 +27,7 @@ pub(crate) struct PurgeBeforeNewManifests {
 }
 
 impl Guarantee for PurgeBeforeNewManifests {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &DELIVERY_07
     }
 
@@ -36,10 +36,10 @@ impl Guarantee for PurgeBeforeNewManifests {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let (key, member) = match &fact.news {
-            News::Delivered { workload, member, new: true } => (workload, member),
-            News::Assigned { workload: key, was, now, .. } => return self.assigned(key, was, now, context),
-            News::WorkloadGone(key) => return self.later.retain(|subject| !subject.is_of(key)),
+        let (key, member) = match &fact.change {
+            Change::Delivered { workload, member, new: true } => (workload, member),
+            Change::Assigned { workload: key, was, now, .. } => return self.assigned(key, was, now, context),
+            Change::WorkloadGone(key) => return self.later.retain(|subject| !subject.is_of(key)),
             _ => return,
         };
         let Some(workload) = context.workload(key) else { return };
@@ -88,7 +88,7 @@ impl PurgeBeforeNewManifests {
     }
 }
 
-static DELIVERY_08: Rule = Rule {
+static DELIVERY_08: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-08",
     sentence: "the manifest for a member that a workload is leaving stays as it is",
     features: &[Feature::GracefulEviction],
@@ -101,7 +101,7 @@ static DELIVERY_08: Rule = Rule {
 pub(crate) struct OldManifestIsFrozen;
 
 impl Guarantee for OldManifestIsFrozen {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &DELIVERY_08
     }
 
@@ -110,9 +110,9 @@ impl Guarantee for OldManifestIsFrozen {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let (key, member) = match &fact.news {
-            News::Rewritten { workload, member } => (workload, member),
-            News::EvictionEnded { workload, .. } => {
+        let (key, member) = match &fact.change {
+            Change::Rewritten { workload, member } => (workload, member),
+            Change::EvictionEnded { workload, .. } => {
                 if context.workload(workload).is_some() {
                     context.tally.record_held();
                 }
@@ -133,7 +133,7 @@ impl Guarantee for OldManifestIsFrozen {
     }
 }
 
-static DELIVERY_09: Rule = Rule {
+static DELIVERY_09: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-09",
     sentence: "the new copy of a workload is told of the old one from the beginning",
     features: &[Feature::GracefulEviction, Feature::PurgeModes, Feature::PreservedState],
@@ -146,7 +146,7 @@ static DELIVERY_09: Rule = Rule {
 pub(crate) struct FirstManifestCarriesPreservedState;
 
 impl Guarantee for FirstManifestCarriesPreservedState {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &DELIVERY_09
     }
 
@@ -155,7 +155,7 @@ impl Guarantee for FirstManifestCarriesPreservedState {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let News::Delivered { workload: key, member, new: true } = &fact.news else { return };
+        let Change::Delivered { workload: key, member, new: true } = &fact.change else { return };
         let Some(workload) = context.workload(key) else { return };
         let only = workload.assignment.len() == 1 && workload.assignment.contains_key(member);
         let Some(task) = workload.evictions.last().filter(|task| only && task.directly) else { return };

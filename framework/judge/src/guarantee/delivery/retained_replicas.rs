@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
-use crate::guarantee::{Bound, Rule, Subject};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use capsize_history::facts::{Fact, News};
+use capsize_history::facts::{Change, Fact};
 
-static DELIVERY_15: Rule = Rule {
+static DELIVERY_15: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-15",
     sentence: "the replicas that a template leaves to a member stay as the member has them",
     features: &[Feature::RetainedReplicas],
@@ -25,7 +25,7 @@ pub(crate) struct RetainedReplicasStay {
 }
 
 impl Guarantee for RetainedReplicasStay {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &DELIVERY_15
     }
 
@@ -34,8 +34,8 @@ impl Guarantee for RetainedReplicasStay {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Running { workload: key, member } => {
+        match &fact.change {
+            Change::Running { workload: key, member } => {
                 let Some(workload) = context.workload(key) else { return };
                 let subject = Subject::on(key, member);
                 let delivery = workload.deliveries.get(member);
@@ -61,7 +61,7 @@ impl Guarantee for RetainedReplicasStay {
                 let seen = format!("they are {now} again, as the manifest has it");
                 context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
             }
-            News::RunningGone { workload, member } | News::DeliveryGone { workload, member } => {
+            Change::RunningGone { workload, member } | Change::DeliveryGone { workload, member } => {
                 self.had.remove(&Subject::on(workload, member));
             }
             _ => {}

@@ -7,11 +7,11 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
 };
-use crate::guarantee::{Bound, Rule, Subject};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use capsize_history::facts::{Delivery, Fact, News, WorkloadKey, World};
+use capsize_history::facts::{Change, Delivery, Fact, WorkloadKey, World};
 
-static DELIVERY_14: Rule = Rule {
+static DELIVERY_14: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-14",
     sentence: "what is written for a member is held back while its dispatching is suspended",
     features: &[Feature::SuspendedDispatching],
@@ -30,7 +30,7 @@ pub(crate) struct SuspendedManifestsAreHeldBack {
 }
 
 impl Guarantee for SuspendedManifestsAreHeldBack {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &DELIVERY_14
     }
 
@@ -53,28 +53,28 @@ impl Guarantee for SuspendedManifestsAreHeldBack {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::HeldBack(key)
-            | News::EvictionBegan { workload: key, .. }
-            | News::EvictionEnded { workload: key, .. } => {
+        match &fact.change {
+            Change::HeldBack(key)
+            | Change::EvictionBegan { workload: key, .. }
+            | Change::EvictionEnded { workload: key, .. } => {
                 let members = context.workload(key).map(|workload| workload.deliveries.keys());
                 for member in members.into_iter().flatten() {
                     self.look(key, member, fact, context);
                 }
             }
-            News::Delivered { workload, member, .. } | News::DeliveryTold { workload, member } => {
+            Change::Delivered { workload, member, .. } | Change::DeliveryTold { workload, member } => {
                 self.look(workload, member, fact, context);
             }
-            News::Recalled { workload, member } => {
+            Change::Recalled { workload, member } => {
                 let subject = Subject::on(workload, member);
                 self.deadlines.cancel(&subject);
                 self.taken.remove(&subject);
             }
-            News::RunningGone { workload, member } if is_held_back(workload, member, context.world) => {
+            Change::RunningGone { workload, member } if is_held_back(workload, member, context.world) => {
                 self.taken.insert(Subject::on(workload, member));
             }
-            News::Running { workload, member } => self.runs(workload, member, fact, context),
-            News::WorkloadGone(key) => {
+            Change::Running { workload, member } => self.runs(workload, member, fact, context),
+            Change::WorkloadGone(key) => {
                 self.deadlines.cancel_of(key, |_| true);
                 self.taken.retain(|subject| !subject.is_of(key));
             }

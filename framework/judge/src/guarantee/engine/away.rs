@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::bounds;
 use super::context::JudgeContext;
 use capsize_history::digest::Table;
-use capsize_history::facts::{Fact, FaultInForce, News};
+use capsize_history::facts::{Change, Fact, FaultInForce};
 
 /// What is known of it.
 #[derive(Debug, Default)]
@@ -19,11 +19,11 @@ pub(crate) struct Away {
 impl Away {
     /// To be told every fact.
     pub(crate) fn observe(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
-        match &fact.news {
-            News::FaultBegan { member: Some(member), .. } => {
+        match &fact.change {
+            Change::FaultBegan { member: Some(member), .. } => {
                 self.hit.entry(member.clone()).or_insert(fact.at);
             }
-            News::FaultEnded { member: Some(member), .. } if !is_hit(member, context) => {
+            Change::FaultEnded { member: Some(member), .. } if !is_hit(member, context) => {
                 let since = self.hit.swap_remove(member).unwrap_or(fact.at);
                 let away = fact.at.saturating_sub(since);
                 let mut seen_again = bounds::seen_again(context.timings(), away);
@@ -34,7 +34,7 @@ impl Away {
                 let latest = self.until.entry(member.clone()).or_default();
                 *latest = until.max(*latest);
             }
-            News::MemberGone(member) => {
+            Change::MemberGone(member) => {
                 self.hit.swap_remove(member);
                 self.until.swap_remove(member);
             }

@@ -6,12 +6,12 @@ use super::context::{About, Guarantee, JudgeContext, NEVER};
 use super::log::Log;
 use super::tally::Tally;
 use crate::guarantee::{
-    Outcome, Rule, Verdict, delivery, eviction, health, liveness, node, placement, policy, replicas,
+    GuaranteeSpec, Outcome, Verdict, delivery, eviction, health, liveness, node, placement, policy, replicas,
     services, status, taint, toleration,
 };
 use crate::profile::{Feature, Profile};
-use capsize_history::dialect::Speaks;
-use capsize_history::facts::{Fact, News, TaintEffect, Topic, World};
+use capsize_history::dialect::DialectKind;
+use capsize_history::facts::{Change, Fact, TaintEffect, Topic, World};
 
 /// All guarantees with their accounts.
 pub struct Catalogue {
@@ -201,10 +201,10 @@ fn stamps_off(guarantee: &dyn Guarantee, world: &World) -> Duration {
 }
 
 /// Those that hold of what speaks this dialect.
-pub(crate) fn of(dialect: Speaks) -> Vec<Box<dyn Guarantee>> {
+pub(crate) fn of(dialect: DialectKind) -> Vec<Box<dyn Guarantee>> {
     match dialect {
-        Speaks::Karmada => all(),
-        Speaks::Nodes => shared().into_iter().chain(of_nodes()).collect(),
+        DialectKind::Karmada => all(),
+        DialectKind::Nodes => shared().into_iter().chain(of_nodes()).collect(),
     }
 }
 
@@ -235,8 +235,8 @@ impl Catalogue {
 
     /// What every guarantee says about itself, in order.
     #[must_use]
-    pub fn rules() -> Vec<&'static Rule> {
-        all().into_iter().chain(of_nodes()).map(|guarantee| guarantee.rule()).collect()
+    pub fn specs() -> Vec<&'static GuaranteeSpec> {
+        all().into_iter().chain(of_nodes()).map(|guarantee| guarantee.spec()).collect()
     }
 
     /// Puts a fact to all that look at its topic. `world` is the state after it.
@@ -248,8 +248,8 @@ impl Catalogue {
             self.guarantees.iter_mut().for_each(|state| state.tally.make_violations_undecided());
         }
         let (profile, log) = (&self.profile, &self.log);
-        let about = About::of(&fact.news, world);
-        if matches!(fact.news, News::FaultEnded { member: None, .. }) {
+        let about = About::of(&fact.change, world);
+        if matches!(fact.change, Change::FaultEnded { member: None, .. }) {
             for GuaranteeState { guarantee, tally, .. } in &mut self.guarantees {
                 let stamps_off = stamps_off(&**guarantee, world);
                 if let Some(deadlines) = guarantee.deadlines() {
@@ -257,7 +257,7 @@ impl Catalogue {
                 }
             }
         }
-        for place in &self.by_topic[fact.news.topic() as usize] {
+        for place in &self.by_topic[fact.change.topic() as usize] {
             let GuaranteeState { guarantee, tally, due } = &mut self.guarantees[*place];
             let stamps_off = stamps_off(&**guarantee, world);
             guarantee.observe(fact, &mut JudgeContext { world, stamps_off, profile, log, tally, about });
@@ -280,13 +280,13 @@ impl Catalogue {
     /// Whether a guarantee is violated already: this one, or any where none is named.
     #[must_use]
     pub fn is_violated(&self, id: Option<&str>) -> bool {
-        let counts = |rule: &Rule| id.is_none_or(|id| id == rule.id) && self.lacks(rule).is_none();
-        self.guarantees.iter().any(|state| state.tally.is_violated() && counts(state.guarantee.rule()))
+        let counts = |spec: &GuaranteeSpec| id.is_none_or(|id| id == spec.id) && self.lacks(spec).is_none();
+        self.guarantees.iter().any(|state| state.tally.is_violated() && counts(state.guarantee.spec()))
     }
 
-    /// What the target would have to do for it to be held to `rule`, and does not.
-    fn lacks(&self, rule: &Rule) -> Option<Feature> {
-        rule.features.iter().find(|feature| !self.profile.has(**feature)).copied()
+    /// What the target would have to do for it to be held to `spec`, and does not.
+    fn lacks(&self, spec: &GuaranteeSpec) -> Option<Feature> {
+        spec.features.iter().find(|feature| !self.profile.has(**feature)).copied()
     }
 
     /// The verdicts.
@@ -296,9 +296,9 @@ impl Catalogue {
         guarantees
             .into_iter()
             .map(|GuaranteeState { guarantee, tally, .. }| {
-                let rule = guarantee.rule();
-                let outcome = self.lacks(rule).map_or_else(|| tally.outcome(), Outcome::Skipped);
-                Verdict { rule, outcome }
+                let spec = guarantee.spec();
+                let outcome = self.lacks(spec).map_or_else(|| tally.outcome(), Outcome::Skipped);
+                Verdict { spec, outcome }
             })
             .collect()
     }

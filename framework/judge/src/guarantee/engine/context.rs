@@ -9,16 +9,18 @@ use super::bounds;
 pub(crate) use super::deadlines::{Deadlines, Expectation, Margin};
 use super::log::Log;
 use super::tally::Tally;
-use crate::guarantee::{Bound, Doubt, Evidence, Rule, Subject};
+use crate::guarantee::{Ambiguity, Bound, Evidence, GuaranteeSpec, Subject};
 use crate::profile::{Profile, Timings};
 pub(crate) use capsize_history::facts::Topics;
-use capsize_history::facts::{Fact, Member, News, ObjectVersion, Width, Workload, WorkloadKey, World};
+use capsize_history::facts::{
+    Change, Fact, Member, ObjectVersion, Uncertainty, Workload, WorkloadKey, World,
+};
 use capsize_history::{CONTROL_PLANE, FOREVER};
 
 /// A state machine over facts.
 pub(crate) trait Guarantee: Send {
     /// What it says about itself.
-    fn rule(&self) -> &'static Rule;
+    fn spec(&self) -> &'static GuaranteeSpec;
 
     /// What the facts are about that it looks at; it is told of no others.
     fn topics(&self) -> Topics;
@@ -81,10 +83,10 @@ pub(crate) struct About<'a> {
 
 impl<'a> About<'a> {
     /// What `world` knows of them.
-    pub(crate) fn of(news: &'a News, world: &'a World) -> Self {
+    pub(crate) fn of(change: &'a Change, world: &'a World) -> Self {
         Self {
-            workload: news.workload().map(|key| (key, world.workloads.get(key))),
-            member: news.member().map(|name| (name, world.members.get(name))),
+            workload: change.workload().map(|key| (key, world.workloads.get(key))),
+            member: change.member().map(|name| (name, world.members.get(name))),
         }
     }
 }
@@ -96,9 +98,9 @@ pub(crate) struct Violation {
     pub(crate) because: String,
     pub(crate) at: Duration,
     /// How exactly that is known.
-    pub(crate) width: Width,
+    pub(crate) uncertainty: Uncertainty,
     /// How exactly the moment is known from which the bound counts; absent where it is not known which that is.
-    pub(crate) cause: Option<Width>,
+    pub(crate) cause: Option<Uncertainty>,
     pub(crate) seen: String,
     pub(crate) witness: Option<ObjectVersion>,
     /// What it was that began the matter, where that is not just what was seen.
@@ -108,8 +110,8 @@ pub(crate) struct Violation {
 impl Violation {
     /// What `fact` shows of `subject`, against `bound`.
     pub(crate) fn by(fact: &Fact, subject: Subject, bound: Bound, because: String, seen: String) -> Self {
-        let (at, width, witness) = (fact.at, fact.width, fact.witness.clone());
-        Self { subject, bound, because, at, width, cause: None, seen, witness, since: None }
+        let (at, uncertainty, witness) = (fact.at, fact.uncertainty, fact.witness.clone());
+        Self { subject, bound, because, at, uncertainty, cause: None, seen, witness, since: None }
     }
 }
 
@@ -137,14 +139,20 @@ impl<'a> JudgeContext<'a> {
 
     /// It did not hold; undecided where that is not sure.
     pub(crate) fn report_violation(&mut self, violation: Violation) {
-        let Violation { subject, bound, because, at, width, cause, seen, witness, since } = violation;
-        let width = width.and(cause.unwrap_or_else(|| self.uncertainty_of(&subject)));
+        let Violation { subject, bound, because, at, uncertainty, cause, seen, witness, since } = violation;
+        let uncertainty = uncertainty.and(cause.unwrap_or_else(|| self.uncertainty_of(&subject)));
         if self.past_may_explain(at) {
             let because = format!("{because}; what was under way when the history began may explain it");
-            return self.tally.record_undecided(Doubt { subject, bound, because, at, width: Width::UNKNOWN });
+            return self.tally.record_undecided(Ambiguity {
+                subject,
+                bound,
+                because,
+                at,
+                uncertainty: Uncertainty::UNKNOWN,
+            });
         }
-        if is_ambiguous(bound, at, width) {
-            return self.tally.record_undecided(Doubt { subject, bound, because, at, width });
+        if is_ambiguous(bound, at, uncertainty) {
+            return self.tally.record_undecided(Ambiguity { subject, bound, because, at, uncertainty });
         }
         let short_by = match bound {
             Bound::NotBefore(time) => Some(time.saturating_sub(at)),
@@ -176,16 +184,23 @@ impl<'a> JudgeContext<'a> {
         margin: Option<Margin>,
         describe: impl FnOnce() -> (String, String),
     ) {
-        let (bound, width) = (Bound::NotBefore(earliest), fact.width.and(self.uncertainty_of(&subject)));
+        let (bound, uncertainty) =
+            (Bound::NotBefore(earliest), fact.uncertainty.and(self.uncertainty_of(&subject)));
         if fact.at < earliest {
             let (because, seen) = describe();
             return self.report_violation(Violation::by(fact, subject, bound, because, seen));
         }
-        if is_ambiguous(bound, fact.at, width) {
+        if is_ambiguous(bound, fact.at, uncertainty) {
             let (because, _) = describe();
-            return self.tally.record_undecided(Doubt { subject, bound, because, at: fact.at, width });
+            return self.tally.record_undecided(Ambiguity {
+                subject,
+                bound,
+                because,
+                at: fact.at,
+                uncertainty,
+            });
         }
-        let late = fact.at.saturating_sub(earliest).saturating_sub(width.early);
+        let late = fact.at.saturating_sub(earliest).saturating_sub(uncertainty.early);
         self.tally.record_held_by(margin.map_or(late.into(), |margin| margin.or_less(late)));
     }
 
@@ -196,7 +211,7 @@ impl<'a> JudgeContext<'a> {
     }
 
     /// How exactly moments are known of what happens to `subject`: as those that tell of it are observed.
-    pub(crate) fn uncertainty_of(&self, subject: &Subject) -> Width {
+    pub(crate) fn uncertainty_of(&self, subject: &Subject) -> Uncertainty {
         let observers = &self.world.observers;
         let member = subject.member.as_ref().map(|name| observers.of(name)).unwrap_or_default();
         observers.of(CONTROL_PLANE).or(member).wider(self.stamps_off)
@@ -234,16 +249,16 @@ impl<'a> JudgeContext<'a> {
     }
 }
 
-/// Whether what was seen at `at`, within `width`, may as well be on the other side of `bound`.
-fn is_ambiguous(bound: Bound, at: Duration, width: Width) -> bool {
+/// Whether what was seen at `at`, within `uncertainty`, may as well be on the other side of `bound`.
+fn is_ambiguous(bound: Bound, at: Duration, uncertainty: Uncertainty) -> bool {
     match bound {
         Bound::NotBefore(time) => {
-            at < time && at.saturating_add(width.late) >= time
-                || at >= time && at.saturating_sub(width.early) < time
+            at < time && at.saturating_add(uncertainty.late) >= time
+                || at >= time && at.saturating_sub(uncertainty.early) < time
         }
         Bound::NotAfter(time) => {
-            at > time && at.saturating_sub(width.early) <= time
-                || at <= time && at.saturating_add(width.late) > time
+            at > time && at.saturating_sub(uncertainty.early) <= time
+                || at <= time && at.saturating_add(uncertainty.late) > time
         }
         Bound::Never => false,
     }

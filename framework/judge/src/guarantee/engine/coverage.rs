@@ -1,44 +1,44 @@
-//! Which guarantee stands for which rule of failover; of those that none stands for, why.
+//! Which guarantees check which requirement of failover; of those that none checks, why.
 //!
-//! The rules are those that can be read from the real controllers: transitions in time (T), states (S), the choice of
+//! The requirements are those that can be read from the real controllers: transitions in time (T), states (S), the choice of
 //! members (L), the arithmetic of replicas (R), evictions (V), health and taints (H), what must come in the end (E), what is
 //! done with the wishes of users (P), and, of nodes, what must hold of them (I).
 
-/// What became of a rule.
+/// What became of a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cover {
+pub enum Coverage {
     /// These guarantees, by their ids, say it.
     By(&'static [&'static str]),
     /// None does, for this reason.
     Not(&'static str),
 }
 
-/// A rule, in a few words, and what became of it.
+/// A requirement, in a few words, and what became of it.
 #[derive(Clone, Copy, Debug)]
-pub struct Covered {
+pub struct Requirement {
     /// For example `T4a`.
-    pub rule: &'static str,
+    pub id: &'static str,
     /// What it is about.
     pub about: &'static str,
     /// What became of it.
-    pub cover: Cover,
+    pub coverage: Coverage,
 }
 
-const fn by(rule: &'static str, about: &'static str, ids: &'static [&'static str]) -> Covered {
-    Covered { rule, about, cover: Cover::By(ids) }
+const fn by(id: &'static str, about: &'static str, ids: &'static [&'static str]) -> Requirement {
+    Requirement { id, about, coverage: Coverage::By(ids) }
 }
 
-const fn not(rule: &'static str, about: &'static str, why: &'static str) -> Covered {
-    Covered { rule, about, cover: Cover::Not(why) }
+const fn not(id: &'static str, about: &'static str, why: &'static str) -> Requirement {
+    Requirement { id, about, coverage: Coverage::Not(why) }
 }
 
-/// Every rule, in the order of its letter and number.
+/// Every requirement, in the order of its letter and number.
 #[must_use]
-pub fn coverage() -> &'static [Covered] {
-    &COVERAGE
+pub fn requirements() -> &'static [Requirement] {
+    &REQUIREMENTS
 }
 
-static COVERAGE: [Covered; 157] = [
+static REQUIREMENTS: [Requirement; 157] = [
     by("T1", "a probed member fails: not ready", &["HEALTH-01"]),
     not(
         "T1'",

@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use super::bounds;
 use super::context::{JudgeContext, NEVER, Violation};
-use crate::guarantee::{Bound, Doubt, Subject};
-use capsize_history::facts::{Fact, News, Width, WorkloadKey};
+use crate::guarantee::{Ambiguity, Bound, Subject};
+use capsize_history::facts::{Change, Fact, Uncertainty, WorkloadKey};
 
 /// Something that must come within a time.
 #[derive(Debug)]
 struct Deadline {
     since: Duration,
     /// How exactly that is known.
-    width: Width,
+    uncertainty: Uncertainty,
     until: Duration,
     /// Anew from the moment when controllers are back after having been away.
     allowed: Duration,
@@ -46,12 +46,12 @@ pub(crate) struct Expectation {
 pub(crate) struct Margin {
     pub(crate) time: Duration,
     /// Why nobody can tell whether it came in time, if that is so.
-    pub(crate) doubt: Option<Box<Doubt>>,
+    pub(crate) ambiguity: Option<Box<Ambiguity>>,
 }
 
 impl From<Duration> for Margin {
     fn from(time: Duration) -> Self {
-        Self { time, doubt: None }
+        Self { time, ambiguity: None }
     }
 }
 
@@ -89,7 +89,8 @@ impl Deadlines {
         let late = if fact.at < self.hindered { self.hindered + allowed } else { until };
         let until = until.max(late);
         self.next = if self.deadlines.is_empty() { until } else { self.next.min(until) };
-        let deadline = Deadline { since: fact.at, width: fact.width, until, allowed, because, missing };
+        let deadline =
+            Deadline { since: fact.at, uncertainty: fact.uncertainty, until, allowed, because, missing };
         self.deadlines.insert(subject, deadline);
     }
 
@@ -119,19 +120,19 @@ impl Deadlines {
 
     /// It came with `fact`. Answers with the time that was left; `None` where nothing was waited for.
     pub(crate) fn met(&mut self, subject: &Subject, fact: &Fact) -> Option<Margin> {
-        let Deadline { width, until, because, .. } = self.deadlines.remove(subject)?;
+        let Deadline { uncertainty, until, because, .. } = self.deadlines.remove(subject)?;
         let (latest, earliest_end) =
-            (fact.at.saturating_add(fact.width.late), until.saturating_sub(width.early));
-        let doubt = || Doubt {
+            (fact.at.saturating_add(fact.uncertainty.late), until.saturating_sub(uncertainty.early));
+        let ambiguity = || Ambiguity {
             subject: subject.clone(),
             bound: Bound::NotAfter(until),
             because,
             at: fact.at,
-            width: fact.width.and(width),
+            uncertainty: fact.uncertainty.and(uncertainty),
         };
         Some(Margin {
             time: earliest_end.saturating_sub(latest),
-            doubt: (latest > earliest_end).then(|| Box::new(doubt())),
+            ambiguity: (latest > earliest_end).then(|| Box::new(ambiguity())),
         })
     }
 
@@ -168,7 +169,7 @@ impl Deadlines {
     /// While requests fail, each change makes somebody try again and fail again, and each failure doubles the time until the next
     /// try: what is waited for then may come as late as that can grow.
     pub(crate) fn observe(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
-        if let News::FaultEnded { fault, member: None } = &fact.news {
+        if let Change::FaultEnded { fault, member: None } = &fact.change {
             self.hindered = fact.at.max(context.world.hindered) + context.timings().takeover;
             let retried =
                 if fault.fails_requests() { fact.at + bounds::LONGEST_BACK_OFF } else { Duration::ZERO };
@@ -186,7 +187,7 @@ impl Deadlines {
         let observable_until = |subject: &Subject, deadline: &Deadline| {
             deadline
                 .until
-                .saturating_add(deadline.width.late)
+                .saturating_add(deadline.uncertainty.late)
                 .saturating_add(context.uncertainty_of(subject).early)
         };
         let over =
@@ -199,14 +200,16 @@ impl Deadlines {
             .min()
             .unwrap_or(now);
         for (subject, deadline) in over {
-            let Deadline { since, width, until, because, missing, .. } = deadline;
-            let (bound, witness, cause) = (Bound::NotAfter(until), context.record(&subject), Some(width));
-            let width = context.uncertainty_of(&subject);
+            let Deadline { since, uncertainty, until, because, missing, .. } = deadline;
+            let (bound, witness, cause) =
+                (Bound::NotAfter(until), context.record(&subject), Some(uncertainty));
+            let uncertainty = context.uncertainty_of(&subject);
             if !context.world.faults_are_marked {
                 // Whoever should have done it may have been down.
                 let because = format!("{because}; the history marks no faults");
-                let doubt = Doubt { subject, bound, because, at: now, width: Width::UNKNOWN };
-                context.tally.record_undecided(doubt);
+                let ambiguity =
+                    Ambiguity { subject, bound, because, at: now, uncertainty: Uncertainty::UNKNOWN };
+                context.tally.record_undecided(ambiguity);
                 continue;
             }
             let since = Some(since);
@@ -215,7 +218,7 @@ impl Deadlines {
                 bound,
                 because,
                 at: now,
-                width,
+                uncertainty,
                 cause,
                 seen: missing,
                 witness,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::guarantee::Subject;
 use capsize_history::digest::Table;
-use capsize_history::facts::{Fact, News, WorkloadKey, World};
+use capsize_history::facts::{Change, Fact, WorkloadKey, World};
 
 /// A violation is told with so many facts.
 const LONGEST_TIMELINE: usize = 6;
@@ -33,22 +33,22 @@ fn of<'a, Name: Clone + Eq + Hash>(all: &'a mut Table<Name, Recent>, name: &Name
 impl Log {
     /// Keeps `fact`, if it is one to tell. What is gone for good is forgotten in time.
     pub(crate) fn note(&mut self, fact: &Fact, world: &World) {
-        let recent = match &fact.news {
-            News::FaultBegan { member: Some(member), .. }
-            | News::FaultEnded { member: Some(member), .. }
-            | News::ClockWrong { member: Some(member), .. }
-            | News::ClockRight { member: Some(member), .. }
-            | News::Health { member, first: false, .. }
-            | News::TaintAdded { member, first: false, .. }
-            | News::TaintRemoved { member, .. }
-            | News::MemberLeaving(member)
-            | News::MemberGone(member) => of(&mut self.members, member),
-            News::Assigned { workload, .. }
-            | News::EvictionBegan { workload, .. }
-            | News::EvictionEnded { workload, .. }
-            | News::Delivered { workload, .. }
-            | News::Recalled { workload, .. }
-            | News::WorkloadGone(workload) => of(&mut self.workloads, workload),
+        let recent = match &fact.change {
+            Change::FaultBegan { member: Some(member), .. }
+            | Change::FaultEnded { member: Some(member), .. }
+            | Change::ClockWrong { member: Some(member), .. }
+            | Change::ClockRight { member: Some(member), .. }
+            | Change::Health { member, first: false, .. }
+            | Change::TaintAdded { member, first: false, .. }
+            | Change::TaintRemoved { member, .. }
+            | Change::MemberLeaving(member)
+            | Change::MemberGone(member) => of(&mut self.members, member),
+            Change::Assigned { workload, .. }
+            | Change::EvictionBegan { workload, .. }
+            | Change::EvictionEnded { workload, .. }
+            | Change::Delivered { workload, .. }
+            | Change::Recalled { workload, .. }
+            | Change::WorkloadGone(workload) => of(&mut self.workloads, workload),
             _ => return,
         };
         if recent.len() == LONGEST_TIMELINE {

@@ -4,7 +4,7 @@ use crate::profile::Feature;
 
 /// One entry of the catalogue.
 #[derive(Debug)]
-pub struct Rule {
+pub struct GuaranteeSpec {
     /// For example `TAINT-01`; the part before the dash is its group.
     pub id: &'static str,
     /// What must hold, in a sentence.
@@ -19,7 +19,7 @@ pub struct Rule {
     pub source: &'static str,
 }
 
-impl Rule {
+impl GuaranteeSpec {
     /// `taint` of `TAINT-01`.
     #[must_use]
     pub fn group(&self) -> String {

@@ -3,8 +3,8 @@
 use jiff::SignedDuration;
 
 use super::context::Margin;
-use crate::guarantee::{Doubt, Evidence, Outcome};
-use capsize_history::facts::Width;
+use crate::guarantee::{Ambiguity, Evidence, Outcome};
+use capsize_history::facts::Uncertainty;
 
 /// Evidence is kept of so many violations; more are only counted.
 const EVIDENCE_KEPT: usize = 5;
@@ -17,7 +17,7 @@ pub(crate) struct Tally {
     violated: u64,
     evidence: Vec<Evidence>,
     undecided: u64,
-    doubts: Vec<Doubt>,
+    ambiguities: Vec<Ambiguity>,
 }
 
 impl Tally {
@@ -26,11 +26,11 @@ impl Tally {
         self.held += 1;
     }
 
-    /// It came `margin` before the bound: it held once more, unless that is in doubt.
+    /// It came `margin` before the bound: it held once more, unless that is ambiguous.
     pub(crate) fn record_held_by(&mut self, margin: impl Into<Margin>) {
-        let Margin { time, doubt } = margin.into();
-        if let Some(doubt) = doubt {
-            return self.record_undecided(*doubt);
+        let Margin { time, ambiguity } = margin.into();
+        if let Some(ambiguity) = ambiguity {
+            return self.record_undecided(*ambiguity);
         }
         self.held += 1;
         let margin = SignedDuration::try_from(time).unwrap_or(SignedDuration::MAX);
@@ -38,10 +38,10 @@ impl Tally {
     }
 
     /// Whether it held is not known.
-    pub(crate) fn record_undecided(&mut self, doubt: Doubt) {
+    pub(crate) fn record_undecided(&mut self, ambiguity: Ambiguity) {
         self.undecided += 1;
-        if self.doubts.len() < EVIDENCE_KEPT {
-            self.doubts.push(doubt);
+        if self.ambiguities.len() < EVIDENCE_KEPT {
+            self.ambiguities.push(ambiguity);
         }
     }
 
@@ -57,8 +57,14 @@ impl Tally {
     pub(crate) fn make_violations_undecided(&mut self) {
         self.undecided += std::mem::take(&mut self.violated);
         for Evidence { subject, bound, because, at, .. } in self.evidence.drain(..) {
-            if self.doubts.len() < EVIDENCE_KEPT {
-                self.doubts.push(Doubt { subject, bound, because, at, width: Width::UNKNOWN });
+            if self.ambiguities.len() < EVIDENCE_KEPT {
+                self.ambiguities.push(Ambiguity {
+                    subject,
+                    bound,
+                    because,
+                    at,
+                    uncertainty: Uncertainty::UNKNOWN,
+                });
             }
         }
     }
@@ -70,11 +76,11 @@ impl Tally {
 
     /// What it comes to.
     pub(crate) fn outcome(self) -> Outcome {
-        let Self { held, margin, violated, evidence, undecided, doubts } = self;
+        let Self { held, margin, violated, evidence, undecided, ambiguities } = self;
         match (violated, undecided, held) {
             (0, 0, 0) => Outcome::NotExercised,
             (0, 0, times) => Outcome::Held { times, margin },
-            (0, times, held) => Outcome::Undecided { held, margin, times, doubts },
+            (0, times, held) => Outcome::Undecided { held, margin, times, ambiguities },
             (times, undecided, held) => Outcome::Violated { held, undecided, times, evidence },
         }
     }

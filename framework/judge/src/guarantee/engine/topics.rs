@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::catalogue::{Catalogue, of};
 use super::context::{Deadlines, Guarantee, JudgeContext, Topics};
-use crate::guarantee::Rule;
+use crate::guarantee::GuaranteeSpec;
 use crate::profile::{Profile, Profiles};
 use capsize_history::dialect::Dialect;
 use capsize_history::facts::Fact;
@@ -83,8 +83,8 @@ fn verdicts_are_the_same_where_every_guarantee_observes_everything() {
 struct Unfiltered(Box<dyn Guarantee>);
 
 impl Guarantee for Unfiltered {
-    fn rule(&self) -> &'static Rule {
-        self.0.rule()
+    fn spec(&self) -> &'static GuaranteeSpec {
+        self.0.spec()
     }
 
     fn counts_from_stamps(&self) -> bool {

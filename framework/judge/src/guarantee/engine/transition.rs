@@ -221,10 +221,10 @@ mod tests {
 
     #[test]
     fn a_transition_is_asked_for_by_a_guarantee_that_there_is_over_timings_that_there_are() {
-        let rules = Catalogue::rules();
+        let specs = Catalogue::specs();
         for transition in ALL {
             let guarantee = transition.guarantee;
-            assert!(guarantee.is_empty() || rules.iter().any(|rule| rule.id == guarantee), "{guarantee}");
+            assert!(guarantee.is_empty() || specs.iter().any(|spec| spec.id == guarantee), "{guarantee}");
             let mut names = transition.lower.names().into_iter().chain(transition.upper.names());
             assert!(names.all(|name| Timings::NAMES.contains(&name)), "{}", transition.what);
         }

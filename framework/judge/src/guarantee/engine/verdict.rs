@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use crate::guarantee::Rule;
+use crate::guarantee::GuaranteeSpec;
 use crate::profile::Feature;
-use capsize_history::facts::{Fact, FaultInForce, ObjectVersion, Width, WorkloadKey};
+use capsize_history::facts::{Fact, FaultInForce, ObjectVersion, Uncertainty, WorkloadKey};
 
 /// A guarantee and what it came to.
 #[derive(Clone, Debug)]
 pub struct Verdict {
     /// The guarantee.
-    pub rule: &'static Rule,
+    pub spec: &'static GuaranteeSpec,
     /// What it came to.
     pub outcome: Outcome,
 }
@@ -45,10 +45,10 @@ pub enum Outcome {
         held: u64,
         /// The smallest distance to a bound of those times.
         margin: Option<SignedDuration>,
-        /// How often nobody can tell, which may be more than there are doubts told.
+        /// How often nobody can tell, which may be more than there are ambiguities kept.
         times: u64,
         /// The first few times.
-        doubts: Vec<Doubt>,
+        ambiguities: Vec<Ambiguity>,
     },
     /// Nothing in the history put it to the test.
     NotExercised,
@@ -120,7 +120,7 @@ pub struct Evidence {
 
 /// Why nobody can tell whether a guarantee held: the bound lies within what is known of the moment.
 #[derive(Clone, Debug)]
-pub struct Doubt {
+pub struct Ambiguity {
     /// Whom it is about.
     pub subject: Subject,
     /// When it was allowed.
@@ -130,5 +130,5 @@ pub struct Doubt {
     /// When it was seen.
     pub at: Duration,
     /// How far that may be from what the bound counts from, in comparison.
-    pub width: Width,
+    pub uncertainty: Uncertainty,
 }

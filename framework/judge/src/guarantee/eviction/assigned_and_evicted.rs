@@ -2,12 +2,12 @@
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
-use crate::guarantee::{Rule, Subject};
+use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
-use capsize_history::facts::{Fact, News};
+use capsize_history::facts::{Change, Fact};
 
-static EVICTION_04: Rule = Rule {
+static EVICTION_04: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-04",
     sentence: "a member from which a workload is being evicted is not assigned it",
     features: &[Feature::GracefulEviction, Feature::EvictedNotRechosen],
@@ -21,7 +21,7 @@ static EVICTION_04: Rule = Rule {
 pub(crate) struct AssignedAndEvictedMembersAreDisjoint(Deadlines);
 
 impl Guarantee for AssignedAndEvictedMembersAreDisjoint {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &EVICTION_04
     }
 
@@ -34,10 +34,10 @@ impl Guarantee for AssignedAndEvictedMembersAreDisjoint {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let (key, put_to_the_test) = match &fact.news {
-            News::EvictionBegan { workload, .. } | News::Assigned { workload, .. } => (workload, true),
-            News::EvictionEnded { workload, .. } => (workload, false),
-            News::WorkloadGone(key) => return self.0.cancel_of(key, |_| true),
+        let (key, put_to_the_test) = match &fact.change {
+            Change::EvictionBegan { workload, .. } | Change::Assigned { workload, .. } => (workload, true),
+            Change::EvictionEnded { workload, .. } => (workload, false),
+            Change::WorkloadGone(key) => return self.0.cancel_of(key, |_| true),
             _ => return,
         };
         let Some(workload) = context.workload(key) else { return };

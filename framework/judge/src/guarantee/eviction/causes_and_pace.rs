@@ -8,12 +8,12 @@ use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
 };
 use crate::guarantee::engine::formula::EVICTION_WORKERS;
-use crate::guarantee::{Bound, Rule, Subject};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
-use capsize_history::facts::{Fact, InstanceHealth, News, TaintEffect, WorkloadKey};
+use capsize_history::facts::{Change, Fact, InstanceHealth, TaintEffect, WorkloadKey};
 
-static EVICTION_10: Rule = Rule {
+static EVICTION_10: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-10",
     sentence: "nothing is evicted for a taint where that is switched off",
     features: &[],
@@ -26,7 +26,7 @@ static EVICTION_10: Rule = Rule {
 pub(crate) struct NoEvictionWhenDisabled;
 
 impl Guarantee for NoEvictionWhenDisabled {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &EVICTION_10
     }
 
@@ -38,11 +38,11 @@ impl Guarantee for NoEvictionWhenDisabled {
         if context.profile.has(Feature::NoExecuteTaints) {
             return;
         }
-        match &fact.news {
-            News::TaintAdded { taint, .. } if taint.effect == TaintEffect::NoExecute => {
+        match &fact.change {
+            Change::TaintAdded { taint, .. } if taint.effect == TaintEffect::NoExecute => {
                 context.tally.record_held()
             }
-            News::EvictionBegan { workload, task } if task.by_taint && !task.inherited => {
+            Change::EvictionBegan { workload, task } if task.by_taint && !task.inherited => {
                 let subject = Subject::on(workload, &task.member);
                 let because = "evictions for taints are switched off".to_owned();
                 let seen = format!("{workload} is evicted from {}", task.member);
@@ -53,7 +53,7 @@ impl Guarantee for NoEvictionWhenDisabled {
     }
 }
 
-static EVICTION_11: Rule = Rule {
+static EVICTION_11: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-11",
     sentence: "an old copy that is to be kept stays until somebody says that it may go",
     features: &[Feature::GracefulEviction, Feature::ApplicationFailover],
@@ -66,7 +66,7 @@ static EVICTION_11: Rule = Rule {
 pub(crate) struct SuppressedDeletionKeepsCopy;
 
 impl Guarantee for SuppressedDeletionKeepsCopy {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &EVICTION_11
     }
 
@@ -75,11 +75,11 @@ impl Guarantee for SuppressedDeletionKeepsCopy {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::EvictionBegan { task, .. } if task.suppress_deletion == Some(true) => {
+        match &fact.change {
+            Change::EvictionBegan { task, .. } if task.suppress_deletion == Some(true) => {
                 context.tally.record_held()
             }
-            News::EvictionEnded { workload: key, task } if task.suppress_deletion == Some(true) => {
+            Change::EvictionEnded { workload: key, task } if task.suppress_deletion == Some(true) => {
                 let world = context.world;
                 let recent = world.acted.saturating_add(context.timings().latency) >= fact.at;
                 // Only where the history tells what persons do is it known that none has taken the task away.
@@ -90,7 +90,7 @@ impl Guarantee for SuppressedDeletionKeepsCopy {
                     context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
                 }
             }
-            News::Recalled { workload: key, member } => {
+            Change::Recalled { workload: key, member } => {
                 let Some(workload) = context.workload(key).filter(|each| each.recorded) else {
                     return;
                 };
@@ -113,7 +113,7 @@ impl Guarantee for SuppressedDeletionKeepsCopy {
     }
 }
 
-static EVICTION_12: Rule = Rule {
+static EVICTION_12: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-12",
     sentence: "a workload leaves a member where it has been unhealthy for as long as its policy says, not before",
     features: &[Feature::GracefulEviction, Feature::ApplicationFailover],
@@ -131,7 +131,7 @@ pub(crate) struct EvictionAfterIllHealth {
 }
 
 impl Guarantee for EvictionAfterIllHealth {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &EVICTION_12
     }
 
@@ -144,24 +144,24 @@ impl Guarantee for EvictionAfterIllHealth {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::InstanceHealth { workload, member } => self.look(workload, member, fact, context),
-            News::Assigned { workload: key, was, now, .. } => {
+        match &fact.change {
+            Change::InstanceHealth { workload, member } => self.look(workload, member, fact, context),
+            Change::Assigned { workload: key, was, now, .. } => {
                 for member in was.keys().chain(now.keys()) {
                     self.look(key, member, fact, context);
                 }
             }
-            News::Wanted(key) => {
+            Change::Wanted(key) => {
                 let members = context.workload(key).map(|workload| workload.assignment.keys());
                 for member in members.into_iter().flatten() {
                     self.deadlines.cancel(&Subject::on(key, member));
                     self.look(key, member, fact, context);
                 }
             }
-            News::EvictionBegan { workload, task } if task.by_health && !task.inherited => {
+            Change::EvictionBegan { workload, task } if task.by_health && !task.inherited => {
                 self.evicted(workload, &task.member, fact, context);
             }
-            News::WorkloadGone(key) => {
+            Change::WorkloadGone(key) => {
                 self.since.retain(|subject, _| !subject.is_of(key));
                 self.deadlines.cancel_of(key, |_| true);
             }
@@ -222,7 +222,7 @@ impl EvictionAfterIllHealth {
     }
 }
 
-static EVICTION_13: Rule = Rule {
+static EVICTION_13: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-13",
     sentence: "evictions for taints are paced: three workers, and each rests after each",
     features: &[Feature::NoExecuteTaints, Feature::GracefulEviction],
@@ -238,7 +238,7 @@ pub(crate) struct EvictionPace {
 }
 
 impl Guarantee for EvictionPace {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &EVICTION_13
     }
 
@@ -248,12 +248,12 @@ impl Guarantee for EvictionPace {
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Some(pace) = context.timings().eviction_pace else { return };
-        let (key, member) = match &fact.news {
-            News::EvictionBegan { workload, task } if task.by_taint && !task.inherited => {
+        let (key, member) = match &fact.change {
+            Change::EvictionBegan { workload, task } if task.by_taint && !task.inherited => {
                 (workload, &task.member)
             }
             // Other workers take over, who have not begun to rest.
-            News::FaultEnded { member: None, .. } => return self.queues.clear(),
+            Change::FaultEnded { member: None, .. } => return self.queues.clear(),
             _ => return,
         };
         let queue = self.queues.entry(key.namespace().is_empty()).or_default();

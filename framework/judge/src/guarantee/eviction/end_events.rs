@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
-use crate::guarantee::{Rule, Subject};
+use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
-use capsize_history::facts::{Fact, News, WorkloadKey};
+use capsize_history::facts::{Change, Fact, WorkloadKey};
 
-static EVICTION_16: Rule = Rule {
+static EVICTION_16: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-16",
     sentence: "the end of an eviction is announced by an event about the record of the workload",
     features: &[Feature::GracefulEviction],
@@ -32,7 +32,7 @@ pub(crate) struct EvictionEndEvent {
 }
 
 impl Guarantee for EvictionEndEvent {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &EVICTION_16
     }
 
@@ -45,20 +45,20 @@ impl Guarantee for EvictionEndEvent {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::EvictionEnded { workload, task } if context.world.eviction_events => {
+        match &fact.change {
+            Change::EvictionEnded { workload, task } if context.world.eviction_events => {
                 self.ended(workload, &task.member, fact, context);
             }
-            News::EvictionAnnounced { workload, member } => {
+            Change::EvictionAnnounced { workload, member } => {
                 if let Some(margin) = self.deadlines.met(&Subject::on(workload, member), fact) {
                     context.tally.record_held_by(margin);
                 }
             }
-            News::WorkloadGone(key) => {
+            Change::WorkloadGone(key) => {
                 self.ended.remove(key);
                 self.deadlines.cancel_of(key, |_| true);
             }
-            News::FaultBegan { member: None, .. } => self.deadlines.cancel_all(|_| true),
+            Change::FaultBegan { member: None, .. } => self.deadlines.cancel_all(|_| true),
             _ => {}
         }
     }

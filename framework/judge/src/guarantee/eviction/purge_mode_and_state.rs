@@ -1,12 +1,12 @@
 //! What an eviction takes from the policy, and from the eviction before it: EVICTION.
 
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
-use crate::guarantee::{Bound, Rule, Subject};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::digest::Table;
-use capsize_history::facts::{EvictionTask, Fact, InstanceHealth, News, WorkloadKey};
+use capsize_history::facts::{Change, EvictionTask, Fact, InstanceHealth, WorkloadKey};
 
-static EVICTION_14: Rule = Rule {
+static EVICTION_14: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-14",
     sentence: "an eviction for a taint takes the old copy away as the policy says: at once, or when the new one is there",
     features: &[Feature::GracefulEviction, Feature::PurgeModes],
@@ -19,7 +19,7 @@ static EVICTION_14: Rule = Rule {
 pub(crate) struct PurgeModeOfPolicy;
 
 impl Guarantee for PurgeModeOfPolicy {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &EVICTION_14
     }
 
@@ -28,7 +28,7 @@ impl Guarantee for PurgeModeOfPolicy {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let News::EvictionBegan { workload: key, task } = &fact.news else { return };
+        let Change::EvictionBegan { workload: key, task } = &fact.change else { return };
         let asked = context.workload(key).and_then(|workload| workload.purges);
         let Some(directly) = asked.filter(|_| task.by_taint && !task.inherited) else { return };
         if task.directly == directly {
@@ -47,7 +47,7 @@ impl Guarantee for PurgeModeOfPolicy {
     }
 }
 
-static EVICTION_15: Rule = Rule {
+static EVICTION_15: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-15",
     sentence: "what a copy left to a new one goes on to the next while its task is there, if the new one never worked",
     features: &[Feature::GracefulEviction, Feature::PreservedState, Feature::HandsOnState],
@@ -65,7 +65,7 @@ pub(crate) struct PreservedStateIsPassedOn {
 }
 
 impl Guarantee for PreservedStateIsPassedOn {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &EVICTION_15
     }
 
@@ -74,8 +74,8 @@ impl Guarantee for PreservedStateIsPassedOn {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::EvictionBegan { workload: key, task } if !task.preserved.is_empty() => {
+        match &fact.change {
+            Change::EvictionBegan { workload: key, task } if !task.preserved.is_empty() => {
                 let last = self.last.insert(key.clone(), task.clone());
                 let Some(last) = last.filter(|last| last.member != task.member && !task.inherited) else {
                     return;
@@ -96,19 +96,19 @@ impl Guarantee for PreservedStateIsPassedOn {
                     seen,
                 ));
             }
-            News::InstanceHealth { workload: key, member } => {
+            Change::InstanceHealth { workload: key, member } => {
                 let instance = context.workload(key).and_then(|workload| workload.instances.get(member));
                 let works = instance.is_some_and(|instance| instance.health == InstanceHealth::Healthy);
                 if works && self.last.get(key).is_some_and(|last| last.member != *member) {
                     self.last.swap_remove(key);
                 }
             }
-            News::EvictionEnded { workload: key, task }
+            Change::EvictionEnded { workload: key, task }
                 if self.last.get(key).is_some_and(|last| last.member == task.member) =>
             {
                 self.last.swap_remove(key);
             }
-            News::WorkloadGone(key) => drop(self.last.swap_remove(key)),
+            Change::WorkloadGone(key) => drop(self.last.swap_remove(key)),
             _ => {}
         }
     }

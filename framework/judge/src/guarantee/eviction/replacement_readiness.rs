@@ -6,14 +6,14 @@ use std::time::Duration;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Topics, Violation};
 use crate::guarantee::engine::tolerated_until::begun;
-use crate::guarantee::{Bound, Rule, Subject};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::{Feature, Timings};
 use crate::text::{clock, span};
 use capsize_history::facts::{
-    EvictionTask, Fact, FaultInForce, InstanceHealth, News, Workload, WorkloadKey, World,
+    Change, EvictionTask, Fact, FaultInForce, InstanceHealth, Workload, WorkloadKey, World,
 };
 
-static EVICTION_03: Rule = Rule {
+static EVICTION_03: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-03",
     sentence: "the old copy stays until the new one is healthy, or the graceful-eviction-timeout has passed",
     features: &[Feature::GracefulEviction],
@@ -37,7 +37,7 @@ pub(crate) struct OldCopyStaysUntilReplacementRuns {
 }
 
 impl Guarantee for OldCopyStaysUntilReplacementRuns {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &EVICTION_03
     }
 
@@ -50,23 +50,23 @@ impl Guarantee for OldCopyStaysUntilReplacementRuns {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::EvictionBegan { workload, task } | News::EvictionStamped { workload, task } => {
+        match &fact.change {
+            Change::EvictionBegan { workload, task } | Change::EvictionStamped { workload, task } => {
                 let subject = Subject::on(workload, &task.member);
                 self.replaced.remove(&subject);
                 self.tasks.insert(subject, task.clone());
             }
-            News::EvictionEnded { workload, task } if task.suppress_deletion == Some(false) => {
+            Change::EvictionEnded { workload, task } if task.suppress_deletion == Some(false) => {
                 self.tasks.remove(&Subject::on(workload, &task.member));
             }
-            News::EvictionEnded { workload: key, task }
+            Change::EvictionEnded { workload: key, task }
                 if context.workload(key).is_some_and(|workload| {
                     runs(workload, context.world, |member| self.ran_just_now(key, member, fact.at, context))
                 }) =>
             {
                 self.replaced.insert(Subject::on(key, &task.member));
             }
-            News::Assigned { workload: key, was, now, .. } => {
+            Change::Assigned { workload: key, was, now, .. } => {
                 let Some(workload) = context.workload(key) else { return };
                 let again = |subject: &Subject| {
                     subject.is_of(key)
@@ -80,7 +80,7 @@ impl Guarantee for OldCopyStaysUntilReplacementRuns {
                     self.assigned(key, member, context);
                 }
             }
-            News::Recalled { workload, member } => {
+            Change::Recalled { workload, member } => {
                 let subject = Subject::on(workload, member);
                 let leaving = context.member(member).is_none_or(|member| member.leaving);
                 let task = self.tasks.remove(&subject).filter(|task| !task.directly && !leaving);
@@ -93,10 +93,10 @@ impl Guarantee for OldCopyStaysUntilReplacementRuns {
                     }
                 }
             }
-            News::Running { workload, member } | News::RunningGone { workload, member } => {
+            Change::Running { workload, member } | Change::RunningGone { workload, member } => {
                 self.runs(workload, member, fact, context);
             }
-            News::WorkloadGone(key) => {
+            Change::WorkloadGone(key) => {
                 self.ran.retain(|subject, _| !subject.is_of(key));
                 self.tasks.retain(|subject, _| !subject.is_of(key));
                 self.replaced.retain(|subject| !subject.is_of(key));

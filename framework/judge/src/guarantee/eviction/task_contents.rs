@@ -4,12 +4,12 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
 };
-use crate::guarantee::{Bound, Rule, Subject};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::digest::Table;
-use capsize_history::facts::{Assignment, EvictionTask, Fact, News, WorkloadKey};
+use capsize_history::facts::{Assignment, Change, EvictionTask, Fact, WorkloadKey};
 
-static EVICTION_05: Rule = Rule {
+static EVICTION_05: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-05",
     sentence: "a workload has one eviction task for a member at most",
     features: &[Feature::GracefulEviction, Feature::EvictedNotRechosen],
@@ -18,7 +18,7 @@ static EVICTION_05: Rule = Rule {
     source: "Karmada pkg/apis/work/v1alpha2/binding_types_helper.go, GracefulEvictCluster",
 };
 
-static EVICTION_06: Rule = Rule {
+static EVICTION_06: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-06",
     sentence: "an eviction task tells the replicas that the member had",
     features: &[Feature::GracefulEviction],
@@ -27,7 +27,7 @@ static EVICTION_06: Rule = Rule {
     source: "Karmada pkg/apis/work/v1alpha2/binding_types_helper.go, GracefulEvictCluster",
 };
 
-static EVICTION_07: Rule = Rule {
+static EVICTION_07: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-07",
     sentence: "an eviction task stays as it is while it lasts, whatever becomes of others",
     features: &[Feature::GracefulEviction],
@@ -36,7 +36,7 @@ static EVICTION_07: Rule = Rule {
     source: "Karmada pkg/controllers/gracefuleviction/evictiontask.go",
 };
 
-static EVICTION_08: Rule = Rule {
+static EVICTION_08: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-08",
     sentence: "an eviction task gets its time stamp, and does not end without one",
     features: &[Feature::GracefulEviction],
@@ -45,7 +45,7 @@ static EVICTION_08: Rule = Rule {
     source: "Karmada pkg/controllers/gracefuleviction/evictiontask.go, assessEvictionTasks",
 };
 
-static EVICTION_09: Rule = Rule {
+static EVICTION_09: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-09",
     sentence: "only an eviction for a workload's own health has a timeout of its own or keeps the old copy",
     features: &[Feature::GracefulEviction],
@@ -59,15 +59,15 @@ type Wrong = fn(task: &EvictionTask, had: Option<u64>, of_member: usize) -> Opti
 
 /// Whenever a task begins, what it says is right.
 pub(crate) struct NewTaskContents {
-    rule: &'static Rule,
+    spec: &'static GuaranteeSpec,
     wrong: Wrong,
     /// The assignments before the latest version.
     had: Table<WorkloadKey, Assignment>,
 }
 
 impl NewTaskContents {
-    fn new(rule: &'static Rule, wrong: Wrong) -> Self {
-        Self { rule, wrong, had: Table::default() }
+    fn new(spec: &'static GuaranteeSpec, wrong: Wrong) -> Self {
+        Self { spec, wrong, had: Table::default() }
     }
 
     /// S2.
@@ -104,8 +104,8 @@ impl NewTaskContents {
 }
 
 impl Guarantee for NewTaskContents {
-    fn rule(&self) -> &'static Rule {
-        self.rule
+    fn spec(&self) -> &'static GuaranteeSpec {
+        self.spec
     }
 
     fn topics(&self) -> Topics {
@@ -113,10 +113,10 @@ impl Guarantee for NewTaskContents {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Assigned { workload, now, .. } => drop(self.had.insert(workload.clone(), now.clone())),
-            News::WorkloadGone(key) => drop(self.had.swap_remove(key)),
-            News::EvictionBegan { workload: key, task } if !task.inherited => {
+        match &fact.change {
+            Change::Assigned { workload, now, .. } => drop(self.had.insert(workload.clone(), now.clone())),
+            Change::WorkloadGone(key) => drop(self.had.swap_remove(key)),
+            Change::EvictionBegan { workload: key, task } if !task.inherited => {
                 let Some(workload) = context.workload(key) else { return };
                 let of_member = workload.evictions.iter().filter(|each| each.member == task.member).count();
                 let had = self.had.get(key).and_then(|had| had.get(&task.member)).copied();
@@ -138,7 +138,7 @@ impl Guarantee for NewTaskContents {
 pub(crate) struct TaskStaysUnchanged;
 
 impl Guarantee for TaskStaysUnchanged {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &EVICTION_07
     }
 
@@ -147,9 +147,9 @@ impl Guarantee for TaskStaysUnchanged {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::EvictionEnded { .. } => context.tally.record_held(),
-            News::EvictionChanged { workload, was, task }
+        match &fact.change {
+            Change::EvictionEnded { .. } => context.tally.record_held(),
+            Change::EvictionChanged { workload, was, task }
                 if was.suppress_deletion == task.suppress_deletion =>
             {
                 let what = if was.created.is_some() && was.created != task.created {
@@ -181,7 +181,7 @@ impl Guarantee for TaskStaysUnchanged {
 pub(crate) struct TaskGetsTimestamp(Deadlines);
 
 impl Guarantee for TaskGetsTimestamp {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &EVICTION_08
     }
 
@@ -194,15 +194,15 @@ impl Guarantee for TaskGetsTimestamp {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::EvictionBegan { workload, task } => self.begun(workload, task, fact, context),
-            News::EvictionStamped { workload, task } | News::EvictionChanged { workload, task, .. } => {
+        match &fact.change {
+            Change::EvictionBegan { workload, task } => self.begun(workload, task, fact, context),
+            Change::EvictionStamped { workload, task } | Change::EvictionChanged { workload, task, .. } => {
                 let subject = Subject::on(workload, &task.member);
                 if let Some(margin) = self.0.met(&subject, fact).filter(|_| task.created.is_some()) {
                     context.tally.record_held_by(margin);
                 }
             }
-            News::EvictionEnded { workload, task } => {
+            Change::EvictionEnded { workload, task } => {
                 let subject = Subject::on(workload, &task.member);
                 self.0.cancel(&subject);
                 if task.created.is_none() && task.suppress_deletion.is_none() && !task.inherited {
@@ -211,7 +211,7 @@ impl Guarantee for TaskGetsTimestamp {
                     context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
                 }
             }
-            News::WorkloadGone(key) => self.0.cancel_of(key, |_| true),
+            Change::WorkloadGone(key) => self.0.cancel_of(key, |_| true),
             _ => {}
         }
     }

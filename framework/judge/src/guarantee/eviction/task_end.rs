@@ -3,11 +3,11 @@
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::engine::tolerated_until::begun;
-use crate::guarantee::{Rule, Subject};
+use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
 use capsize_history::digest::Table;
-use capsize_history::facts::{EvictionTask, Fact, InstanceHealth, News, Workload, WorkloadKey};
+use capsize_history::facts::{Change, EvictionTask, Fact, InstanceHealth, Workload, WorkloadKey};
 
 /// Whether the control plane tells of every assigned member that it is healthy; true also where none is assigned.
 fn are_reported_healthy(workload: &Workload) -> bool {
@@ -29,7 +29,7 @@ fn is_report_of_latest_schedule(workload: &Workload) -> bool {
     workload.assignment.iter().all(is_of)
 }
 
-static EVICTION_01: Rule = Rule {
+static EVICTION_01: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-01",
     sentence: "an eviction task ends when every assigned member is told to be healthy",
     features: &[Feature::GracefulEviction],
@@ -43,7 +43,7 @@ static EVICTION_01: Rule = Rule {
 pub(crate) struct TaskEndsWhenReplacementsAreHealthy(Deadlines);
 
 impl Guarantee for TaskEndsWhenReplacementsAreHealthy {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &EVICTION_01
     }
 
@@ -56,14 +56,14 @@ impl Guarantee for TaskEndsWhenReplacementsAreHealthy {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::EvictionEnded { workload, task } => {
+        match &fact.change {
+            Change::EvictionEnded { workload, task } => {
                 if let Some(margin) = self.0.met(&Subject::on(workload, &task.member), fact) {
                     context.tally.record_held_by(margin);
                 }
             }
-            News::Recorded(key) => self.recorded(key, fact, context),
-            News::WorkloadGone(key) => self.0.cancel_of(key, |_| true),
+            Change::Recorded(key) => self.recorded(key, fact, context),
+            Change::WorkloadGone(key) => self.0.cancel_of(key, |_| true),
             _ => {}
         }
     }
@@ -89,7 +89,7 @@ impl TaskEndsWhenReplacementsAreHealthy {
     }
 }
 
-static EVICTION_02: Rule = Rule {
+static EVICTION_02: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-02",
     sentence: "an eviction task whose work is not done ends when its timeout has passed, not before",
     features: &[Feature::GracefulEviction],
@@ -107,7 +107,7 @@ pub(crate) struct TaskEndsAtTimeout {
 }
 
 impl Guarantee for TaskEndsAtTimeout {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &EVICTION_02
     }
 
@@ -124,19 +124,19 @@ impl Guarantee for TaskEndsAtTimeout {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::EvictionBegan { workload, task } | News::EvictionStamped { workload, task } => {
+        match &fact.change {
+            Change::EvictionBegan { workload, task } | Change::EvictionStamped { workload, task } => {
                 self.start_deadline(workload, task, fact, context);
             }
-            News::EvictionEnded { workload, task } => self.ended(workload, task, fact, context),
-            News::Recorded(key) => {
+            Change::EvictionEnded { workload, task } => self.ended(workload, task, fact, context),
+            Change::Recorded(key) => {
                 let Some(workload) = context.workload(key) else { return };
                 self.healthy.insert(key.clone(), are_reported_healthy(workload));
                 for task in workload.evictions.iter().filter(|task| task.suppress_deletion == Some(true)) {
                     self.deadlines.cancel(&Subject::on(key, &task.member));
                 }
             }
-            News::WorkloadGone(key) => {
+            Change::WorkloadGone(key) => {
                 self.healthy.swap_remove(key);
                 self.deadlines.cancel_of(key, |_| true);
             }

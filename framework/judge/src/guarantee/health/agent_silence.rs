@@ -9,11 +9,11 @@ use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
 };
 use crate::guarantee::node::AllNodesNotReady;
-use crate::guarantee::{Bound, Rule, Subject};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
 use capsize_history::FaultKind;
-use capsize_history::facts::{Fact, FaultInForce, Health, News};
+use capsize_history::facts::{Change, Fact, FaultInForce, Health};
 
 /// T2: a member is Unknown in time once its agent is cut off, and not otherwise; where connections are lost by chance, its
 /// renewals may be among them or not.
@@ -31,7 +31,7 @@ pub(crate) struct UnknownAfterAgentSilence {
     deadlines: Deadlines,
 }
 
-static HEALTH_02: Rule = Rule {
+static HEALTH_02: GuaranteeSpec = GuaranteeSpec {
     id: "HEALTH-02",
     sentence: "a member that pulls becomes Unknown in time once its agent is cut off, and not otherwise",
     features: &[Feature::HealthProbes, Feature::PullMembers],
@@ -41,7 +41,7 @@ static HEALTH_02: Rule = Rule {
 };
 
 impl Guarantee for UnknownAfterAgentSilence {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &HEALTH_02
     }
 
@@ -54,27 +54,28 @@ impl Guarantee for UnknownAfterAgentSilence {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::FaultBegan { member: Some(member), .. } => self.began(member, fact, context),
-            News::FaultEnded { member: Some(member), .. } => self.ended(member, fact, context),
-            News::ClockWrong { member: Some(member), by } | News::ClockRight { member: Some(member), by } => {
+        match &fact.change {
+            Change::FaultBegan { member: Some(member), .. } => self.began(member, fact, context),
+            Change::FaultEnded { member: Some(member), .. } => self.ended(member, fact, context),
+            Change::ClockWrong { member: Some(member), by }
+            | Change::ClockRight { member: Some(member), by } => {
                 let until = fact.at + *by;
                 let latest = self.turned_back.entry(member.clone()).or_default();
                 *latest = until.max(*latest);
             }
-            News::FaultEnded { member: None, fault: FaultKind::Kill } => self.begun_anew(context),
-            News::Health { member, was: Some(_), now: Some(Health::Unknown), .. } => {
+            Change::FaultEnded { member: None, fault: FaultKind::Kill } => self.begun_anew(context),
+            Change::Health { member, was: Some(_), now: Some(Health::Unknown), .. } => {
                 self.unknown(member, fact, context);
             }
-            News::MemberLeaving(member) => self.deadlines.cancel(&Subject::member(member)),
-            News::MemberGone(member) => {
+            Change::MemberLeaving(member) => self.deadlines.cancel(&Subject::member(member)),
+            Change::MemberGone(member) => {
                 self.cut.remove(member);
                 self.turned_back.remove(member);
                 self.deadlines.cancel(&Subject::member(member));
             }
             _ => {}
         }
-        let health_changed = matches!(fact.news, News::Health { .. } | News::MemberGone(_));
+        let health_changed = matches!(fact.change, Change::Health { .. } | Change::MemberGone(_));
         if health_changed && context.profile.zones.is_some() && self.nobody.is_over(context.world) {
             self.begin_anew(fact, context);
         }

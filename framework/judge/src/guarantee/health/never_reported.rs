@@ -2,12 +2,12 @@
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
-use crate::guarantee::{Rule, Subject};
+use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
-use capsize_history::facts::{Fact, Health, News};
+use capsize_history::facts::{Change, Fact, Health};
 
-static HEALTH_06: Rule = Rule {
+static HEALTH_06: GuaranteeSpec = GuaranteeSpec {
     id: "HEALTH-06",
     sentence: "a member that pulls and is never heard of becomes Unknown",
     features: &[Feature::HealthProbes, Feature::PullMembers],
@@ -21,7 +21,7 @@ static HEALTH_06: Rule = Rule {
 pub(crate) struct UnknownAfterStartupGrace(Deadlines);
 
 impl Guarantee for UnknownAfterStartupGrace {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &HEALTH_06
     }
 
@@ -38,8 +38,8 @@ impl Guarantee for UnknownAfterStartupGrace {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Health { member, now: None, first: true, .. }
+        match &fact.change {
+            Change::Health { member, now: None, first: true, .. }
                 if context.member(member).is_some_and(|member| member.pulls) =>
             {
                 let expectation = Expectation {
@@ -49,13 +49,15 @@ impl Guarantee for UnknownAfterStartupGrace {
                 let limit = bounds::never_heard(context.timings());
                 self.0.start(Subject::member(member), fact, limit, expectation);
             }
-            News::Health { member, now, .. } => {
+            Change::Health { member, now, .. } => {
                 let margin = self.0.met(&Subject::member(member), fact);
                 if let Some(margin) = margin.filter(|_| *now == Some(Health::Unknown)) {
                     context.tally.record_held_by(margin);
                 }
             }
-            News::MemberLeaving(member) | News::MemberGone(member) => self.0.cancel(&Subject::member(member)),
+            Change::MemberLeaving(member) | Change::MemberGone(member) => {
+                self.0.cancel(&Subject::member(member))
+            }
             _ => {}
         }
     }

@@ -8,10 +8,10 @@ use crate::guarantee::engine::bounds::{self, Failing};
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, NEVER, Topics, Violation, topics,
 };
-use crate::guarantee::{Bound, Rule, Subject};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::{Feature, Timings};
 use crate::text::{clock, span};
-use capsize_history::facts::{Fact, Health, News};
+use capsize_history::facts::{Change, Fact, Health};
 
 /// T1: a member that fails is told to be not ready in time, and not before the failure threshold has passed.
 ///
@@ -53,7 +53,7 @@ struct Outage {
     broken: Option<Duration>,
 }
 
-static HEALTH_01: Rule = Rule {
+static HEALTH_01: GuaranteeSpec = GuaranteeSpec {
     id: "HEALTH-01",
     sentence: "a member that fails becomes NotReady in time, and not before the failure threshold has passed",
     features: &[Feature::HealthProbes],
@@ -63,7 +63,7 @@ static HEALTH_01: Rule = Rule {
 };
 
 impl Guarantee for NotReadyAfterFailureThreshold {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &HEALTH_01
     }
 
@@ -76,18 +76,18 @@ impl Guarantee for NotReadyAfterFailureThreshold {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::FaultBegan { member: Some(member), .. } => self.began(member, fact, context),
-            News::FaultEnded { member: Some(member), .. } => self.ended(member, fact, context),
-            News::FaultEnded { member: None, .. } => self.back = Some(fact.at),
-            News::Access(member) => self.reached_otherwise(member, fact, context),
-            News::Health { member, was: Some(Health::Ready), now: Some(Health::NotReady), .. } => {
+        match &fact.change {
+            Change::FaultBegan { member: Some(member), .. } => self.began(member, fact, context),
+            Change::FaultEnded { member: Some(member), .. } => self.ended(member, fact, context),
+            Change::FaultEnded { member: None, .. } => self.back = Some(fact.at),
+            Change::Access(member) => self.reached_otherwise(member, fact, context),
+            Change::Health { member, was: Some(Health::Ready), now: Some(Health::NotReady), .. } => {
                 self.became_not_ready(member, fact, context);
             }
-            News::Health { member, was: Some(_), now: Some(Health::Ready), .. } => {
+            Change::Health { member, was: Some(_), now: Some(Health::Ready), .. } => {
                 self.answers(member, fact, context);
             }
-            News::TaintAdded { member, .. } | News::TaintRemoved { member, .. } => {
+            Change::TaintAdded { member, .. } | Change::TaintRemoved { member, .. } => {
                 // A change of the member may bring a probe forward, and shift those that follow.
                 let subject = Subject::member(member);
                 if let Some(outage) = self.outages.get_mut(member).filter(|_| self.deadlines.has(&subject)) {
@@ -96,7 +96,7 @@ impl Guarantee for NotReadyAfterFailureThreshold {
                     self.start_deadline(member, fact, context);
                 }
             }
-            News::MemberLeaving(member) | News::MemberGone(member) => {
+            Change::MemberLeaving(member) | Change::MemberGone(member) => {
                 self.outages.remove(member);
                 self.deadlines.cancel(&Subject::member(member));
             }

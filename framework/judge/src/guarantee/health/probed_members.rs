@@ -9,14 +9,14 @@ use crate::guarantee::engine::bounds::{self, Failing};
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, NEVER, Topics, Violation, topics,
 };
-use crate::guarantee::{Bound, Rule, Subject};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::{Feature, Timings};
 use crate::text::{clock, span};
 use capsize_history::FaultKind;
 use capsize_history::digest::Table;
-use capsize_history::facts::{Fact, Health, News};
+use capsize_history::facts::{Change, Fact, Health};
 
-static HEALTH_03: Rule = Rule {
+static HEALTH_03: GuaranteeSpec = GuaranteeSpec {
     id: "HEALTH-03",
     sentence: "a member that is probed is Ready or not, and never Unknown",
     features: &[Feature::HealthProbes],
@@ -30,7 +30,7 @@ static HEALTH_03: Rule = Rule {
 pub(crate) struct ProbedMemberIsNeverUnknown;
 
 impl Guarantee for ProbedMemberIsNeverUnknown {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &HEALTH_03
     }
 
@@ -39,7 +39,7 @@ impl Guarantee for ProbedMemberIsNeverUnknown {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let News::Health { member, now: Some(now), .. } = &fact.news else { return };
+        let Change::Health { member, now: Some(now), .. } = &fact.change else { return };
         if context.member(member).is_none_or(|member| member.pulls) {
             return;
         }
@@ -58,7 +58,7 @@ impl Guarantee for ProbedMemberIsNeverUnknown {
     }
 }
 
-static HEALTH_04: Rule = Rule {
+static HEALTH_04: GuaranteeSpec = GuaranteeSpec {
     id: "HEALTH-04",
     sentence: "a member that answers again becomes Ready in time, and not before the success threshold has passed",
     features: &[Feature::HealthProbes],
@@ -119,7 +119,7 @@ impl Fails {
 }
 
 impl Guarantee for ReadyAfterSuccessThreshold {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &HEALTH_04
     }
 
@@ -132,19 +132,19 @@ impl Guarantee for ReadyAfterSuccessThreshold {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::FaultBegan { member: Some(member), .. } => self.began(member, fact, context),
-            News::FaultEnded { member: Some(member), fault } => self.ended(member, *fault, fact, context),
-            News::FaultEnded { member: None, .. } => self.back = Some(fact.at),
-            News::Health { member, was: Some(Health::NotReady), now: Some(Health::Ready), .. } => {
+        match &fact.change {
+            Change::FaultBegan { member: Some(member), .. } => self.began(member, fact, context),
+            Change::FaultEnded { member: Some(member), fault } => self.ended(member, *fault, fact, context),
+            Change::FaultEnded { member: None, .. } => self.back = Some(fact.at),
+            Change::Health { member, was: Some(Health::NotReady), now: Some(Health::Ready), .. } => {
                 self.otherwise.remove(member);
                 self.became_ready(member, fact, context);
             }
-            News::Access(member) => {
+            Change::Access(member) => {
                 self.otherwise.insert(member.clone());
                 self.deadlines.cancel(&Subject::member(member));
             }
-            News::MemberLeaving(member) | News::MemberGone(member) => {
+            Change::MemberLeaving(member) | Change::MemberGone(member) => {
                 self.ended.swap_remove(member);
                 self.failing.swap_remove(member);
                 self.deadlines.cancel(&Subject::member(member));
@@ -239,7 +239,7 @@ impl ReadyAfterSuccessThreshold {
     }
 }
 
-static HEALTH_05: Rule = Rule {
+static HEALTH_05: GuaranteeSpec = GuaranteeSpec {
     id: "HEALTH-05",
     sentence: "what is told of a member that is not ready stays as it was, but for its conditions",
     features: &[Feature::HealthProbes],
@@ -252,7 +252,7 @@ static HEALTH_05: Rule = Rule {
 pub(crate) struct StatusUnchangedWhileNotReady;
 
 impl Guarantee for StatusUnchangedWhileNotReady {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &HEALTH_05
     }
 
@@ -262,12 +262,12 @@ impl Guarantee for StatusUnchangedWhileNotReady {
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let not_ready = |health: Option<Health>| health.is_some_and(|health| health != Health::Ready);
-        match &fact.news {
+        match &fact.change {
             // An outage in which nothing else is told ends.
-            News::Health { was, now: Some(Health::Ready), .. } if not_ready(*was) => {
+            Change::Health { was, now: Some(Health::Ready), .. } if not_ready(*was) => {
                 context.tally.record_held()
             }
-            News::MemberTold { member, was } => {
+            Change::MemberTold { member, was } => {
                 let now = context.member(member).and_then(|member| member.health);
                 // The version that reports the outage changes nothing else either; a list after a gap may show two changes in one.
                 let turns = *was == Some(Health::Ready) && context.disorder() <= context.timings().latency;

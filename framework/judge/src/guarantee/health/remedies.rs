@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
-use crate::guarantee::{Bound, Rule, Subject};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use capsize_history::facts::{Fact, News};
+use capsize_history::facts::{Change, Fact};
 
-static HEALTH_07: Rule = Rule {
+static HEALTH_07: GuaranteeSpec = GuaranteeSpec {
     id: "HEALTH-07",
     sentence: "whoever reports on a member leaves the remedies as they are that others have written into its status",
     features: &[Feature::HealthProbes],
@@ -25,7 +25,7 @@ pub(crate) struct RemediesAreKept {
 }
 
 impl Guarantee for RemediesAreKept {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &HEALTH_07
     }
 
@@ -34,12 +34,12 @@ impl Guarantee for RemediesAreKept {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let name = match &fact.news {
-            News::Health { member, first: false, .. }
-            | News::Conditions(member)
-            | News::MemberChanged(member)
-            | News::MemberTold { member, .. } => member,
-            News::MemberGone(member) => {
+        let name = match &fact.change {
+            Change::Health { member, first: false, .. }
+            | Change::Conditions(member)
+            | Change::MemberChanged(member)
+            | Change::MemberTold { member, .. } => member,
+            Change::MemberGone(member) => {
                 self.reported.remove(member);
                 return;
             }

@@ -1,12 +1,12 @@
 //! Checks that a workload that is written to all of its members is reported to be fully applied: LIVENESS.
 
-use crate::guarantee::Rule;
+use crate::guarantee::GuaranteeSpec;
 use crate::guarantee::delivery::FullyAppliedCondition;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation};
 use capsize_history::facts::Workload;
 
-static LIVENESS_02: Rule = Rule {
+static LIVENESS_02: GuaranteeSpec = GuaranteeSpec {
     id: "LIVENESS-02",
     sentence: "a workload that is written to every member that is to hold it is told to be fully applied",
     features: &[],
@@ -31,6 +31,6 @@ impl FullyAppliedCondition {
                 missing: "it is not told to be fully applied".to_owned(),
             })
         };
-        Self { rule: &LIVENESS_02, wrong, deadlines: Deadlines::default() }
+        Self { spec: &LIVENESS_02, wrong, deadlines: Deadlines::default() }
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
-use crate::guarantee::{Rule, Subject};
-use capsize_history::facts::{Fact, News, WorkloadKey};
+use crate::guarantee::{GuaranteeSpec, Subject};
+use capsize_history::facts::{Change, Fact, WorkloadKey};
 
-static LIVENESS_07: Rule = Rule {
+static LIVENESS_07: GuaranteeSpec = GuaranteeSpec {
     id: "LIVENESS-07",
     sentence: "the record of a workload goes with its template",
     features: &[],
@@ -20,7 +20,7 @@ static LIVENESS_07: Rule = Rule {
 pub(crate) struct RecordGoesWithTemplate(Deadlines);
 
 impl Guarantee for RecordGoesWithTemplate {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &LIVENESS_07
     }
 
@@ -33,10 +33,10 @@ impl Guarantee for RecordGoesWithTemplate {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Template(key) => self.look(key, fact, context),
-            News::Recorded(key) if self.0.has(&Subject::workload(key)) => self.look(key, fact, context),
-            News::WorkloadGone(key) => {
+        match &fact.change {
+            Change::Template(key) => self.look(key, fact, context),
+            Change::Recorded(key) if self.0.has(&Subject::workload(key)) => self.look(key, fact, context),
+            Change::WorkloadGone(key) => {
                 if let Some(margin) = self.0.met(&Subject::workload(key), fact) {
                     context.tally.record_held_by(margin);
                 }

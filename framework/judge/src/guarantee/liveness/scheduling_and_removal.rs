@@ -6,13 +6,13 @@ use std::time::Duration;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::engine::eligible_members::cannot_be_placed;
-use crate::guarantee::{Rule, Subject};
+use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
 use capsize_history::digest::Table;
-use capsize_history::facts::{Fact, News, Workload, WorkloadKey};
+use capsize_history::facts::{Change, Fact, Workload, WorkloadKey};
 
-static LIVENESS_03: Rule = Rule {
+static LIVENESS_03: GuaranteeSpec = GuaranteeSpec {
     id: "LIVENESS-03",
     sentence: "a member that is being removed is gone once nothing is left of it",
     features: &[Feature::HealthProbes],
@@ -66,7 +66,7 @@ impl RemovalBlockers {
 }
 
 impl Guarantee for MemberRemovalCompletes {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &LIVENESS_03
     }
 
@@ -89,14 +89,14 @@ impl Guarantee for MemberRemovalCompletes {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::EvictionBegan { workload, task } => self.evicting.hold(&task.member, workload),
-            News::EvictionEnded { workload, task } => self.evicting.release(&task.member, workload),
-            News::Delivered { workload, member, .. } => self.written.hold(member, workload),
-            News::DeliveryGone { workload, member } => self.written.release(member, workload),
-            News::WorkloadGone(key) => self.evicting.release_all(key),
-            News::MemberLeaving(member) => drop(self.leaving.insert(member.clone())),
-            News::MemberGone(member) => {
+        match &fact.change {
+            Change::EvictionBegan { workload, task } => self.evicting.hold(&task.member, workload),
+            Change::EvictionEnded { workload, task } => self.evicting.release(&task.member, workload),
+            Change::Delivered { workload, member, .. } => self.written.hold(member, workload),
+            Change::DeliveryGone { workload, member } => self.written.release(member, workload),
+            Change::WorkloadGone(key) => self.evicting.release_all(key),
+            Change::MemberLeaving(member) => drop(self.leaving.insert(member.clone())),
+            Change::MemberGone(member) => {
                 self.evicting.forget(member);
                 self.written.forget(member);
                 if self.leaving.remove(member)
@@ -105,7 +105,7 @@ impl Guarantee for MemberRemovalCompletes {
                     context.tally.record_held_by(margin);
                 }
             }
-            News::Assigned { .. } | News::MemberChanged(_) => {}
+            Change::Assigned { .. } | Change::MemberChanged(_) => {}
             _ => return,
         }
         for member in &self.leaving {
@@ -129,7 +129,7 @@ impl Guarantee for MemberRemovalCompletes {
     }
 }
 
-static LIVENESS_04: Rule = Rule {
+static LIVENESS_04: GuaranteeSpec = GuaranteeSpec {
     id: "LIVENESS-04",
     sentence: "no workload is assigned to a member that is gone",
     features: &[Feature::HealthProbes],
@@ -147,7 +147,7 @@ pub(crate) struct RemovedMemberLosesItsWorkloads {
 }
 
 impl Guarantee for RemovedMemberLosesItsWorkloads {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &LIVENESS_04
     }
 
@@ -160,8 +160,8 @@ impl Guarantee for RemovedMemberLosesItsWorkloads {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::MemberGone(member) => {
+        match &fact.change {
+            Change::MemberGone(member) => {
                 let assigned: Vec<_> = context.world.assigned_to(member).map(|(key, _)| key).collect();
                 if assigned.is_empty() {
                     context.tally.record_held();
@@ -171,7 +171,7 @@ impl Guarantee for RemovedMemberLosesItsWorkloads {
                     self.look(key, member, fact, context);
                 }
             }
-            News::Wanted(key) | News::Recorded(key) => {
+            Change::Wanted(key) | Change::Recorded(key) => {
                 let of_key = self.left.range(Subject::workload(key)..).map(|(subject, _)| subject);
                 let of_key = of_key.take_while(|subject| subject.is_of(key));
                 let members: Vec<_> = of_key.filter_map(|subject| subject.member.clone()).collect();
@@ -179,7 +179,7 @@ impl Guarantee for RemovedMemberLosesItsWorkloads {
                     self.look(key, &member, fact, context);
                 }
             }
-            News::Assigned { workload: key, was, now, .. } => {
+            Change::Assigned { workload: key, was, now, .. } => {
                 for member in was.keys().filter(|member| !now.contains_key(*member)) {
                     let subject = Subject::on(key, member);
                     self.left.remove(&subject);
@@ -188,7 +188,7 @@ impl Guarantee for RemovedMemberLosesItsWorkloads {
                     }
                 }
             }
-            News::WorkloadGone(key) => {
+            Change::WorkloadGone(key) => {
                 self.left.retain(|subject, _| !subject.is_of(key));
                 self.deadlines.cancel_of(key, |_| true);
             }
@@ -218,7 +218,7 @@ impl RemovedMemberLosesItsWorkloads {
     }
 }
 
-static LIVENESS_01: Rule = Rule {
+static LIVENESS_01: GuaranteeSpec = GuaranteeSpec {
     id: "LIVENESS-01",
     sentence: "the scheduler says of every workload what it has come to",
     features: &[Feature::HealthProbes],
@@ -233,7 +233,7 @@ static LIVENESS_01: Rule = Rule {
 pub(crate) struct WorkloadIsScheduled(Deadlines);
 
 impl Guarantee for WorkloadIsScheduled {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &LIVENESS_01
     }
 
@@ -246,9 +246,9 @@ impl Guarantee for WorkloadIsScheduled {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let key = match &fact.news {
-            News::Recorded(key) => key,
-            News::WorkloadGone(key) => return self.0.cancel(&Subject::workload(key)),
+        let key = match &fact.change {
+            Change::Recorded(key) => key,
+            Change::WorkloadGone(key) => return self.0.cancel(&Subject::workload(key)),
             _ => return,
         };
         let Some(workload) = context.workload(key) else { return };

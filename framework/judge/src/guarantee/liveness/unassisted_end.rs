@@ -6,11 +6,11 @@ use super::scheduling_and_removal::RemovalBlockers;
 use crate::guarantee::engine::away::{Away, in_force, is_hit};
 use crate::guarantee::engine::bounds::{self, Failing};
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
-use crate::guarantee::{Rule, Subject};
+use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use capsize_history::facts::{Fact, Health, InstanceHealth, News, Workload, WorkloadKey};
+use capsize_history::facts::{Change, Fact, Health, InstanceHealth, Workload, WorkloadKey};
 
-static LIVENESS_05: Rule = Rule {
+static LIVENESS_05: GuaranteeSpec = GuaranteeSpec {
     id: "LIVENESS-05",
     sentence: "what was written for a member that is being removed goes, also where nobody can reach it",
     features: &[Feature::HealthProbes],
@@ -29,7 +29,7 @@ pub(crate) struct ManifestOfRemovedMemberGoes {
 }
 
 impl Guarantee for ManifestOfRemovedMemberGoes {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &LIVENESS_05
     }
 
@@ -53,35 +53,35 @@ impl Guarantee for ManifestOfRemovedMemberGoes {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Recalled { workload, member } | News::DeliveryTold { workload, member } => {
+        match &fact.change {
+            Change::Recalled { workload, member } | Change::DeliveryTold { workload, member } => {
                 self.look(workload, member, fact, context);
             }
-            News::DeliveryGone { workload, member } => {
+            Change::DeliveryGone { workload, member } => {
                 if let Some(margin) = self.deadlines.met(&Subject::on(workload, member), fact) {
                     context.tally.record_held_by(margin);
                 }
             }
-            News::MemberLeaving(member) => {
+            Change::MemberLeaving(member) => {
                 self.leaving.insert(member.clone());
                 self.look_all(Some(member), fact, context);
             }
-            News::MemberGone(member) => {
+            Change::MemberGone(member) => {
                 self.leaving.remove(member);
                 self.evicting.forget(member);
                 self.deadlines.cancel_all(|subject| subject.is_on(member));
             }
-            News::Health { member, .. } => self.look_all(Some(member), fact, context),
-            News::Assigned { was, now, .. } => self.look_all(was.keys().chain(now.keys()), fact, context),
-            News::EvictionBegan { workload, task } => {
+            Change::Health { member, .. } => self.look_all(Some(member), fact, context),
+            Change::Assigned { was, now, .. } => self.look_all(was.keys().chain(now.keys()), fact, context),
+            Change::EvictionBegan { workload, task } => {
                 self.evicting.hold(&task.member, workload);
                 self.look_all(Some(&task.member), fact, context);
             }
-            News::EvictionEnded { workload, task } => {
+            Change::EvictionEnded { workload, task } => {
                 self.evicting.release(&task.member, workload);
                 self.look_all(Some(&task.member), fact, context);
             }
-            News::WorkloadGone(key) => {
+            Change::WorkloadGone(key) => {
                 self.evicting.release_all(key);
                 let leaving = self.leaving.clone();
                 self.look_all(&leaving, fact, context);
@@ -128,7 +128,7 @@ impl ManifestOfRemovedMemberGoes {
     }
 }
 
-static LIVENESS_06: Rule = Rule {
+static LIVENESS_06: GuaranteeSpec = GuaranteeSpec {
     id: "LIVENESS-06",
     sentence: "what has no state of its own is told to be healthy where it is applied",
     features: &[],
@@ -164,7 +164,7 @@ fn untold(workload: &Workload, member: &str) -> bool {
 }
 
 impl Guarantee for StatelessWorkloadIsHealthyWhenApplied {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &LIVENESS_06
     }
 
@@ -178,14 +178,14 @@ impl Guarantee for StatelessWorkloadIsHealthyWhenApplied {
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         self.away.observe(fact, context);
-        match &fact.news {
-            News::InstanceHealth { workload, member } if STATELESS_KINDS.contains(&workload.kind()) => {
+        match &fact.change {
+            Change::InstanceHealth { workload, member } if STATELESS_KINDS.contains(&workload.kind()) => {
                 self.look(workload, member, fact, context);
             }
-            News::FaultBegan { member: Some(member), .. } => {
+            Change::FaultBegan { member: Some(member), .. } => {
                 self.deadlines.cancel_all(|subject| subject.is_on(member));
             }
-            News::FaultEnded { member: Some(member), .. } => {
+            Change::FaultEnded { member: Some(member), .. } => {
                 for kind in STATELESS_KINDS {
                     let of_kind = context.world.workloads.range(WorkloadKey::new(kind, "", "")..);
                     for (key, _) in of_kind.take_while(|(key, _)| key.kind() == kind) {
@@ -193,7 +193,7 @@ impl Guarantee for StatelessWorkloadIsHealthyWhenApplied {
                     }
                 }
             }
-            News::WorkloadGone(key) => self.deadlines.cancel_of(key, |_| true),
+            Change::WorkloadGone(key) => self.deadlines.cancel_of(key, |_| true),
             _ => {}
         }
     }

@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use super::heartbeat::settle;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
-use crate::guarantee::{Rule, Subject};
+use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::{Feature, Profile};
-use capsize_history::facts::{Fact, Member, News, TaintEffect};
+use capsize_history::facts::{Change, Fact, Member, TaintEffect};
 
-static NODE_06: Rule = Rule {
+static NODE_06: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-06",
     sentence: "a node has a NoSchedule taint for each pressure that it tells and for being cordoned, and for nothing else",
     features: &[Feature::HealthProbes],
@@ -19,7 +19,7 @@ static NODE_06: Rule = Rule {
     source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, doNoScheduleTaintingPass",
 };
 
-static NODE_07: Rule = Rule {
+static NODE_07: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-07",
     sentence: "the stable and the beta labels of a node's system say the same",
     features: &[Feature::HealthProbes],
@@ -30,7 +30,7 @@ static NODE_07: Rule = Rule {
 
 /// I33 and I25: what is wrong with a node, in words.
 pub(crate) struct DerivedTaintsAndLabels {
-    rule: &'static Rule,
+    spec: &'static GuaranteeSpec,
     wrong: fn(&Member, &Profile) -> Option<String>,
     deadlines: Deadlines,
 }
@@ -38,18 +38,18 @@ pub(crate) struct DerivedTaintsAndLabels {
 impl DerivedTaintsAndLabels {
     /// For the taints.
     pub(crate) fn taints() -> Self {
-        Self { rule: &NODE_06, wrong: wrong_taints, deadlines: Deadlines::default() }
+        Self { spec: &NODE_06, wrong: wrong_taints, deadlines: Deadlines::default() }
     }
 
     /// For the labels.
     pub(crate) fn labels() -> Self {
-        Self { rule: &NODE_07, wrong: wrong_labels, deadlines: Deadlines::default() }
+        Self { spec: &NODE_07, wrong: wrong_labels, deadlines: Deadlines::default() }
     }
 }
 
 impl Guarantee for DerivedTaintsAndLabels {
-    fn rule(&self) -> &'static Rule {
-        self.rule
+    fn spec(&self) -> &'static GuaranteeSpec {
+        self.spec
     }
 
     fn topics(&self) -> Topics {
@@ -61,9 +61,9 @@ impl Guarantee for DerivedTaintsAndLabels {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let name = match &fact.news {
-            News::Conditions(name) | News::MemberChanged(name) => name,
-            News::MemberGone(name) => return self.deadlines.cancel(&Subject::member(name)),
+        let name = match &fact.change {
+            Change::Conditions(name) | Change::MemberChanged(name) => name,
+            Change::MemberGone(name) => return self.deadlines.cancel(&Subject::member(name)),
             _ => return,
         };
         let Some(member) = context.member(name) else { return };

@@ -9,12 +9,12 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
 };
-use crate::guarantee::{Bound, Rule, Subject};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
-use capsize_history::facts::{EvictionTask, Fact, Health, Member, News, WorkloadKey, World, Zone};
+use capsize_history::facts::{Change, EvictionTask, Fact, Health, Member, WorkloadKey, World, Zone};
 
-static NODE_15: Rule = Rule {
+static NODE_15: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-15",
     sentence: "a node that stays ill for the pod eviction timeout loses its pods in its turn, where its zone is not held back",
     features: &[Feature::DrainsAfterTimeout],
@@ -37,7 +37,7 @@ pub(crate) struct PodsOfIllNodeAreDeleted {
 }
 
 impl Guarantee for PodsOfIllNodeAreDeleted {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &NODE_15
     }
 
@@ -50,34 +50,34 @@ impl Guarantee for PodsOfIllNodeAreDeleted {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Health { member, now, .. } => {
+        match &fact.change {
+            Change::Health { member, now, .. } => {
                 if *now == Some(Health::Ready) {
                     self.begun.remove(member);
                     self.deadlines.cancel(&Subject::member(member));
                 }
                 self.look(member, fact, context);
             }
-            News::MemberGone(member) => {
+            Change::MemberGone(member) => {
                 self.begun.remove(member);
                 self.deadlines.cancel(&Subject::member(member));
                 self.look(member, fact, context);
             }
-            News::FaultEnded { member: None, .. } => {
+            Change::FaultEnded { member: None, .. } => {
                 self.back = fact.at;
                 self.begun.clear();
                 for (name, _) in ill(context.world) {
                     self.look(name, fact, context);
                 }
             }
-            News::EvictionBegan { workload, task } if is_drain(workload, task, fact, context) => {
+            Change::EvictionBegan { workload, task } if is_drain(workload, task, fact, context) => {
                 self.begun.insert(task.member.clone());
                 if let Some(margin) = self.deadlines.met(&Subject::member(&task.member), fact) {
                     context.tally.record_held_by(margin);
                 }
             }
             // It may have been the last that was left to drain.
-            News::EvictionBegan { task, .. } if !has_pods(context.world, &task.member) => {
+            Change::EvictionBegan { task, .. } if !has_pods(context.world, &task.member) => {
                 self.deadlines.cancel(&Subject::member(&task.member));
             }
             _ => {}
@@ -166,7 +166,7 @@ fn ill_since(world: &World, name: &str) -> Option<Duration> {
     }
 }
 
-static NODE_16: Rule = Rule {
+static NODE_16: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-16",
     sentence: "the pods of an ill node are deleted after the pod eviction timeout, in a zone no faster than the rate for its \
         state, and never those of daemons",
@@ -190,7 +190,7 @@ pub(crate) struct PodDeletionPace {
 }
 
 impl Guarantee for PodDeletionPace {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &NODE_16
     }
 
@@ -199,23 +199,23 @@ impl Guarantee for PodDeletionPace {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Health { member, now, .. } => {
+        match &fact.change {
+            Change::Health { member, now, .. } => {
                 if *now == Some(Health::Ready) {
                     self.begun.remove(member);
                 }
                 self.look(fact.at, context);
             }
-            News::MemberGone(member) => {
+            Change::MemberGone(member) => {
                 self.begun.remove(member);
                 self.look(fact.at, context);
             }
             // A start of the controllers has a token of its own, and begins with all whose time is over.
-            News::FaultEnded { member: None, .. } => {
+            Change::FaultEnded { member: None, .. } => {
                 self.last.clear();
                 self.begun.clear();
             }
-            News::EvictionBegan { workload, task } if is_drain(workload, task, fact, context) => {
+            Change::EvictionBegan { workload, task } if is_drain(workload, task, fact, context) => {
                 self.began(workload, &task.member, fact, context);
             }
             _ => {}

@@ -7,12 +7,12 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
 };
-use crate::guarantee::{Rule, Subject};
+use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
-use capsize_history::facts::{Fact, Health, News};
+use capsize_history::facts::{Change, Fact, Health};
 
-static NODE_01: Rule = Rule {
+static NODE_01: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-01",
     sentence: "a node becomes Unknown when nothing was heard of it for the grace period, not before",
     features: &[Feature::PullMembers],
@@ -29,7 +29,7 @@ pub(crate) struct UnknownAfterMissedHeartbeats {
 }
 
 impl Guarantee for UnknownAfterMissedHeartbeats {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &NODE_01
     }
 
@@ -42,15 +42,15 @@ impl Guarantee for UnknownAfterMissedHeartbeats {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::SignOfLife(name) => self.heard(name, fact, context),
-            News::Health { member, now: Some(Health::Unknown), was: Some(_), .. } => {
+        match &fact.change {
+            Change::SignOfLife(name) => self.heard(name, fact, context),
+            Change::Health { member, now: Some(Health::Unknown), was: Some(_), .. } => {
                 self.unknown(member, fact, context);
             }
-            News::MemberGone(member) => self.deadlines.cancel(&Subject::member(member)),
+            Change::MemberGone(member) => self.deadlines.cancel(&Subject::member(member)),
             _ => {}
         }
-        let health_changed = matches!(fact.news, News::Health { .. } | News::MemberGone(_));
+        let health_changed = matches!(fact.change, Change::Health { .. } | Change::MemberGone(_));
         if health_changed && self.cut.is_over(context.world) {
             for name in context.world.members.keys() {
                 if self.deadlines.has(&Subject::member(name)) {
@@ -70,12 +70,12 @@ impl Guarantee for UnknownAfterMissedHeartbeats {
 
 impl UnknownAfterMissedHeartbeats {
     fn heard(&mut self, name: &str, fact: &Fact, context: &JudgeContext<'_>) {
-        let speaks = context
+        let is_reporting = context
             .world
             .members
             .get(name)
             .is_some_and(|member| matches!(member.health, Some(Health::Ready | Health::NotReady)));
-        if speaks {
+        if is_reporting {
             self.start_deadline(name, &format!("{name} was last heard of at"), fact, context);
         }
     }

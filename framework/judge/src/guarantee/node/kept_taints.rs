@@ -6,12 +6,12 @@ use super::heartbeat::never;
 use super::zone::{Pace, is_of_health, paces};
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Topics, topics};
-use crate::guarantee::{Rule, Subject};
+use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
-use capsize_history::facts::{Fact, Member, News, Taint, TaintEffect, World};
+use capsize_history::facts::{Change, Fact, Member, Taint, TaintEffect, World};
 
-static NODE_12: Rule = Rule {
+static NODE_12: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-12",
     sentence: "a taint of a node that is none of the controllers' own stays until a person takes it away",
     features: &[Feature::HealthProbes],
@@ -52,7 +52,7 @@ fn by_hand(member: &Member, world: &World, at: Duration, latency: Duration) -> b
 }
 
 impl Guarantee for ForeignTaintsStay {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &NODE_12
     }
 
@@ -61,8 +61,8 @@ impl Guarantee for ForeignTaintsStay {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let (News::TaintRemoved { member: name, taint } | News::TaintAdded { member: name, taint, .. }) =
-            &fact.news
+        let (Change::TaintRemoved { member: name, taint } | Change::TaintAdded { member: name, taint, .. }) =
+            &fact.change
         else {
             return;
         };
@@ -75,7 +75,8 @@ impl Guarantee for ForeignTaintsStay {
         }
         // One in its place, of the same key and effect, is a person's.
         let replaced = |other: &Taint| other.key == taint.key && other.effect == taint.effect;
-        let removed = matches!(fact.news, News::TaintRemoved { .. }) && !member.taints.iter().any(replaced);
+        let removed =
+            matches!(fact.change, Change::TaintRemoved { .. }) && !member.taints.iter().any(replaced);
         if removed && !by_hand(member, context.world, fact.at, context.timings().latency) {
             let seen = format!("{name} has lost the taint {taint}");
             never(Subject::member(name), fact, "nobody has taken it away", seen, context);
@@ -83,7 +84,7 @@ impl Guarantee for ForeignTaintsStay {
     }
 }
 
-static NODE_14: Rule = Rule {
+static NODE_14: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-14",
     sentence: "a node that stays ill keeps its NoExecute taint, unless no node is Ready anywhere",
     features: &[Feature::ZonedEvictions],
@@ -101,7 +102,7 @@ pub(crate) struct TaintStaysWhileJustified {
 }
 
 impl Guarantee for TaintStaysWhileJustified {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &NODE_14
     }
 
@@ -110,8 +111,8 @@ impl Guarantee for TaintStaysWhileJustified {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Health { .. } | News::MemberGone(_) => {
+        match &fact.change {
+            Change::Health { .. } | Change::MemberGone(_) => {
                 let Some(zones) = &context.profile.zones else { return };
                 let is_cut = paces(context.world, zones).values().any(|pace| *pace == Pace::Cut);
                 if is_cut {
@@ -120,7 +121,7 @@ impl Guarantee for TaintStaysWhileJustified {
                     self.cut = Some(fact.at + bounds::zone_seen(context.timings()));
                 }
             }
-            News::TaintRemoved { member: name, taint } if is_of_health(taint) => {
+            Change::TaintRemoved { member: name, taint } if is_of_health(taint) => {
                 let Some(member) = context.member(name) else { return };
                 let latency = context.timings().latency;
                 let excused = self.cut.is_some_and(|until| fact.at <= until)

@@ -7,12 +7,12 @@ use super::heartbeat::never;
 use super::zone::{Pace, awaits_taint, is_of_health, paces};
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
-use crate::guarantee::{Rule, Subject};
+use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
-use capsize_history::facts::{Fact, News, Zone};
+use capsize_history::facts::{Change, Fact, Zone};
 
-static NODE_02: Rule = Rule {
+static NODE_02: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-02",
     sentence: "a node that is not Ready gets the NoExecute taint for it in its turn, where its zone is not held back",
     features: &[Feature::ZonedEvictions],
@@ -39,7 +39,7 @@ pub(crate) struct IllNodeGetsTaint {
 const STAYS_HELD_BACK: &str = ", as after a halt at a rate of 1: kubernetes/kubernetes#104639";
 
 impl Guarantee for IllNodeGetsTaint {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &NODE_02
     }
 
@@ -52,13 +52,15 @@ impl Guarantee for IllNodeGetsTaint {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::TaintAdded { member, taint, .. } if is_of_health(taint) => {
+        match &fact.change {
+            Change::TaintAdded { member, taint, .. } if is_of_health(taint) => {
                 let margin = self.deadlines.met(&Subject::member(member), fact);
                 self.file(member, context);
                 margin.into_iter().for_each(|margin| context.tally.record_held_by(margin));
             }
-            News::Health { member, .. } | News::MemberGone(member) | News::TaintRemoved { member, .. } => {
+            Change::Health { member, .. }
+            | Change::MemberGone(member)
+            | Change::TaintRemoved { member, .. } => {
                 self.look(member, fact, context);
             }
             _ => {}
@@ -140,7 +142,7 @@ impl IllNodeGetsTaint {
     }
 }
 
-static NODE_04: Rule = Rule {
+static NODE_04: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-04",
     sentence: "no node gets the NoExecute taint of ill health in a small zone that is partly gone, nor anywhere while no \
         node is Ready",
@@ -161,7 +163,7 @@ pub(crate) struct NoTaintsInHaltedZone {
 }
 
 impl Guarantee for NoTaintsInHaltedZone {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &NODE_04
     }
 
@@ -174,14 +176,14 @@ impl Guarantee for NoTaintsInHaltedZone {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Health { member, .. } | News::MemberGone(member) => self.look(member, fact, context),
-            News::TaintRemoved { member, taint } if is_of_health(taint) => {
+        match &fact.change {
+            Change::Health { member, .. } | Change::MemberGone(member) => self.look(member, fact, context),
+            Change::TaintRemoved { member, taint } if is_of_health(taint) => {
                 if let Some(margin) = self.deadlines.met(&Subject::member(member), fact) {
                     context.tally.record_held_by(margin);
                 }
             }
-            News::TaintAdded { member, taint, first: false } if is_of_health(taint) => {
+            Change::TaintAdded { member, taint, first: false } if is_of_health(taint) => {
                 let by_hand = context.member(member).is_some_and(|each| each.tainted_by_hand.is_some());
                 let lag = bounds::zone_seen(context.timings());
                 let held_back = self.since.get(member).filter(|since| fact.at > **since + lag);
@@ -236,7 +238,7 @@ impl NoTaintsInHaltedZone {
     }
 }
 
-static NODE_05: Rule = Rule {
+static NODE_05: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-05",
     sentence: "a NoExecute taint of ill health tells what its node says, and goes when that is well",
     features: &[Feature::ZonedEvictions],
@@ -250,7 +252,7 @@ static NODE_05: Rule = Rule {
 pub(crate) struct TaintMatchesHealth(Deadlines);
 
 impl Guarantee for TaintMatchesHealth {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &NODE_05
     }
 
@@ -263,11 +265,11 @@ impl Guarantee for TaintMatchesHealth {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let name = match &fact.news {
-            News::Health { member, .. }
-            | News::TaintRemoved { member, .. }
-            | News::TaintAdded { member, .. } => member,
-            News::MemberGone(member) => return self.0.cancel(&Subject::member(member)),
+        let name = match &fact.change {
+            Change::Health { member, .. }
+            | Change::TaintRemoved { member, .. }
+            | Change::TaintAdded { member, .. } => member,
+            Change::MemberGone(member) => return self.0.cancel(&Subject::member(member)),
             _ => return,
         };
         let Some(member) = context.member(name) else { return };

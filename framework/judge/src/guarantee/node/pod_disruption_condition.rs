@@ -4,11 +4,11 @@ use super::heartbeat::never;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::engine::tolerated_until::{Tolerates, tolerates};
-use crate::guarantee::{Rule, Subject};
+use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use capsize_history::facts::{Fact, News};
+use capsize_history::facts::{Change, Fact};
 
-static NODE_13: Rule = Rule {
+static NODE_13: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-13",
     sentence: "a pod that is evicted for a taint has the condition DisruptionTarget for it when its deletion begins",
     features: &[Feature::NoExecuteTaints, Feature::TellsDisruption],
@@ -22,7 +22,7 @@ static NODE_13: Rule = Rule {
 pub(crate) struct PodConditionBeforeEviction;
 
 impl Guarantee for PodConditionBeforeEviction {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &NODE_13
     }
 
@@ -31,7 +31,7 @@ impl Guarantee for PodConditionBeforeEviction {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let News::EvictionBegan { workload, task } = &fact.news else { return };
+        let Change::EvictionBegan { workload, task } = &fact.change else { return };
         if task.inherited {
             return;
         }

@@ -2,12 +2,12 @@
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
-use crate::guarantee::{Rule, Subject};
+use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
-use capsize_history::facts::{Fact, Health, InstanceHealth, News};
+use capsize_history::facts::{Change, Fact, Health, InstanceHealth};
 
-static NODE_08: Rule = Rule {
+static NODE_08: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-08",
     sentence: "the pods of a node that becomes Unknown are not ready",
     features: &[Feature::PullMembers],
@@ -21,7 +21,7 @@ static NODE_08: Rule = Rule {
 pub(crate) struct PodsOfUnknownNodeAreNotReady(Deadlines);
 
 impl Guarantee for PodsOfUnknownNodeAreNotReady {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &NODE_08
     }
 
@@ -34,8 +34,8 @@ impl Guarantee for PodsOfUnknownNodeAreNotReady {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Health { member, was: Some(_), now: Some(Health::Unknown), .. } => {
+        match &fact.change {
+            Change::Health { member, was: Some(_), now: Some(Health::Unknown), .. } => {
                 let limit = bounds::marked(context.timings());
                 let on_it = context.world.assigned_to(member).filter(|(_, workload)| {
                     workload
@@ -51,10 +51,10 @@ impl Guarantee for PodsOfUnknownNodeAreNotReady {
                     self.0.start(Subject::on(key, member), fact, limit, expectation);
                 }
             }
-            News::Health { member, now: Some(Health::Ready), .. } | News::MemberGone(member) => {
+            Change::Health { member, now: Some(Health::Ready), .. } | Change::MemberGone(member) => {
                 self.0.cancel_all(|subject| subject.is_on(member));
             }
-            News::InstanceHealth { workload, member } => {
+            Change::InstanceHealth { workload, member } => {
                 let instance = context.workload(workload).and_then(|known| known.instances.get(member));
                 if instance.is_some_and(|instance| instance.health != InstanceHealth::Healthy)
                     && let Some(margin) = self.0.met(&Subject::on(workload, member), fact)
@@ -62,7 +62,7 @@ impl Guarantee for PodsOfUnknownNodeAreNotReady {
                     context.tally.record_held_by(margin);
                 }
             }
-            News::WorkloadGone(key) => self.0.cancel_of(key, |_| true),
+            Change::WorkloadGone(key) => self.0.cancel_of(key, |_| true),
             _ => {}
         }
     }

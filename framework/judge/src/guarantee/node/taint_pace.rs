@@ -6,12 +6,12 @@ use std::time::Duration;
 use super::zone::{Pace, is_of_health, paces};
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, topics};
-use crate::guarantee::{Rule, Subject};
+use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
-use capsize_history::facts::{Fact, Member, News, Zone};
+use capsize_history::facts::{Change, Fact, Member, Zone};
 
-static NODE_03: Rule = Rule {
+static NODE_03: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-03",
     sentence: "in a zone, nodes get the NoExecute taint of ill health no faster than the rate for its state",
     features: &[Feature::ZonedEvictions],
@@ -41,7 +41,7 @@ struct Epoch {
 }
 
 impl Guarantee for TaintPaceOfZone {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &NODE_03
     }
 
@@ -50,14 +50,14 @@ impl Guarantee for TaintPaceOfZone {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Health { .. } | News::MemberGone(_) => self.look(fact.at, context),
+        match &fact.change {
+            Change::Health { .. } | Change::MemberGone(_) => self.look(fact.at, context),
             // A start of the controllers has a token of its own.
-            News::FaultEnded { member: None, .. } => self.zones.clear(),
-            News::TaintRemoved { member, taint } if is_of_health(taint) => {
+            Change::FaultEnded { member: None, .. } => self.zones.clear(),
+            Change::TaintRemoved { member, taint } if is_of_health(taint) => {
                 self.untainted.insert(member.clone(), fact.at);
             }
-            News::TaintAdded { member: name, taint, first: false } if is_of_health(taint) => {
+            Change::TaintAdded { member: name, taint, first: false } if is_of_health(taint) => {
                 let Some(member) = context.member(name) else { return };
                 // One in the place of the other takes no turn. Of one version, removals are told first.
                 let swapped = self.untainted.remove(name) == Some(fact.at)

@@ -8,12 +8,12 @@ use super::heartbeat::never;
 use super::zone::AllNodesNotReady;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
-use crate::guarantee::{Rule, Subject};
+use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
-use capsize_history::facts::{Fact, Health, Member, News};
+use capsize_history::facts::{Change, Fact, Health, Member};
 
-static NODE_09: Rule = Rule {
+static NODE_09: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-09",
     sentence: "a node that never said whether it is ready becomes Unknown when its time to start is over, not before",
     features: &[Feature::PullMembers],
@@ -30,7 +30,7 @@ pub(crate) struct UnknownAfterStartupGrace {
 }
 
 impl Guarantee for UnknownAfterStartupGrace {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &NODE_09
     }
 
@@ -47,17 +47,17 @@ impl Guarantee for UnknownAfterStartupGrace {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Health { member, now: None, .. } => {
+        match &fact.change {
+            Change::Health { member, now: None, .. } => {
                 let Some((begins, grace)) = began(member, context) else { return };
                 self.start_deadline(member, begins, grace, fact, context);
             }
             // Who renews its Lease is there, whatever it has not said.
-            News::SignOfLife(member) if self.deadlines.has(&Subject::member(member)) => {
+            Change::SignOfLife(member) if self.deadlines.has(&Subject::member(member)) => {
                 let Some((_, grace)) = began(member, context) else { return };
                 self.start_deadline(member, fact.at, grace, fact, context);
             }
-            News::Health { member, was: None, now: Some(Health::Unknown), first: false } => {
+            Change::Health { member, was: None, now: Some(Health::Unknown), first: false } => {
                 let margin = self.deadlines.met(&Subject::member(member), fact);
                 let Some((begins, grace)) = began(member, context) else { return };
                 let earliest = (begins + grace).saturating_sub(context.timings().skew);
@@ -67,12 +67,12 @@ impl Guarantee for UnknownAfterStartupGrace {
                     (because, format!("{member} is Unknown"))
                 });
             }
-            News::Health { member, .. } | News::MemberGone(member) => {
+            Change::Health { member, .. } | Change::MemberGone(member) => {
                 self.deadlines.cancel(&Subject::member(member));
             }
             _ => {}
         }
-        let health_changed = matches!(fact.news, News::Health { .. } | News::MemberGone(_));
+        let health_changed = matches!(fact.change, Change::Health { .. } | Change::MemberGone(_));
         if health_changed && self.cut.is_over(context.world) {
             self.begin_anew(fact, context);
         }
@@ -118,7 +118,7 @@ fn began(member: &str, context: &JudgeContext<'_>) -> Option<(Duration, Duration
     Some((Duration::try_from(since).unwrap_or_default().saturating_sub(bounds::STAMP), grace))
 }
 
-static NODE_10: Rule = Rule {
+static NODE_10: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-10",
     sentence: "when a kubelet falls silent, all that it reports of its node becomes Unknown, and nothing else changes",
     features: &[Feature::PullMembers],
@@ -127,7 +127,7 @@ static NODE_10: Rule = Rule {
     source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, tryUpdateNodeHealth",
 };
 
-static NODE_11: Rule = Rule {
+static NODE_11: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-11",
     sentence: "a condition that becomes Unknown says that its kubelet stopped, or never began, to tell of it",
     features: &[Feature::PullMembers],
@@ -141,7 +141,7 @@ const REPORTED_CONDITIONS: [&str; 4] = ["Ready", "MemoryPressure", "DiskPressure
 
 /// I4 and I5: what the version changes that says that a node is unknown.
 pub(crate) struct UnknownConditions {
-    rule: &'static Rule,
+    spec: &'static GuaranteeSpec,
     /// What is wrong with the node as it is now, which had these conditions before.
     wrong: fn(&BTreeMap<String, String>, &Member) -> Option<String>,
     before: BTreeMap<String, BTreeMap<String, String>>,
@@ -150,18 +150,18 @@ pub(crate) struct UnknownConditions {
 impl UnknownConditions {
     /// That all of its conditions change, and no other.
     pub(crate) fn nothing_else() -> Self {
-        Self { rule: &NODE_10, wrong: changed_else, before: BTreeMap::new() }
+        Self { spec: &NODE_10, wrong: changed_else, before: BTreeMap::new() }
     }
 
     /// That the reasons are right.
     pub(crate) fn reasons() -> Self {
-        Self { rule: &NODE_11, wrong: wrong_reason, before: BTreeMap::new() }
+        Self { spec: &NODE_11, wrong: wrong_reason, before: BTreeMap::new() }
     }
 }
 
 impl Guarantee for UnknownConditions {
-    fn rule(&self) -> &'static Rule {
-        self.rule
+    fn spec(&self) -> &'static GuaranteeSpec {
+        self.spec
     }
 
     fn topics(&self) -> Topics {
@@ -169,8 +169,8 @@ impl Guarantee for UnknownConditions {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Health { member: name, now: Some(Health::Unknown), first: false, .. } => {
+        match &fact.change {
+            Change::Health { member: name, now: Some(Health::Unknown), first: false, .. } => {
                 let (Some(before), Some(member)) = (self.before.get(name), context.member(name)) else {
                     return;
                 };
@@ -182,12 +182,12 @@ impl Guarantee for UnknownConditions {
                     }
                 }
             }
-            News::Conditions(name) => {
+            Change::Conditions(name) => {
                 if let Some(member) = context.member(name) {
                     self.before.insert(name.clone(), member.conditions.clone());
                 }
             }
-            News::MemberGone(name) => drop(self.before.remove(name)),
+            Change::MemberGone(name) => drop(self.before.remove(name)),
             _ => {}
         }
     }

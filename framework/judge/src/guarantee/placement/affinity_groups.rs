@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::engine::eligible_members::{cannot_be_placed, is_free_choice};
-use crate::guarantee::{Rule, Subject};
+use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use capsize_history::facts::{Fact, News, Scheduling, Workload, WorkloadKey, World};
+use capsize_history::facts::{Change, Fact, Scheduling, Workload, WorkloadKey, World};
 
-static PLACEMENT_14: Rule = Rule {
+static PLACEMENT_14: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-14",
     sentence: "where no member of a group fits, the next group that has one is used",
     features: &[Feature::HealthProbes, Feature::AffinityGroups],
@@ -46,7 +46,7 @@ fn fitting<'a>(workload: &Workload, world: &'a World) -> Option<&'a String> {
 }
 
 impl Guarantee for NextAffinityGroupIsUsed {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &PLACEMENT_14
     }
 
@@ -59,16 +59,16 @@ impl Guarantee for NextAffinityGroupIsUsed {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Wanted(key)
-            | News::Assigned { workload: key, .. }
-            | News::EvictionEnded { workload: key, .. } => self.look(key, fact, context),
-            News::MemberChanged(_) | News::MemberGone(_) => {
+        match &fact.change {
+            Change::Wanted(key)
+            | Change::Assigned { workload: key, .. }
+            | Change::EvictionEnded { workload: key, .. } => self.look(key, fact, context),
+            Change::MemberChanged(_) | Change::MemberGone(_) => {
                 for key in &std::mem::take(&mut self.nowhere) {
                     self.look(key, fact, context);
                 }
             }
-            News::WorkloadGone(key) => {
+            Change::WorkloadGone(key) => {
                 self.nowhere.remove(key);
                 self.deadlines.cancel(&Subject::workload(key));
             }
@@ -100,7 +100,7 @@ impl NextAffinityGroupIsUsed {
     }
 }
 
-static PLACEMENT_15: Rule = Rule {
+static PLACEMENT_15: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-15",
     sentence: "a workload leaves the members that its placement, when that changes, means no more",
     features: &[Feature::HealthProbes],
@@ -114,7 +114,7 @@ static PLACEMENT_15: Rule = Rule {
 pub(crate) struct WorkloadLeavesExcludedMembers(Deadlines);
 
 impl Guarantee for WorkloadLeavesExcludedMembers {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &PLACEMENT_15
     }
 
@@ -127,20 +127,20 @@ impl Guarantee for WorkloadLeavesExcludedMembers {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Wanted(key) => {
+        match &fact.change {
+            Change::Wanted(key) => {
                 let Some(workload) = context.workload(key) else { return };
                 if workload.placed_since == fact.at {
                     self.look(key, workload, fact, context);
                 }
             }
-            News::Assigned { workload: key, .. } | News::Recorded(key) => {
+            Change::Assigned { workload: key, .. } | Change::Recorded(key) => {
                 let Some(workload) = context.workload(key) else { return };
                 if self.0.has(&Subject::workload(key)) {
                     self.look(key, workload, fact, context);
                 }
             }
-            News::WorkloadGone(key) => self.0.cancel(&Subject::workload(key)),
+            Change::WorkloadGone(key) => self.0.cancel(&Subject::workload(key)),
             _ => {}
         }
     }

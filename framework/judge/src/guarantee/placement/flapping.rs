@@ -5,13 +5,13 @@ use std::time::Duration;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
 use crate::guarantee::engine::tolerated_until::{Tolerates, tolerates};
-use crate::guarantee::{Bound, Doubt, Rule, Subject};
+use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
 use capsize_history::digest::Table;
-use capsize_history::facts::{Fact, Member, News, Taint, Workload};
+use capsize_history::facts::{Change, Fact, Member, Taint, Workload};
 
-static PLACEMENT_16: Rule = Rule {
+static PLACEMENT_16: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-16",
     sentence: "a workload does not come back to a member while a taint is there that it had to leave for",
     features: &[Feature::NoExecuteTaints, Feature::GracefulEviction, Feature::EvictedNotRechosen],
@@ -28,7 +28,7 @@ pub(crate) struct NoReturnToTaintedMember {
 }
 
 impl Guarantee for NoReturnToTaintedMember {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &PLACEMENT_16
     }
 
@@ -41,12 +41,12 @@ impl Guarantee for NoReturnToTaintedMember {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::EvictionBegan { workload, task } if task.by_taint && !task.inherited => {
+        match &fact.change {
+            Change::EvictionBegan { workload, task } if task.by_taint && !task.inherited => {
                 self.left.insert(Subject::on(workload, &task.member), fact.at);
                 context.tally.record_held();
             }
-            News::Assigned { workload: key, was, now, .. } => {
+            Change::Assigned { workload: key, was, now, .. } => {
                 for name in now.keys().filter(|name| !was.contains_key(*name)) {
                     let subject = Subject::on(key, name);
                     let Some(left) = self.left.swap_remove(&subject) else { continue };
@@ -70,20 +70,21 @@ impl Guarantee for NoReturnToTaintedMember {
                     let tolerated = |it: &Workload| it.tolerations.iter().any(|each| each.tolerates(&taint));
                     let ages = !off.is_zero() && workload.is_some_and(tolerated);
                     if ages && fact.at <= until.saturating_add(off) {
-                        let width = fact.width.wider(off);
-                        let doubt = Doubt { subject, bound: Bound::Never, because, at: fact.at, width };
-                        context.tally.record_undecided(doubt);
+                        let uncertainty = fact.uncertainty.wider(off);
+                        let ambiguity =
+                            Ambiguity { subject, bound: Bound::Never, because, at: fact.at, uncertainty };
+                        context.tally.record_undecided(ambiguity);
                         continue;
                     }
                     let seen = format!("{name} is chosen");
                     context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
                 }
             }
-            News::TaintRemoved { member, .. } | News::MemberGone(member) => {
+            Change::TaintRemoved { member, .. } | Change::MemberGone(member) => {
                 let bare = context.member(member).is_none_or(|it| it.evicting_taints().next().is_none());
                 self.left.retain(|subject, _| !(bare && subject.is_on(member)));
             }
-            News::WorkloadGone(key) => self.left.retain(|subject, _| !subject.is_of(key)),
+            Change::WorkloadGone(key) => self.left.retain(|subject, _| !subject.is_of(key)),
             _ => {}
         }
     }

@@ -6,12 +6,12 @@ use std::time::Duration;
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Topics, Violation, topics};
 use crate::guarantee::engine::tolerated_until::{Tolerates, tolerates};
 use crate::guarantee::replicas::divisions;
-use crate::guarantee::{Bound, Rule, Subject};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::digest::Table;
-use capsize_history::facts::{Assignment, Fact, News, Scheduling, Workload, WorkloadKey};
+use capsize_history::facts::{Assignment, Change, Fact, Scheduling, Workload, WorkloadKey};
 
-static PLACEMENT_01: Rule = Rule {
+static PLACEMENT_01: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-01",
     sentence: "a placement that is not evicted stays where it is",
     features: &[Feature::HealthProbes],
@@ -36,7 +36,7 @@ pub(crate) struct HealthyPlacementStays {
 }
 
 impl Guarantee for HealthyPlacementStays {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &PLACEMENT_01
     }
 
@@ -45,11 +45,11 @@ impl Guarantee for HealthyPlacementStays {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Health { member, first: true, .. } => {
+        match &fact.change {
+            Change::Health { member, first: true, .. } => {
                 self.came.insert(member.clone(), fact.at);
             }
-            News::Wanted(key) => {
+            Change::Wanted(key) => {
                 // Another number of replicas moves no duplicated workload, and a larger number moves no divided one. Without
                 // replicas a workload may be assigned to any members, which need not get a share later.
                 let before =
@@ -62,15 +62,15 @@ impl Guarantee for HealthyPlacementStays {
                     self.changed.insert(key.clone());
                 }
             }
-            News::WorkloadGone(key) => {
+            Change::WorkloadGone(key) => {
                 self.changed.remove(key);
                 self.wanted.swap_remove(key);
                 self.suspected_violations.retain(|subject, _| !subject.is_of(key));
             }
-            News::MemberLeaving(member) | News::MemberGone(member) => {
+            Change::MemberLeaving(member) | Change::MemberGone(member) => {
                 self.suspected_violations.retain(|subject, _| !subject.is_on(member));
             }
-            News::Assigned { workload: key, was, .. } => {
+            Change::Assigned { workload: key, was, .. } => {
                 let Some(workload) = context.workload(key) else { return };
                 let evicted = |member: &String| workload.eviction(member).is_some();
                 let scheduled = workload.assignment.keys().any(|member| !was.contains_key(member))
@@ -174,7 +174,7 @@ fn may_go(workload: &Workload, member: &str, context: &JudgeContext<'_>) -> bool
         || state.is_none_or(|state| state.leaving || !workload.placement.admits(member, state))
 }
 
-static PLACEMENT_02: Rule = Rule {
+static PLACEMENT_02: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-02",
     sentence: "as many members are chosen as the spread constraint asks for",
     features: &[Feature::SpreadConstraints],
@@ -189,7 +189,7 @@ static PLACEMENT_02: Rule = Rule {
 pub(crate) struct MemberCountWithinConstraint;
 
 impl Guarantee for MemberCountWithinConstraint {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &PLACEMENT_02
     }
 
@@ -198,7 +198,7 @@ impl Guarantee for MemberCountWithinConstraint {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let News::Assigned { workload: key, was, first: false, .. } = &fact.news else { return };
+        let Change::Assigned { workload: key, was, first: false, .. } = &fact.change else { return };
         let Some(workload) = context.workload(key) else { return };
         let chosen = workload.assignment.keys().any(|member| !was.contains_key(member));
         let Some(spread) = workload.placement.spread_over_members().filter(|_| chosen) else { return };

@@ -6,11 +6,11 @@ use std::time::Duration;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::engine::eligible_members::{cannot_be_placed, is_free_choice, may_stay};
-use crate::guarantee::{Rule, Subject};
+use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use capsize_history::facts::{Fact, Member, News, Scheduling, Workload, WorkloadKey, World};
+use capsize_history::facts::{Change, Fact, Member, Scheduling, Workload, WorkloadKey, World};
 
-static PLACEMENT_07: Rule = Rule {
+static PLACEMENT_07: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-07",
     sentence: "what is duplicated without limit is on every member that fits, and on none that the policy does not mean",
     features: &[Feature::HealthProbes],
@@ -50,7 +50,7 @@ fn wrong(key: &WorkloadKey, workload: &Workload, name: &str, member: &Member) ->
 }
 
 impl Guarantee for AllFittingMembersAreChosen {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &PLACEMENT_07
     }
 
@@ -63,10 +63,10 @@ impl Guarantee for AllFittingMembersAreChosen {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Wanted(key)
-            | News::Assigned { workload: key, .. }
-            | News::EvictionEnded { workload: key, .. } => {
+        match &fact.change {
+            Change::Wanted(key)
+            | Change::Assigned { workload: key, .. }
+            | Change::EvictionEnded { workload: key, .. } => {
                 let Some(workload) = context.workload(key) else { return };
                 if is_unlimited(workload) {
                     self.unlimited.insert(key.clone());
@@ -77,7 +77,7 @@ impl Guarantee for AllFittingMembersAreChosen {
                     self.deadlines.cancel_all(|subject| subject.is_of(key));
                 }
             }
-            News::MemberChanged(name) => {
+            Change::MemberChanged(name) => {
                 let Some(member) = context.member(name) else { return };
                 let unlimited = std::mem::take(&mut self.unlimited);
                 for key in &unlimited {
@@ -86,8 +86,8 @@ impl Guarantee for AllFittingMembersAreChosen {
                 }
                 self.unlimited = unlimited;
             }
-            News::MemberGone(name) => self.deadlines.cancel_all(|subject| subject.is_on(name)),
-            News::WorkloadGone(key) => {
+            Change::MemberGone(name) => self.deadlines.cancel_all(|subject| subject.is_on(name)),
+            Change::WorkloadGone(key) => {
                 self.unlimited.remove(key);
                 self.deadlines.cancel_all(|subject| subject.is_of(key));
             }
@@ -112,7 +112,7 @@ impl AllFittingMembersAreChosen {
     }
 }
 
-static PLACEMENT_08: Rule = Rule {
+static PLACEMENT_08: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-08",
     sentence: "a place that an eviction leaves is taken by another member that fits, if there is one",
     features: &[Feature::HealthProbes, Feature::SpreadConstraints],
@@ -155,7 +155,7 @@ fn is_counted(workload: &Workload) -> bool {
 }
 
 impl Guarantee for EvictedMembersAreReplaced {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &PLACEMENT_08
     }
 
@@ -168,16 +168,16 @@ impl Guarantee for EvictedMembersAreReplaced {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Wanted(key)
-            | News::Assigned { workload: key, .. }
-            | News::EvictionEnded { workload: key, .. } => self.look(key, fact, context),
-            News::MemberChanged(_) => {
+        match &fact.change {
+            Change::Wanted(key)
+            | Change::Assigned { workload: key, .. }
+            | Change::EvictionEnded { workload: key, .. } => self.look(key, fact, context),
+            Change::MemberChanged(_) => {
                 for key in &std::mem::take(&mut self.short) {
                     self.look(key, fact, context);
                 }
             }
-            News::WorkloadGone(key) => {
+            Change::WorkloadGone(key) => {
                 self.short.remove(key);
                 self.deadlines.cancel(&Subject::workload(key));
             }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::engine::eligible_members::{is_settled, repelled, serves};
 use crate::guarantee::engine::suspected_violations::SuspectedViolations;
-use crate::guarantee::{Rule, Subject};
+use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use capsize_history::facts::{Fact, Member, News, Workload};
+use capsize_history::facts::{Change, Fact, Member, Workload};
 
 /// Why `member`, called so, must not be chosen anew.
 type Refusal = fn(workload: &Workload, name: &str, member: &Member) -> Option<String>;
@@ -17,12 +17,12 @@ type Refusal = fn(workload: &Workload, name: &str, member: &Member) -> Option<St
 /// What changed within the latency counts as not seen by whoever chose. A member that is evicted from and chosen is a
 /// matter of EVICTION-04.
 pub(crate) struct NewMembersAreEligible {
-    rule: &'static Rule,
+    spec: &'static GuaranteeSpec,
     refusal: Refusal,
     suspected_violations: SuspectedViolations,
 }
 
-static PLACEMENT_03: Rule = Rule {
+static PLACEMENT_03: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-03",
     sentence: "a member is chosen only if the workload tolerates its NoSchedule and NoExecute taints",
     features: &[Feature::HealthProbes],
@@ -31,7 +31,7 @@ static PLACEMENT_03: Rule = Rule {
     source: "Karmada pkg/scheduler/framework/plugins/tainttoleration",
 };
 
-static PLACEMENT_04: Rule = Rule {
+static PLACEMENT_04: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-04",
     sentence: "a member is chosen only if the policy means it",
     features: &[],
@@ -40,7 +40,7 @@ static PLACEMENT_04: Rule = Rule {
     source: "Karmada pkg/scheduler/framework/plugins/clusteraffinity, spreadconstraint",
 };
 
-static PLACEMENT_05: Rule = Rule {
+static PLACEMENT_05: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-05",
     sentence: "a member is chosen only if its API serves the workload's kind",
     features: &[Feature::HealthProbes],
@@ -49,7 +49,7 @@ static PLACEMENT_05: Rule = Rule {
     source: "Karmada pkg/scheduler/framework/plugins/apienablement",
 };
 
-static PLACEMENT_06: Rule = Rule {
+static PLACEMENT_06: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-06",
     sentence: "a member that is being removed is not chosen",
     features: &[],
@@ -59,8 +59,8 @@ static PLACEMENT_06: Rule = Rule {
 };
 
 impl NewMembersAreEligible {
-    fn new(rule: &'static Rule, refusal: Refusal) -> Self {
-        Self { rule, refusal, suspected_violations: SuspectedViolations::default() }
+    fn new(spec: &'static GuaranteeSpec, refusal: Refusal) -> Self {
+        Self { spec, refusal, suspected_violations: SuspectedViolations::default() }
     }
 
     /// L2.
@@ -93,8 +93,8 @@ impl NewMembersAreEligible {
 }
 
 impl Guarantee for NewMembersAreEligible {
-    fn rule(&self) -> &'static Rule {
-        self.rule
+    fn spec(&self) -> &'static GuaranteeSpec {
+        self.spec
     }
 
     fn topics(&self) -> Topics {
@@ -102,7 +102,7 @@ impl Guarantee for NewMembersAreEligible {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let News::Assigned { workload: key, was, now, first: false } = &fact.news else { return };
+        let Change::Assigned { workload: key, was, now, first: false } = &fact.change else { return };
         let Some(workload) = context.workload(key) else { return };
         let is_news = !workload.wanted_since.is_zero()
             && workload.wanted_since > context.latest_surely_observed(fact.at);

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
-use crate::guarantee::{Bound, Rule, Subject};
-use capsize_history::facts::{Fact, News, Workload, World};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
+use capsize_history::facts::{Change, Fact, Workload, World};
 
-static PLACEMENT_13: Rule = Rule {
+static PLACEMENT_13: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-13",
     sentence: "nothing is chosen for a workload whose scheduling is suspended, or somebody else's",
     features: &[],
@@ -29,7 +29,7 @@ fn reserved(workload: &Workload, world: &World) -> Option<String> {
 }
 
 impl Guarantee for ReservedWorkloadsAreNotScheduled {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &PLACEMENT_13
     }
 
@@ -38,23 +38,23 @@ impl Guarantee for ReservedWorkloadsAreNotScheduled {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let (key, gains) = match &fact.news {
-            News::Assigned { workload, was, now, first: false } => {
+        let (key, gains) = match &fact.change {
+            Change::Assigned { workload, was, now, first: false } => {
                 let gains =
                     now.iter().find(|(name, replicas)| was.get(*name).is_none_or(|had| had < replicas));
                 (workload, gains.map(|(name, _)| name))
             }
             // What comes to be reserved is put to the test.
-            News::Wanted(key) => (key, None),
+            Change::Wanted(key) => (key, None),
             _ => return,
         };
         let Some(workload) = context.workload(key) else { return };
         let Some(because) = reserved(workload, context.world) else { return };
-        let news = workload.wanted_since > Duration::ZERO
+        let is_recent = workload.wanted_since > Duration::ZERO
             && context.latest_surely_observed(fact.at) <= workload.wanted_since;
         match gains {
             None => context.tally.record_held(),
-            Some(_) if news => {}
+            Some(_) if is_recent => {}
             Some(name) => {
                 let seen = format!("{name} gets it, or more of it");
                 context.report_violation(Violation::by(

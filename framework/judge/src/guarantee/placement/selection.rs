@@ -6,14 +6,14 @@ use std::time::Duration;
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
 use crate::guarantee::engine::eligible_members::{is_free_choice, is_settled, may_stay};
 use crate::guarantee::engine::suspected_violations::SuspectedViolations;
-use crate::guarantee::{Bound, Rule, Subject};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::digest::Table;
 use capsize_history::facts::{
-    Assignment, Fact, Group, News, Scheduling, SpreadField, Workload, WorkloadKey, World, sum,
+    Assignment, Change, Fact, Group, Scheduling, SpreadField, Workload, WorkloadKey, World, sum,
 };
 
-static PLACEMENT_09: Rule = Rule {
+static PLACEMENT_09: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-09",
     sentence: "of several groups of members an earlier one is not gone back to",
     features: &[Feature::AffinityGroups],
@@ -27,7 +27,7 @@ static PLACEMENT_09: Rule = Rule {
 pub(crate) struct AffinityGroupsMoveForward(Table<WorkloadKey, (Vec<Group>, usize)>);
 
 impl Guarantee for AffinityGroupsMoveForward {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &PLACEMENT_09
     }
 
@@ -36,9 +36,9 @@ impl Guarantee for AffinityGroupsMoveForward {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let key = match &fact.news {
-            News::Recorded(key) => key,
-            News::WorkloadGone(key) => return drop(self.0.swap_remove(key)),
+        let key = match &fact.change {
+            Change::Recorded(key) => key,
+            Change::WorkloadGone(key) => return drop(self.0.swap_remove(key)),
             _ => return,
         };
         let Some(workload) = context.workload(key) else { return };
@@ -71,7 +71,7 @@ impl Guarantee for AffinityGroupsMoveForward {
     }
 }
 
-static PLACEMENT_10: Rule = Rule {
+static PLACEMENT_10: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-10",
     sentence: "the members chosen are in as many regions as the spread constraint asks for",
     features: &[Feature::SpreadOverRegions],
@@ -85,7 +85,7 @@ static PLACEMENT_10: Rule = Rule {
 pub(crate) struct RegionCountWithinConstraint;
 
 impl Guarantee for RegionCountWithinConstraint {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &PLACEMENT_10
     }
 
@@ -94,7 +94,7 @@ impl Guarantee for RegionCountWithinConstraint {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let News::Assigned { workload: key, was, now, first: false } = &fact.news else { return };
+        let Change::Assigned { workload: key, was, now, first: false } = &fact.change else { return };
         let Some(workload) = context.workload(key) else { return };
         let placement = &workload.placement;
         let chosen = now.keys().any(|member| !was.contains_key(member));
@@ -123,7 +123,7 @@ fn is_by(by: &SpreadField, field: &str) -> bool {
     matches!(by, SpreadField::Other(other) if other == field)
 }
 
-static PLACEMENT_11: Rule = Rule {
+static PLACEMENT_11: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-11",
     sentence: "a divided workload that is whole is not moved when members come or recover",
     features: &[Feature::HealthProbes],
@@ -141,7 +141,7 @@ pub(crate) struct NoFailback {
 }
 
 impl Guarantee for NoFailback {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &PLACEMENT_11
     }
 
@@ -150,12 +150,12 @@ impl Guarantee for NoFailback {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Wanted(key) => drop(self.changed.insert(key.clone())),
-            News::WorkloadGone(key) => drop(self.changed.remove(key)),
-            News::Assigned { workload: key, was, now, .. } => self.assigned(key, was, now, fact, context),
+        match &fact.change {
+            Change::Wanted(key) => drop(self.changed.insert(key.clone())),
+            Change::WorkloadGone(key) => drop(self.changed.remove(key)),
+            Change::Assigned { workload: key, was, now, .. } => self.assigned(key, was, now, fact, context),
             // With nobody to move it, a member that comes back puts it to the test.
-            News::TaintRemoved { member, .. } => {
+            Change::TaintRemoved { member, .. } => {
                 let divided = |(_, workload): &(&WorkloadKey, &Workload)| {
                     let divided = workload.placement.scheduling != Scheduling::Duplicated;
                     divided && workload.replicas > 0 && sum(&workload.assignment) == workload.replicas
@@ -219,7 +219,7 @@ fn settled(name: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
     member.is_some_and(|member| is_settled(member, fact.at, context))
 }
 
-static PLACEMENT_12: Rule = Rule {
+static PLACEMENT_12: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-12",
     sentence: "of members that are equal, those that come first by name are chosen",
     features: &[Feature::SpreadConstraints, Feature::NewcomersByName],
@@ -233,7 +233,7 @@ static PLACEMENT_12: Rule = Rule {
 pub(crate) struct NewMembersInNameOrder;
 
 impl Guarantee for NewMembersInNameOrder {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &PLACEMENT_12
     }
 
@@ -242,7 +242,7 @@ impl Guarantee for NewMembersInNameOrder {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let News::Assigned { workload: key, was, now, first: false } = &fact.news else { return };
+        let Change::Assigned { workload: key, was, now, first: false } = &fact.change else { return };
         let Some(workload) = context.workload(key) else { return };
         let placement = &workload.placement;
         let counted =

@@ -6,12 +6,12 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
 };
-use crate::guarantee::{Bound, Rule, Subject};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::digest::Table;
-use capsize_history::facts::{Fact, News, Policy, Workload, WorkloadKey};
+use capsize_history::facts::{Change, Fact, Policy, Workload, WorkloadKey};
 
-static POLICY_01: Rule = Rule {
+static POLICY_01: GuaranteeSpec = GuaranteeSpec {
     id: "POLICY-01",
     sentence: "a template that a policy means belongs to one, and is to be placed as that says, unless it is lazy",
     features: &[],
@@ -30,7 +30,7 @@ fn policy_of<'a>(workload: &Workload, context: &JudgeContext<'a>) -> Option<&'a 
 }
 
 impl Guarantee for PlacementFollowsPolicy {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &POLICY_01
     }
 
@@ -43,10 +43,10 @@ impl Guarantee for PlacementFollowsPolicy {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Wanted(key) | News::Claimed { workload: key, .. } => self.look(key, fact, context),
-            News::Template(key) => self.look(key, fact, context),
-            News::Policy(name) => {
+        match &fact.change {
+            Change::Wanted(key) | Change::Claimed { workload: key, .. } => self.look(key, fact, context),
+            Change::Template(key) => self.look(key, fact, context),
+            Change::Policy(name) => {
                 let world = context.world;
                 for key in world.policies.get(name).into_iter().flat_map(|policy| &policy.names) {
                     self.look(key, fact, context);
@@ -56,7 +56,7 @@ impl Guarantee for PlacementFollowsPolicy {
                     self.look(key, fact, context);
                 }
             }
-            News::WorkloadGone(key) => self.0.cancel(&Subject::workload(key)),
+            Change::WorkloadGone(key) => self.0.cancel(&Subject::workload(key)),
             _ => {}
         }
     }
@@ -102,7 +102,7 @@ impl PlacementFollowsPolicy {
     }
 }
 
-static POLICY_02: Rule = Rule {
+static POLICY_02: GuaranteeSpec = GuaranteeSpec {
     id: "POLICY-02",
     sentence: "a template stays with its policy, unless another of a higher priority preempts",
     features: &[Feature::PolicyPreemption],
@@ -133,7 +133,7 @@ impl TemplateKeepsItsPolicy {
 }
 
 impl Guarantee for TemplateKeepsItsPolicy {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &POLICY_02
     }
 
@@ -142,13 +142,13 @@ impl Guarantee for TemplateKeepsItsPolicy {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let (key, was) = match &fact.news {
-            News::Claimed { workload, was } => (workload, was),
-            News::FaultBegan { member: None, .. } => {
+        let (key, was) = match &fact.change {
+            Change::Claimed { workload, was } => (workload, was),
+            Change::FaultBegan { member: None, .. } => {
                 self.away.get_or_insert(fact.at);
                 return;
             }
-            News::FaultEnded { member: None, .. } if !context.controllers_are_away() => {
+            Change::FaultEnded { member: None, .. } if !context.controllers_are_away() => {
                 self.absence = self.away.take().map(|since| (since, fact.at)).or(self.absence);
                 return;
             }
@@ -174,7 +174,7 @@ impl Guarantee for TemplateKeepsItsPolicy {
     }
 }
 
-static POLICY_03: Rule = Rule {
+static POLICY_03: GuaranteeSpec = GuaranteeSpec {
     id: "POLICY-03",
     sentence: "what changes in a lazy policy waits until its template changes",
     features: &[Feature::LazyActivation],
@@ -193,7 +193,7 @@ pub(crate) struct LazyPolicyWaitsForTemplate {
 }
 
 impl Guarantee for LazyPolicyWaitsForTemplate {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &POLICY_03
     }
 
@@ -203,8 +203,8 @@ impl Guarantee for LazyPolicyWaitsForTemplate {
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let is_lazy = |workload: &Workload| policy_of(workload, context).is_some_and(|policy| policy.lazy);
-        match &fact.news {
-            News::Recorded(key) => {
+        match &fact.change {
+            Change::Recorded(key) => {
                 let Some(workload) = context.workload(key) else { return };
                 if is_lazy(workload) {
                     self.made_of.insert(key.clone(), workload.template.clone());
@@ -212,7 +212,7 @@ impl Guarantee for LazyPolicyWaitsForTemplate {
                     self.made_of.swap_remove(key);
                 }
             }
-            News::Wanted(key) => {
+            Change::Wanted(key) => {
                 let Some(workload) = context.workload(key) else { return };
                 let anew = workload.placed_since == fact.at;
                 let Some(before) = self.made_of.get(key).filter(|_| anew && is_lazy(workload)) else {
@@ -237,8 +237,8 @@ impl Guarantee for LazyPolicyWaitsForTemplate {
                     seen,
                 ));
             }
-            News::FaultEnded { member: None, .. } => self.back = Some(fact.at),
-            News::WorkloadGone(key) => drop(self.made_of.swap_remove(key)),
+            Change::FaultEnded { member: None, .. } => self.back = Some(fact.at),
+            Change::WorkloadGone(key) => drop(self.made_of.swap_remove(key)),
             _ => {}
         }
     }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
-use crate::guarantee::{Bound, Rule, Subject};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::text::clock;
-use capsize_history::facts::{Fact, News, WorkloadKey};
+use capsize_history::facts::{Change, Fact, WorkloadKey};
 
-static POLICY_04: Rule = Rule {
+static POLICY_04: GuaranteeSpec = GuaranteeSpec {
     id: "POLICY-04",
     sentence: "scheduling that a person has suspended stays suspended until a person resumes it",
     features: &[],
@@ -25,7 +25,7 @@ pub(crate) struct SuspensionIsKept {
 }
 
 impl Guarantee for SuspensionIsKept {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &POLICY_04
     }
 
@@ -34,9 +34,9 @@ impl Guarantee for SuspensionIsKept {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let key = match &fact.news {
-            News::Recorded(key) => key,
-            News::WorkloadGone(key) => {
+        let key = match &fact.change {
+            Change::Recorded(key) => key,
+            Change::WorkloadGone(key) => {
                 self.by_hand.remove(key);
                 return;
             }

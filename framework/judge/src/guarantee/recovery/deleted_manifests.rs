@@ -1,11 +1,11 @@
 //! Checks that a manifest that is being deleted goes once its member can be reached: RECOVERY.
 
-use crate::guarantee::Rule;
+use crate::guarantee::GuaranteeSpec;
 use crate::guarantee::delivery::CopyFollowsManifest;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::Expectation;
 
-static RECOVERY_01: Rule = Rule {
+static RECOVERY_01: GuaranteeSpec = GuaranteeSpec {
     id: "RECOVERY-01",
     sentence: "a manifest that is being deleted goes once its member can be reached",
     features: &[],

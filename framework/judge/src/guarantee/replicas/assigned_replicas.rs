@@ -5,11 +5,11 @@ use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
 };
 use crate::guarantee::engine::eligible_members::cannot_be_placed;
-use crate::guarantee::{Bound, Rule, Subject};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use capsize_history::facts::{Fact, News, Scheduling, Workload, WorkloadKey, sum};
+use capsize_history::facts::{Change, Fact, Scheduling, Workload, WorkloadKey, sum};
 
-static REPLICAS_01: Rule = Rule {
+static REPLICAS_01: GuaranteeSpec = GuaranteeSpec {
     id: "REPLICAS-01",
     sentence: "an assignment names each member once, with no fewer than zero replicas",
     features: &[],
@@ -22,7 +22,7 @@ static REPLICAS_01: Rule = Rule {
 pub(crate) struct AssignmentIsWellFormed;
 
 impl Guarantee for AssignmentIsWellFormed {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &REPLICAS_01
     }
 
@@ -31,7 +31,7 @@ impl Guarantee for AssignmentIsWellFormed {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let News::Recorded(key) = &fact.news else { return };
+        let Change::Recorded(key) = &fact.change else { return };
         let Some(workload) = context.workload(key) else { return };
         match workload.defects.first() {
             None if workload.assignment.is_empty() => {}
@@ -52,12 +52,12 @@ type Wrong = fn(workload: &Workload) -> Option<(String, String)>;
 ///
 /// While the scheduler says that it cannot place the workload, they need not.
 pub(crate) struct AssignedReplicaCounts {
-    rule: &'static Rule,
+    spec: &'static GuaranteeSpec,
     wrong: Wrong,
     deadlines: Deadlines,
 }
 
-static REPLICAS_02: Rule = Rule {
+static REPLICAS_02: GuaranteeSpec = GuaranteeSpec {
     id: "REPLICAS-02",
     sentence: "each member of a duplicated workload is assigned all of its replicas",
     features: &[Feature::HealthProbes],
@@ -66,7 +66,7 @@ static REPLICAS_02: Rule = Rule {
     source: "Karmada pkg/scheduler/core/assignment.go",
 };
 
-static REPLICAS_03: Rule = Rule {
+static REPLICAS_03: GuaranteeSpec = GuaranteeSpec {
     id: "REPLICAS-03",
     sentence: "the members of a divided workload are assigned its replicas, no more and no fewer in all",
     features: &[Feature::HealthProbes],
@@ -75,7 +75,7 @@ static REPLICAS_03: Rule = Rule {
     source: "Karmada pkg/scheduler/core/{assignment,division_algorithm}.go",
 };
 
-static REPLICAS_04: Rule = Rule {
+static REPLICAS_04: GuaranteeSpec = GuaranteeSpec {
     id: "REPLICAS-04",
     sentence: "a divided workload is not assigned to a member with a share of nothing",
     features: &[Feature::HealthProbes, Feature::LeavesOutEmptyShares],
@@ -84,7 +84,7 @@ static REPLICAS_04: Rule = Rule {
     source: "Karmada pkg/scheduler/core/assignment.go",
 };
 
-static REPLICAS_05: Rule = Rule {
+static REPLICAS_05: GuaranteeSpec = GuaranteeSpec {
     id: "REPLICAS-05",
     sentence: "what has no replicas is assigned without any",
     features: &[Feature::HealthProbes],
@@ -94,8 +94,8 @@ static REPLICAS_05: Rule = Rule {
 };
 
 impl AssignedReplicaCounts {
-    fn new(rule: &'static Rule, wrong: Wrong) -> Self {
-        Self { rule, wrong, deadlines: Deadlines::default() }
+    fn new(spec: &'static GuaranteeSpec, wrong: Wrong) -> Self {
+        Self { spec, wrong, deadlines: Deadlines::default() }
     }
 
     /// S4.
@@ -149,7 +149,7 @@ impl AssignedReplicaCounts {
             return self.deadlines.cancel(&Subject::workload(key));
         }
         if wrong.is_none()
-            && matches!(fact.news, News::Assigned { .. })
+            && matches!(fact.change, Change::Assigned { .. })
             && !self.deadlines.has(&Subject::workload(key))
         {
             return context.tally.record_held();
@@ -166,8 +166,8 @@ impl AssignedReplicaCounts {
 }
 
 impl Guarantee for AssignedReplicaCounts {
-    fn rule(&self) -> &'static Rule {
-        self.rule
+    fn spec(&self) -> &'static GuaranteeSpec {
+        self.spec
     }
 
     fn topics(&self) -> Topics {
@@ -179,11 +179,11 @@ impl Guarantee for AssignedReplicaCounts {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Wanted(key) | News::Assigned { workload: key, .. } | News::Recorded(key) => {
+        match &fact.change {
+            Change::Wanted(key) | Change::Assigned { workload: key, .. } | Change::Recorded(key) => {
                 self.look(key, fact, context);
             }
-            News::WorkloadGone(key) => self.deadlines.cancel(&Subject::workload(key)),
+            Change::WorkloadGone(key) => self.deadlines.cancel(&Subject::workload(key)),
             _ => {}
         }
     }

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use super::static_weights::{by_largest_weight, by_seats, shares_in_words};
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
 use crate::guarantee::engine::eligible_members::{is_free_choice, may_stay};
-use crate::guarantee::{Bound, Rule, Subject};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use capsize_history::facts::{Assignment, Fact, Member, News, Scheduling, Workload, sum};
+use capsize_history::facts::{Assignment, Change, Fact, Member, Scheduling, Workload, sum};
 
-static REPLICAS_07: Rule = Rule {
+static REPLICAS_07: GuaranteeSpec = GuaranteeSpec {
     id: "REPLICAS-07",
     sentence: "of what is divided by room, a member that keeps its place keeps its replicas, unless there are fewer to divide",
     features: &[Feature::WeightsByRoom],
@@ -18,7 +18,7 @@ static REPLICAS_07: Rule = Rule {
     source: "Karmada pkg/scheduler/core/division_algorithm.go, dynamicScaleUp",
 };
 
-static REPLICAS_08: Rule = Rule {
+static REPLICAS_08: GuaranteeSpec = GuaranteeSpec {
     id: "REPLICAS-08",
     sentence: "where replicas divided by room become fewer, no member gains",
     features: &[Feature::WeightsByRoom],
@@ -27,7 +27,7 @@ static REPLICAS_08: Rule = Rule {
     source: "Karmada pkg/scheduler/core/division_algorithm.go, dynamicScaleDown",
 };
 
-static REPLICAS_09: Rule = Rule {
+static REPLICAS_09: GuaranteeSpec = GuaranteeSpec {
     id: "REPLICAS-09",
     sentence: "replicas are divided all of them, or where there is too little room not at all",
     features: &[Feature::WeightsByRoom],
@@ -36,7 +36,7 @@ static REPLICAS_09: Rule = Rule {
     source: "Karmada pkg/scheduler/core/division_algorithm.go, dynamicDivideReplicas",
 };
 
-static REPLICAS_10: Rule = Rule {
+static REPLICAS_10: GuaranteeSpec = GuaranteeSpec {
     id: "REPLICAS-10",
     sentence: "a member is not given more replicas by room than it says it has room for",
     features: &[Feature::WeightsByRoom],
@@ -45,7 +45,7 @@ static REPLICAS_10: Rule = Rule {
     source: "Karmada pkg/estimator/client/general.go",
 };
 
-static REPLICAS_11: Rule = Rule {
+static REPLICAS_11: GuaranteeSpec = GuaranteeSpec {
     id: "REPLICAS-11",
     sentence: "what is to be on few members comes to another one only if those that have it lack room",
     features: &[Feature::WeightsByRoom],
@@ -54,7 +54,7 @@ static REPLICAS_11: Rule = Rule {
     source: "Karmada pkg/scheduler/core/division_algorithm.go, dynamicDivideReplicas",
 };
 
-static REPLICAS_12: Rule = Rule {
+static REPLICAS_12: GuaranteeSpec = GuaranteeSpec {
     id: "REPLICAS-12",
     sentence: "what is new of replicas that are divided by room is divided in proportion to it",
     features: &[Feature::WeightsByRoom],
@@ -78,45 +78,45 @@ type Assessment = Option<Option<(String, String, String)>>;
 
 /// Whenever replicas are divided by room, the rule holds.
 pub(crate) struct DynamicDivision {
-    rule: &'static Rule,
+    spec: &'static GuaranteeSpec,
     judged: fn(&AssignmentChange<'_>) -> Assessment,
 }
 
 impl DynamicDivision {
     /// R3.
     pub(crate) fn steady() -> Self {
-        Self { rule: &REPLICAS_07, judged: steady }
+        Self { spec: &REPLICAS_07, judged: steady }
     }
 
     /// R4.
     pub(crate) fn shrinks() -> Self {
-        Self { rule: &REPLICAS_08, judged: shrinks }
+        Self { spec: &REPLICAS_08, judged: shrinks }
     }
 
     /// R7.
     pub(crate) fn all_or_nothing() -> Self {
-        Self { rule: &REPLICAS_09, judged: all_or_nothing }
+        Self { spec: &REPLICAS_09, judged: all_or_nothing }
     }
 
     /// R5.
     pub(crate) fn room() -> Self {
-        Self { rule: &REPLICAS_10, judged: within_room }
+        Self { spec: &REPLICAS_10, judged: within_room }
     }
 
     /// R3: what is new is divided by the room that there is.
     pub(crate) fn in_proportion() -> Self {
-        Self { rule: &REPLICAS_12, judged: in_proportion }
+        Self { spec: &REPLICAS_12, judged: in_proportion }
     }
 
     /// R6.
     pub(crate) fn fewest() -> Self {
-        Self { rule: &REPLICAS_11, judged: fewest }
+        Self { spec: &REPLICAS_11, judged: fewest }
     }
 }
 
 impl Guarantee for DynamicDivision {
-    fn rule(&self) -> &'static Rule {
-        self.rule
+    fn spec(&self) -> &'static GuaranteeSpec {
+        self.spec
     }
 
     fn topics(&self) -> Topics {
@@ -124,7 +124,7 @@ impl Guarantee for DynamicDivision {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let News::Assigned { workload: key, was, now, first: false } = &fact.news else { return };
+        let Change::Assigned { workload: key, was, now, first: false } = &fact.change else { return };
         let Some(workload) = context.workload(key) else { return };
         let placement = &workload.placement;
         // Of groups that overflow into each other, what flowed over comes back; it is not asked here.
@@ -132,7 +132,7 @@ impl Guarantee for DynamicDivision {
             && !placement.is_grouped()
             && workload.has_replicas
             && !workload.asked_anew;
-        if !judged || was.is_empty() && self.rule.id == REPLICAS_07.id {
+        if !judged || was.is_empty() && self.spec.id == REPLICAS_07.id {
             return;
         }
         let change = AssignmentChange { workload, was, now, context, at: fact.at };
@@ -211,8 +211,8 @@ fn all_or_nothing(change: &AssignmentChange<'_>) -> Assessment {
     let sum = sum(change.now);
     let wanted = change.workload.replicas;
     // The number may have changed since it was read; REPLICAS-03 has that put right.
-    let news = change.context.latest_surely_observed(change.at) <= change.workload.wanted_since;
-    if sum != wanted && news {
+    let is_recent = change.context.latest_surely_observed(change.at) <= change.workload.wanted_since;
+    if sum != wanted && is_recent {
         return None;
     }
     Some(

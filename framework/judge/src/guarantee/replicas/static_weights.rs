@@ -2,11 +2,11 @@
 
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
 use crate::guarantee::engine::eligible_members::{is_free_choice, is_settled, may_stay, repelled, serves};
-use crate::guarantee::{Bound, Rule, Subject};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use capsize_history::facts::{Assignment, Fact, Member, News, Scheduling, Workload, WorkloadKey};
+use capsize_history::facts::{Assignment, Change, Fact, Member, Scheduling, Workload, WorkloadKey};
 
-static REPLICAS_06: Rule = Rule {
+static REPLICAS_06: GuaranteeSpec = GuaranteeSpec {
     id: "REPLICAS-06",
     sentence: "replicas are divided by fixed weights exactly",
     features: &[Feature::StaticWeights],
@@ -20,7 +20,7 @@ static REPLICAS_06: Rule = Rule {
 pub(crate) struct StaticWeightShares;
 
 impl Guarantee for StaticWeightShares {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &REPLICAS_06
     }
 
@@ -29,7 +29,7 @@ impl Guarantee for StaticWeightShares {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let News::Assigned { workload: key, was, now, first: false } = &fact.news else { return };
+        let Change::Assigned { workload: key, was, now, first: false } = &fact.change else { return };
         let gains = now.iter().any(|(name, replicas)| was.get(name).is_none_or(|had| had < replicas));
         let Some(workload) = context.workload(key).filter(|_| gains) else { return };
         let Some(allowed) = divisions(workload, was, fact, context) else { return };

@@ -1,11 +1,11 @@
 //! That the addresses of services outlast an outage: SERVICES.
 
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
-use crate::guarantee::{Bound, Rule, Subject};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use capsize_history::facts::{Fact, Health, News, WorkloadKey};
+use capsize_history::facts::{Change, Fact, Health, WorkloadKey};
 
-static SERVICES_01: Rule = Rule {
+static SERVICES_01: GuaranteeSpec = GuaranteeSpec {
     id: "SERVICES-01",
     sentence: "the addresses that a member exports stay while it is not ready, as long as it is to export them",
     features: &[Feature::MultiClusterServices],
@@ -18,7 +18,7 @@ static SERVICES_01: Rule = Rule {
 pub(crate) struct EndpointAddressesSurviveOutage;
 
 impl Guarantee for EndpointAddressesSurviveOutage {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &SERVICES_01
     }
 
@@ -27,10 +27,10 @@ impl Guarantee for EndpointAddressesSurviveOutage {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let (key, name, recalled) = match &fact.news {
-            News::Recalled { workload, member } => (workload, member, true),
-            News::Rewritten { workload, member } => (workload, member, false),
-            News::Delivered { workload, member, .. } => (workload, member, false),
+        let (key, name, recalled) = match &fact.change {
+            Change::Recalled { workload, member } => (workload, member, true),
+            Change::Rewritten { workload, member } => (workload, member, false),
+            Change::Delivered { workload, member, .. } => (workload, member, false),
             _ => return,
         };
         let world = context.world;

@@ -6,11 +6,11 @@ use std::time::Duration;
 use crate::guarantee::engine::away::{Away, is_hit};
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
-use crate::guarantee::{Rule, Subject};
+use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use capsize_history::facts::{Fact, Health, InstanceHealth, News, Workload, WorkloadKey, World};
+use capsize_history::facts::{Change, Fact, Health, InstanceHealth, Workload, WorkloadKey, World};
 
-static STATUS_01: Rule = Rule {
+static STATUS_01: GuaranteeSpec = GuaranteeSpec {
     id: "STATUS-01",
     sentence: "a copy that runs all of its replicas is reported to be healthy",
     features: &[Feature::HealthProbes],
@@ -19,7 +19,7 @@ static STATUS_01: Rule = Rule {
     source: "Karmada pkg/controllers/status/work_status_controller.go, rb_status_controller.go",
 };
 
-static STATUS_02: Rule = Rule {
+static STATUS_02: GuaranteeSpec = GuaranteeSpec {
     id: "STATUS-02",
     sentence: "nothing is reported of a member for which there is no manifest any more",
     features: &[Feature::HealthProbes],
@@ -28,7 +28,7 @@ static STATUS_02: Rule = Rule {
     source: "Karmada pkg/util/helper/workstatus.go, AggregateResourceBindingWorkStatus",
 };
 
-static STATUS_03: Rule = Rule {
+static STATUS_03: GuaranteeSpec = GuaranteeSpec {
     id: "STATUS-03",
     sentence: "the status of a template has as many ready replicas as are reported of its copies",
     features: &[Feature::HealthProbes],
@@ -48,7 +48,7 @@ type Assess = fn(key: &WorkloadKey, workload: &Workload, member: &str, world: &W
 
 /// What is reported of a copy is right in time, while its member is in reach.
 pub(crate) struct CopyStatusIsReported {
-    rule: &'static Rule,
+    spec: &'static GuaranteeSpec,
     judges: Assess,
     away: Away,
     /// The manifests that were there and are gone.
@@ -66,9 +66,9 @@ struct Retries {
 }
 
 impl CopyStatusIsReported {
-    fn new(rule: &'static Rule, judges: Assess) -> Self {
+    fn new(spec: &'static GuaranteeSpec, judges: Assess) -> Self {
         let (gone, retries) = (BTreeSet::new(), BTreeMap::new());
-        Self { rule, judges, away: Away::default(), gone, retries, deadlines: Deadlines::default() }
+        Self { spec, judges, away: Away::default(), gone, retries, deadlines: Deadlines::default() }
     }
 
     /// T11: an eviction waits for the report that the new copy is healthy.
@@ -127,19 +127,19 @@ impl CopyStatusIsReported {
             context.member(member).filter(|known| known.health == Some(Health::Ready) && !known.leaving);
         // That a manifest is gone nobody has to ask the member.
         let in_reach = known.is_some() && !is_hit(member, context);
-        let asked = self.rule.id == STATUS_02.id || in_reach;
+        let asked = self.spec.id == STATUS_02.id || in_reach;
         let Some(workload) = context.workload(key).filter(|_| asked) else {
             return self.deadlines.cancel(&subject);
         };
         // A history that begins late need not show a manifest that is there.
-        let seen = self.rule.id != STATUS_02.id || self.gone.contains(&subject);
+        let seen = self.spec.id != STATUS_02.id || self.gone.contains(&subject);
         let Some(wrong) = (self.judges)(key, workload, member, context.world).filter(|_| seen) else {
             return self.deadlines.cancel(&subject);
         };
         if wrong.is_none() && !self.deadlines.has(&subject) {
             return context.tally.record_held();
         }
-        let late = if self.rule.id == STATUS_02.id {
+        let late = if self.spec.id == STATUS_02.id {
             Duration::ZERO
         } else {
             let away = known.map(|known| known.away).unwrap_or_default();
@@ -163,8 +163,8 @@ impl CopyStatusIsReported {
 }
 
 impl Guarantee for CopyStatusIsReported {
-    fn rule(&self) -> &'static Rule {
-        self.rule
+    fn spec(&self) -> &'static GuaranteeSpec {
+        self.spec
     }
 
     fn topics(&self) -> Topics {
@@ -190,37 +190,37 @@ impl Guarantee for CopyStatusIsReported {
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         self.away.observe(fact, context);
-        match &fact.news {
-            News::DeliveryGone { workload, member } => {
+        match &fact.change {
+            Change::DeliveryGone { workload, member } => {
                 self.gone.insert(Subject::on(workload, member));
             }
-            News::Delivered { workload, member, .. } => {
+            Change::Delivered { workload, member, .. } => {
                 self.gone.remove(&Subject::on(workload, member));
             }
-            News::WorkloadGone(key) => {
+            Change::WorkloadGone(key) => {
                 self.gone.retain(|subject| !subject.is_of(key));
                 self.retries.remove(key);
             }
             _ => {}
         }
-        match &fact.news {
-            News::InstanceHealth { workload, member }
-            | News::Running { workload, member }
-            | News::RunningGone { workload, member }
-            | News::Delivered { workload, member, .. }
-            | News::Recalled { workload, member }
-            | News::DeliveryGone { workload, member } => self.look(workload, member, fact, context),
-            News::FaultBegan { member: Some(member), .. } if self.rule.id != STATUS_02.id => {
+        match &fact.change {
+            Change::InstanceHealth { workload, member }
+            | Change::Running { workload, member }
+            | Change::RunningGone { workload, member }
+            | Change::Delivered { workload, member, .. }
+            | Change::Recalled { workload, member }
+            | Change::DeliveryGone { workload, member } => self.look(workload, member, fact, context),
+            Change::FaultBegan { member: Some(member), .. } if self.spec.id != STATUS_02.id => {
                 self.deadlines.cancel_all(|subject| subject.is_on(member));
             }
-            News::FaultEnded { member: Some(member), .. } | News::Health { member, .. } => {
+            Change::FaultEnded { member: Some(member), .. } | Change::Health { member, .. } => {
                 self.look_at_member(member, fact, context);
             }
-            News::MemberLeaving(member) | News::MemberGone(member) => {
+            Change::MemberLeaving(member) | Change::MemberGone(member) => {
                 self.deadlines.cancel_all(|subject| subject.is_on(member));
                 self.look_at_member(member, fact, context);
             }
-            News::WorkloadGone(key) => self.deadlines.cancel_of(key, |_| true),
+            Change::WorkloadGone(key) => self.deadlines.cancel_of(key, |_| true),
             _ => {}
         }
     }
@@ -235,7 +235,7 @@ pub(crate) struct TemplateStatusIsSumOfCopies {
 }
 
 impl Guarantee for TemplateStatusIsSumOfCopies {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &STATUS_03
     }
 
@@ -248,9 +248,9 @@ impl Guarantee for TemplateStatusIsSumOfCopies {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let key = match &fact.news {
-            News::InstanceHealth { workload: key, .. } | News::Template(key) => key,
-            News::WorkloadGone(key) => {
+        let key = match &fact.change {
+            Change::InstanceHealth { workload: key, .. } | Change::Template(key) => key,
+            Change::WorkloadGone(key) => {
                 self.known.remove(key);
                 return self.deadlines.cancel(&Subject::workload(key));
             }

@@ -6,14 +6,14 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
 };
-use crate::guarantee::{Bound, Rule, Subject};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
-use capsize_history::dialect::Speaks;
+use capsize_history::dialect::DialectKind;
 use capsize_history::digest::Table;
-use capsize_history::facts::{Fact, Health, Member, News, Taint, TaintEffect};
+use capsize_history::facts::{Change, Fact, Health, Member, Taint, TaintEffect};
 
-static TAINT_01: Rule = Rule {
+static TAINT_01: GuaranteeSpec = GuaranteeSpec {
     id: "TAINT-01",
     sentence: "a member that is not Ready takes nothing new: it gets the NoSchedule taint that tells why",
     features: &[Feature::HealthProbes],
@@ -35,7 +35,7 @@ fn belongs(member: &Member) -> Option<Health> {
 }
 
 impl Guarantee for NoScheduleTaintFollowsHealth {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &TAINT_01
     }
 
@@ -48,10 +48,10 @@ impl Guarantee for NoScheduleTaintFollowsHealth {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let (name, turned) = match &fact.news {
-            News::Health { member, first: false, .. } => (member, true),
-            News::TaintAdded { member, .. } | News::TaintRemoved { member, .. } => (member, false),
-            News::MemberLeaving(member) | News::MemberGone(member) => {
+        let (name, turned) = match &fact.change {
+            Change::Health { member, first: false, .. } => (member, true),
+            Change::TaintAdded { member, .. } | Change::TaintRemoved { member, .. } => (member, false),
+            Change::MemberLeaving(member) | Change::MemberGone(member) => {
                 return self.0.cancel(&Subject::member(member));
             }
             _ => return,
@@ -59,14 +59,14 @@ impl Guarantee for NoScheduleTaintFollowsHealth {
         let Some(member) = context.member(name) else { return };
         let subject = Subject::member(name);
         // A node that never reported is not tainted: nothing is known of it.
-        let speaks = context.profile.dialect == Speaks::Karmada || member.health.is_some();
-        let Some(health) = belongs(member).filter(|_| speaks) else { return self.0.cancel(&subject) };
+        let is_reporting = context.profile.dialect == DialectKind::Karmada || member.health.is_some();
+        let Some(health) = belongs(member).filter(|_| is_reporting) else { return self.0.cancel(&subject) };
         if member.health_taint(health, TaintEffect::NoSchedule).is_none() {
             let expectation = Expectation {
                 because: format!("{name} is {health} since {}", clock(member.health_since)),
                 missing: format!("{name} has no such NoSchedule taint"),
             };
-            let removed = matches!(fact.news, News::TaintRemoved { .. });
+            let removed = matches!(fact.change, Change::TaintRemoved { .. });
             // One that is being removed is left as it is.
             if (turned || removed) && !member.leaving {
                 self.0.start(subject, fact, context.timings().latency, expectation);
@@ -79,7 +79,7 @@ impl Guarantee for NoScheduleTaintFollowsHealth {
     }
 }
 
-static TAINT_02: Rule = Rule {
+static TAINT_02: GuaranteeSpec = GuaranteeSpec {
     id: "TAINT-02",
     sentence: "a member that stays NotReady gets a NoExecute taint when the eviction timeout has passed, not before",
     features: &[Feature::HealthProbes, Feature::AutomaticNoExecute],
@@ -96,7 +96,7 @@ pub(crate) struct NoExecuteTaintAfterTimeout {
 }
 
 impl Guarantee for NoExecuteTaintAfterTimeout {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &TAINT_02
     }
 
@@ -109,8 +109,8 @@ impl Guarantee for NoExecuteTaintAfterTimeout {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Health { member, now: Some(Health::NotReady), was: Some(_), .. } => {
+        match &fact.change {
+            Change::Health { member, now: Some(Health::NotReady), was: Some(_), .. } => {
                 self.since.insert(member.clone(), fact.at);
                 let limit = bounds::no_execute(context.timings());
                 let expectation = Expectation {
@@ -119,11 +119,11 @@ impl Guarantee for NoExecuteTaintAfterTimeout {
                 };
                 self.deadlines.restart(Subject::member(member), fact, fact.at + limit, limit, expectation);
             }
-            News::Health { member, .. } | News::MemberLeaving(member) | News::MemberGone(member) => {
+            Change::Health { member, .. } | Change::MemberLeaving(member) | Change::MemberGone(member) => {
                 self.since.swap_remove(member);
                 self.deadlines.cancel(&Subject::member(member));
             }
-            News::TaintAdded { member, taint, .. } if is_health_taint(taint, TaintEffect::NoExecute) => {
+            Change::TaintAdded { member, taint, .. } if is_health_taint(taint, TaintEffect::NoExecute) => {
                 self.tainted(member, fact, context);
             }
             _ => {}
@@ -158,7 +158,7 @@ fn is_health_taint(taint: &Taint, effect: TaintEffect) -> bool {
     taint.tells.is_some() && taint.effect == effect
 }
 
-static TAINT_03: Rule = Rule {
+static TAINT_03: GuaranteeSpec = GuaranteeSpec {
     id: "TAINT-03",
     sentence: "a member that is Ready again loses its NoSchedule health taints",
     features: &[Feature::HealthProbes],
@@ -167,7 +167,7 @@ static TAINT_03: Rule = Rule {
     source: "Karmada pkg/controllers/cluster/cluster_controller.go, taintClusterByCondition",
 };
 
-static TAINT_04: Rule = Rule {
+static TAINT_04: GuaranteeSpec = GuaranteeSpec {
     id: "TAINT-04",
     sentence: "a member that is Ready again loses its NoExecute health taints",
     features: &[Feature::HealthProbes, Feature::AutomaticNoExecute],
@@ -190,7 +190,7 @@ impl HealthTaintsGoWhenReady {
 }
 
 impl Guarantee for HealthTaintsGoWhenReady {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         if self.effect == TaintEffect::NoExecute { &TAINT_04 } else { &TAINT_03 }
     }
 
@@ -203,15 +203,15 @@ impl Guarantee for HealthTaintsGoWhenReady {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let (name, turned) = match &fact.news {
-            News::Health { member, first: false, .. } => (member, true),
-            News::TaintRemoved { member, .. } => (member, false),
+        let (name, turned) = match &fact.change {
+            Change::Health { member, first: false, .. } => (member, true),
+            Change::TaintRemoved { member, .. } => (member, false),
             // One that a person sets is that person's.
-            News::TaintAdded { member, taint, first: false } if is_health_taint(taint, self.effect) => {
+            Change::TaintAdded { member, taint, first: false } if is_health_taint(taint, self.effect) => {
                 (member, context.member(member).is_some_and(|known| known.tainted_by_hand.is_none()))
             }
-            News::MemberGone(member) => return self.deadlines.cancel(&Subject::member(member)),
-            News::MemberLeaving(member) => (member, false),
+            Change::MemberGone(member) => return self.deadlines.cancel(&Subject::member(member)),
+            Change::MemberLeaving(member) => (member, false),
             _ => return,
         };
         let Some(member) = context.member(name) else { return };
@@ -239,7 +239,7 @@ impl Guarantee for HealthTaintsGoWhenReady {
     }
 }
 
-static TAINT_10: Rule = Rule {
+static TAINT_10: GuaranteeSpec = GuaranteeSpec {
     id: "TAINT-10",
     sentence: "a NoExecute health taint stays as it is as long as the member is what it says",
     features: &[Feature::HealthProbes, Feature::AutomaticNoExecute],
@@ -252,7 +252,7 @@ static TAINT_10: Rule = Rule {
 pub(crate) struct NoExecuteTaintKeepsItsTime;
 
 impl Guarantee for NoExecuteTaintKeepsItsTime {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &TAINT_10
     }
 
@@ -261,7 +261,7 @@ impl Guarantee for NoExecuteTaintKeepsItsTime {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let News::TaintRemoved { member: name, taint } = &fact.news else { return };
+        let Change::TaintRemoved { member: name, taint } = &fact.change else { return };
         let Some(member) = context.member(name).filter(|_| is_health_taint(taint, TaintEffect::NoExecute))
         else {
             return;
@@ -282,7 +282,7 @@ impl Guarantee for NoExecuteTaintKeepsItsTime {
     }
 }
 
-static TAINT_05: Rule = Rule {
+static TAINT_05: GuaranteeSpec = GuaranteeSpec {
     id: "TAINT-05",
     sentence: "a member never has two health taints of one effect",
     features: &[Feature::HealthProbes],
@@ -296,7 +296,7 @@ static TAINT_05: Rule = Rule {
 pub(crate) struct HealthTaintsExcludeEachOther;
 
 impl Guarantee for HealthTaintsExcludeEachOther {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &TAINT_05
     }
 
@@ -305,7 +305,7 @@ impl Guarantee for HealthTaintsExcludeEachOther {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let News::TaintAdded { member: name, taint, first } = &fact.news else { return };
+        let Change::TaintAdded { member: name, taint, first } = &fact.change else { return };
         let policies =
             context.profile.has(Feature::ClusterTaintPolicies) && taint.effect == TaintEffect::NoExecute;
         let member = context.member(name);
@@ -320,7 +320,7 @@ impl Guarantee for HealthTaintsExcludeEachOther {
             return context.tally.record_held();
         }
         // Admission taints every Node that is made, whatever it comes with.
-        if *first && context.profile.dialect == Speaks::Nodes {
+        if *first && context.profile.dialect == DialectKind::Nodes {
             return;
         }
         let because = "a member is either NotReady or Unknown".to_owned();

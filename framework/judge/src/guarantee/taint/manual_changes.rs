@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::engine::suspected_violations::SuspectedViolations;
-use crate::guarantee::{Rule, Subject};
+use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use capsize_history::facts::{Fact, Member, News};
+use capsize_history::facts::{Change, Fact, Member};
 
-static TAINT_09: Rule = Rule {
+static TAINT_09: GuaranteeSpec = GuaranteeSpec {
     id: "TAINT-09",
     sentence: "a taint that neither tells health nor is a policy's goes only when a person takes it away",
     features: &[Feature::HealthProbes],
@@ -30,7 +30,7 @@ fn by_hand(member: Option<&Member>, fact: &Fact, slack: Duration) -> bool {
 }
 
 impl Guarantee for ManualTaintsStay {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &TAINT_09
     }
 
@@ -39,7 +39,7 @@ impl Guarantee for ManualTaintsStay {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let News::TaintRemoved { member: name, taint } = &fact.news else { return };
+        let Change::TaintRemoved { member: name, taint } = &fact.change else { return };
         let world = context.world;
         let lists = |policy: &capsize_history::facts::TaintPolicy| {
             policy.taints.iter().any(|(key, effect)| *key == taint.key && *effect == taint.effect)

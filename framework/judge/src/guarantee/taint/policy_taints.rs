@@ -6,11 +6,11 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
 };
-use crate::guarantee::{Bound, Rule, Subject};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use capsize_history::facts::{Fact, Health, Member, News, Taint, TaintEffect, World};
+use capsize_history::facts::{Change, Fact, Health, Member, Taint, TaintEffect, World};
 
-static TAINT_06: Rule = Rule {
+static TAINT_06: GuaranteeSpec = GuaranteeSpec {
     id: "TAINT-06",
     sentence: "where nothing is evicted without being asked for, a NoExecute health taint is somebody's wish",
     features: &[Feature::HealthProbes],
@@ -32,7 +32,7 @@ fn is_wished(taint: &Taint, member: &Member, context: &JudgeContext<'_>) -> bool
 }
 
 impl Guarantee for NoExecuteTaintIsRequested {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &TAINT_06
     }
 
@@ -44,8 +44,8 @@ impl Guarantee for NoExecuteTaintIsRequested {
         if context.profile.has(Feature::AutomaticNoExecute) {
             return;
         }
-        match &fact.news {
-            News::Health { member, was: Some(was), now: Some(Health::Ready), .. }
+        match &fact.change {
+            Change::Health { member, was: Some(was), now: Some(Health::Ready), .. }
                 if *was != Health::Ready =>
             {
                 let untainted = |member: &Member| member.evicting_taints().next().is_none();
@@ -53,7 +53,7 @@ impl Guarantee for NoExecuteTaintIsRequested {
                     context.tally.record_held();
                 }
             }
-            News::TaintAdded { member: name, taint, first: false }
+            Change::TaintAdded { member: name, taint, first: false }
                 if taint.tells.is_some() && taint.effect == TaintEffect::NoExecute =>
             {
                 let Some(member) = context.member(name) else { return };
@@ -75,7 +75,7 @@ impl Guarantee for NoExecuteTaintIsRequested {
     }
 }
 
-static TAINT_08: Rule = Rule {
+static TAINT_08: GuaranteeSpec = GuaranteeSpec {
     id: "TAINT-08",
     sentence: "the taints that policies name are on the members whose conditions ask for them, and off those whose do not",
     features: &[Feature::ClusterTaintPolicies],
@@ -120,7 +120,7 @@ fn wrong(name: &str, member: &Member, world: &World) -> Option<Expectation> {
 }
 
 impl Guarantee for TaintsFollowPolicies {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &TAINT_08
     }
 
@@ -133,19 +133,21 @@ impl Guarantee for TaintsFollowPolicies {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::Conditions(member) => self.look(member, fact, context),
-            News::TaintAdded { member, .. } | News::TaintRemoved { member, .. }
+        match &fact.change {
+            Change::Conditions(member) => self.look(member, fact, context),
+            Change::TaintAdded { member, .. } | Change::TaintRemoved { member, .. }
                 if self.0.has(&Subject::member(member)) || is_nobodys(member, fact, context) =>
             {
                 self.look(member, fact, context);
             }
-            News::TaintPolicy(name) if context.world.taint_policies.contains_key(name) => {
+            Change::TaintPolicy(name) if context.world.taint_policies.contains_key(name) => {
                 for member in context.world.members.keys() {
                     self.look(member, fact, context);
                 }
             }
-            News::MemberLeaving(member) | News::MemberGone(member) => self.0.cancel(&Subject::member(member)),
+            Change::MemberLeaving(member) | Change::MemberGone(member) => {
+                self.0.cancel(&Subject::member(member))
+            }
             _ => {}
         }
     }

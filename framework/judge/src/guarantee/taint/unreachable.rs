@@ -6,13 +6,13 @@ use crate::guarantee::engine::away::is_hit;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::health::{is_cut, is_lossy};
-use crate::guarantee::{Rule, Subject};
+use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
 use capsize_history::digest::Table;
-use capsize_history::facts::{Fact, Health, Member, News, Taint, TaintEffect};
+use capsize_history::facts::{Change, Fact, Health, Member, Taint, TaintEffect};
 
-static TAINT_07: Rule = Rule {
+static TAINT_07: GuaranteeSpec = GuaranteeSpec {
     id: "TAINT-07",
     sentence: "a member that stays Unknown gets a NoExecute taint when the eviction timeout has passed, not before",
     features: &[Feature::HealthProbes, Feature::AutomaticNoExecute, Feature::PullMembers],
@@ -37,7 +37,7 @@ struct FaultPeriod {
 }
 
 impl Guarantee for NoExecuteTaintAfterSilence {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &TAINT_07
     }
 
@@ -50,8 +50,8 @@ impl Guarantee for NoExecuteTaintAfterSilence {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::FaultBegan { member: Some(member), .. } => {
+        match &fact.change {
+            Change::FaultBegan { member: Some(member), .. } => {
                 let again = self.began(member, fact, context);
                 let unknown = |it: &Member| it.health == Some(Health::Unknown) && !it.leaving;
                 if again && is_cut(member, context) && context.member(member).is_some_and(unknown) {
@@ -59,7 +59,7 @@ impl Guarantee for NoExecuteTaintAfterSilence {
                     self.expect(member, because, fact, context);
                 }
             }
-            News::FaultEnded { member: Some(member), .. } => {
+            Change::FaultEnded { member: Some(member), .. } => {
                 if !is_hit(member, context)
                     && let Some(cut) = self.cut.get_mut(member)
                 {
@@ -70,7 +70,7 @@ impl Guarantee for NoExecuteTaintAfterSilence {
                     self.deadlines.cancel(&Subject::member(member));
                 }
             }
-            News::Health { member, now: Some(Health::Unknown), was: Some(_), .. } => {
+            Change::Health { member, now: Some(Health::Unknown), was: Some(_), .. } => {
                 // Of what it says some may arrive, each time anew.
                 if is_lossy(member, context) && !is_cut(member, context) {
                     return;
@@ -78,14 +78,14 @@ impl Guarantee for NoExecuteTaintAfterSilence {
                 let because = format!("{member} is Unknown since {}", clock(fact.at));
                 self.expect(member, because, fact, context);
             }
-            News::Health { member, .. } | News::MemberLeaving(member) => {
+            Change::Health { member, .. } | Change::MemberLeaving(member) => {
                 self.deadlines.cancel(&Subject::member(member));
             }
-            News::MemberGone(member) => {
+            Change::MemberGone(member) => {
                 self.cut.swap_remove(member);
                 self.deadlines.cancel(&Subject::member(member));
             }
-            News::TaintAdded { member, taint, .. }
+            Change::TaintAdded { member, taint, .. }
                 if taint.tells == Some(Health::Unknown) && taint.effect == TaintEffect::NoExecute =>
             {
                 let subject = Subject::member(member);

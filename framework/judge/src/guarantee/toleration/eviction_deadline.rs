@@ -9,11 +9,11 @@ use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
 };
 use crate::guarantee::engine::tolerated_until::{Tolerates, is_fresh, tolerates, written_late};
-use crate::guarantee::{Bound, Doubt, Rule, Subject};
+use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
-use capsize_history::dialect::Speaks;
-use capsize_history::facts::{Fact, News, Taint, Width, WorkloadKey, World};
+use capsize_history::dialect::DialectKind;
+use capsize_history::facts::{Change, Fact, Taint, Uncertainty, WorkloadKey, World};
 
 /// What [`queued`] says, worked out at most once for a fact: it looks at all that is to leave.
 type Queue = OnceCell<(usize, u32)>;
@@ -54,7 +54,7 @@ fn is_undated(key: &WorkloadKey, member: &str, context: &JudgeContext<'_>) -> bo
     member.evicting_taints().any(|taint| !taint.ages && limited(taint))
 }
 
-static TOLERATION_01: Rule = Rule {
+static TOLERATION_01: GuaranteeSpec = GuaranteeSpec {
     id: "TOLERATION-01",
     sentence: "a workload is evicted from a tainted member when its toleration is over, not before",
     features: &[Feature::NoExecuteTaints],
@@ -76,7 +76,7 @@ pub(crate) struct EvictionAtTolerationEnd {
 }
 
 impl Guarantee for EvictionAtTolerationEnd {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &TOLERATION_01
     }
 
@@ -93,24 +93,24 @@ impl Guarantee for EvictionAtTolerationEnd {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::TaintAdded { member, .. } => self.look_at_member(member, fact, false, context),
-            News::TaintRemoved { member, .. } => self.look_at_member(member, fact, true, context),
-            News::EvictionBegan { workload, task } if task.by_taint && !task.inherited => {
+        match &fact.change {
+            Change::TaintAdded { member, .. } => self.look_at_member(member, fact, false, context),
+            Change::TaintRemoved { member, .. } => self.look_at_member(member, fact, true, context),
+            Change::EvictionBegan { workload, task } if task.by_taint && !task.inherited => {
                 self.evicted(workload, &task.member, fact, context);
                 self.last = Some(fact.at);
             }
-            News::Assigned { workload, .. }
-            | News::Wanted(workload)
-            | News::EvictionBegan { workload, .. } => {
+            Change::Assigned { workload, .. }
+            | Change::Wanted(workload)
+            | Change::EvictionBegan { workload, .. } => {
                 self.look_at_workload(workload, fact, context);
             }
-            News::WorkloadGone(key) => {
+            Change::WorkloadGone(key) => {
                 self.known.retain(|subject, _| !subject.is_of(key));
                 self.eased.retain(|subject, _| !subject.is_of(key));
                 self.deadlines.cancel_of(key, |_| true);
             }
-            News::MemberGone(member) => {
+            Change::MemberGone(member) => {
                 self.known.retain(|subject, _| !subject.is_on(member));
                 self.eased.retain(|subject, _| !subject.is_on(member));
                 self.deadlines.cancel_all(|subject| subject.is_on(member));
@@ -171,7 +171,7 @@ impl EvictionAtTolerationEnd {
         }
         // Where nodes are the members, a time that is set does not move (kubernetes/kubernetes#102993), unless something is not
         // tolerated at all.
-        if context.profile.dialect == Speaks::Nodes
+        if context.profile.dialect == DialectKind::Nodes
             && let (Some(Tolerates::Until(..)), Some(Tolerates::Until(..))) = (self.known.get(&subject), &now)
             && tolerates_all(world, &subject)
         {
@@ -230,8 +230,14 @@ impl EvictionAtTolerationEnd {
             // One without a time may have been there for as long as it is tolerated.
             Tolerates::Forever if is_undated(key, member, context) => {
                 let because = "a NoExecute taint has no time from which its toleration counts".to_owned();
-                let (bound, width) = (Bound::Never, Width::UNKNOWN);
-                return context.tally.record_undecided(Doubt { subject, bound, because, at: fact.at, width });
+                let (bound, uncertainty) = (Bound::Never, Uncertainty::UNKNOWN);
+                return context.tally.record_undecided(Ambiguity {
+                    subject,
+                    bound,
+                    because,
+                    at: fact.at,
+                    uncertainty,
+                });
             }
             Tolerates::Forever => {
                 let because = "every NoExecute taint is tolerated for ever".to_owned();

@@ -6,12 +6,12 @@ use std::time::Duration;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Topics, Violation, topics};
 use crate::guarantee::engine::tolerated_until::{Tolerates, is_fresh, tolerates};
-use crate::guarantee::{Bound, Doubt, Rule, Subject};
+use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
-use capsize_history::facts::{Fact, News, Taint, TaintEffect};
+use capsize_history::facts::{Change, Fact, Taint, TaintEffect};
 
-static TOLERATION_02: Rule = Rule {
+static TOLERATION_02: GuaranteeSpec = GuaranteeSpec {
     id: "TOLERATION-02",
     sentence: "a workload stays where it is if the taint is gone before its toleration is over",
     features: &[Feature::NoExecuteTaints],
@@ -39,7 +39,7 @@ struct UnusedToleration {
 }
 
 impl Guarantee for NoEvictionWithoutTaint {
-    fn rule(&self) -> &'static Rule {
+    fn spec(&self) -> &'static GuaranteeSpec {
         &TOLERATION_02
     }
 
@@ -48,15 +48,15 @@ impl Guarantee for NoEvictionWithoutTaint {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        match &fact.news {
-            News::TaintRemoved { member, taint } if taint.effect == TaintEffect::NoExecute => {
+        match &fact.change {
+            Change::TaintRemoved { member, taint } if taint.effect == TaintEffect::NoExecute => {
                 self.removed(member, taint, fact, context);
             }
-            News::TaintAdded { member, taint, .. } if taint.effect == TaintEffect::NoExecute => {
+            Change::TaintAdded { member, taint, .. } if taint.effect == TaintEffect::NoExecute => {
                 self.unused_tolerations.retain(|subject, _| !subject.is_on(member));
                 self.suspected_violations.retain(|subject, _| !subject.is_on(member));
             }
-            News::EvictionBegan { workload, task } if task.by_taint && !task.inherited => {
+            Change::EvictionBegan { workload, task } if task.by_taint && !task.inherited => {
                 let subject = Subject::on(workload, &task.member);
                 let member = context.member(&task.member);
                 if member.is_some_and(|member| member.evicting_taints().next().is_none() && !member.leaving) {
@@ -68,8 +68,8 @@ impl Guarantee for NoEvictionWithoutTaint {
                     }
                 }
             }
-            News::WorkloadGone(key) => self.unused_tolerations.retain(|subject, _| !subject.is_of(key)),
-            News::MemberGone(member) => {
+            Change::WorkloadGone(key) => self.unused_tolerations.retain(|subject, _| !subject.is_of(key)),
+            Change::MemberGone(member) => {
                 self.unused_tolerations.retain(|subject, _| !subject.is_on(member));
                 self.suspected_violations.retain(|subject, _| !subject.is_on(member));
                 self.gone.insert(member.clone(), fact.at);
@@ -130,8 +130,8 @@ fn report_violation(
 ) {
     let name = subject.member.clone().unwrap_or_default();
     let gone = context.member(&name).and_then(|member| member.untainted).max(member_gone);
-    let width = fact.width.and(context.uncertainty_of(&subject));
-    let earliest = fact.at.saturating_sub(width.early);
+    let uncertainty = fact.uncertainty.and(context.uncertainty_of(&subject));
+    let earliest = fact.at.saturating_sub(uncertainty.early);
     let in_flight = gone.is_some_and(|gone| {
         earliest <= gone + context.timings().latency || gone >= context.latest_surely_observed(fact.at)
     });
@@ -141,7 +141,13 @@ fn report_violation(
                 format!("{taint} was gone at {}, and tolerated until {}", clock(removed), clock(until));
             if earliest < removed {
                 let bound = Bound::Never;
-                return context.tally.record_undecided(Doubt { subject, bound, because, at: fact.at, width });
+                return context.tally.record_undecided(Ambiguity {
+                    subject,
+                    bound,
+                    because,
+                    at: fact.at,
+                    uncertainty,
+                });
             }
             because
         }
