@@ -130,7 +130,7 @@ pub enum Change {
     /// Anything about a member changed that a choice of members looks at. Comes after the facts of what changed.
     MemberChanged(String),
     /// A member tells something else of itself than before, beside its conditions.
-    MemberTold {
+    MemberReported {
         /// The member.
         member: String,
         /// Its health before.
@@ -245,7 +245,7 @@ pub enum Change {
     },
     /// What the control plane says about a manifest for a member changed: whether it was written, is held back, or is
     /// to stay.
-    DeliveryTold {
+    DeliveryReported {
         /// The workload.
         workload: WorkloadKey,
         /// The member.
@@ -310,7 +310,7 @@ impl Change {
             | Self::InstanceHealth { workload, .. }
             | Self::Delivered { workload, .. }
             | Self::Rewritten { workload, .. }
-            | Self::DeliveryTold { workload, .. }
+            | Self::DeliveryReported { workload, .. }
             | Self::DeliveredTwice { workload, .. }
             | Self::Recalled { workload, .. }
             | Self::DeliveryGone { workload, .. }
@@ -333,7 +333,7 @@ impl Change {
             | Self::TaintAdded { member, .. }
             | Self::TaintRemoved { member, .. }
             | Self::MemberChanged(member)
-            | Self::MemberTold { member, .. }
+            | Self::MemberReported { member, .. }
             | Self::Conditions(member)
             | Self::SignOfLife(member)
             | Self::Access(member)
@@ -343,7 +343,7 @@ impl Change {
             | Self::InstanceHealth { member, .. }
             | Self::Delivered { member, .. }
             | Self::Rewritten { member, .. }
-            | Self::DeliveryTold { member, .. }
+            | Self::DeliveryReported { member, .. }
             | Self::DeliveredTwice { member, .. }
             | Self::Recalled { member, .. }
             | Self::DeliveryGone { member, .. }

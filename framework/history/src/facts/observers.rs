@@ -72,7 +72,7 @@ impl Observers {
                 self.of(on)
             }
             Kind::Mark(mark) => {
-                self.told(Observer::of(mark).ok().flatten());
+                self.set_observer(Observer::of(mark).ok().flatten());
                 self.of("")
             }
         };
@@ -80,7 +80,7 @@ impl Observers {
         (self.last, uncertainty)
     }
 
-    fn told(&mut self, observer: Option<Observer>) {
+    fn set_observer(&mut self, observer: Option<Observer>) {
         let Some(Observer { on, latency, clock_offset }) = observer else { return };
         self.heard.insert(on.as_str().into());
         let uncertainty = Uncertainty { early: latency.saturating_add(clock_offset), late: clock_offset };

@@ -7,7 +7,7 @@ macro_rules! topics {
     ($($name:ident)*) => {
         /// What a fact is about, whatever it says.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[expect(missing_docs, reason = "they are those of News")]
+        #[expect(missing_docs, reason = "they are those of Change")]
         pub enum Topic { $($name),* }
 
         impl Topic {
@@ -27,11 +27,11 @@ macro_rules! topics {
 
 topics! {
     FaultBegan FaultEnded ClockWrong ClockRight Step
-    Health TaintAdded TaintRemoved MemberChanged MemberTold Conditions SignOfLife Access MemberLeaving MemberGone
+    Health TaintAdded TaintRemoved MemberChanged MemberReported Conditions SignOfLife Access MemberLeaving MemberGone
     Policy Overrides Template Namespace TaintPolicy
     Claimed HeldBack Recorded Required Wanted Assigned WorkloadGone
     EvictionBegan EvictionStamped EvictionChanged EvictionEnded EvictionAnnounced InstanceHealth
-    Delivered Rewritten DeliveryTold DeliveredTwice Recalled DeliveryGone Running RunningGone
+    Delivered Rewritten DeliveryReported DeliveredTwice Recalled DeliveryGone Running RunningGone
 }
 
 /// Some topics.

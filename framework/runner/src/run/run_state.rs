@@ -206,9 +206,9 @@ fn explains_failures(change: &Change) -> bool {
             | Change::InstanceHealth { .. }
             | Change::Delivered { .. }
             | Change::Rewritten { .. }
-            | Change::DeliveryTold { .. }
+            | Change::DeliveryReported { .. }
             | Change::MemberChanged(_)
-            | Change::MemberTold { .. }
+            | Change::MemberReported { .. }
             | Change::Conditions(_)
             | Change::Access(_)
             | Change::Policy(_)

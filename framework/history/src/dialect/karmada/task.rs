@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::seen::{seconds, time_in};
+use super::observed_object::{seconds, time_in};
 use crate::facts::{Change, EvictionTask, Workload, WorkloadKey};
 use crate::format::Tree;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::fold::Seen;
+use super::fold::ObservedObject;
 use super::node::effect;
 use crate::facts::{
     Assignment, Change, EvictionTask, Instance, InstanceHealth, Toleration, Workload, WorkloadKey, World,
@@ -13,29 +13,29 @@ use crate::format::{LONGEST, Tree};
 const BY_TAINT: &str = "DeletionByTaintManager";
 
 /// What this version of a Pod changes. A pod that is being deleted is to run nowhere any more.
-pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<Change> {
-    let key = WorkloadKey::new("Pod", seen.text("metadata", "namespace"), &seen.name);
-    if seen.gone {
+pub(super) fn observe(world: &mut World, observed: &ObservedObject<'_>) -> Vec<Change> {
+    let key = WorkloadKey::new("Pod", observed.text("metadata", "namespace"), &observed.name);
+    if observed.gone {
         return forget(world, key);
     }
     let first = !world.workloads.contains_key(&key);
     let now = world.now;
-    let leaving = seen.field("metadata", "deletionTimestamp").is_some();
+    let leaving = observed.field("metadata", "deletionTimestamp").is_some();
     let entry = world.workloads.entry(key.clone()).or_default();
-    entry.record = Some(seen.witness.clone());
+    entry.record = Some(observed.witness.clone());
     (entry.recorded, entry.replicas) = (true, 1);
-    let owners = seen.tree("metadata", "ownerReferences");
+    let owners = observed.tree("metadata", "ownerReferences");
     entry.everywhere = owners.items().iter().any(|owner| owner["kind"] == "DaemonSet");
     let mut changes = Vec::new();
-    let node = seen.text("spec", "nodeName");
+    let node = observed.text("spec", "nodeName");
     if leaving && entry.evictions.is_empty() && !node.is_empty() {
-        let task = task(seen, &node, now, first);
+        let task = task(observed, &node, now, first);
         entry.evictions.push(task.clone());
         changes.push(Change::EvictionBegan { workload: key.clone(), task: Box::new(task) });
     }
-    let tolerations = seen.tree("spec", "tolerations");
+    let tolerations = observed.tree("spec", "tolerations");
     let tolerations: Vec<Toleration> = tolerations.items().iter().map(toleration).collect();
-    let told = health(seen);
+    let told = health(observed);
     let assigned = (!leaving && !node.is_empty()).then(|| (node.to_string(), 1));
     let assignment: Assignment = assigned.into_iter().collect();
     let wants_else = tolerations != entry.tolerations;
@@ -64,8 +64,8 @@ fn forget(world: &mut World, key: WorkloadKey) -> Vec<Change> {
     ended.chain([Change::WorkloadGone(key.clone())]).collect()
 }
 
-fn task(seen: &Seen<'_>, node: &str, now: Duration, inherited: bool) -> EvictionTask {
-    let target = seen.condition("DisruptionTarget").filter(|told| told["status"] == "True");
+fn task(observed: &ObservedObject<'_>, node: &str, now: Duration, inherited: bool) -> EvictionTask {
+    let target = observed.condition("DisruptionTarget").filter(|told| told["status"] == "True");
     let reason = target.map(|told| told["reason"].text()).unwrap_or_default();
     EvictionTask {
         member: node.to_owned(),
@@ -93,8 +93,8 @@ fn instance(entry: &mut Workload, key: &WorkloadKey, node: &str, health: Instanc
     (was != Some(told)).then(|| Change::InstanceHealth { workload: key.clone(), member: node.to_owned() })
 }
 
-fn health(seen: &Seen<'_>) -> InstanceHealth {
-    match seen.condition("Ready").and_then(|ready| ready["status"].as_str()) {
+fn health(observed: &ObservedObject<'_>) -> InstanceHealth {
+    match observed.condition("Ready").and_then(|ready| ready["status"].as_str()) {
         Some("True") => InstanceHealth::Healthy,
         Some(_) => InstanceHealth::Unhealthy,
         None => InstanceHealth::Unknown,

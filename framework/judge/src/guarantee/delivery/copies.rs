@@ -143,7 +143,7 @@ impl Guarantee for CopyFollowsManifest {
     fn topics(&self) -> Topics {
         topics![
             Delivered,
-            DeliveryTold,
+            DeliveryReported,
             Rewritten,
             Recalled,
             DeliveryGone,
@@ -175,7 +175,7 @@ impl Guarantee for CopyFollowsManifest {
         }
         match &fact.change {
             Change::Delivered { workload, member, .. }
-            | Change::DeliveryTold { workload, member }
+            | Change::DeliveryReported { workload, member }
             | Change::Rewritten { workload, member }
             | Change::Recalled { workload, member }
             | Change::DeliveryGone { workload, member }

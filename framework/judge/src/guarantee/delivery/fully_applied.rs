@@ -53,7 +53,7 @@ impl Guarantee for FullyAppliedCondition {
     }
 
     fn topics(&self) -> Topics {
-        topics![Recorded, DeliveryTold, Recalled, DeliveryGone, WorkloadGone]
+        topics![Recorded, DeliveryReported, Recalled, DeliveryGone, WorkloadGone]
     }
 
     fn deadlines(&mut self) -> Option<&mut Deadlines> {
@@ -63,7 +63,7 @@ impl Guarantee for FullyAppliedCondition {
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
             Change::Recorded(key)
-            | Change::DeliveryTold { workload: key, .. }
+            | Change::DeliveryReported { workload: key, .. }
             | Change::Recalled { workload: key, .. }
             | Change::DeliveryGone { workload: key, .. } => {
                 let Some(workload) = context.workload(key).filter(|each| each.recorded) else {

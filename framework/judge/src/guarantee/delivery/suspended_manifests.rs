@@ -40,7 +40,7 @@ impl Guarantee for SuspendedManifestsAreHeldBack {
             EvictionBegan,
             EvictionEnded,
             Delivered,
-            DeliveryTold,
+            DeliveryReported,
             Recalled,
             RunningGone,
             Running,
@@ -62,7 +62,7 @@ impl Guarantee for SuspendedManifestsAreHeldBack {
                     self.look(key, member, fact, context);
                 }
             }
-            Change::Delivered { workload, member, .. } | Change::DeliveryTold { workload, member } => {
+            Change::Delivered { workload, member, .. } | Change::DeliveryReported { workload, member } => {
                 self.look(workload, member, fact, context);
             }
             Change::Recalled { workload, member } => {

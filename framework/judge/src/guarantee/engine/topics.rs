@@ -41,7 +41,7 @@ fn every_change_that_a_guarantee_matches_is_one_of_its_topics() {
             let missing = |name: &&str| {
                 !all && !topics.split(|c: char| !c.is_alphanumeric()).any(|topics| topics == *name)
             };
-            let missing: Vec<_> = names(observe, "News::").into_iter().filter(missing).collect();
+            let missing: Vec<_> = names(observe, "Change::").into_iter().filter(missing).collect();
             let name = block.lines().next().unwrap();
             assert!(missing.is_empty(), "{} {name} is not told of {missing:?}", path.display());
             looked_at += 1;

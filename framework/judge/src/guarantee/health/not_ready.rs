@@ -1,4 +1,4 @@
-//! A member's health follows its probes: HEALTH. What an agent's silence brings is in `silence.rs`.
+//! A member's health follows its probes: HEALTH. Silent agents are in `agent_silence.rs`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use capsize_history::facts::{Change, Fact, Health};
 
 /// T1: a member that fails is told to be not ready in time, and not before the failure threshold has passed.
 ///
-/// It is about members that are probed: one that pulls falls silent instead, which `silence.rs` is about.
+/// It is about members that are probed: one that pulls falls silent instead, which `agent_silence.rs` checks.
 ///
 /// The time counts from the beginning of a fault. Faults between which no probe need have succeeded are one outage
 /// for the bound from below, and each begins anew for the bound from above.

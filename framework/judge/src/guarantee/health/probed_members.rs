@@ -257,7 +257,7 @@ impl Guarantee for StatusUnchangedWhileNotReady {
     }
 
     fn topics(&self) -> Topics {
-        topics![Health, MemberTold]
+        topics![Health, MemberReported]
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
@@ -267,7 +267,7 @@ impl Guarantee for StatusUnchangedWhileNotReady {
             Change::Health { was, now: Some(Health::Ready), .. } if not_ready(*was) => {
                 context.tally.record_held()
             }
-            Change::MemberTold { member, was } => {
+            Change::MemberReported { member, was } => {
                 let now = context.member(member).and_then(|member| member.health);
                 // The version that reports the outage changes nothing else either; a list after a gap may show two changes in one.
                 let turns = *was == Some(Health::Ready) && context.disorder() <= context.timings().latency;

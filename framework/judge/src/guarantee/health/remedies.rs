@@ -30,7 +30,7 @@ impl Guarantee for RemediesAreKept {
     }
 
     fn topics(&self) -> Topics {
-        topics![Health, Conditions, MemberTold, MemberChanged, MemberGone]
+        topics![Health, Conditions, MemberReported, MemberChanged, MemberGone]
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
@@ -38,7 +38,7 @@ impl Guarantee for RemediesAreKept {
             Change::Health { member, first: false, .. }
             | Change::Conditions(member)
             | Change::MemberChanged(member)
-            | Change::MemberTold { member, .. } => member,
+            | Change::MemberReported { member, .. } => member,
             Change::MemberGone(member) => {
                 self.reported.remove(member);
                 return;

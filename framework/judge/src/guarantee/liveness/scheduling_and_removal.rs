@@ -1,4 +1,4 @@
-//! What must come to an end: LIVENESS. That all is told to be applied is in `applied.rs`.
+//! What must come to an end: LIVENESS. The report that all is applied is in `fully_applied.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

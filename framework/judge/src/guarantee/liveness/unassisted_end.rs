@@ -36,7 +36,7 @@ impl Guarantee for ManifestOfRemovedMemberGoes {
     fn topics(&self) -> Topics {
         topics![
             Recalled,
-            DeliveryTold,
+            DeliveryReported,
             DeliveryGone,
             MemberLeaving,
             Health,
@@ -54,7 +54,7 @@ impl Guarantee for ManifestOfRemovedMemberGoes {
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
-            Change::Recalled { workload, member } | Change::DeliveryTold { workload, member } => {
+            Change::Recalled { workload, member } | Change::DeliveryReported { workload, member } => {
                 self.look(workload, member, fact, context);
             }
             Change::DeliveryGone { workload, member } => {

@@ -127,7 +127,7 @@ impl Guarantee for TaintStaysWhileJustified {
                 let excused = self.cut.is_some_and(|until| fact.at <= until)
                     || context.world.has_strangers()
                     || by_hand(member, context.world, fact.at, latency);
-                if member.health != taint.tells {
+                if member.health != taint.health {
                     context.tally.record_held();
                 } else if !excused && fact.at > member.health_since + latency {
                     let because = format!("it is so since {}", clock(member.health_since));

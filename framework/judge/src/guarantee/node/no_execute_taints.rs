@@ -275,7 +275,7 @@ impl Guarantee for TaintMatchesHealth {
         let Some(member) = context.member(name) else { return };
         // A node that never said anything asks for nothing.
         let stray =
-            |taint: &&capsize_history::facts::Taint| is_of_health(taint) && taint.tells != member.health;
+            |taint: &&capsize_history::facts::Taint| is_of_health(taint) && taint.health != member.health;
         let stray = member.taints.iter().find(stray).filter(|_| member.health.is_some());
         let wrong = stray.map(|taint| Expectation {
             because: format!(

@@ -56,7 +56,7 @@ impl AllNodesNotReady {
 
 /// Whether the taint is one of those that ill health brings in its turn.
 pub(super) fn is_of_health(taint: &Taint) -> bool {
-    taint.tells.is_some() && taint.effect == TaintEffect::NoExecute
+    taint.health.is_some() && taint.effect == TaintEffect::NoExecute
 }
 
 /// Whether the member waits for the taint that belongs to what it says.

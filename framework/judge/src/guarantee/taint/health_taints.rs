@@ -155,7 +155,7 @@ fn by_hand(member: &str, at: Duration, context: &JudgeContext<'_>) -> bool {
 }
 
 fn is_health_taint(taint: &Taint, effect: TaintEffect) -> bool {
-    taint.tells.is_some() && taint.effect == effect
+    taint.health.is_some() && taint.effect == effect
 }
 
 static TAINT_03: GuaranteeSpec = GuaranteeSpec {
@@ -266,7 +266,7 @@ impl Guarantee for NoExecuteTaintKeepsItsTime {
         else {
             return;
         };
-        if member.health != taint.tells {
+        if member.health != taint.health {
             return context.tally.record_held();
         }
         let by_hand = member.tainted_by_hand.is_some() || member.untainted_by_hand.is_some();
@@ -309,7 +309,7 @@ impl Guarantee for HealthTaintsExcludeEachOther {
         let policies =
             context.profile.has(Feature::ClusterTaintPolicies) && taint.effect == TaintEffect::NoExecute;
         let member = context.member(name);
-        let Some(member) = member.filter(|member| taint.tells.is_some() && member.tainted_by_hand.is_none())
+        let Some(member) = member.filter(|member| taint.health.is_some() && member.tainted_by_hand.is_none())
         else {
             return;
         };

@@ -44,7 +44,7 @@ impl Guarantee for ManualTaintsStay {
         let lists = |policy: &capsize_history::facts::TaintPolicy| {
             policy.taints.iter().any(|(key, effect)| *key == taint.key && *effect == taint.effect)
         };
-        let others = taint.tells.is_some() || world.taint_policies.values().any(lists);
+        let others = taint.health.is_some() || world.taint_policies.values().any(lists);
         let terminating = taint.key.ends_with("/terminating");
         if others || terminating || !world.faults_are_marked {
             return;

@@ -54,7 +54,7 @@ impl Guarantee for NoExecuteTaintIsRequested {
                 }
             }
             Change::TaintAdded { member: name, taint, first: false }
-                if taint.tells.is_some() && taint.effect == TaintEffect::NoExecute =>
+                if taint.health.is_some() && taint.effect == TaintEffect::NoExecute =>
             {
                 let Some(member) = context.member(name) else { return };
                 if is_wished(taint, member, context) {

@@ -86,7 +86,7 @@ impl Guarantee for NoExecuteTaintAfterSilence {
                 self.deadlines.cancel(&Subject::member(member));
             }
             Change::TaintAdded { member, taint, .. }
-                if taint.tells == Some(Health::Unknown) && taint.effect == TaintEffect::NoExecute =>
+                if taint.health == Some(Health::Unknown) && taint.effect == TaintEffect::NoExecute =>
             {
                 let subject = Subject::member(member);
                 let Some(margin) = self.deadlines.met(&subject, fact) else { return };
@@ -133,7 +133,7 @@ impl NoExecuteTaintAfterSilence {
     }
 
     fn expect(&mut self, member: &str, because: String, fact: &Fact, context: &JudgeContext<'_>) {
-        let is_unreachable_taint = |taint: &&Taint| taint.tells == Some(Health::Unknown);
+        let is_unreachable_taint = |taint: &&Taint| taint.health == Some(Health::Unknown);
         // The taint of an earlier silence stays until it is Ready.
         if context
             .member(member)

@@ -6,34 +6,34 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::digest::digest;
+use super::observed_object::{ObservedObject, list, text, value};
 use super::placement::{self, RawAffinity, affinity};
-use super::seen::{Seen, list, text, value};
-use crate::facts::{Change, HeldBack, Override, OverridePolicy, Policy, WorkloadKey, World};
+use crate::facts::{Change, DispatchSuspension, Override, OverridePolicy, Policy, WorkloadKey, World};
 use crate::format::{Field, Tree};
 
 /// What this version of a policy on placement changes.
-pub(super) fn policy(world: &mut World, seen: &Seen<'_>) -> Vec<Change> {
-    let name = seen.witness.name().to_owned();
-    if seen.gone || seen.leaving {
+pub(super) fn policy(world: &mut World, observed: &ObservedObject<'_>) -> Vec<Change> {
+    let name = observed.witness.name().to_owned();
+    if observed.gone || observed.leaving {
         return world.policies.remove(&name).map(|_| Change::Policy(name)).into_iter().collect();
     }
-    let selectors = list(seen.spec("resourceSelectors"));
-    let says = |field: &str, word: &str| text(seen.spec(field)) == word;
+    let selectors = list(observed.spec("resourceSelectors"));
+    let says = |field: &str, word: &str| text(observed.spec(field)) == word;
     let was = world.policies.get(&name);
     let mut now = Policy {
-        placement: seen.spec("placement").and_then(placement::read).unwrap_or_default().0,
+        placement: observed.spec("placement").and_then(placement::read).unwrap_or_default().0,
         lazy: says("activationPreference", "Lazy"),
         preempts: says("preemption", "Always"),
-        priority: value(seen.spec("priority")).as_i64().unwrap_or_default(),
-        everywhere: seen.namespace.is_empty(),
+        priority: value(observed.spec("priority")).as_i64().unwrap_or_default(),
+        everywhere: observed.namespace.is_empty(),
         by_labels: selectors.iter().any(|selector| !selector["labelSelector"].is_null()),
         // One that waits for override policies claims nothing before they are there.
-        names: if list(seen.spec("dependentOverrides")).is_empty() {
-            selectors.iter().filter_map(|selector| named(selector, seen)).collect()
+        names: if list(observed.spec("dependentOverrides")).is_empty() {
+            selectors.iter().filter_map(|selector| named(selector, observed)).collect()
         } else {
             BTreeSet::new()
         },
-        selectors: digest(&value(seen.spec("resourceSelectors"))),
+        selectors: digest(&value(observed.spec("resourceSelectors"))),
         changed: world.now,
     };
     if let Some(was) = was.filter(|was| was.selectors == now.selectors) {
@@ -47,19 +47,19 @@ pub(super) fn policy(world: &mut World, seen: &Seen<'_>) -> Vec<Change> {
 }
 
 /// What a selector means, if it means one object by its name.
-fn named(selector: &Tree<'_>, seen: &Seen<'_>) -> Option<WorkloadKey> {
+fn named(selector: &Tree<'_>, observed: &ObservedObject<'_>) -> Option<WorkloadKey> {
     let text = |field: &str| selector[field].text();
-    let namespace = if text("namespace").is_empty() { &*seen.namespace } else { text("namespace") };
+    let namespace = if text("namespace").is_empty() { &*observed.namespace } else { text("namespace") };
     (!text("name").is_empty()).then(|| WorkloadKey::new(text("kind"), namespace, text("name")))
 }
 
 /// What this version of a policy on differences changes.
-pub(super) fn override_policy(world: &mut World, seen: &Seen<'_>) -> Vec<Change> {
-    let name = seen.witness.name().to_owned();
-    if seen.gone || seen.leaving {
+pub(super) fn override_policy(world: &mut World, observed: &ObservedObject<'_>) -> Vec<Change> {
+    let name = observed.witness.name().to_owned();
+    if observed.gone || observed.leaving {
         return world.override_policies.remove(&name).map(|_| Change::Overrides).into_iter().collect();
     }
-    let spec = seen.object.whole("spec").map(Field::value).unwrap_or_default();
+    let spec = observed.object.whole("spec").map(Field::value).unwrap_or_default();
     let text = |value: &Value, field: &str| value[field].as_str().unwrap_or_default().to_owned();
     let selector = |value: &Value| {
         // What labels choose may be anything of the kind.
@@ -74,7 +74,7 @@ pub(super) fn override_policy(world: &mut World, seen: &Seen<'_>) -> Vec<Change>
         None => vec![override_rule(&spec["targetCluster"], &spec["overriders"])],
     };
     let now = OverridePolicy {
-        namespace: (!seen.namespace.is_empty()).then(|| seen.namespace.to_string()),
+        namespace: (!observed.namespace.is_empty()).then(|| observed.namespace.to_string()),
         selectors: spec["resourceSelectors"].as_array().into_iter().flatten().map(selector).collect(),
         rules,
     };
@@ -105,10 +105,10 @@ fn override_rule(members: &Value, overriders: &Value) -> Override {
 }
 
 /// What the suspension in a record holds back of what is written for members.
-pub(super) fn held_back(suspension: &Tree<'_>) -> HeldBack {
+pub(super) fn held_back(suspension: &Tree<'_>) -> DispatchSuspension {
     let names = suspension["dispatchingOnClusters"]["clusterNames"].items().iter();
     let names = names.filter_map(Tree::as_str).map(str::to_owned);
-    HeldBack { all: suspension["dispatching"] == true, members: names.collect() }
+    DispatchSuspension { all: suspension["dispatching"] == true, members: names.collect() }
 }
 
 /// The policy that a record belongs to: as from 1.8 annotations name it, before that labels do.

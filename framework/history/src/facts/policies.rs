@@ -30,7 +30,7 @@ pub struct Policy {
 
 /// What is held back from members, or from all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HeldBack {
+pub struct DispatchSuspension {
     /// From all of them.
     pub all: bool,
     /// From these.
@@ -59,7 +59,7 @@ pub struct Override {
     pub more: bool,
 }
 
-impl HeldBack {
+impl DispatchSuspension {
     /// Whether `member` gets nothing.
     #[must_use]
     pub fn from(&self, member: &str) -> bool {

@@ -12,7 +12,7 @@ use crate::facts::ObjectVersion;
 use crate::format::{EventType, Field, LONGEST, Object, Tree};
 
 /// One version of one object, with what every kind has.
-pub(super) struct Seen<'a> {
+pub(super) struct ObservedObject<'a> {
     pub(super) object: &'a Object,
     pub(super) name: Cow<'a, str>,
     pub(super) namespace: Cow<'a, str>,
@@ -24,7 +24,7 @@ pub(super) struct Seen<'a> {
     conditions: OnceCell<Vec<Tree<'a>>>,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> ObservedObject<'a> {
     pub(super) fn new(on: &Arc<str>, event: EventType, object: &'a Object) -> Self {
         let [mut name, mut namespace, mut version] = [const { Cow::Borrowed("") }; 3];
         let mut leaving = false;
@@ -78,9 +78,9 @@ impl<'a> Seen<'a> {
 
 /// What a field said last; nothing, before it was looked at.
 #[derive(Debug, Default)]
-pub(super) struct Last(Option<Option<u64>>);
+pub(super) struct LastDigest(Option<Option<u64>>);
 
-impl Last {
+impl LastDigest {
     /// Whether `field` says something else than last time, or is looked at for the first time.
     pub(super) fn differs(&mut self, field: Option<Field<'_>>) -> bool {
         let now = Some(field.map(Field::digest));
