@@ -31,12 +31,12 @@ fn a_member_that_is_being_removed_becomes_unknown_and_keeps_its_taints() {
 fn nobody_knows_since_when_a_member_fails_that_is_reached_otherwise() {
     let reached = json!({"spec": {"secretRef": {"name": "other"}}});
     let otherwise = || Story::new().member("m1", reached.clone()).at(30.0).fault("delay", "m1", "begin");
-    let told = |story: Story| story.ready("m1", "False").taint("m1", "not-ready", "NoSchedule");
-    breaks_nothing(told(otherwise().at(31.0)), 31.5);
+    let observed = |story: Story| story.ready("m1", "False").taint("m1", "not-ready", "NoSchedule");
+    breaks_nothing(observed(otherwise().at(31.0)), 31.5);
     // Once it answers, it is known.
-    let answers = told(otherwise().at(31.0)).at(31.5).fault("delay", "m1", "end").at(40.0);
+    let answers = observed(otherwise().at(31.0)).at(31.5).fault("delay", "m1", "end").at(40.0);
     let answers = answers.ready("m1", "True").untaint("m1", "NoSchedule").at(60.0);
-    breaks("HEALTH-01", &told(answers.fault("refuse", "m1", "begin").at(61.0)).until(61.5));
+    breaks("HEALTH-01", &observed(answers.fault("refuse", "m1", "begin").at(61.0)).until(61.5));
 }
 
 #[test]
@@ -44,8 +44,8 @@ fn a_fault_outlasts_a_member_that_goes_and_comes_again() {
     let is_wrong = |hit: &str| {
         let lossy = Story::new().fault("lose", hit, "begin").at(11.0).leaves("m3").at(12.0);
         let refused = lossy.ready("m3", "True").at(30.0).fault("refuse", "m3", "begin").at(31.0);
-        let told = refused.ready("m3", "False").taint("m3", "not-ready", "NoSchedule");
-        ids(&told.until(31.5), Outcome::is_violated).contains(&"HEALTH-01")
+        let observed = refused.ready("m3", "False").taint("m3", "not-ready", "NoSchedule");
+        ids(&observed.until(31.5), Outcome::is_violated).contains(&"HEALTH-01")
     };
     // The threshold may have begun with a probe that was lost.
     assert!(!is_wrong("m3"));
@@ -132,8 +132,9 @@ fn a_probe_that_waits_out_a_short_silence_has_not_failed() {
         let failed = Story::lacking(&["AutomaticNoExecute"]).fault("refuse", "m1", "begin").at(14.0);
         let failed = failed.ready("m1", "False").taint("m1", "not-ready", "NoSchedule").at(20.0);
         let over = failed.fault("refuse", "m1", "end").at(22.0).fault(fault, "m1", "begin").at(25.0);
-        let told = over.fault(fault, "m1", "end").at(25.2).ready("m1", "True").untaint("m1", "NoSchedule");
-        ids(&told.until(26.0), Outcome::is_violated)
+        let observed =
+            over.fault(fault, "m1", "end").at(25.2).ready("m1", "True").untaint("m1", "NoSchedule");
+        ids(&observed.until(26.0), Outcome::is_violated)
     };
     // It answers since 20 s, and a second of refusals is met by some probe.
     assert_eq!(again("partition"), [""; 0]);
@@ -142,13 +143,13 @@ fn a_probe_that_waits_out_a_short_silence_has_not_failed() {
 
 #[test]
 fn the_first_probe_after_a_start_may_wait_out_a_silence_and_has_no_threshold() {
-    let back = |fault: &str, told: f64, ended: f64| {
-        let failed = Story::lacking(&["AutomaticNoExecute"]).fault(fault, "m1", "begin").at(told);
+    let back = |fault: &str, observed: f64, ended: f64| {
+        let failed = Story::lacking(&["AutomaticNoExecute"]).fault(fault, "m1", "begin").at(observed);
         let failed = failed.ready("m1", "False").taint("m1", "not-ready", "NoSchedule").at(50.0);
         let killed = |story: Story, state| story.mark(json!({"fault": "kill", "state": state}));
         let started = killed(killed(failed, "begin").at(60.0), "end").at(ended).fault(fault, "m1", "end");
-        let told = started.at(ended + 0.1).ready("m1", "True").untaint("m1", "NoSchedule");
-        ids(&told.until(ended + 1.0), Outcome::is_violated)
+        let observed = started.at(ended + 0.1).ready("m1", "True").untaint("m1", "NoSchedule");
+        ids(&observed.until(ended + 1.0), Outcome::is_violated)
     };
     // 1 + 32, 2 until they take over, and the latency.
     assert_eq!(back("partition", 46.0, 95.9), [""; 0]);
@@ -187,11 +188,11 @@ fn a_task_does_not_end_by_what_is_told_of_a_copy_that_could_not_be_written() {
 #[test]
 fn a_task_does_not_end_by_what_is_told_of_a_copy_that_was_scaled_to_nothing() {
     let evicted = |status: &Value| {
-        let told = |name: &str| json!({"clusterName": name, "health": "Healthy", "status": status});
-        let told = json!({"aggregatedStatus": [told("m1"), told("m2")]});
+        let observed = |name: &str| json!({"clusterName": name, "health": "Healthy", "status": status});
+        let observed = json!({"aggregatedStatus": [observed("m1"), observed("m2")]});
         let applied = json!({"status": {"conditions": [{"type": "Applied", "status": "True"}]}});
         let story = Story::new().work("m1", &json!({})).work("m2", &applied).copy("m1").copy("m2");
-        let tainted = story.at(20.0).mark(json!({"step": "taint", "cluster": "m1"})).tells(&told);
+        let tainted = story.at(20.0).mark(json!({"step": "taint", "cluster": "m1"})).reports(&observed);
         tainted.taint("m1", "maintenance", "NoExecute").at(20.2).evict("m1").stamp("m1")
     };
     let all = json!({"generation": 2, "observedGeneration": 2, "replicas": 2, "readyReplicas": 2});
@@ -210,15 +211,15 @@ fn an_eviction_for_ill_health_waits_for_the_state_that_is_to_be_handed_on() {
     let failover = json!({"propagateDeps": true, "failover": {"application": {
         "decisionConditions": {"tolerationSeconds": 10}, "statePreservation": {"rules": rules},
     }}});
-    let told = |status: Value| {
+    let observed = |status: Value| {
         let each = |name: &str, health: &str, status: &Value| json!({"clusterName": name, "health": health, "status": status});
         let all = [each("m1", "Unhealthy", &status), each("m2", "Healthy", &json!({"readyReplicas": 2}))];
         let conditions = json!([{"type": "Scheduled", "status": "True"}]);
-        let told = json!({"aggregatedStatus": all, "conditions": conditions});
-        Story::new().spec(&failover).at(20.0).tells(&told).binding()
+        let observed = json!({"aggregatedStatus": all, "conditions": conditions});
+        Story::new().spec(&failover).at(20.0).reports(&observed).binding()
     };
-    breaks_nothing(told(json!({"replicas": 2})), 60.0);
-    breaks("EVICTION-12", &told(json!({"readyReplicas": 1})).until(32.1));
+    breaks_nothing(observed(json!({"replicas": 2})), 60.0);
+    breaks("EVICTION-12", &observed(json!({"readyReplicas": 1})).until(32.1));
 }
 
 #[test]
@@ -306,7 +307,7 @@ fn a_manifest_has_the_replicas_of_its_template_before_that_is_placed_anew_where_
     };
     let scaled = |story: Story, wanted: u64, asked: u64| {
         let story = story.work("m1", &manifest(2)).work("m2", &manifest(2)).copy("m1").copy("m2");
-        let unplaced = story.at(20.0).tells(&json!({"schedulerObservedGeneration": 0}));
+        let unplaced = story.at(20.0).reports(&json!({"schedulerObservedGeneration": 0}));
         let unplaced = unplaced.policy_replicas(wanted).binding();
         let of = |story: Story, member: &str| story.work(member, &manifest(asked));
         let all = ["m1", "m2"].into_iter().fold(unplaced, of);
@@ -335,8 +336,8 @@ fn controllers_that_were_hindered_may_try_again_as_late_as_that_lasted() {
 #[test]
 fn a_member_may_seem_silent_to_controllers_that_see_an_old_past() {
     let unknown = |story: Story| {
-        let told = story.at(20.0).ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
-        ids(&told.until(20.5), Outcome::is_violated)
+        let observed = story.at(20.0).ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
+        ids(&observed.until(20.5), Outcome::is_violated)
     };
     let pulls = || Story::new().mark(json!({"scenario": "nothing is cut off"})).pulls("m1");
     assert_eq!(unknown(pulls().mark(json!({"fault": "lag", "state": "begin"}))), [""; 0]);
@@ -353,8 +354,8 @@ fn an_agent_that_begins_anew_where_no_answer_comes_is_not_heard_of() {
             false => story,
         };
         let deaf = kill(kill(story.mark(way("begin")).at(12.0), "begin").at(13.0), "end");
-        let told = deaf.at(30.0).ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
-        ids(&told.until(30.5), Outcome::is_violated)
+        let observed = deaf.at(30.0).ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
+        ids(&observed.until(30.5), Outcome::is_violated)
     };
     assert_eq!(unknown(true), [""; 0]);
     assert_eq!(unknown(false), ["HEALTH-02"]);
@@ -368,8 +369,8 @@ fn nobody_knows_when_a_member_was_heard_of_that_was_unknown_before_it_was_cut_of
         let story = if lags { story.mark(json!({"fault": "lag", "state": "begin"})) } else { story };
         let unknown = story.at(100.0).ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
         let cut = unknown.at(300.0).fault("partition", "m1", "begin").at(400.0);
-        let told = cut.taint("m1", "unreachable", "NoExecute").until(400.5);
-        ids(&told, Outcome::is_violated).contains(&"TAINT-07")
+        let observed = cut.taint("m1", "unreachable", "NoExecute").until(400.5);
+        ids(&observed, Outcome::is_violated).contains(&"TAINT-07")
     };
     assert_eq!([is_early(true), is_early(false)], [false, true]);
 }
@@ -385,8 +386,8 @@ fn a_member_that_nobody_could_hear_of_need_not_have_been_heard_of_until_it_was_c
         let story = fail(Story::by(&patient).pulls("m1").at(100.0), "begin").at(178.0);
         let cut = fail(story.fault("partition", "m1", "begin").at(180.0), "end").at(181.0);
         let unknown = cut.ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
-        let told = unknown.at(tainted).taint("m1", "unreachable", "NoExecute");
-        ids(&told.until(tainted + 0.5), Outcome::is_violated).contains(&"TAINT-07")
+        let observed = unknown.at(tainted).taint("m1", "unreachable", "NoExecute");
+        ids(&observed.until(tainted + 0.5), Outcome::is_violated).contains(&"TAINT-07")
     };
     // 300 s - 8 s from 100 s on, or from 178 s on.
     assert_eq!([is_early(true, 392.5), is_early(true, 391.0)], [false, true]);
@@ -397,8 +398,8 @@ fn a_member_that_nobody_could_hear_of_need_not_have_been_heard_of_until_it_was_c
 fn a_member_may_be_unknown_or_not_while_connections_are_lost_by_chance() {
     let pulls = || Story::new().mark(json!({"scenario": "what is lost is left to chance"})).pulls("m1");
     let unknown = |story: Story, until| {
-        let told = story.ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
-        ids(&told.until(until), Outcome::is_violated)
+        let observed = story.ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
+        ids(&observed.until(until), Outcome::is_violated)
     };
     // 8 s + 2 x 1 s + 1 s, from the end on.
     let lossy = || pulls().fault("lose", "m1", "begin");
@@ -412,8 +413,8 @@ fn a_member_may_be_unknown_or_not_while_connections_are_lost_by_chance() {
     assert_eq!(unknown(slow().at(31.1), 31.5), ["HEALTH-02"]);
     // An agent that is heard of now and then is not tainted, unless it is cut off as well.
     let silent = |story: Story| {
-        let told = story.at(30.0).ready("m3", "Unknown").taint("m3", "unreachable", "NoSchedule");
-        ids(&told.until(60.0), Outcome::is_violated)
+        let observed = story.at(30.0).ready("m3", "Unknown").taint("m3", "unreachable", "NoSchedule");
+        ids(&observed.until(60.0), Outcome::is_violated)
     };
     let lossy_spare = || pulls().pulls("m3").fault("lose", "m3", "begin");
     assert_eq!(silent(lossy_spare()), [""; 0]);

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRng;
 use serde_json::{Map, Value, json};
 
-use crate::perturbed::{Perturbation, RECORDINGS, apply, perturbation, recorded};
+use crate::perturbed_recordings::{Perturbation, RECORDINGS, apply, perturbation, recorded};
 
 /// How a JSON text may be written.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,7 +77,7 @@ fn lines(entries: &[Entry], rng: &mut TestRng, mut form: impl FnMut(&mut TestRng
 }
 
 /// What is said of `entries`: every fact, and the state at the end.
-fn told(entries: impl Iterator<Item = Entry>, profile: &Profile) -> (Vec<String>, World) {
+fn observed(entries: impl Iterator<Item = Entry>, profile: &Profile) -> (Vec<String>, World) {
     let mut judge = Judge::new(profile.clone());
     let facts = entries.flat_map(|entry| judge.push(&entry)).map(|fact| format!("{fact:?}")).collect();
     (facts, judge.world().clone())
@@ -117,12 +117,12 @@ proptest! {
         let (mut entries, profile) = recorded(name, target);
         changes.iter().filter(|perturbation| !matches!(perturbation, Perturbation::Delay(..))).for_each(|perturbation| apply(&mut entries, perturbation));
         entries.retain(is_whole);
-        let (facts, world) = told(anew(&entries), &profile);
+        let (facts, world) = observed(anew(&entries), &profile);
         let one = [Form::Usual, Form::Spaced, Form::Shuffled, Form::Odd];
         let usual = lines(&entries, &mut rng, |_| Form::Usual);
         let any = lines(&entries, &mut rng, |rng| one[rng.random_range(0..4)]);
         for text in [usual, any] {
-            let (read_facts, read_world) = told(read(&text), &profile);
+            let (read_facts, read_world) = observed(read(&text), &profile);
             prop_assert_eq!(&read_facts, &facts);
             prop_assert_eq!(format!("{read_world:?}"), format!("{world:?}"));
         }

@@ -51,9 +51,9 @@ fn a_member_has_one_task() {
 
 #[test]
 fn a_task_tells_the_replicas_that_the_member_had() {
-    let told = |replicas: u64| evicted(Story::new(), &[task(&json!({"replicas": replicas}))], &["m2"]);
-    holds("EVICTION-06", &told(2).until(21.0));
-    shows("EVICTION-06", &told(3).until(21.0));
+    let observed = |replicas: u64| evicted(Story::new(), &[task(&json!({"replicas": replicas}))], &["m2"]);
+    holds("EVICTION-06", &observed(2).until(21.0));
+    shows("EVICTION-06", &observed(3).until(21.0));
 }
 
 #[test]
@@ -203,17 +203,17 @@ fn a_copy_goes_with_its_manifest() {
 }
 
 /// What the status says: whether each of m1 and m2 is written, and the word on both.
-fn told(story: Story, applied: bool, fully: &str) -> Story {
+fn observed(story: Story, applied: bool, fully: &str) -> Story {
     let each = |name: &str| json!({"clusterName": name, "health": "Healthy", "applied": applied});
     let conditions =
         json!([{"type": "Scheduled", "status": "True"}, {"type": "FullyApplied", "status": fully}]);
-    story.tells(&json!({"aggregatedStatus": [each("m1"), each("m2")], "conditions": conditions})).binding()
+    story.reports(&json!({"aggregatedStatus": [each("m1"), each("m2")], "conditions": conditions})).binding()
 }
 
 #[test]
 fn fully_applied_is_told_only_of_what_is() {
-    holds("DELIVERY-06", &told(told(Story::new(), false, "True").at(10.5), true, "True").until(12.0));
-    shows("DELIVERY-06", &told(Story::new(), false, "True").until(11.1));
+    holds("DELIVERY-06", &observed(observed(Story::new(), false, "True").at(10.5), true, "True").until(12.0));
+    shows("DELIVERY-06", &observed(Story::new(), false, "True").until(11.1));
 }
 
 #[test]
@@ -222,8 +222,8 @@ fn fully_applied_is_told_of_what_is() {
         let applied = json!({"status": {"conditions": [{"type": "Applied", "status": "True"}]}});
         ["m1", "m2"].into_iter().fold(delivered(), |story, member| story.work(member, &applied))
     };
-    holds("LIVENESS-02", &told(written().at(10.5), true, "True").until(12.0));
-    shows("LIVENESS-02", &told(written(), true, "False").until(11.1));
+    holds("LIVENESS-02", &observed(written().at(10.5), true, "True").until(12.0));
+    shows("LIVENESS-02", &observed(written(), true, "False").until(11.1));
 }
 
 #[test]
@@ -297,8 +297,8 @@ fn a_manifest_that_is_being_deleted_goes() {
 
 #[test]
 fn the_scheduler_says_what_it_has_come_to() {
-    let behind = || Story::new().tells(&json!({"schedulerObservedGeneration": 0})).binding();
-    let observed = behind().at(10.5).tells(&json!({"schedulerObservedGeneration": 1})).binding();
+    let behind = || Story::new().reports(&json!({"schedulerObservedGeneration": 0})).binding();
+    let observed = behind().at(10.5).reports(&json!({"schedulerObservedGeneration": 1})).binding();
     holds("LIVENESS-01", &observed.until(12.0));
     shows("LIVENESS-01", &behind().until(11.1));
 }

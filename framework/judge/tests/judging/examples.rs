@@ -8,7 +8,7 @@ use capsize_history::facts::Fact;
 use capsize_judge::guarantee::{Catalogue, Verdict};
 
 use crate::outcomes::breaks;
-use crate::story::Told;
+use crate::story::StoryOutcome;
 
 const HEAD: &str = "# What violations look like
 
@@ -25,9 +25,9 @@ static WRITING: Mutex<()> = Mutex::new(());
 
 /// Breaks `id` and nothing else, in the way that the page shows.
 #[track_caller]
-pub(crate) fn shows(id: &str, told: &Told) {
-    breaks(id, told);
-    is_shown(id, &told.facts, told);
+pub(crate) fn shows(id: &str, outcome: &StoryOutcome) {
+    breaks(id, outcome);
+    is_shown(id, &outcome.facts, outcome);
 }
 
 /// The page shows how `facts` break `id`.

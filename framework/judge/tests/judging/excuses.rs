@@ -58,8 +58,8 @@ fn groups_that_were_given_up_meanwhile_are_begun_from_the_first() {
             {"affinityName": "near", "clusterNames": ["m1", "m2"]}, {"affinityName": "far", "clusterNames": ["m3"]},
         ]});
         move |story: Story, name: &str| {
-            let told = json!({"schedulerObservingAffinityName": name});
-            story.policy(groups.clone(), 2).tells(&told).binding()
+            let observed = json!({"schedulerObservingAffinityName": name});
+            story.policy(groups.clone(), 2).reports(&observed).binding()
         }
     };
     let far = || near()(near()(Story::new(), "near").at(11.0), "far").at(12.0);
@@ -156,14 +156,14 @@ fn nobody_takes_a_workload_from_a_member_that_is_gone_while_its_scheduling_is_su
 
 #[test]
 fn a_workload_stays_with_a_member_that_is_gone_while_too_few_are_left() {
-    let told = |story: Story, status: &str| {
-        story.tells(&json!({"conditions": [{"type": "Scheduled", "status": status}]})).binding()
+    let observed = |story: Story, status: &str| {
+        story.reports(&json!({"conditions": [{"type": "Scheduled", "status": status}]})).binding()
     };
-    let gone = || told(Story::new().at(12.0).leaves("m1").at(12.2), "False");
+    let gone = || observed(Story::new().at(12.0).leaves("m1").at(12.2), "False");
     assert!(!is_broken("LIVENESS-04", gone(), 60.0));
-    assert!(is_broken("LIVENESS-04", told(gone().at(60.0), "True"), 61.1));
+    assert!(is_broken("LIVENESS-04", observed(gone().at(60.0), "True"), 61.1));
     let back = gone().at(59.0).ready("m1", "True").at(60.0);
-    assert!(!is_broken("LIVENESS-04", told(back, "True"), 65.0));
+    assert!(!is_broken("LIVENESS-04", observed(back, "True"), 65.0));
 }
 
 #[test]

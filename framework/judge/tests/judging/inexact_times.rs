@@ -4,7 +4,7 @@ use capsize_judge::guarantee::{Outcome, Verdict};
 use serde_json::json;
 
 use crate::outcomes::{breaks, holds, ids};
-use crate::story::{Story, Told};
+use crate::story::{Story, StoryOutcome};
 
 /// From now on, what a cluster tells may be so many seconds old.
 fn seen_after(story: Story, on: &str, latency: f64) -> Story {
@@ -12,7 +12,7 @@ fn seen_after(story: Story, on: &str, latency: f64) -> Story {
 }
 
 /// m1 fails at 10 s and is told `at` then, seen up to `latency` late. It must be told between 12.9 s and 19 s.
-fn told(at: f64, latency: f64) -> Told {
+fn observed(at: f64, latency: f64) -> StoryOutcome {
     let story = seen_after(Story::new(), "control-plane", latency).fault("refuse", "m1", "begin");
     story.at(at).ready("m1", "False").taint("m1", "not-ready", "NoSchedule").until(at + 0.1)
 }
@@ -25,25 +25,25 @@ pub(crate) fn undecided(id: &str, verdicts: &[Verdict]) {
 
 #[test]
 fn a_bound_from_below_is_undecided_where_it_lies_within_what_is_known() {
-    breaks("HEALTH-01", &told(12.8, 0.0));
-    holds("HEALTH-01", &told(13.5, 0.0));
+    breaks("HEALTH-01", &observed(12.8, 0.0));
+    holds("HEALTH-01", &observed(13.5, 0.0));
     // Seen late, it was earlier still. The threshold counts from a mark, which is exact.
-    breaks("HEALTH-01", &told(12.8, 0.02));
-    undecided("HEALTH-01", &told(13.5, 2.0));
-    holds("HEALTH-01", &told(13.5, 0.2));
+    breaks("HEALTH-01", &observed(12.8, 0.02));
+    undecided("HEALTH-01", &observed(13.5, 2.0));
+    holds("HEALTH-01", &observed(13.5, 0.2));
 }
 
 #[test]
 fn a_bound_from_above_is_undecided_where_it_lies_within_what_is_known() {
     let exact = json!({"observer": {"on": "control-plane", "latency": 0.3, "clockOffset": -0.1}});
-    let told = |at: f64| {
+    let observed = |at: f64| {
         let story = Story::new().mark(exact.clone()).fault("refuse", "m1", "begin").at(at);
         story.ready("m1", "False").taint("m1", "not-ready", "NoSchedule").until(at)
     };
-    holds("HEALTH-01", &told(18.8));
-    undecided("HEALTH-01", &told(18.95));
-    undecided("HEALTH-01", &told(19.3));
-    breaks("HEALTH-01", &told(19.5));
+    holds("HEALTH-01", &observed(18.8));
+    undecided("HEALTH-01", &observed(18.95));
+    undecided("HEALTH-01", &observed(19.3));
+    breaks("HEALTH-01", &observed(19.5));
 }
 
 #[test]
@@ -58,8 +58,8 @@ fn what_has_not_come_is_missed_only_when_it_would_have_been_seen() {
 #[test]
 fn what_is_not_due_when_the_history_ends_counts_for_nothing() {
     let open = Story::new().fault("refuse", "m1", "begin").until(18.9);
-    let told = open.iter().find(|verdict| verdict.spec.id == "HEALTH-01").unwrap();
-    assert!(matches!(told.outcome, Outcome::NotExercised), "{:?}", told.outcome);
+    let observed = open.iter().find(|verdict| verdict.spec.id == "HEALTH-01").unwrap();
+    assert!(matches!(observed.outcome, Outcome::NotExercised), "{:?}", observed.outcome);
 }
 
 #[test]
@@ -89,12 +89,12 @@ fn a_clock_that_was_set_back_makes_every_later_time_undecided() {
 
 #[test]
 fn an_entry_a_little_out_of_order_is_taken_to_be_as_old_as_it_may_be() {
-    let told = |before: f64, at: f64| {
+    let observed = |before: f64, at: f64| {
         let story = Story::new().fault("refuse", "m1", "begin").at(before).ready("m2", "True").at(at);
         story.ready("m1", "False").taint("m1", "not-ready", "NoSchedule").until(13.3)
     };
-    holds("HEALTH-01", &told(13.0, 12.95));
-    undecided("HEALTH-01", &told(12.95, 12.86));
+    holds("HEALTH-01", &observed(13.0, 12.95));
+    undecided("HEALTH-01", &observed(12.95, 12.86));
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn what_was_under_way_when_a_history_began_is_left_alone() {
 }
 
 #[test]
-fn nobody_is_accused_of_silence_where_faults_are_not_marked() {
+fn silence_is_no_violation_where_faults_are_not_marked() {
     let unmarked = Story::unmarked().pulls("m1").at(12.0).ready("m1", "Unknown");
     let unmarked = unmarked.taint("m1", "unreachable", "NoSchedule").until(13.0);
     assert!(ids(&unmarked, Outcome::is_violated).is_empty());

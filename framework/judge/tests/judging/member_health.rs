@@ -223,18 +223,18 @@ fn a_task_without_a_stamp_ends_by_its_timeout_too() {
 
 #[test]
 fn the_old_copy_stays_until_the_new_one_really_runs() {
-    let told = || {
+    let observed = || {
         let watched = moved().mark(json!({"observer": {"on": "m3"}}));
         watched.at(16.0).healthy("m3").at(16.1).end("m1")
     };
-    holds("EVICTION-03", &told().runs("m3", 2).at(16.2).recall("m1").until(17.0));
-    shows("EVICTION-03", &told().runs("m3", 1).at(16.2).recall("m1").until(17.0));
+    holds("EVICTION-03", &observed().runs("m3", 2).at(16.2).recall("m1").until(17.0));
+    shows("EVICTION-03", &observed().runs("m3", 1).at(16.2).recall("m1").until(17.0));
     // The word of m3 may come a little later than that of the control plane.
-    holds("EVICTION-03", &told().at(16.2).recall("m1").at(16.25).runs("m3", 2).until(17.0));
-    breaks("EVICTION-03", &told().at(16.2).recall("m1").at(16.35).runs("m3", 2).until(17.0));
+    holds("EVICTION-03", &observed().at(16.2).recall("m1").at(16.25).runs("m3", 2).until(17.0));
+    breaks("EVICTION-03", &observed().at(16.2).recall("m1").at(16.35).runs("m3", 2).until(17.0));
     // Of a member that has lost what it held, nobody need know that yet.
     let lost = |fault: &str, member: &str| {
-        let lost = told().runs("m3", 2).at(16.15).fault(fault, member, "begin").vanishes("m3");
+        let lost = observed().runs("m3", 2).at(16.15).fault(fault, member, "begin").vanishes("m3");
         lost.at(16.2).recall("m1").until(17.0)
     };
     assert_eq!(ids(&lost("wipe", "m3"), Outcome::is_violated), [""; 0]);

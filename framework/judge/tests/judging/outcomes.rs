@@ -27,12 +27,13 @@ pub(crate) fn breaks(id: &str, verdicts: &[Verdict]) {
 }
 
 fn evidence(verdicts: &[Verdict]) -> Vec<String> {
-    let told = verdicts.iter().filter_map(|verdict| match &verdict.outcome {
+    let violations = verdicts.iter().filter_map(|verdict| match &verdict.outcome {
         Outcome::Violated { evidence, .. } => Some((verdict.spec.id, evidence)),
         _ => None,
     });
-    told.flat_map(|(id, all)| {
-        all.iter().map(move |each| format!("{id} {:?} {} {}", each.at, each.because, each.seen))
-    })
-    .collect()
+    violations
+        .flat_map(|(id, all)| {
+            all.iter().map(move |each| format!("{id} {:?} {} {}", each.at, each.because, each.seen))
+        })
+        .collect()
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use capsize_history::{CONTROL_PLANE, Entry, Kind};
 
-use crate::perturbed::{recorded, violated};
+use crate::perturbed_recordings::{recorded, violated};
 
 /// The recordings of histories, and the profile that each is judged by.
 fn recordings() -> Vec<(String, String)> {

@@ -99,7 +99,7 @@ fn a_group_is_not_gone_back_to() {
         {"affinityName": "far", "clusterNames": ["m3"]},
     ]});
     let in_use =
-        |story: Story, name: &str| story.tells(&json!({"schedulerObservingAffinityName": name})).binding();
+        |story: Story, name: &str| story.reports(&json!({"schedulerObservingAffinityName": name})).binding();
     let near = || in_use(Story::new().policy(groups.clone(), 2).binding(), "near");
     holds("PLACEMENT-09", &in_use(near().at(11.0), "far").until(11.1));
     shows("PLACEMENT-09", &in_use(in_use(near().at(11.0), "far").at(12.0), "near").until(12.1));
@@ -155,7 +155,8 @@ fn every_member_of_a_duplicated_workload_has_all_replicas() {
     let scaled = || Story::new().policy(one_of(&["m1"]), 3).divide(&[("m1", 2)]);
     holds("REPLICAS-02", &scaled().at(11.0).divide(&[("m1", 3)]).until(12.0));
     shows("REPLICAS-02", &scaled().until(11.1));
-    let stuck = scaled().tells(&json!({"conditions": [{"type": "Scheduled", "status": "False"}]})).binding();
+    let stuck =
+        scaled().reports(&json!({"conditions": [{"type": "Scheduled", "status": "False"}]})).binding();
     assert!(ids(&stuck.until(30.0), Outcome::is_violated).is_empty());
 }
 

@@ -515,15 +515,15 @@ fn what_has_no_state_is_well_where_it_is() {
 fn what_its_manifest_says_failed_is_not_told_to_be_applied() {
     let manifest = deployment("web:1");
     let each = |name: &str| json!({"clusterName": name, "health": "Healthy", "applied": true});
-    let told = |story: Story| {
+    let observed = |story: Story| {
         let conditions =
             json!([{"type": "Scheduled", "status": "True"}, {"type": "FullyApplied", "status": "False"}]);
         story
-            .tells(&json!({"aggregatedStatus": [each("m1"), each("m2")], "conditions": conditions}))
+            .reports(&json!({"aggregatedStatus": [each("m1"), each("m2")], "conditions": conditions}))
             .binding()
     };
     let mut failed = with(&manifest);
     failed["status"] = json!({"conditions": [{"type": "Applied", "status": "False"}]});
     let story = delivered(Story::new(), [&manifest, &manifest]);
-    breaks("DELIVERY-06", &told(story).work("m2", &failed).until(11.5));
+    breaks("DELIVERY-06", &observed(story).work("m2", &failed).until(11.5));
 }

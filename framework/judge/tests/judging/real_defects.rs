@@ -46,11 +46,11 @@ fn container(fields: &Value) -> Value {
 
 #[test]
 fn a_member_that_no_fault_hits_does_not_become_not_ready() {
-    let told =
+    let observed =
         |story: Story| story.at(12.0).ready("m3", "False").taint("m3", "not-ready", "NoSchedule").until(12.5);
-    breaks("HEALTH-01", &told(Story::new()));
-    holds("TAINT-01", &told(Story::new().mark(json!({"step": "apply", "object": "Cluster m3"}))));
-    holds("TAINT-01", &told(Story::unmarked()));
+    breaks("HEALTH-01", &observed(Story::new()));
+    holds("TAINT-01", &observed(Story::new().mark(json!({"step": "apply", "object": "Cluster m3"}))));
+    holds("TAINT-01", &observed(Story::unmarked()));
 }
 
 #[test]
@@ -119,12 +119,12 @@ fn nothing_is_reported_of_a_member_that_was_left() {
 
 #[test]
 fn the_status_of_a_template_is_the_sum_of_its_copies() {
-    let told = json!({"aggregatedStatus": [
+    let observed = json!({"aggregatedStatus": [
         {"clusterName": "m1", "health": "Healthy", "status": {"readyReplicas": 2}},
         {"clusterName": "m2", "health": "Healthy", "status": {"readyReplicas": 2}},
     ]});
     let shown = |ready: u64| {
-        let story = Story::new().tells(&told).binding();
+        let story = Story::new().reports(&observed).binding();
         story.object(template(&json!({"status": {"readyReplicas": ready}})))
     };
     shows("STATUS-03", &shown(99).until(12.1));
@@ -174,8 +174,8 @@ fn a_template_that_a_policy_means_belongs_to_one() {
 fn a_manifest_has_the_environment_the_limits_and_the_labels_of_its_template() {
     let with = |fields: &Value| template(&json!({"spec": container(fields)}));
     let is_broken = |wanted: Value, written: Value| {
-        let told = Story::new().object(wanted).work("m1", &written).until(11.1);
-        assert!(ids(&told, Outcome::is_violated).contains(&"DELIVERY-11"));
+        let observed = Story::new().object(wanted).work("m1", &written).until(11.1);
+        assert!(ids(&observed, Outcome::is_violated).contains(&"DELIVERY-11"));
     };
     let none = json!({});
     let written = manifest(&container(&none), &none);
@@ -189,8 +189,8 @@ fn a_manifest_has_the_environment_the_limits_and_the_labels_of_its_template() {
         &json!({"work.karmada.io/permanent-id": "x"}),
     );
     let story = Story::new().object(with(&json!({"resources": {"limits": {"cpu": "1"}}})));
-    let told = story.work("m1", &same).until(11.1);
-    assert!(!ids(&told, Outcome::is_violated).contains(&"DELIVERY-11"));
+    let observed = story.work("m1", &same).until(11.1);
+    assert!(!ids(&observed, Outcome::is_violated).contains(&"DELIVERY-11"));
 }
 
 #[test]

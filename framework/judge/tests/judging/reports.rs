@@ -47,17 +47,17 @@ fn a_run_is_summed_up_on_the_console() {
 }
 
 #[test]
-fn a_check_tells_every_verdict() {
+fn a_check_reports_every_verdict() {
     insta::assert_snapshot!(capsize_report::checked(&run(), COLUMNS));
 }
 
 #[test]
-fn a_run_is_told_as_json() {
+fn a_run_is_reported_as_json() {
     insta::assert_snapshot!(capsize_report::json(&run()));
 }
 
 #[test]
-fn a_run_is_told_as_junit() {
+fn a_run_is_reported_as_junit() {
     insta::assert_snapshot!(capsize_report::junit(&run()));
 }
 
