@@ -1,7 +1,7 @@
 //! The canary: a case that must fail, and so shows that failures are reported. It is in no list.
 
 use capsize_clock::Seed;
-use capsize_history::dialect::Speaks;
+use capsize_history::dialect::DialectKind;
 use capsize_report::Report;
 use capsize_runner::run::{Target, run_case};
 use capsize_runner::scenario::Case;
@@ -22,8 +22,8 @@ const TEXTS: [(&str, &str); 2] = [
 /// When it survives, or the run itself broke: a run that reports no failure then says nothing.
 pub fn run(target: Target<'_>, seed: Seed, judged: impl Fn(Report) -> bool) -> Result<String, Trouble> {
     let (file, text) = match target.profile.dialect {
-        Speaks::Karmada => TEXTS[0],
-        Speaks::Nodes => TEXTS[1],
+        DialectKind::Karmada => TEXTS[0],
+        DialectKind::Nodes => TEXTS[1],
     };
     let case = Case::from_text("canary", file, text).map_err(|error| Trouble::input(*error))?;
     let outcome = run_case(&case, target, seed, false);

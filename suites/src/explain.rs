@@ -24,15 +24,15 @@ impl Explain {
     /// When there is no such guarantee.
     pub fn execute(self) -> Result<Verdict, Trouble> {
         let id = self.id.unwrap_or_default().to_uppercase();
-        let all = Catalogue::rules();
-        let rules: Vec<_> = all.iter().copied().filter(|rule| rule.id.starts_with(&id)).collect();
-        if rules.is_empty() {
-            let ids: Vec<_> = all.iter().map(|rule| rule.id).collect();
+        let all = Catalogue::specs();
+        let specs: Vec<_> = all.iter().copied().filter(|spec| spec.id.starts_with(&id)).collect();
+        if specs.is_empty() {
+            let ids: Vec<_> = all.iter().map(|spec| spec.id).collect();
             let help = format!("there are {}", ids.join(", "));
             return Err(Trouble::Input(miette!(help = help, "there is no guarantee `{id}`")));
         }
         let profile = self.target.as_deref().map(targets::find).transpose().map_err(Trouble::input)?;
-        output::print(&capsize_report::rules(&rules, profile.as_ref(), output::columns()))?;
+        output::print(&capsize_report::specs(&specs, profile.as_ref(), output::columns()))?;
         Ok(Verdict::Conforms)
     }
 }

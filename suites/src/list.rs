@@ -43,7 +43,7 @@ impl List {
         let columns = output::columns();
         if self.guarantees {
             output::print(&match self.format {
-                Format::Text => capsize_report::rules(&Catalogue::rules(), None, columns),
+                Format::Text => capsize_report::specs(&Catalogue::specs(), None, columns),
                 Format::Md => capsize_report::guarantees_page(),
                 Format::Json => capsize_report::guarantees_json(),
             })?;
@@ -55,10 +55,10 @@ impl List {
             scenario::find(&self.paths).map_err(Trouble::input)?
         };
         let cases = cases.iter().map(|case| (case.id(), about(&case.scenario)));
-        let rules = Catalogue::rules();
-        let rules = rules.iter().map(|rule| (rule.id.to_owned(), rule.sentence.to_owned()));
-        let rules = rules.filter(|_| self.paths.is_empty());
-        output::print(&capsize_report::listing(cases.chain(rules), columns))?;
+        let specs = Catalogue::specs();
+        let specs = specs.iter().map(|spec| (spec.id.to_owned(), spec.sentence.to_owned()));
+        let specs = specs.filter(|_| self.paths.is_empty());
+        output::print(&capsize_report::listing(cases.chain(specs), columns))?;
         Ok(Verdict::Conforms)
     }
 }

@@ -161,7 +161,7 @@ pub fn put_to(mutant: &Mutant, case: &Case, profile: &Profile, seed: Seed) -> Re
     }
     let verdicts = outcome.case.judgement.map(|judgement| judgement.verdicts).unwrap_or_default();
     let violated = verdicts.iter().filter(|verdict| matches!(verdict.outcome, Outcome::Violated { .. }));
-    Ok(Some(Caught { case: case.id(), guarantees: violated.map(|verdict| verdict.rule.id).collect() }))
+    Ok(Some(Caught { case: case.id(), guarantees: violated.map(|verdict| verdict.spec.id).collect() }))
 }
 
 /// Prints a title, and what belongs to it below.
@@ -205,7 +205,7 @@ impl Tally {
             mutants - caught
         ));
         if all {
-            let idle = Catalogue::rules().into_iter().map(|rule| rule.id);
+            let idle = Catalogue::specs().into_iter().map(|spec| spec.id);
             let idle: Vec<&str> = idle.filter(|id| !guarantees.contains(id)).collect();
             page.line(&format!("guarantees that noticed none: {}", idle.join(", ")));
         }

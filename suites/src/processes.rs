@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use capsize_clock::{Clock, Seed};
 use capsize_clusters::{Admission, Sockets};
-use capsize_history::dialect::Speaks;
+use capsize_history::dialect::DialectKind;
 use capsize_judge::profile::{Program, Timings, Zones};
 use capsize_real::{Journal, Resource, free_port};
 use capsize_runner::objects::karmada as objects;
@@ -47,7 +47,7 @@ const LAST_LINES: usize = 10;
 /// Programs to be started.
 pub struct Processes {
     programs: Vec<Program>,
-    speaks: Speaks,
+    dialect: DialectKind,
     reference: Reference,
     keeper: Option<Keeper>,
 }
@@ -64,8 +64,8 @@ pub struct Keeper {
 impl Processes {
     /// These programs, in this order, for these objects.
     #[must_use]
-    pub fn new(programs: Vec<Program>, speaks: Speaks) -> Self {
-        Self { programs, speaks, reference: Reference::default(), keeper: None }
+    pub fn new(programs: Vec<Program>, dialect: DialectKind) -> Self {
+        Self { programs, dialect, reference: Reference::default(), keeper: None }
     }
 
     /// With somebody who sees to it that nothing is left of them.
@@ -78,7 +78,7 @@ impl Processes {
 impl Implementation for Processes {
     fn definitions(&self) -> Vec<Value> {
         // Nodes and what belongs to them are part of every cluster.
-        if self.speaks == Speaks::Nodes {
+        if self.dialect == DialectKind::Nodes {
             return Vec::new();
         }
         let namespaces = NAMESPACES

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use capsize_clock::{Clock, Seed, Stop, live};
-use capsize_history::dialect::Speaks;
+use capsize_history::dialect::DialectKind;
 use capsize_history::{CONTROL_PLANE, Mark};
 use capsize_judge::profile::Profile;
 use capsize_judge::text::span;
@@ -157,7 +157,7 @@ impl RecordCommand {
     }
 
     async fn sources(&self, profile: Option<&Profile>) -> Result<Vec<Source>, Trouble> {
-        let speaks = profile.map(|profile| profile.dialect).unwrap_or_default();
+        let dialect = profile.map(|profile| profile.dialect).unwrap_or_default();
         let kubeconfig = read(&self.kubeconfig)?;
         let context = self.control_plane.clone().or_else(|| kubeconfig.current_context.clone());
         let context = context.ok_or_else(|| {
@@ -166,12 +166,12 @@ impl RecordCommand {
             Trouble::Input(miette!(help = help, "{path} has no current context"))
         })?;
         let control_plane = self.client(&kubeconfig, &context).await?;
-        let members = self.members(&kubeconfig, &control_plane, speaks).await?;
+        let members = self.members(&kubeconfig, &control_plane, dialect).await?;
         let mut sources =
-            vec![self.source(CONTROL_PLANE, control_plane, record::of_control_plane(speaks)).await?];
+            vec![self.source(CONTROL_PLANE, control_plane, record::of_control_plane(dialect)).await?];
         for (name, context) in members {
             let client = self.client(&kubeconfig, &context).await?;
-            sources.push(self.source(&name, client, record::of_members(speaks)).await?);
+            sources.push(self.source(&name, client, record::of_members(dialect)).await?);
         }
         Ok(sources)
     }
@@ -203,9 +203,9 @@ impl RecordCommand {
         &self,
         kubeconfig: &Kubeconfig,
         control_plane: &Client,
-        speaks: Speaks,
+        dialect: DialectKind,
     ) -> Result<Vec<Named>, Trouble> {
-        if !self.members.is_empty() || speaks == Speaks::Nodes {
+        if !self.members.is_empty() || dialect == DialectKind::Nodes {
             let named = |text: &String| match text.split_once('=') {
                 Some((name, context)) => (name.to_owned(), context.to_owned()),
                 None => (text.clone(), text.clone()),

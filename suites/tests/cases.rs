@@ -107,5 +107,5 @@ fn played(
 
 fn violated(verdicts: &[Verdict]) -> Vec<&'static str> {
     let violated = verdicts.iter().filter(|verdict| matches!(verdict.outcome, Outcome::Violated { .. }));
-    violated.map(|verdict| verdict.rule.id).collect()
+    violated.map(|verdict| verdict.spec.id).collect()
 }

@@ -54,7 +54,7 @@ fn recordings() -> Vec<PathBuf> {
 
 fn ids(judgement: &Judgement, which: fn(&Outcome) -> bool) -> Vec<&'static str> {
     let verdicts = judgement.verdicts.iter().filter(|verdict| which(&verdict.outcome));
-    verdicts.map(|verdict| verdict.rule.id).collect()
+    verdicts.map(|verdict| verdict.spec.id).collect()
 }
 
 fn name(path: &Path) -> String {
@@ -91,7 +91,7 @@ fn every_recording_puts_to_the_test_what_it_was_made_for() {
 fn the_stale_health_of_1_18_is_told_with_what_really_ran() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings/karmada-1.18.2/divided-weighted.jsonl");
     let judgement = check(&path, None).unwrap();
-    let verdict = judgement.verdicts.iter().find(|verdict| verdict.rule.id == "EVICTION-03").unwrap();
+    let verdict = judgement.verdicts.iter().find(|verdict| verdict.spec.id == "EVICTION-03").unwrap();
     let Outcome::Violated { evidence, .. } = &verdict.outcome else { panic!("{:?}", verdict.outcome) };
     assert_eq!(evidence[0].at.as_millis(), 12_713);
     assert_eq!(evidence[0].seen, "the old copy is deleted; m2 has 2 of 3 ready");
@@ -102,7 +102,7 @@ fn the_stale_health_of_1_18_is_told_with_what_really_ran() {
 fn the_zone_that_stays_frozen_at_a_rate_of_one_is_told_with_its_known_cause() {
     let path = "recordings/nodes-1.36/freeze-then-one-node-at-rate-one.jsonl";
     let judgement = check(&Path::new(env!("CARGO_MANIFEST_DIR")).join(path), None).unwrap();
-    let verdict = judgement.verdicts.iter().find(|verdict| verdict.rule.id == "NODE-02").unwrap();
+    let verdict = judgement.verdicts.iter().find(|verdict| verdict.spec.id == "NODE-02").unwrap();
     let Outcome::Violated { evidence, .. } = &verdict.outcome else { panic!("{:?}", verdict.outcome) };
     assert_eq!(evidence[0].subject.to_string(), "n5");
     assert!(evidence[0].seen.ends_with("kubernetes/kubernetes#104639"), "{}", evidence[0].seen);

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use crate::guarantee::{Catalogue, Verdict};
-use crate::numbers::{Numbers, Tally};
+use crate::numbers::{Numbers, NumbersBuilder};
 use crate::profile::Profile;
 use capsize_history::dialect::Dialect;
 use capsize_history::facts::{Fact, World};
@@ -15,7 +15,7 @@ use capsize_history::{Entry, Kind};
 pub struct Judge {
     dialect: Dialect,
     catalogue: Catalogue,
-    tally: Tally,
+    numbers: NumbersBuilder,
     scenario: Option<String>,
     entries: u64,
     /// The time that the guarantees know of.
@@ -47,7 +47,7 @@ impl Judge {
         Self {
             dialect,
             catalogue,
-            tally: Tally::default(),
+            numbers: NumbersBuilder::default(),
             scenario: None,
             entries: 0,
             passed: Duration::ZERO,
@@ -69,7 +69,7 @@ impl Judge {
         let facts = self.dialect.observe(entry);
         for fact in &facts {
             self.catalogue.observe(fact, self.dialect.world());
-            self.tally.observe(fact, self.dialect.world());
+            self.numbers.observe(fact, self.dialect.world());
         }
         facts
     }
@@ -96,7 +96,7 @@ impl Judge {
             entries: self.entries,
             span,
             verdicts: self.catalogue.finish(),
-            numbers: self.tally.finish(span),
+            numbers: self.numbers.finish(span),
         }
     }
 }

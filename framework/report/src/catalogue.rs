@@ -8,39 +8,39 @@ use serde::Serialize;
 use super::example::example_of;
 use super::layout::Page;
 use capsize_judge::guarantee::transition::{Transition, transitions_of};
-use capsize_judge::guarantee::{Catalogue, Cover, Formula, Rule, coverage};
+use capsize_judge::guarantee::{Catalogue, Coverage, Formula, GuaranteeSpec, requirements};
 use capsize_judge::profile::Profile;
 use capsize_judge::text::span;
 
 /// The version of the document; another one where a field goes or changes its meaning.
 const SCHEMA: &str = "capsize.guarantees/v1";
 
-/// Rules in full; with the values of their bounds where `profile` says whose. Of a single one an example is given, too.
+/// Guarantees in full; with the values of their bounds where `profile` says whose. Of a single one an example is given, too.
 #[must_use]
-pub fn rules(rules: &[&Rule], profile: Option<&Profile>, columns: usize) -> String {
+pub fn specs(specs: &[&GuaranteeSpec], profile: Option<&Profile>, columns: usize) -> String {
     let mut page = Page::new(columns);
-    for rule in rules {
-        page.wrapped(&format!("{:<14} ", rule.id), rule.sentence);
-        page.labelled("bound", rule.formula);
-        for Transition { what, lower, upper, .. } in transitions_of(rule.id) {
+    for spec in specs {
+        page.wrapped(&format!("{:<14} ", spec.id), spec.sentence);
+        page.labelled("bound", spec.formula);
+        for Transition { what, lower, upper, .. } in transitions_of(spec.id) {
             page.labelled("of", what);
             page.labelled("at least", &with_value(lower, profile));
             page.labelled("at most", &with_value(upper, profile));
         }
-        let needs = features(rule).join(", ");
+        let needs = features(spec).join(", ");
         page.labelled("needs", if needs.is_empty() { "nothing" } else { &needs });
-        let lacks = profile.and_then(|profile| rule.features.iter().find(|feature| !profile.has(**feature)));
+        let lacks = profile.and_then(|profile| spec.features.iter().find(|feature| !profile.has(**feature)));
         if let Some(feature) = lacks {
             page.labelled("", &format!("not promised: the target lacks {feature:?}"));
         }
-        page.labelled("releases", rule.releases);
-        page.labelled("source", rule.source);
+        page.labelled("releases", spec.releases);
+        page.labelled("source", spec.source);
     }
-    if let [rule] = rules {
+    if let [spec] = specs {
         page.blank();
         page.line("How it is broken, in a smallest history:");
         page.blank();
-        page.lines(example_of(rule.id).unwrap_or_default());
+        page.lines(example_of(spec.id).unwrap_or_default());
     }
     page.finish()
 }
@@ -52,14 +52,14 @@ fn with_value(formula: &Formula, profile: Option<&Profile>) -> String {
     format!("{formula} = {value}")
 }
 
-fn features(rule: &Rule) -> Vec<String> {
-    rule.features.iter().map(|feature| format!("{feature:?}")).collect()
+fn features(spec: &GuaranteeSpec) -> Vec<String> {
+    spec.features.iter().map(|feature| format!("{feature:?}")).collect()
 }
 
 /// The page of all guarantees.
 #[must_use]
 pub fn guarantees_page() -> String {
-    let rules = Catalogue::rules();
+    let specs = Catalogue::specs();
     let mut page = format!(
         "# The guarantees\n\n\
          What failover must keep, as `capsize check` and `capsize run` judge it: {} guarantees. This page is made of the\n\
@@ -67,46 +67,46 @@ pub fn guarantees_page() -> String {
          A guarantee is asked only of a target that does all that it needs. Times are those of the target's profile;\n\
          `latency` is what the target is allowed wherever nothing is waited for. How each is broken, in a smallest history:\n\
          [violations.md](violations.md).\n",
-        rules.len()
+        specs.len()
     );
     let mut group = String::new();
-    for rule in rules {
-        if rule.group() != group {
-            group = rule.group();
+    for spec in specs {
+        if spec.group() != group {
+            group = spec.group();
             let _ = write!(page, "\n## {}\n", group.to_uppercase());
         }
-        let _ = write!(page, "\n### {}\n\n{}.\n\n- Bound: {}\n", rule.id, sentence(rule), rule.formula);
-        for Transition { what, lower, upper, .. } in transitions_of(rule.id) {
+        let _ = write!(page, "\n### {}\n\n{}.\n\n- Bound: {}\n", spec.id, sentence(spec), spec.formula);
+        for Transition { what, lower, upper, .. } in transitions_of(spec.id) {
             let _ = write!(page, "- {what}:\n  at least `{lower}`,\n  at most `{upper}`\n");
         }
-        let features: Vec<_> = features(rule).iter().map(|name| format!("`{name}`")).collect();
+        let features: Vec<_> = features(spec).iter().map(|name| format!("`{name}`")).collect();
         let needs = if features.is_empty() { "nothing".to_owned() } else { features.join(", ") };
-        let _ = write!(page, "- Needs: {needs}\n- Releases: {}\n", rule.releases);
-        let _ = writeln!(page, "- Source: {}", rule.source);
+        let _ = write!(page, "- Needs: {needs}\n- Releases: {}\n", spec.releases);
+        let _ = writeln!(page, "- Source: {}", spec.source);
     }
-    rules_covered(&mut page);
+    requirements_table(&mut page);
     page
 }
 
 /// Which rule of failover is which guarantee.
-fn rules_covered(page: &mut String) {
+fn requirements_table(page: &mut String) {
     page.push_str(
         "\n## Rules\n\nThe rules of failover as the real controllers have them: transitions in time (T), states (S), the \
          choice of\nmembers (L), replicas (R), evictions (V), health and taints (H), what must come in the end (E), what\nis done with the wishes of users (P), and the life of nodes (I).\n\n\
          | rule | about | guarantees |\n|---|---|---|\n",
     );
-    for covered in coverage() {
-        let by = match covered.cover {
-            Cover::By(ids) => ids.join(", "),
-            Cover::Not(why) => format!("none: {why}"),
+    for requirement in requirements() {
+        let by = match requirement.coverage {
+            Coverage::By(ids) => ids.join(", "),
+            Coverage::Not(why) => format!("none: {why}"),
         };
-        let _ = writeln!(page, "| {} | {} | {by} |", covered.rule, covered.about);
+        let _ = writeln!(page, "| {} | {} | {by} |", requirement.id, requirement.about);
     }
 }
 
 /// The sentence, beginning as sentences do.
-fn sentence(rule: &Rule) -> String {
-    let (first, rest) = rule.sentence.split_at(1);
+fn sentence(spec: &GuaranteeSpec) -> String {
+    let (first, rest) = spec.sentence.split_at(1);
     format!("{}{rest}", first.to_uppercase())
 }
 
@@ -155,32 +155,32 @@ struct OneTransition {
 /// Never: text and lists are always JSON.
 #[must_use]
 pub fn guarantees_json() -> String {
-    let guarantees = Catalogue::rules().into_iter().map(one).collect();
-    let rules = coverage().iter().map(|covered| {
-        let (guarantees, none) = match covered.cover {
-            Cover::By(ids) => (ids, None),
-            Cover::Not(why) => (&[][..], Some(why)),
+    let guarantees = Catalogue::specs().into_iter().map(one).collect();
+    let rules = requirements().iter().map(|requirement| {
+        let (guarantees, none) = match requirement.coverage {
+            Coverage::By(ids) => (ids, None),
+            Coverage::Not(why) => (&[][..], Some(why)),
         };
-        OneCovered { rule: covered.rule, about: covered.about, guarantees, none }
+        OneCovered { rule: requirement.id, about: requirement.about, guarantees, none }
     });
     let document = Document { schema: SCHEMA, guarantees, rules: rules.collect() };
     serde_json::to_string_pretty(&document).expect("text and lists are always JSON") + "\n"
 }
 
-fn one(rule: &'static Rule) -> OneRule {
+fn one(spec: &'static GuaranteeSpec) -> OneRule {
     let transition = |&Transition { what, lower, upper, .. }: &Transition| OneTransition {
         what,
         at_least: lower.to_string(),
         at_most: upper.to_string(),
     };
     OneRule {
-        id: rule.id,
-        group: rule.group(),
-        sentence: rule.sentence,
-        bound: rule.formula,
-        transitions: transitions_of(rule.id).map(transition).collect(),
-        features: features(rule),
-        releases: rule.releases,
-        source: rule.source,
+        id: spec.id,
+        group: spec.group(),
+        sentence: spec.sentence,
+        bound: spec.formula,
+        transitions: transitions_of(spec.id).map(transition).collect(),
+        features: features(spec),
+        releases: spec.releases,
+        source: spec.source,
     }
 }

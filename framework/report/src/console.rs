@@ -8,7 +8,7 @@ use super::layout::Page;
 use super::numbers::{add as numbers, outages, sheet};
 use super::phrase::{fault, moment, source};
 use super::{Case, Failure, Report, Stand, Standing, Status};
-use capsize_history::facts::{Fact, FaultInForce, Width};
+use capsize_history::facts::{Fact, FaultInForce, Uncertainty};
 use capsize_judge::guarantee::{Bound, Evidence, Outcome, Verdict};
 use capsize_judge::judge::Judgement;
 use capsize_judge::text::{clock, signed, span};
@@ -107,7 +107,7 @@ fn tightest(standings: &[Standing]) -> String {
     let mut margins: Vec<_> = standings
         .iter()
         .filter(|standing| standing.stand() == Stand::Held)
-        .filter_map(|standing| Some((standing.margin?, standing.rule.id)))
+        .filter_map(|standing| Some((standing.margin?, standing.spec.id)))
         .collect();
     margins.sort();
     let shown: Vec<_> =
@@ -163,11 +163,11 @@ fn verdicts(page: &mut Page, case: &Case, judgement: &Judgement) {
     let Judgement { target, entries, span: length, .. } = judgement;
     page.line(&format!("{} · {target} · {entries} entries, {}", case.id(), span(*length)));
     for verdict in &judgement.verdicts {
-        page.wrapped(&format!("  {:<14} ", verdict.rule.id), &result(&verdict.outcome));
+        page.wrapped(&format!("  {:<14} ", verdict.spec.id), &result(&verdict.outcome));
     }
     outages(page, &judgement.numbers);
     for verdict in &judgement.verdicts {
-        doubted(page, verdict);
+        undecided_cases(page, verdict);
     }
     if case.status == Status::Failed {
         page.blank();
@@ -176,21 +176,21 @@ fn verdicts(page: &mut Page, case: &Case, judgement: &Judgement) {
 }
 
 /// Adds the undecided cases of a guarantee, and why nobody can decide them.
-fn doubted(page: &mut Page, verdict: &Verdict) {
-    let Outcome::Undecided { times, doubts, .. } = &verdict.outcome else { return };
-    page.wrapped(&format!("  {:<13} ", verdict.rule.id), verdict.rule.sentence);
-    for doubt in doubts {
-        page.labelled("undecided", &doubt.subject.to_string());
-        page.labelled("allowed", &format!("{} ({})", allowed(doubt.bound), doubt.because));
-        page.labelled("seen", &format!("{}, {}", clock(doubt.at), give_or_take(doubt.width)));
+fn undecided_cases(page: &mut Page, verdict: &Verdict) {
+    let Outcome::Undecided { times, ambiguities, .. } = &verdict.outcome else { return };
+    page.wrapped(&format!("  {:<13} ", verdict.spec.id), verdict.spec.sentence);
+    for ambiguity in ambiguities {
+        page.labelled("undecided", &ambiguity.subject.to_string());
+        page.labelled("allowed", &format!("{} ({})", allowed(ambiguity.bound), ambiguity.because));
+        page.labelled("seen", &format!("{}, {}", clock(ambiguity.at), give_or_take(ambiguity.uncertainty)));
     }
-    and_more(page, *times, doubts.len());
+    and_more(page, *times, ambiguities.len());
 }
 
-fn give_or_take(width: Width) -> String {
-    match width {
-        Width::UNKNOWN => "after the recorder's clock was set back".to_owned(),
-        Width { early, late } => {
+fn give_or_take(uncertainty: Uncertainty) -> String {
+    match uncertainty {
+        Uncertainty::UNKNOWN => "after the recorder's clock was set back".to_owned(),
+        Uncertainty { early, late } => {
             format!("but up to {} earlier or {} later in comparison", span(early), span(late))
         }
     }
@@ -260,8 +260,8 @@ fn unmet(page: &mut Page, failure: &Failure) {
 /// Adds the evidence of a violated guarantee.
 pub(super) fn violation(page: &mut Page, verdict: &Verdict) {
     let Outcome::Violated { times, evidence, .. } = &verdict.outcome else { return };
-    let rule = verdict.rule;
-    page.wrapped(&format!("  {:<13} ", rule.id), rule.sentence);
+    let spec = verdict.spec;
+    page.wrapped(&format!("  {:<13} ", spec.id), spec.sentence);
     for each in evidence {
         add_evidence(page, each);
     }

@@ -5,7 +5,7 @@
 use super::console::violation;
 use super::layout::{COLUMNS, Page};
 use super::phrase::moment;
-use capsize_history::facts::{Fact, News};
+use capsize_history::facts::{Change, Fact};
 use capsize_judge::guarantee::Verdict;
 
 /// The page.
@@ -15,7 +15,7 @@ const PAGE: &str = include_str!("../../../docs/violations.md");
 #[must_use]
 pub fn example(facts: &[Fact], verdict: &Verdict) -> String {
     let mut page = Page::new(COLUMNS);
-    for fact in facts.iter().filter(|fact| is_shown(&fact.news)) {
+    for fact in facts.iter().filter(|fact| is_shown(&fact.change)) {
         page.line(&format!("  {}", moment(fact)));
     }
     page.blank();
@@ -24,14 +24,14 @@ pub fn example(facts: &[Fact], verdict: &Verdict) -> String {
 }
 
 /// Others only say that something was written, of which there are facts of its own, or come again and again.
-fn is_shown(news: &News) -> bool {
+fn is_shown(change: &Change) -> bool {
     !matches!(
-        news,
-        News::Recorded(_)
-            | News::MemberChanged(_)
-            | News::Conditions(_)
-            | News::SignOfLife(_)
-            | News::Step(_)
+        change,
+        Change::Recorded(_)
+            | Change::MemberChanged(_)
+            | Change::Conditions(_)
+            | Change::SignOfLife(_)
+            | Change::Step(_)
     )
 }
 

@@ -10,7 +10,7 @@ use super::phrase::{fault, moment, phrase};
 use super::{Case, Failure, Report, Standing, Status};
 use capsize_history::FOREVER;
 use capsize_history::facts::{Fact, ObjectVersion};
-use capsize_judge::guarantee::{Bound, Doubt, Evidence, Outcome, Verdict};
+use capsize_judge::guarantee::{Ambiguity, Bound, Evidence, Outcome, Verdict};
 
 /// The version of the document; another one where a field goes or changes its meaning.
 const VERSION: &str = "v1";
@@ -180,9 +180,9 @@ pub fn json(report: &Report) -> String {
 
 fn guarantee(standing: &Standing) -> Guarantee<'_> {
     Guarantee {
-        id: standing.rule.id,
-        sentence: standing.rule.sentence,
-        source: standing.rule.source,
+        id: standing.spec.id,
+        sentence: standing.spec.sentence,
+        source: standing.spec.source,
         verdict: camel(&format!("{:?}", standing.stand())),
         held: standing.held,
         violated: standing.violated,
@@ -230,7 +230,7 @@ fn unmet(failure: &Failure) -> Unmet<'_> {
 
 fn one_verdict(verdict: &Verdict) -> OneVerdict<'_> {
     let base = OneVerdict {
-        id: verdict.rule.id,
+        id: verdict.spec.id,
         verdict: "notExercised",
         held: 0,
         violated: 0,
@@ -247,12 +247,12 @@ fn one_verdict(verdict: &Verdict) -> OneVerdict<'_> {
             margin_seconds: margin.map(|margin| margin.as_secs_f64()),
             ..base
         },
-        Outcome::Undecided { held, margin, times, doubts } => OneVerdict {
+        Outcome::Undecided { held, margin, times, ambiguities } => OneVerdict {
             verdict: "undecided",
             held: *held,
             undecided: *times,
             margin_seconds: margin.map(|margin| margin.as_secs_f64()),
-            doubts: doubts.iter().map(one_doubt).collect(),
+            doubts: ambiguities.iter().map(one_ambiguity).collect(),
             ..base
         },
         Outcome::Violated { held, undecided, times, evidence } => OneVerdict {
@@ -279,17 +279,17 @@ fn limits(bound: Bound) -> (Option<f64>, Option<f64>) {
     }
 }
 
-fn one_doubt(doubt: &Doubt) -> OneDoubt<'_> {
-    let (not_before_seconds, not_after_seconds) = limits(doubt.bound);
+fn one_ambiguity(ambiguity: &Ambiguity) -> OneDoubt<'_> {
+    let (not_before_seconds, not_after_seconds) = limits(ambiguity.bound);
     let known = |width: Duration| (width < FOREVER).then(|| seconds(width));
     OneDoubt {
-        subject: doubt.subject.to_string(),
+        subject: ambiguity.subject.to_string(),
         not_before_seconds,
         not_after_seconds,
-        because: &doubt.because,
-        at_seconds: seconds(doubt.at),
-        up_to_earlier_seconds: known(doubt.width.early),
-        up_to_later_seconds: known(doubt.width.late),
+        because: &ambiguity.because,
+        at_seconds: seconds(ambiguity.at),
+        up_to_earlier_seconds: known(ambiguity.uncertainty.early),
+        up_to_later_seconds: known(ambiguity.uncertainty.late),
     }
 }
 
@@ -312,7 +312,7 @@ fn one_evidence(evidence: &Evidence) -> OneEvidence<'_> {
 
 fn event(fact: &Fact) -> Event<'_> {
     let witness = fact.witness.as_ref().map(witness);
-    Event { at_seconds: seconds(fact.at), what: phrase(&fact.news), witness }
+    Event { at_seconds: seconds(fact.at), what: phrase(&fact.change), witness }
 }
 
 fn witness(witness: &ObjectVersion) -> Witness<'_> {

@@ -49,7 +49,7 @@ fn status(case: &Case) -> TestCaseStatus {
                 .failures
                 .iter()
                 .map(|failure| failure.expected.clone())
-                .chain(violated.map(|verdict| format!("{} {}", verdict.rule.id, verdict.rule.sentence)))
+                .chain(violated.map(|verdict| format!("{} {}", verdict.spec.id, verdict.spec.sentence)))
                 .collect();
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
             status.set_message(what.join("; ")).set_description(failure(case, COLUMNS));

@@ -15,7 +15,7 @@ mod schema;
 mod side_by_side;
 
 pub use budget::{budget, budget_json};
-pub use catalogue::{guarantees_json, guarantees_page, rules};
+pub use catalogue::{guarantees_json, guarantees_page, specs};
 pub use console::{checked, failure, listing, summary};
 pub use difference::{differences, differences_json};
 pub use example::{example, example_of};

@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use jiff::SignedDuration;
 
 use capsize_history::facts::{Fact, FaultInForce};
-use capsize_judge::guarantee::{Outcome, Rule};
+use capsize_judge::guarantee::{GuaranteeSpec, Outcome};
 use capsize_judge::judge::Judgement;
 use capsize_judge::profile::Feature;
 
@@ -91,7 +91,7 @@ pub struct Totals {
 #[derive(Clone, Debug)]
 pub struct Standing {
     /// The guarantee.
-    pub rule: &'static Rule,
+    pub spec: &'static GuaranteeSpec,
     /// How often it held.
     pub held: u64,
     /// How often it did not.
@@ -236,9 +236,9 @@ impl Report {
         for verdict in
             self.cases.iter().filter_map(|case| case.judgement.as_ref()).flat_map(|each| &each.verdicts)
         {
-            let rule = verdict.rule;
-            let standing = standings.entry(rule.id).or_insert(Standing {
-                rule,
+            let spec = verdict.spec;
+            let standing = standings.entry(spec.id).or_insert(Standing {
+                spec,
                 held: 0,
                 violated: 0,
                 undecided: 0,

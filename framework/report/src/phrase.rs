@@ -1,12 +1,12 @@
 //! A fact in a few words, for time lines.
 
 use capsize_history::FaultKind;
-use capsize_history::facts::{Assignment, Fact, FaultInForce, News};
+use capsize_history::facts::{Assignment, Change, Fact, FaultInForce};
 use capsize_judge::text::clock;
 
 /// `08:42.0 task m1 begins`.
 pub(super) fn moment(fact: &Fact) -> String {
-    format!("{} {}", clock(fact.at), phrase(&fact.news))
+    format!("{} {}", clock(fact.at), phrase(&fact.change))
 }
 
 /// `refuse m1 since 00:03.0`.
@@ -23,55 +23,55 @@ pub(super) fn source(fact: &Fact) -> String {
         .unwrap_or_default()
 }
 
-pub(super) fn phrase(news: &News) -> String {
+pub(super) fn phrase(change: &Change) -> String {
     let hit = |fault: &FaultKind, member: &Option<String>| match member {
         Some(member) => format!("{fault} {member}"),
         None => fault.to_string(),
     };
-    match news {
-        News::FaultBegan { fault, member } => format!("{} begins", hit(fault, member)),
-        News::FaultEnded { fault, member } => format!("{} ends", hit(fault, member)),
-        News::ClockWrong { member, .. } => format!("{} begins", hit(&FaultKind::Skew, member)),
-        News::ClockRight { member, .. } => format!("{} ends", hit(&FaultKind::Skew, member)),
-        News::Step(mark) => match mark.get("step").and_then(|step| step.as_str()) {
+    match change {
+        Change::FaultBegan { fault, member } => format!("{} begins", hit(fault, member)),
+        Change::FaultEnded { fault, member } => format!("{} ends", hit(fault, member)),
+        Change::ClockWrong { member, .. } => format!("{} begins", hit(&FaultKind::Skew, member)),
+        Change::ClockRight { member, .. } => format!("{} ends", hit(&FaultKind::Skew, member)),
+        Change::Step(mark) => match mark.get("step").and_then(|step| step.as_str()) {
             Some(step) => format!("step {step}"),
             None => "a mark".to_owned(),
         },
-        News::Health { member, now: Some(health), .. } => format!("{member} {health}"),
-        News::Health { member, .. } => format!("{member} reports nothing"),
-        News::TaintAdded { member, taint, .. } => format!("{member} gets {taint}"),
-        News::TaintRemoved { member, taint } => format!("{member} loses {taint}"),
-        News::MemberChanged(member) | News::MemberTold { member, .. } => format!("{member} changes"),
-        News::SignOfLife(member) => format!("{member} is heard of"),
-        News::Conditions(member) => format!("the conditions of {member} change"),
-        News::Access(member) => format!("{member} is reached otherwise"),
-        News::TaintPolicy(name) | News::Policy(name) => format!("policy {name} changes"),
-        News::Overrides => "overrides change".to_owned(),
-        News::Template(key) => format!("template {key} changes"),
-        News::Namespace(name) => format!("namespace {name} changes"),
-        News::Claimed { workload, .. } => format!("{workload} is another policy's"),
-        News::HeldBack(workload) => format!("what is held back of {workload} changes"),
-        News::MemberLeaving(member) => format!("{member} is being removed"),
-        News::MemberGone(member) => format!("{member} is gone"),
-        News::Recorded(workload) => format!("{workload} is written"),
-        News::Required(workload) => format!("{workload} is needed elsewhere"),
-        News::Wanted(workload) => format!("{workload} is wanted otherwise"),
-        News::Assigned { was, now, .. } => assigned(was, now),
-        News::EvictionBegan { task, .. } => format!("task {} begins", task.member),
-        News::EvictionStamped { task, .. } => format!("task {} is stamped", task.member),
-        News::EvictionChanged { task, .. } => format!("task {} changes", task.member),
-        News::EvictionEnded { task, .. } => format!("task {} ends", task.member),
-        News::EvictionAnnounced { member, .. } => format!("an event says that {member} is evicted from"),
-        News::InstanceHealth { member, .. } => format!("health on {member} changes"),
-        News::Delivered { member, .. } => format!("copy for {member} written"),
-        News::Rewritten { member, .. } => format!("copy for {member} rewritten"),
-        News::DeliveryTold { member, .. } => format!("more is reported of the copy for {member}"),
-        News::DeliveredTwice { member, .. } => format!("second copy for {member} written"),
-        News::Recalled { member, .. } => format!("copy for {member} being deleted"),
-        News::DeliveryGone { member, .. } => format!("copy for {member} deleted"),
-        News::Running { member, .. } => format!("what runs on {member} changes"),
-        News::RunningGone { member, .. } => format!("nothing runs on {member} any more"),
-        News::WorkloadGone(workload) => format!("{workload} is gone"),
+        Change::Health { member, now: Some(health), .. } => format!("{member} {health}"),
+        Change::Health { member, .. } => format!("{member} reports nothing"),
+        Change::TaintAdded { member, taint, .. } => format!("{member} gets {taint}"),
+        Change::TaintRemoved { member, taint } => format!("{member} loses {taint}"),
+        Change::MemberChanged(member) | Change::MemberReported { member, .. } => format!("{member} changes"),
+        Change::SignOfLife(member) => format!("{member} is heard of"),
+        Change::Conditions(member) => format!("the conditions of {member} change"),
+        Change::Access(member) => format!("{member} is reached otherwise"),
+        Change::TaintPolicy(name) | Change::Policy(name) => format!("policy {name} changes"),
+        Change::Overrides => "overrides change".to_owned(),
+        Change::Template(key) => format!("template {key} changes"),
+        Change::Namespace(name) => format!("namespace {name} changes"),
+        Change::Claimed { workload, .. } => format!("{workload} is another policy's"),
+        Change::HeldBack(workload) => format!("what is held back of {workload} changes"),
+        Change::MemberLeaving(member) => format!("{member} is being removed"),
+        Change::MemberGone(member) => format!("{member} is gone"),
+        Change::Recorded(workload) => format!("{workload} is written"),
+        Change::Required(workload) => format!("{workload} is needed elsewhere"),
+        Change::Wanted(workload) => format!("{workload} is wanted otherwise"),
+        Change::Assigned { was, now, .. } => assigned(was, now),
+        Change::EvictionBegan { task, .. } => format!("task {} begins", task.member),
+        Change::EvictionStamped { task, .. } => format!("task {} is stamped", task.member),
+        Change::EvictionChanged { task, .. } => format!("task {} changes", task.member),
+        Change::EvictionEnded { task, .. } => format!("task {} ends", task.member),
+        Change::EvictionAnnounced { member, .. } => format!("an event says that {member} is evicted from"),
+        Change::InstanceHealth { member, .. } => format!("health on {member} changes"),
+        Change::Delivered { member, .. } => format!("copy for {member} written"),
+        Change::Rewritten { member, .. } => format!("copy for {member} rewritten"),
+        Change::DeliveryReported { member, .. } => format!("more is reported of the copy for {member}"),
+        Change::DeliveredTwice { member, .. } => format!("second copy for {member} written"),
+        Change::Recalled { member, .. } => format!("copy for {member} being deleted"),
+        Change::DeliveryGone { member, .. } => format!("copy for {member} deleted"),
+        Change::Running { member, .. } => format!("what runs on {member} changes"),
+        Change::RunningGone { member, .. } => format!("nothing runs on {member} any more"),
+        Change::WorkloadGone(workload) => format!("{workload} is gone"),
     }
 }
 

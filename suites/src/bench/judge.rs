@@ -48,7 +48,7 @@ fn judged(entries: usize) -> Result<String, Trouble> {
     let reading = reading.saturating_sub(making.get());
     let verdicts = judge.finish().verdicts;
     let violated = verdicts.iter().filter(|verdict| verdict.outcome.is_violated());
-    let violated: Vec<_> = violated.map(|verdict| verdict.rule.id).collect();
+    let violated: Vec<_> = violated.map(|verdict| verdict.spec.id).collect();
     let violated = if violated.is_empty() { "nothing".to_owned() } else { violated.join(", ") };
     let memory = peak_kib().map_or("memory unknown".into(), |kib| format!("{} MiB", kib / 1024));
     let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());

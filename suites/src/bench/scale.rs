@@ -93,7 +93,7 @@ fn judged(what: &str, scenario: &str) -> Result<Vec<Verdict>, Trouble> {
 }
 
 pub(crate) fn times(verdicts: &[Verdict], id: &str) -> u64 {
-    let verdict = verdicts.iter().find(|verdict| verdict.rule.id == id);
+    let verdict = verdicts.iter().find(|verdict| verdict.spec.id == id);
     match verdict.map(|verdict| &verdict.outcome) {
         Some(Outcome::Held { times, .. }) => *times,
         _ => 0,

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use capsize_clock::Interrupt;
-use capsize_history::dialect::Speaks;
+use capsize_history::dialect::DialectKind;
 use capsize_judge::profile::{Profile, Start};
 use capsize_runner::run::{Implementation, Target};
 use capsize_runner::scenario::Case;
@@ -32,7 +32,7 @@ impl Party {
         interrupt: &Interrupt,
     ) -> Result<Self, Trouble> {
         let is_embedded = members.provider == ProviderName::Embedded;
-        if profile.dialect == Speaks::Nodes && !is_embedded {
+        if profile.dialect == DialectKind::Nodes && !is_embedded {
             return Err(Trouble::Input(miette!(
                 "--provider {} does nothing for the target {}: its members are nodes, which are simulated",
                 members.provider.name(),
@@ -76,8 +76,8 @@ pub(super) fn cannot_start(error: &dyn Display) -> Trouble {
 pub(super) fn shared_out(cases: Vec<Case>, parties: &[Party]) -> Vec<Vec<Case>> {
     let mut shares = vec![Vec::new(); parties.len()];
     for case in cases {
-        let speaks = if case.scenario.cluster.is_some() { Speaks::Nodes } else { Speaks::Karmada };
-        let place = parties.iter().position(|party| party.profile.dialect == speaks);
+        let dialect = if case.scenario.cluster.is_some() { DialectKind::Nodes } else { DialectKind::Karmada };
+        let place = parties.iter().position(|party| party.profile.dialect == dialect);
         shares[place.unwrap_or_default()].push(case);
     }
     shares
@@ -105,8 +105,8 @@ pub fn implementation(profile: &Profile) -> Result<Box<dyn Implementation>, Trou
     match &profile.start {
         Start::Processes(programs) => Ok(Box::new(Processes::new(programs.clone(), profile.dialect))),
         Start::Reference => Ok(match profile.dialect {
-            Speaks::Karmada => Box::new(Reference::of(profile).map_err(|error| wrong(&error))?),
-            Speaks::Nodes => Box::new(NodeReference::of(profile).map_err(|error| wrong(&error))?),
+            DialectKind::Karmada => Box::new(Reference::of(profile).map_err(|error| wrong(&error))?),
+            DialectKind::Nodes => Box::new(NodeReference::of(profile).map_err(|error| wrong(&error))?),
         }),
         Start::External => Err(Trouble::Input(miette!(
             help = "record it, and judge the history with `capsize check`",

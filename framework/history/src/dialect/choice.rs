@@ -9,7 +9,7 @@ use crate::format::Entry;
 /// The dialect that an implementation speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Speaks {
+pub enum DialectKind {
     /// Karmada's: clusters are the members.
     #[default]
     Karmada,
@@ -29,10 +29,10 @@ pub enum Dialect {
 impl Dialect {
     /// Nothing is known yet.
     #[must_use]
-    pub fn new(speaks: Speaks) -> Self {
-        match speaks {
-            Speaks::Karmada => Self::Karmada(Box::default()),
-            Speaks::Nodes => Self::Nodes(Box::default()),
+    pub fn new(dialect: DialectKind) -> Self {
+        match dialect {
+            DialectKind::Karmada => Self::Karmada(Box::default()),
+            DialectKind::Nodes => Self::Nodes(Box::default()),
         }
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::facts::{FaultInForce, News, World};
+use crate::facts::{Change, FaultInForce, World};
 use crate::format::{CONTROL_PLANE, FOREVER, FaultKind, Mark};
 
 /// The longest that a queue waits until it tries again what failed.
@@ -14,7 +14,7 @@ pub(super) const LONGEST_BACK_OFF: Duration = Duration::from_secs(1000);
 const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// A mark: a fault that begins or ends, or anything else. The member that it is about is called `cluster` or `node`.
-pub(super) fn observe(world: &mut World, mark: &Mark) -> News {
+pub(super) fn observe(world: &mut World, mark: &Mark) -> Change {
     let text = |key: &str| mark.get(key).and_then(Value::as_str).map(str::to_owned);
     let member = text("cluster").or_else(|| text("node")).filter(|name| name != CONTROL_PLANE);
     // Whoever reads a history refuses a kind that there is not.
@@ -36,13 +36,13 @@ pub(super) fn observe(world: &mut World, mark: &Mark) -> News {
             if begun.is_of_a_clock() {
                 set_clock(world, mark, member.is_none());
                 world.faults.push(begun);
-                return News::ClockWrong { member, by: seconds(mark).unwrap_or(FOREVER) };
+                return Change::ClockWrong { member, by: seconds(mark).unwrap_or(FOREVER) };
             }
             if begun.hinders() && !world.is_hindered(world.now) {
                 world.blind_since = world.now;
             }
             world.faults.push(begun);
-            News::FaultBegan { fault, member }
+            Change::FaultBegan { fault, member }
         }
         (Some(fault), Some("end")) => {
             let direction = text("direction");
@@ -65,9 +65,9 @@ pub(super) fn observe(world: &mut World, mark: &Mark) -> News {
                     if member.is_none() {
                         world.clock_right = Some(world.now);
                     }
-                    News::ClockRight { member, by: seconds(mark).unwrap_or(FOREVER) }
+                    Change::ClockRight { member, by: seconds(mark).unwrap_or(FOREVER) }
                 }
-                _ => News::FaultEnded { fault, member },
+                _ => Change::FaultEnded { fault, member },
             }
         }
         _ => {
@@ -77,7 +77,7 @@ pub(super) fn observe(world: &mut World, mark: &Mark) -> News {
                 world.schedulers = Some(names.collect());
             }
             world.eviction_events |= mark.get("evictionEvents") == Some(&Value::Bool(true));
-            News::Step(mark.clone())
+            Change::Step(mark.clone())
         }
     }
 }

@@ -5,6 +5,6 @@ mod karmada;
 mod marks;
 mod nodes;
 
-pub use choice::{Dialect, Speaks};
+pub use choice::{Dialect, DialectKind};
 pub use karmada::Karmada;
 pub use nodes::Nodes;

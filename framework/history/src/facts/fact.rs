@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::names::Names;
-use super::{Assignment, EvictionTask, Health, Taint, Width, WorkloadKey};
+use super::{Assignment, EvictionTask, Health, Taint, Uncertainty, WorkloadKey};
 use crate::format::{FaultKind, Mark};
 
 /// Something that changed, and who says so.
@@ -14,9 +14,9 @@ pub struct Fact {
     /// When it was observed, since the start of the history.
     pub at: Duration,
     /// How exactly that is known.
-    pub width: Width,
+    pub uncertainty: Uncertainty,
     /// What changed.
-    pub news: News,
+    pub change: Change,
     /// The object version that shows it; absent for what a mark says.
     pub witness: Option<ObjectVersion>,
 }
@@ -69,7 +69,7 @@ impl fmt::Display for ObjectVersion {
 
 /// What a fact says. The [`World`](super::World) already shows the state after it.
 #[derive(Clone, Debug)]
-pub enum News {
+pub enum Change {
     /// A fault began: its kind, and the member that it hits, if it hits one.
     FaultBegan {
         /// Its kind.
@@ -130,7 +130,7 @@ pub enum News {
     /// Anything about a member changed that a choice of members looks at. Comes after the facts of what changed.
     MemberChanged(String),
     /// A member tells something else of itself than before, beside its conditions.
-    MemberTold {
+    MemberReported {
         /// The member.
         member: String,
         /// Its health before.
@@ -245,7 +245,7 @@ pub enum News {
     },
     /// What the control plane says about a manifest for a member changed: whether it was written, is held back, or is
     /// to stay.
-    DeliveryTold {
+    DeliveryReported {
         /// The workload.
         workload: WorkloadKey,
         /// The member.
@@ -290,7 +290,7 @@ pub enum News {
     WorkloadGone(WorkloadKey),
 }
 
-impl News {
+impl Change {
     /// The workload that it is about, if it is about one.
     #[must_use]
     pub fn workload(&self) -> Option<&WorkloadKey> {
@@ -310,7 +310,7 @@ impl News {
             | Self::InstanceHealth { workload, .. }
             | Self::Delivered { workload, .. }
             | Self::Rewritten { workload, .. }
-            | Self::DeliveryTold { workload, .. }
+            | Self::DeliveryReported { workload, .. }
             | Self::DeliveredTwice { workload, .. }
             | Self::Recalled { workload, .. }
             | Self::DeliveryGone { workload, .. }
@@ -333,7 +333,7 @@ impl News {
             | Self::TaintAdded { member, .. }
             | Self::TaintRemoved { member, .. }
             | Self::MemberChanged(member)
-            | Self::MemberTold { member, .. }
+            | Self::MemberReported { member, .. }
             | Self::Conditions(member)
             | Self::SignOfLife(member)
             | Self::Access(member)
@@ -343,7 +343,7 @@ impl News {
             | Self::InstanceHealth { member, .. }
             | Self::Delivered { member, .. }
             | Self::Rewritten { member, .. }
-            | Self::DeliveryTold { member, .. }
+            | Self::DeliveryReported { member, .. }
             | Self::DeliveredTwice { member, .. }
             | Self::Recalled { member, .. }
             | Self::DeliveryGone { member, .. }

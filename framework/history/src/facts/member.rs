@@ -75,7 +75,7 @@ pub struct Member {
     /// What it has left of each resource, in thousandths; absent where it never told.
     pub free: Option<Arc<BTreeMap<String, u64>>>,
     /// Stands for all that it tells of itself beside its conditions.
-    pub told: u64,
+    pub status_digest: u64,
     /// Whether it tells its room by the sizes of its nodes, too.
     pub modelled: bool,
     /// When anything about it last changed that a choice of members looks at, beside its room.
@@ -138,8 +138,8 @@ pub struct Taint {
     pub value: String,
     /// What it does.
     pub effect: TaintEffect,
-    /// The health that it tells, if that is what it is for.
-    pub tells: Option<Health>,
+    /// The health that it stands for, if it is a health taint.
+    pub health: Option<Health>,
     /// As stamped on it, to the second.
     pub time_added: Option<Timestamp>,
     /// Whether tolerations of it run out.
@@ -167,7 +167,7 @@ impl Member {
     /// The taint with this effect that tells `health`.
     #[must_use]
     pub fn health_taint(&self, health: Health, effect: TaintEffect) -> Option<&Taint> {
-        self.taints.iter().find(|taint| taint.tells == Some(health) && taint.effect == effect)
+        self.taints.iter().find(|taint| taint.health == Some(health) && taint.effect == effect)
     }
 
     /// Its taints that evict.

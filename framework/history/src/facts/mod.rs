@@ -9,20 +9,20 @@ mod member;
 mod names;
 mod observers;
 mod placement;
-mod policy;
+mod policies;
+mod taint_policy;
 mod topic;
-mod wishes;
 mod workload;
 mod world;
 
 pub use content::{Content, Template};
-pub use fact::{Fact, News, ObjectVersion};
+pub use fact::{Change, Fact, ObjectVersion};
 pub use member::{Census, Health, Member, Taint, TaintEffect, Zone};
-pub use observers::{Observers, Width};
+pub use observers::{Observers, Uncertainty};
 pub use placement::{Affinity, Group, Placement, Requirement, Scheduling, Spread, SpreadField, Toleration};
-pub use policy::{ConditionMatch, TaintPolicy};
+pub use policies::{DispatchSuspension, Override, OverridePolicy, Policy};
+pub use taint_policy::{ConditionMatch, TaintPolicy};
 pub use topic::{Topic, Topics};
-pub use wishes::{HeldBack, Override, OverridePolicy, Policy};
 pub use workload::{
     Assignment, Delivery, EvictionTask, Instance, InstanceHealth, Running, Workload, WorkloadKey, sum,
 };

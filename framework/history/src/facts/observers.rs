@@ -14,14 +14,14 @@ const DISORDER: Duration = Duration::from_millis(100);
 
 /// An observed moment is an interval: it may have been so much earlier, or later, than the time that it has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Width {
+pub struct Uncertainty {
     /// So much earlier.
     pub early: Duration,
     /// So much later.
     pub late: Duration,
 }
 
-impl Width {
+impl Uncertainty {
     /// Nothing is known of when it was.
     pub const UNKNOWN: Self = Self { early: FOREVER, late: FOREVER };
 
@@ -48,9 +48,9 @@ impl Width {
 #[derive(Clone, Debug, Default)]
 pub struct Observers {
     /// Of those that are not exact.
-    widths: BTreeMap<String, Width>,
+    uncertainties: BTreeMap<String, Uncertainty>,
     /// The least exact of them, which is asked for all the time.
-    widest: Width,
+    widest: Uncertainty,
     heard: IndexSet<Arc<str>, ByDigest>,
     last: Duration,
     /// The recorder's clock was set back: times from before and after that cannot be compared.
@@ -60,11 +60,11 @@ pub struct Observers {
 impl Observers {
     /// When `entry` happened, and how exactly that is known. Time does not go back: what comes late in the order is
     /// taken to have the time of what came before it.
-    pub fn place(&mut self, entry: &Entry) -> (Duration, Width) {
+    pub fn place(&mut self, entry: &Entry) -> (Duration, Uncertainty) {
         let behind = self.last.saturating_sub(entry.at);
         self.set_back |= behind > DISORDER;
         self.last = self.last.max(entry.at);
-        let mut width = match &entry.kind {
+        let mut uncertainty = match &entry.kind {
             Kind::Event { on, .. } => {
                 if !self.heard.contains(on) {
                     self.heard.insert(Arc::clone(on));
@@ -72,24 +72,27 @@ impl Observers {
                 self.of(on)
             }
             Kind::Mark(mark) => {
-                self.told(Observer::of(mark).ok().flatten());
+                self.set_observer(Observer::of(mark).ok().flatten());
                 self.of("")
             }
         };
-        width.early = width.early.saturating_add(behind);
-        (self.last, width)
+        uncertainty.early = uncertainty.early.saturating_add(behind);
+        (self.last, uncertainty)
     }
 
-    fn told(&mut self, observer: Option<Observer>) {
+    fn set_observer(&mut self, observer: Option<Observer>) {
         let Some(Observer { on, latency, clock_offset }) = observer else { return };
         self.heard.insert(on.as_str().into());
-        let width = Width { early: latency.saturating_add(clock_offset), late: clock_offset };
-        if width == Width::default() {
-            self.widths.remove(&on);
+        let uncertainty = Uncertainty { early: latency.saturating_add(clock_offset), late: clock_offset };
+        if uncertainty == Uncertainty::default() {
+            self.uncertainties.remove(&on);
         } else {
-            self.widths.insert(on, width);
+            self.uncertainties.insert(on, uncertainty);
         }
-        self.widest = self.widths.values().fold(Width::default(), |widest, width| widest.or(*width));
+        self.widest = self
+            .uncertainties
+            .values()
+            .fold(Uncertainty::default(), |widest, uncertainty| widest.or(*uncertainty));
     }
 
     /// Whether the cluster `on` is observed: it has told something, or the recorder says so. Of one that is not, what is
@@ -101,13 +104,17 @@ impl Observers {
 
     /// How exactly what the cluster `on` tells is known.
     #[must_use]
-    pub fn of(&self, on: &str) -> Width {
-        if self.set_back { Width::UNKNOWN } else { self.widths.get(on).copied().unwrap_or_default() }
+    pub fn of(&self, on: &str) -> Uncertainty {
+        if self.set_back {
+            Uncertainty::UNKNOWN
+        } else {
+            self.uncertainties.get(on).copied().unwrap_or_default()
+        }
     }
 
     /// How exactly the least exact of all is known.
     #[must_use]
-    pub fn widest(&self) -> Width {
+    pub fn widest(&self) -> Uncertainty {
         self.of("").or(self.widest)
     }
 }

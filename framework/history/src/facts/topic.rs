@@ -1,13 +1,13 @@
 //! What facts are about, for those who look at a few of them only.
 
-use super::News;
+use super::Change;
 
-/// One variant of [`News`] each.
+/// One variant of [`Change`] each.
 macro_rules! topics {
     ($($name:ident)*) => {
         /// What a fact is about, whatever it says.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[expect(missing_docs, reason = "they are those of News")]
+        #[expect(missing_docs, reason = "they are those of Change")]
         pub enum Topic { $($name),* }
 
         impl Topic {
@@ -15,7 +15,7 @@ macro_rules! topics {
             pub const ALL: &[Self] = &[$(Self::$name),*];
         }
 
-        impl News {
+        impl Change {
             /// What it is about.
             #[must_use]
             pub fn topic(&self) -> Topic {
@@ -27,11 +27,11 @@ macro_rules! topics {
 
 topics! {
     FaultBegan FaultEnded ClockWrong ClockRight Step
-    Health TaintAdded TaintRemoved MemberChanged MemberTold Conditions SignOfLife Access MemberLeaving MemberGone
+    Health TaintAdded TaintRemoved MemberChanged MemberReported Conditions SignOfLife Access MemberLeaving MemberGone
     Policy Overrides Template Namespace TaintPolicy
     Claimed HeldBack Recorded Required Wanted Assigned WorkloadGone
     EvictionBegan EvictionStamped EvictionChanged EvictionEnded EvictionAnnounced InstanceHealth
-    Delivered Rewritten DeliveryTold DeliveredTwice Recalled DeliveryGone Running RunningGone
+    Delivered Rewritten DeliveryReported DeliveredTwice Recalled DeliveryGone Running RunningGone
 }
 
 /// Some topics.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::names::Names;
-use super::{Content, HeldBack, ObjectVersion, Placement, Toleration};
+use super::{Content, DispatchSuspension, ObjectVersion, Placement, Toleration};
 
 /// What is placed: the kind, namespace and name of the object that is copied to members.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,7 +84,7 @@ pub struct Workload {
     /// Whether what it depends on goes along.
     pub leads: bool,
     /// What is held back of what is written for members.
-    pub held_back: HeldBack,
+    pub held_back: DispatchSuspension,
     /// Whether somebody has suspended its scheduling.
     pub suspended: bool,
     /// Who is to schedule it; empty for the default.

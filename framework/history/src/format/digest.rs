@@ -27,16 +27,16 @@ fn mix(state: u64, word: u64) -> u64 {
 }
 
 /// Finds by digests: they are as good as hashes.
-pub type ByDigest = BuildHasherDefault<Digested>;
+pub type ByDigest = BuildHasherDefault<DigestHasher>;
 
 /// What is found by its key. Its order is the same in every run, and means nothing.
 pub type Table<K, V> = IndexMap<K, V, ByDigest>;
 
 /// The last number that it was given.
 #[derive(Default)]
-pub struct Digested(u64);
+pub struct DigestHasher(u64);
 
-impl Hasher for Digested {
+impl Hasher for DigestHasher {
     fn write(&mut self, bytes: &[u8]) {
         self.0 = digest(self.0, bytes);
     }

@@ -52,7 +52,7 @@ pub(super) struct Line {
 
 /// What `text` says; `None` where it is blank. A line that is unusual in any way is read whole, and then it is known what
 /// is wrong with it.
-fn told(recall: &mut Recall, text: &[u8]) -> Result<Option<Line>, serde_json::Error> {
+fn recall_line(recall: &mut Recall, text: &[u8]) -> Result<Option<Line>, serde_json::Error> {
     let text = text.trim_ascii_end();
     if text.is_empty() {
         return Ok(None);
@@ -121,18 +121,18 @@ impl<R: BufRead> Reader<R> {
         loop {
             self.line += 1;
             // Most are in the buffer as a whole, and read where they are.
-            let (told, whole) = if let Ok(buffer) = self.input.fill_buf()
+            let (line, whole) = if let Ok(buffer) = self.input.fill_buf()
                 && let Some(end) = memchr::memchr(b'\n', buffer)
             {
-                let told = told(&mut self.recall, &buffer[..end]);
+                let line = recall_line(&mut self.recall, &buffer[..end]);
                 self.input.consume(end + 1);
-                (told, true)
+                (line, true)
             } else if self.read_on()? == 0 {
                 return Ok(None);
             } else {
-                (told(&mut self.recall, &self.text), self.text.ends_with(b"\n"))
+                (recall_line(&mut self.recall, &self.text), self.text.ends_with(b"\n"))
             };
-            if let Some(line) = told.map_err(|error| self.bad_json(&error, whole))? {
+            if let Some(line) = line.map_err(|error| self.bad_json(&error, whole))? {
                 return Ok(Some(line));
             }
         }

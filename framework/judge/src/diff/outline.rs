@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::profile::{Profile, Timings};
 use capsize_history::dialect::Dialect;
-use capsize_history::facts::{Fact, Health, News, Taint, WorkloadKey};
+use capsize_history::facts::{Change, Fact, Health, Taint, WorkloadKey};
 use capsize_history::{Entry, FaultKind, Kind, Mark};
 
 /// What things happen to: a member, or a workload in it; with neither, all of them.
@@ -164,7 +164,7 @@ impl Outliner {
     }
 
     fn fact(&mut self, fact: Fact) {
-        let disturbance = disturbance(&fact.news);
+        let disturbance = disturbance(&fact.change);
         if self.began.is_none() {
             if disturbance.is_none() {
                 return;
@@ -174,7 +174,7 @@ impl Outliner {
         }
         match disturbance {
             Some((member, how)) => self.note(fact.at, Track { member, workload: None }, What::Disturbed(how)),
-            None => self.news(fact.at, fact.news),
+            None => self.change(fact.at, fact.change),
         }
     }
 
@@ -204,20 +204,20 @@ impl Outliner {
         }
     }
 
-    fn news(&mut self, at: Duration, news: News) {
-        match news {
-            News::Health { member, now: Some(now), .. } => {
+    fn change(&mut self, at: Duration, change: Change) {
+        match change {
+            Change::Health { member, now: Some(now), .. } => {
                 self.note(at, of_member(&member), What::Health(now));
             }
-            News::TaintAdded { member, taint, .. } => {
+            Change::TaintAdded { member, taint, .. } => {
                 self.note(at, of_member(&member), What::Tainted(brief(&taint)));
             }
-            News::TaintRemoved { member, taint } => {
+            Change::TaintRemoved { member, taint } => {
                 self.note(at, of_member(&member), What::Untainted(brief(&taint)));
             }
-            News::MemberLeaving(member) => self.note(at, of_member(&member), What::Leaving),
-            News::MemberGone(member) => self.note(at, of_member(&member), What::Gone),
-            News::Assigned { workload, was, now, .. } => {
+            Change::MemberLeaving(member) => self.note(at, of_member(&member), What::Leaving),
+            Change::MemberGone(member) => self.note(at, of_member(&member), What::Gone),
+            Change::Assigned { workload, was, now, .. } => {
                 for (member, replicas) in now.iter().filter(|(member, now)| was.get(*member) != Some(now)) {
                     self.note(at, within(&workload, member), What::Assigned(*replicas));
                 }
@@ -225,17 +225,19 @@ impl Outliner {
                     self.note(at, within(&workload, member), What::Unassigned);
                 }
             }
-            News::EvictionBegan { workload, task } => {
+            Change::EvictionBegan { workload, task } => {
                 self.note(at, within(&workload, &task.member), What::EvictionBegan);
             }
-            News::EvictionEnded { workload, task } => {
+            Change::EvictionEnded { workload, task } => {
                 self.note(at, within(&workload, &task.member), What::EvictionEnded);
             }
-            News::Delivered { workload, member, .. } => {
+            Change::Delivered { workload, member, .. } => {
                 self.note(at, within(&workload, &member), What::Delivered);
             }
-            News::Recalled { workload, member } => self.note(at, within(&workload, &member), What::Recalled),
-            News::DeliveryGone { workload, member } => {
+            Change::Recalled { workload, member } => {
+                self.note(at, within(&workload, &member), What::Recalled)
+            }
+            Change::DeliveryGone { workload, member } => {
                 self.note(at, within(&workload, &member), What::DeliveryGone);
             }
             _ => {}
@@ -272,13 +274,13 @@ fn brief(taint: &Taint) -> String {
 const DISTURBING: [&str; 4] = ["taint", "untaint", "deleteMember", "scale"];
 
 /// What disturbs, and whom; `None` for what only follows.
-fn disturbance(news: &News) -> Option<(Option<String>, String)> {
-    match news {
-        News::FaultBegan { fault, member } => Some((member.clone(), format!("{fault} begins"))),
-        News::FaultEnded { fault, member } => Some((member.clone(), format!("{fault} ends"))),
-        News::ClockWrong { member, .. } => Some((member.clone(), format!("{} begins", FaultKind::Skew))),
-        News::ClockRight { member, .. } => Some((member.clone(), format!("{} ends", FaultKind::Skew))),
-        News::Step(mark) => step(mark),
+fn disturbance(change: &Change) -> Option<(Option<String>, String)> {
+    match change {
+        Change::FaultBegan { fault, member } => Some((member.clone(), format!("{fault} begins"))),
+        Change::FaultEnded { fault, member } => Some((member.clone(), format!("{fault} ends"))),
+        Change::ClockWrong { member, .. } => Some((member.clone(), format!("{} begins", FaultKind::Skew))),
+        Change::ClockRight { member, .. } => Some((member.clone(), format!("{} ends", FaultKind::Skew))),
+        Change::Step(mark) => step(mark),
         _ => None,
     }
 }

@@ -3,12 +3,12 @@
 //!
 //! Numbers are no verdicts: what must hold is left to [`crate::guarantee`].
 
+mod builder;
 mod copies;
 mod outage;
 mod sheet;
-mod tally;
 
+pub use builder::{Numbers, NumbersBuilder};
 pub use copies::Copies;
 pub use outage::{Move, Outage};
 pub use sheet::{Milestone, Sheet, Spread};
-pub use tally::{Numbers, Tally};

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::{Program, Timings, Zones};
 use crate::YamlError;
-use capsize_history::dialect::Speaks;
+use capsize_history::dialect::DialectKind;
 use capsize_history::{LONGEST, Mark, misspelt};
 
 /// Something that not every implementation does; a guarantee that needs it is skipped where it is missing.
@@ -149,7 +149,7 @@ pub struct Profile {
     pub bugs: BTreeSet<String>,
     /// The objects that it works on.
     #[serde(default)]
-    pub dialect: Speaks,
+    pub dialect: DialectKind,
     /// How fast members of a zone are tainted (with `ZonedEvictions`).
     #[serde(default)]
     pub zones: Option<Zones>,

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
 
-use crate::perturbed::{RECORDINGS, recorded};
+use crate::perturbed_recordings::{RECORDINGS, recorded};
 
 /// What a clock may show: the oldest and the latest time that there is, and some between them.
 const STAMPS: [&str; 7] = [

@@ -71,7 +71,7 @@ fn an_autoscaler_that_a_policy_has_claimed_is_not_asked_about() {
 }
 
 #[test]
-fn works_of_an_autoscaler_that_no_history_shows_are_not_accused() {
+fn works_of_an_autoscaler_that_no_history_shows_are_not_reported_as_violations() {
     let story = ["m1", "m2"].into_iter().fold(Story::new(), |story, member| story.work(member, &json!({})));
     holds("DELIVERY-03", &story.copy("m1").copy("m2").object(work("m3")).until(12.0));
 }

@@ -3,10 +3,10 @@
 use capsize_judge::guarantee::Outcome;
 use serde_json::json;
 
-use crate::cases::{moved, tainted};
+use crate::inexact_times::undecided;
+use crate::member_health::{moved, tainted};
 use crate::outcomes::{breaks, holds, ids};
-use crate::story::{Story, Told};
-use crate::undecided::undecided;
+use crate::story::{Story, StoryOutcome};
 
 /// The clock of the control plane is set by so many seconds.
 fn set(story: Story, seconds: f64) -> Story {
@@ -63,14 +63,14 @@ fn a_workload_may_come_back_where_its_toleration_may_not_be_over_by_a_clock_that
 
 #[test]
 fn controllers_whose_clock_is_set_are_neither_away_nor_hindered() {
-    let told = |by: f64, at: f64| -> Told {
+    let observed = |by: f64, at: f64| -> StoryOutcome {
         let failed = set(Story::new(), by).fault("refuse", "m1", "begin").at(11.0);
         let failed = right(failed, by).at(at).ready("m1", "False");
         failed.taint("m1", "not-ready", "NoSchedule").until(at + 0.1)
     };
     // A threshold is counted in the process, by no clock that is set.
-    holds("HEALTH-01", &told(600.0, 14.0));
-    breaks("HEALTH-01", &told(600.0, 12.8));
+    holds("HEALTH-01", &observed(600.0, 14.0));
+    breaks("HEALTH-01", &observed(600.0, 12.8));
     breaks("HEALTH-01", &set(Story::new(), 600.0).fault("refuse", "m1", "begin").until(19.1));
 }
 
@@ -86,7 +86,7 @@ fn a_member_whose_clock_is_wrong_is_as_much_in_reach_as_ever() {
 fn an_agent_whose_clock_was_set_may_say_nothing_new() {
     let unknown = |story: Story| story.at(30.0).ready("m3", "Unknown").until(30.1);
     let pulled = || Story::new().pulls("m3").fault("refuse", "m1", "begin").at(11.0);
-    let violated = |told: Told| ids(&told, Outcome::is_violated).contains(&"HEALTH-02");
+    let violated = |observed: StoryOutcome| ids(&observed, Outcome::is_violated).contains(&"HEALTH-02");
     assert!(violated(unknown(pulled())));
     assert!(violated(unknown(set(pulled(), 600.0))));
     assert!(!violated(unknown(pulled().fault("skew", "m3", "begin"))));

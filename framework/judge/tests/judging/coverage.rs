@@ -1,11 +1,11 @@
-//! Every rule of failover is a guarantee, or is said not to be one; and no guarantee is of no rule.
+//! Every requirement of failover is checked by a guarantee or listed as not checked, and each guarantee checks one.
 
 use std::collections::BTreeSet;
 
-use capsize_judge::guarantee::{Catalogue, Cover, coverage};
+use capsize_judge::guarantee::{Catalogue, Coverage, requirements};
 
-/// The letters and numbers of the rules, as their sources count them.
-fn rules() -> Vec<String> {
+/// The letters and numbers of the requirements, as their sources count them.
+fn expected() -> Vec<String> {
     let transitions = "T1 T1' T2 T2' T2'' T3 T4a T4b T4c T4d T4e T5 T5' T6 T7 T8 T8' T9 T10 T11 T12 T13 T14 T15 T16 \
         T17 T17' T18 T19 T20";
     let counted = [("S", 20), ("L", 15), ("R", 9), ("V", 20), ("H", 8), ("E", 5), ("P", 10), ("I", 40)];
@@ -15,19 +15,19 @@ fn rules() -> Vec<String> {
 }
 
 #[test]
-fn every_rule_is_covered_or_said_not_to_be() {
-    let covered: Vec<_> = coverage().iter().map(|covered| covered.rule.to_owned()).collect();
-    assert_eq!(covered, rules());
+fn every_requirement_is_covered_or_listed_as_not_covered() {
+    let covered: Vec<_> = requirements().iter().map(|requirement| requirement.id.to_owned()).collect();
+    assert_eq!(covered, expected());
 }
 
 #[test]
 fn the_guarantees_named_are_those_that_there_are() {
-    let named = coverage().iter().flat_map(|covered| match covered.cover {
-        Cover::By(ids) => ids,
-        Cover::Not(_) => &[],
+    let named = requirements().iter().flat_map(|requirement| match requirement.coverage {
+        Coverage::By(ids) => ids,
+        Coverage::Not(_) => &[],
     });
     let named: BTreeSet<_> = named.copied().collect();
-    let ids: Vec<_> = Catalogue::rules().iter().map(|rule| rule.id).collect();
+    let ids: Vec<_> = Catalogue::specs().iter().map(|spec| spec.id).collect();
     assert_eq!(ids.iter().copied().collect::<BTreeSet<_>>(), named);
     assert_eq!(ids.len(), named.len(), "two guarantees have one id");
 }

@@ -8,7 +8,7 @@ use capsize_history::facts::Fact;
 use capsize_judge::guarantee::{Catalogue, Verdict};
 
 use crate::outcomes::breaks;
-use crate::story::Told;
+use crate::story::StoryOutcome;
 
 const HEAD: &str = "# What violations look like
 
@@ -25,15 +25,15 @@ static WRITING: Mutex<()> = Mutex::new(());
 
 /// Breaks `id` and nothing else, in the way that the page shows.
 #[track_caller]
-pub(crate) fn shows(id: &str, told: &Told) {
-    breaks(id, told);
-    is_shown(id, &told.facts, told);
+pub(crate) fn shows(id: &str, outcome: &StoryOutcome) {
+    breaks(id, outcome);
+    is_shown(id, &outcome.facts, outcome);
 }
 
 /// The page shows how `facts` break `id`.
 #[track_caller]
 pub(crate) fn is_shown(id: &str, facts: &[Fact], verdicts: &[Verdict]) {
-    let verdict = verdicts.iter().find(|verdict| verdict.rule.id == id).unwrap();
+    let verdict = verdicts.iter().find(|verdict| verdict.spec.id == id).unwrap();
     let example = capsize_report::example(facts, verdict);
     if env::var_os("UPDATE_DOCS").is_some() {
         let _alone = WRITING.lock().unwrap();
@@ -71,7 +71,7 @@ fn write(id: &str, example: &str) {
 }
 
 fn ids() -> Vec<&'static str> {
-    Catalogue::rules().iter().map(|rule| rule.id).collect()
+    Catalogue::specs().iter().map(|spec| spec.id).collect()
 }
 
 #[test]

@@ -4,7 +4,7 @@ use capsize_judge::guarantee::Outcome;
 use serde_json::{Value, json};
 
 use crate::outcomes::{breaks, holds, ids};
-use crate::story::{Story, Told};
+use crate::story::{Story, StoryOutcome};
 
 const DELETED: &str = "2030-01-01T00:00:20Z";
 
@@ -33,8 +33,8 @@ fn kept_copy(story: Story, finalizer: &str) -> Story {
     story.in_member("m1", copy)
 }
 
-fn violated(told: &Told) -> Vec<&'static str> {
-    ids(told, Outcome::is_violated)
+fn violated(outcome: &StoryOutcome) -> Vec<&'static str> {
+    ids(outcome, Outcome::is_violated)
 }
 
 #[test]

@@ -78,8 +78,8 @@ fn a_mistake_is_told_with_its_line_and_column() {
         ),
     ];
     for (text, message) in cases {
-        let (told, help) = error(&text);
-        assert_eq!(told, message);
+        let (observed, help) = error(&text);
+        assert_eq!(observed, message);
         assert!(!help.is_empty(), "{message}");
     }
 }
@@ -87,10 +87,10 @@ fn a_mistake_is_told_with_its_line_and_column() {
 #[test]
 fn a_folder_and_a_file_that_is_not_there_are_told_by_name() {
     let folder = std::env::temp_dir();
-    let told = |path: &std::path::Path| read(path).err().map(|error| error.to_string()).unwrap();
-    assert_eq!(told(&folder), format!("{}: this is a directory", folder.display()));
+    let observed = |path: &std::path::Path| read(path).err().map(|error| error.to_string()).unwrap();
+    assert_eq!(observed(&folder), format!("{}: this is a directory", folder.display()));
     let missing = folder.join("capsize-no-such-history.jsonl");
-    assert!(told(&missing).starts_with(&format!("{}: ", missing.display())));
+    assert!(observed(&missing).starts_with(&format!("{}: ", missing.display())));
 }
 
 #[test]

@@ -2,29 +2,29 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
-mod announced;
 mod arbitrary_clocks;
 mod autoscalers;
-mod cases;
 mod clocks;
+mod concurrent_faults;
 mod coverage;
-mod disturbed;
+mod drained_nodes;
+mod equivalent_encodings;
+mod eviction_events;
+mod evictions_and_copies;
 mod examples;
+mod excuses;
 mod finalizers;
-mod forms;
 mod history;
-mod meanwhile;
-mod moving;
+mod inexact_times;
+mod member_health;
 mod nodes;
-mod nodes_drained;
-mod noticed;
 mod numbers;
 mod outcomes;
-mod partial;
-mod perturbed;
-mod placing;
+mod partial_recordings;
+mod perturbed_recordings;
+mod placement;
+mod policies;
 mod profile;
+mod real_defects;
 mod reports;
 mod story;
-mod undecided;
-mod wishes;

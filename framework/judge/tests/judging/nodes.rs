@@ -179,26 +179,26 @@ impl Story {
             "status": {"conditions": [{"type": "Ready", "status": status(ready)}]},
         });
         if evicted {
-            let told =
+            let observed =
                 json!({"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"});
-            pod["status"]["conditions"].as_array_mut().unwrap().push(told);
+            pod["status"]["conditions"].as_array_mut().unwrap().push(observed);
             pod["metadata"]["deletionTimestamp"] = "2030-01-01T00:01:00Z".into();
         }
         self.sees(EventType::Modified, pod)
     }
 
     /// What has happened, and the verdicts, when time has come to `end`.
-    fn told(self, end: f64) -> (Vec<Fact>, Vec<Verdict>) {
+    fn judged(self, end: f64) -> (Vec<Fact>, Vec<Verdict>) {
         let story = self.at(end).mark(json!({"step": "final"}));
         (story.facts, story.judge.finish().verdicts)
     }
 
     /// What is violated, and what held, when time has come to `end`.
     pub(crate) fn ends(self, end: f64) -> (String, Vec<&'static str>) {
-        let (_, verdicts) = self.told(end);
+        let (_, verdicts) = self.judged(end);
         let which = |which: fn(&Outcome) -> bool| {
             let those = verdicts.iter().filter(|verdict: &&Verdict| which(&verdict.outcome));
-            those.map(|verdict| verdict.rule.id).collect::<Vec<_>>()
+            those.map(|verdict| verdict.spec.id).collect::<Vec<_>>()
         };
         let held = which(|outcome| matches!(outcome, Outcome::Held { .. }));
         (which(Outcome::is_violated).join(" "), held)
@@ -214,8 +214,8 @@ pub(crate) fn holds(about: &str, story: Story, end: f64, id: &str) {
 
 /// The guarantee is violated, in the way that the page of examples shows.
 pub(crate) fn shows(about: &str, story: Story, end: f64, id: &str) {
-    let (facts, verdicts) = story.told(end);
-    assert!(verdicts.iter().any(|each| each.rule.id == id && each.outcome.is_violated()), "{about}");
+    let (facts, verdicts) = story.judged(end);
+    assert!(verdicts.iter().any(|each| each.spec.id == id && each.outcome.is_violated()), "{about}");
     is_shown(id, &facts, &verdicts);
 }
 
@@ -258,11 +258,11 @@ fn who_forgets_a_node_that_is_deleted_hears_of_it_by_an_older_lease() {
             |story: Story, second: u32| story.at(f64::from(second)).lease("a1", second).lease("a2", second);
         [5, 8, 11].into_iter().fold(anew, renewed)
     };
-    let told = |story: Story| story.ends(13.0).0;
-    assert_eq!(told(made_anew(true)), "");
-    assert_eq!(told(made_anew(false)), "NODE-01");
+    let observed = |story: Story| story.ends(13.0).0;
+    assert_eq!(observed(made_anew(true)), "");
+    assert_eq!(observed(made_anew(false)), "NODE-01");
     // Real ones remember, and may call it unknown.
-    assert!(!told(made_anew(true).at(11.5).unknown(&["a1"])).contains("NODE-01"));
+    assert!(!observed(made_anew(true).at(11.5).unknown(&["a1"])).contains("NODE-01"));
 }
 
 /// `a1` is Unknown, rightly, at 8.5.
@@ -541,7 +541,7 @@ fn silence_is_counted_anew_once_some_node_is_ready_again_where_none_was() {
 
 #[test]
 fn a_pod_says_that_a_taint_drives_it_out() {
-    let story = |told: bool| {
+    let story = |observed: bool| {
         let tainted =
             ill(3, 0, &["a1"]).at(32.0).pod("a1", 0, false, false).taint("a1", "unreachable", "NoExecute");
         let pod = json!({
@@ -552,7 +552,7 @@ fn a_pod_says_that_a_taint_drives_it_out() {
             ]},
         });
         let tainted = tainted.at(32.1);
-        if told { tainted.pod("a1", 0, false, true) } else { tainted.sees(EventType::Modified, pod) }
+        if observed { tainted.pod("a1", 0, false, true) } else { tainted.sees(EventType::Modified, pod) }
     };
     assert!(story(true).ends(32.2).1.contains(&"NODE-13"));
     shows("it does not say so", story(false), 32.2, "NODE-13");

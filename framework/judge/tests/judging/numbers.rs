@@ -31,11 +31,11 @@ fn every_length_of_time_counts_from_the_beginning_of_the_fault() {
     let judgement = story.at(34.0).vanishes("m1").judged(50.0);
     let outage = outage(&judgement);
     assert_eq!((outage.member.as_str(), outage.fault.as_str()), ("m1", "refuse"));
-    let told = [outage.lasted, outage.detected, outage.tainted];
-    assert_eq!(told.map(seconds), [Some(20.0), Some(4.0), Some(10.0)]);
+    let observed = [outage.lasted, outage.detected, outage.tainted];
+    assert_eq!(observed.map(seconds), [Some(20.0), Some(4.0), Some(10.0)]);
     let [Move { evicted, placed, served, gone, .. }] = outage.moves.as_slice() else { panic!("{outage:?}") };
-    let told = [evicted, placed, served, gone];
-    assert_eq!(told.map(|time| seconds(*time)), [Some(15.0), Some(15.5), Some(17.0), Some(24.0)]);
+    let observed = [evicted, placed, served, gone];
+    assert_eq!(observed.map(|time| seconds(*time)), [Some(15.0), Some(15.5), Some(17.0), Some(24.0)]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use capsize_judge::guarantee::{Outcome, Verdict};
 
 /// The guarantees that came to what `which` says.
 pub(crate) fn ids(verdicts: &[Verdict], which: fn(&Outcome) -> bool) -> Vec<&'static str> {
-    verdicts.iter().filter(|verdict| which(&verdict.outcome)).map(|verdict| verdict.rule.id).collect()
+    verdicts.iter().filter(|verdict| which(&verdict.outcome)).map(|verdict| verdict.spec.id).collect()
 }
 
 /// Nothing is violated, and `id` was put to the test.
@@ -27,12 +27,13 @@ pub(crate) fn breaks(id: &str, verdicts: &[Verdict]) {
 }
 
 fn evidence(verdicts: &[Verdict]) -> Vec<String> {
-    let told = verdicts.iter().filter_map(|verdict| match &verdict.outcome {
-        Outcome::Violated { evidence, .. } => Some((verdict.rule.id, evidence)),
+    let violations = verdicts.iter().filter_map(|verdict| match &verdict.outcome {
+        Outcome::Violated { evidence, .. } => Some((verdict.spec.id, evidence)),
         _ => None,
     });
-    told.flat_map(|(id, all)| {
-        all.iter().map(move |each| format!("{id} {:?} {} {}", each.at, each.because, each.seen))
-    })
-    .collect()
+    violations
+        .flat_map(|(id, all)| {
+            all.iter().map(move |each| format!("{id} {:?} {} {}", each.at, each.because, each.seen))
+        })
+        .collect()
 }

@@ -50,14 +50,14 @@ fn a_history_gets_the_latest_profile_that_is_not_newer_than_its_release() {
         let header = mark(json!({"history": "v1", "implementation": "karmada", "version": version}));
         assert_eq!(profiles.of(&header).unwrap().name, name, "{version}");
     }
-    let told = |header: Value| profiles.of(&mark(header)).unwrap_err().to_string();
+    let observed = |header: Value| profiles.of(&mark(header)).unwrap_err().to_string();
     let known = "(karmada-1.4, karmada-1.6, karmada-1.14, karmada-1.16)";
     assert_eq!(
-        told(json!({"implementation": "karmada", "version": "v1.3.0"})),
+        observed(json!({"implementation": "karmada", "version": "v1.3.0"})),
         format!("no profile is shipped for karmada v1.3.0: name one with --target {known}")
     );
     assert_eq!(
-        told(json!({"history": "v1"})),
+        observed(json!({"history": "v1"})),
         format!("the header names no implementation: name a target with --target {known}")
     );
 }

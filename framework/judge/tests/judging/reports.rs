@@ -47,25 +47,25 @@ fn a_run_is_summed_up_on_the_console() {
 }
 
 #[test]
-fn a_check_tells_every_verdict() {
+fn a_check_reports_every_verdict() {
     insta::assert_snapshot!(capsize_report::checked(&run(), COLUMNS));
 }
 
 #[test]
-fn a_run_is_told_as_json() {
+fn a_run_is_reported_as_json() {
     insta::assert_snapshot!(capsize_report::json(&run()));
 }
 
 #[test]
-fn a_run_is_told_as_junit() {
+fn a_run_is_reported_as_junit() {
     insta::assert_snapshot!(capsize_report::junit(&run()));
 }
 
 #[test]
 fn a_guarantee_is_explained_with_its_bound() {
-    let rules = Catalogue::rules();
-    insta::assert_snapshot!(capsize_report::rules(&rules[..1], None, COLUMNS));
-    let mut ids: Vec<_> = rules.iter().map(|rule| rule.id).collect();
+    let specs = Catalogue::specs();
+    insta::assert_snapshot!(capsize_report::specs(&specs[..1], None, COLUMNS));
+    let mut ids: Vec<_> = specs.iter().map(|spec| spec.id).collect();
     ids.dedup();
-    assert_eq!(ids.len(), rules.len());
+    assert_eq!(ids.len(), specs.len());
 }

@@ -30,7 +30,7 @@ pub(crate) struct Story {
     /// Whether the workload is of a kind that has replicas.
     has_replicas: bool,
     /// Fields of the binding's status.
-    told: Value,
+    status: Value,
     repeated: Option<String>,
     /// Fields of the binding's spec, over all others.
     spec: Value,
@@ -90,7 +90,7 @@ impl Story {
             placement: json!({"spreadConstraints": [{"spreadByField": "cluster", "minGroups": 2, "maxGroups": 2}]}),
             replicas: 2,
             has_replicas: true,
-            told: json!({"conditions": [{"type": "Scheduled", "status": "True"}]}),
+            status: json!({"conditions": [{"type": "Scheduled", "status": "True"}]}),
             repeated: None,
             spec: json!({}),
             marks: json!({}),
@@ -256,8 +256,8 @@ impl Story {
     }
 
     /// From the next version on, the status says this too.
-    pub(crate) fn tells(mut self, status: &Value) -> Self {
-        merge(&mut self.told, status);
+    pub(crate) fn reports(mut self, status: &Value) -> Self {
+        merge(&mut self.status, status);
         self
     }
 
@@ -442,7 +442,7 @@ impl Story {
         if self.has_replicas {
             object["spec"]["replicaRequirements"] = json!({});
         }
-        merge(&mut object["status"], &self.told);
+        merge(&mut object["status"], &self.status);
         self.event("control-plane", EventType::Modified, object)
     }
 
@@ -481,9 +481,9 @@ impl Story {
     }
 
     /// Nothing more until `now`.
-    pub(crate) fn until(mut self, now: f64) -> Told {
+    pub(crate) fn until(mut self, now: f64) -> StoryOutcome {
         let facts = std::mem::take(&mut self.facts);
-        Told { facts, verdicts: self.judged(now).verdicts }
+        StoryOutcome { facts, verdicts: self.judged(now).verdicts }
     }
 
     /// The same, with all that the judge says.
@@ -494,13 +494,13 @@ impl Story {
 }
 
 /// What came of a story.
-pub(crate) struct Told {
+pub(crate) struct StoryOutcome {
     /// From 10 s on.
     pub(crate) facts: Vec<Fact>,
     verdicts: Vec<Verdict>,
 }
 
-impl Deref for Told {
+impl Deref for StoryOutcome {
     type Target = [Verdict];
 
     fn deref(&self) -> &[Verdict] {

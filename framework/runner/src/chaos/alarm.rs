@@ -25,7 +25,7 @@ impl Alarm {
         let verdicts = outcome.case.judgement.iter().flat_map(|judgement| &judgement.verdicts);
         let violated =
             verdicts.filter(|verdict| matches!(verdict.outcome, GuaranteeOutcome::Violated { .. }));
-        let violated: Vec<_> = violated.map(|verdict| verdict.rule.id).collect();
+        let violated: Vec<_> = violated.map(|verdict| verdict.spec.id).collect();
         if !violated.is_empty() {
             return Some(Self::Guarantees(violated));
         }

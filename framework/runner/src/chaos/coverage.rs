@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use capsize_history::FaultKind;
-use capsize_history::facts::{Fact, News, Scheduling, Taint, TaintEffect, Workload, World};
+use capsize_history::facts::{Change, Fact, Scheduling, Taint, TaintEffect, Workload, World};
 
 /// How often each fault struck in each situation.
 #[derive(Clone, Debug, Default)]
@@ -72,7 +72,7 @@ const DISTURBING: [&str; 5] = ["taint", "startUp", "scale", "delete", "deleteMem
 impl Coverage {
     /// Counts a fact, if it is the beginning of a fault. `world` is the state after the fact.
     pub fn observe(&mut self, fact: &Fact, world: &World) {
-        let Some((fault, latest)) = strike(&fact.news) else {
+        let Some((fault, latest)) = strike(&fact.change) else {
             self.about = None;
             return;
         };
@@ -105,11 +105,11 @@ impl Coverage {
 }
 
 /// The fault that begins with this fact, and how many entries it has in the list of faults in force.
-fn strike(news: &News) -> Option<(&str, usize)> {
-    match news {
-        News::FaultBegan { fault, .. } => Some((fault.name(), 1)),
-        News::ClockWrong { .. } => Some((FaultKind::Skew.name(), 1)),
-        News::Step(mark) => {
+fn strike(change: &Change) -> Option<(&str, usize)> {
+    match change {
+        Change::FaultBegan { fault, .. } => Some((fault.name(), 1)),
+        Change::ClockWrong { .. } => Some((FaultKind::Skew.name(), 1)),
+        Change::Step(mark) => {
             let step = mark.get("step").and_then(Value::as_str);
             step.filter(|step| DISTURBING.contains(step)).map(|step| (step, 0))
         }
@@ -204,10 +204,10 @@ impl fmt::Display for WorkloadKind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use capsize_history::facts::{EvictionTask, FaultInForce, Width, WorkloadKey};
+    use capsize_history::facts::{EvictionTask, FaultInForce, Uncertainty, WorkloadKey};
 
-    fn fact(at_s: u64, news: News) -> Fact {
-        Fact { at: Duration::from_secs(at_s), width: Width::default(), news, witness: None }
+    fn fact(at_s: u64, change: Change) -> Fact {
+        Fact { at: Duration::from_secs(at_s), uncertainty: Uncertainty::default(), change, witness: None }
     }
 
     #[test]
@@ -218,15 +218,15 @@ mod tests {
         world.workloads.insert(WorkloadKey::default(), workload);
         let mut strike = |world: &mut World| {
             world.faults.push(FaultInForce { fault: FaultKind::Silent, ..FaultInForce::default() });
-            coverage.observe(&fact(1, News::FaultBegan { fault: FaultKind::Silent, member: None }), world);
+            coverage.observe(&fact(1, Change::FaultBegan { fault: FaultKind::Silent, member: None }), world);
         };
         strike(&mut world);
         strike(&mut world);
         strike(&mut world);
         let evicted = vec![EvictionTask::default()];
         world.workloads.values_mut().for_each(|workload| workload.evictions = evicted.clone());
-        coverage.observe(&fact(1, News::MemberChanged("m1".into())), &world);
-        coverage.observe(&fact(1, News::FaultBegan { fault: FaultKind::Silent, member: None }), &world);
+        coverage.observe(&fact(1, Change::MemberChanged("m1".into())), &world);
+        coverage.observe(&fact(1, Change::FaultBegan { fault: FaultKind::Silent, member: None }), &world);
         let counted: Vec<_> = coverage.cells().map(|(cell, times)| (cell.phase, times)).collect();
         assert_eq!(counted, [(Phase::Calm, 1), (Phase::Outage, 2), (Phase::Evicting, 1)]);
     }

@@ -14,7 +14,7 @@ use super::graft::graft;
 use super::plan::Plan;
 use super::style::Style;
 use super::{nodes, storm, timings, workloads};
-use capsize_history::dialect::Speaks;
+use capsize_history::dialect::DialectKind;
 use capsize_judge::profile::{Feature, Profile};
 
 /// The values that all parts of a draw share.
@@ -59,8 +59,8 @@ fn draw_anew(seed: Seed, style: Style, profile: &Profile) -> Plan {
     let seed_of_part = seed.derive(&style.to_string());
     let mut draw = Draw { style, profile, features: BTreeSet::new() };
     let (stage, fleet, given) = match profile.dialect {
-        Speaks::Karmada => fleet_with_workloads(seed_of_part, &mut draw),
-        Speaks::Nodes => nodes::draw(seed_of_part, &mut draw),
+        DialectKind::Karmada => fleet_with_workloads(seed_of_part, &mut draw),
+        DialectKind::Nodes => nodes::draw(seed_of_part, &mut draw),
     };
     let set = timings::draw(&mut seed_of_part.stream("timings"), style, profile.dialect);
     let times = FailoverTimes::of(profile, &set);
@@ -126,8 +126,8 @@ impl FailoverTimes {
             length.and_then(|seconds| seconds.parse().ok()).unwrap_or(own.as_secs_f64())
         };
         let threshold = match profile.dialect {
-            Speaks::Karmada => set("failureThreshold", timings.failure_threshold),
-            Speaks::Nodes => set("monitorGracePeriod", timings.monitor_grace_period),
+            DialectKind::Karmada => set("failureThreshold", timings.failure_threshold),
+            DialectKind::Nodes => set("monitorGracePeriod", timings.monitor_grace_period),
         };
         let noticed = threshold + 2.0 * set("statusUpdateFrequency", timings.status_update_frequency);
         let tolerated = set("notReadyTolerationSeconds", timings.not_ready_toleration_seconds);

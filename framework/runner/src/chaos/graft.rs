@@ -13,7 +13,7 @@ use super::faults;
 use super::fleet::{Fleet, runs_in_process};
 use super::plan::Plan;
 use super::style::Style;
-use capsize_history::dialect::Speaks;
+use capsize_history::dialect::DialectKind;
 use capsize_judge::profile::{Feature, Profile};
 
 /// The steps that are not made optional.
@@ -23,8 +23,8 @@ const SURE: [&str; 3] = ["workload", "pods", "wait"];
 pub(super) fn graft(seed: Seed, profile: &Profile, bases: &[Plan]) -> Option<Plan> {
     let can = |base: &&Plan| {
         let needs: BTreeSet<Feature> = serde_json::from_value(base.0["features"].clone()).unwrap_or_default();
-        let speaks = if base.0.get("cluster").is_some() { Speaks::Nodes } else { Speaks::Karmada };
-        speaks == profile.dialect && needs.iter().all(|feature| profile.has(*feature))
+        let dialect = if base.0.get("cluster").is_some() { DialectKind::Nodes } else { DialectKind::Karmada };
+        dialect == profile.dialect && needs.iter().all(|feature| profile.has(*feature))
     };
     let bases: Vec<&Plan> = bases.iter().filter(can).collect();
     let turn = seed.0.checked_rem(bases.len() as u64)?;

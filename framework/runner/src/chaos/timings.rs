@@ -5,7 +5,7 @@ use rand::RngExt;
 use serde_json::{Map, Value, json};
 
 use super::style::Style;
-use capsize_history::dialect::Speaks;
+use capsize_history::dialect::DialectKind;
 
 /// The timings for fleets with their smallest and largest values in whole seconds. The defaults of targets are within.
 const RANGES: [(&str, u64, u64); 9] = [
@@ -30,7 +30,7 @@ const OF_NODES: [(&str, u64, u64); 4] = [
 
 /// The timings that differ from those of the target: none in most runs, and each with probability one half in the
 /// others.
-pub(super) fn draw(rng: &mut Stream, style: Style, speaks: Speaks) -> Map<String, Value> {
+pub(super) fn draw(rng: &mut Stream, style: Style, dialect: DialectKind) -> Map<String, Value> {
     let often = match style {
         Style::Lite => 0.2,
         Style::Swarm | Style::Storm | Style::Graft => 0.5,
@@ -38,9 +38,9 @@ pub(super) fn draw(rng: &mut Stream, style: Style, speaks: Speaks) -> Map<String
     if !rng.random_bool(often) {
         return Map::new();
     }
-    let ranges: &[_] = match speaks {
-        Speaks::Karmada => &RANGES,
-        Speaks::Nodes => &OF_NODES,
+    let ranges: &[_] = match dialect {
+        DialectKind::Karmada => &RANGES,
+        DialectKind::Nodes => &OF_NODES,
     };
     let drawn = ranges.iter().filter_map(|&(name, least, most)| {
         let seconds = rng.random_range(least..=most);

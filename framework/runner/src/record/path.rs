@@ -8,7 +8,7 @@ use kube::Client;
 use kube::core::{ApiResource, GroupVersion};
 
 use crate::objects::karmada as objects;
-use capsize_history::dialect::Speaks;
+use capsize_history::dialect::DialectKind;
 
 /// A resource that is recorded, in all namespaces or in one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,23 +40,23 @@ const NODES: [&str; 3] =
 
 /// The paths that a judge needs from the control plane.
 #[must_use]
-pub fn of_control_plane(speaks: Speaks) -> Vec<&'static str> {
-    match speaks {
-        Speaks::Karmada => {
+pub fn of_control_plane(dialect: DialectKind) -> Vec<&'static str> {
+    match dialect {
+        DialectKind::Karmada => {
             let mut paths = objects::WATCHED_IN_CONTROL_PLANE.to_vec();
             paths.extend(PLACED.into_iter().filter(|path| !objects::WATCHED_IN_CONTROL_PLANE.contains(path)));
             paths
         }
-        Speaks::Nodes => NODES.to_vec(),
+        DialectKind::Nodes => NODES.to_vec(),
     }
 }
 
 /// The paths that a judge needs from a member.
 #[must_use]
-pub fn of_members(speaks: Speaks) -> Vec<&'static str> {
-    match speaks {
-        Speaks::Karmada => PLACED.to_vec(),
-        Speaks::Nodes => Vec::new(),
+pub fn of_members(dialect: DialectKind) -> Vec<&'static str> {
+    match dialect {
+        DialectKind::Karmada => PLACED.to_vec(),
+        DialectKind::Nodes => Vec::new(),
     }
 }
 

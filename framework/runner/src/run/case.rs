@@ -21,7 +21,7 @@ use super::testbed::{Testbed, start_testbed};
 use crate::chaos::Coverage;
 use crate::scenario::Case;
 use capsize_history::Mark;
-use capsize_history::dialect::Speaks;
+use capsize_history::dialect::DialectKind;
 use capsize_judge::judge::Judgement;
 use capsize_judge::profile::{Feature, Profile, ProfileError, Zones};
 use capsize_report::{Failure, Status};
@@ -253,7 +253,7 @@ fn end(log: &Log, place: String, error: StepError) -> EarlyEnd {
 
 fn default_toleration(profile: &Profile) -> Duration {
     // With nodes as members, the API server adds default tolerations to pods.
-    if profile.has(Feature::DefaultTolerations) || profile.dialect == Speaks::Nodes {
+    if profile.has(Feature::DefaultTolerations) || profile.dialect == DialectKind::Nodes {
         profile.timings.not_ready_toleration_seconds.max(profile.timings.unreachable_toleration_seconds)
     } else {
         Duration::ZERO
@@ -273,7 +273,7 @@ fn header(case: &Case, profile: &Profile) -> Mark {
         "automaticNoExecute": profile.has(Feature::AutomaticNoExecute),
         "clusterTaintPolicies": profile.has(Feature::ClusterTaintPolicies),
         "schedulers": ["default-scheduler"],
-        "evictionEvents": profile.dialect == Speaks::Karmada,
+        "evictionEvents": profile.dialect == DialectKind::Karmada,
     });
     let mut header = header.as_object().cloned().unwrap_or_default();
     if !case.scenario.off.is_empty() {

@@ -17,7 +17,7 @@ use super::log::Log;
 use super::watch_lines::WatchLine;
 use crate::objects::{karmada as objects, nodes as node_objects};
 use crate::record::{Follower, Heard, Source, chain, served};
-use capsize_history::dialect::Speaks;
+use capsize_history::dialect::DialectKind;
 use capsize_history::{Kind, Observer};
 
 /// How many observations may wait to be recorded.
@@ -33,19 +33,24 @@ impl Recorder {
     ///
     /// # Errors
     /// If a watch is refused, or a member outside of this process does not answer.
-    pub(super) async fn start(fleet: &Fleet, clock: Clock, speaks: Speaks, log: Log) -> Result<Self, String> {
+    pub(super) async fn start(
+        fleet: &Fleet,
+        clock: Clock,
+        dialect: DialectKind,
+        log: Log,
+    ) -> Result<Self, String> {
         let text = |error: kube::Error| error.to_string();
         let mut tasks = JoinSet::new();
         let mut foreign = Vec::new();
         let mut sources: Vec<Arc<str>> = vec!["control-plane".into()];
         let mut streams = SelectAll::new();
-        let watched: &[&str] = match speaks {
-            Speaks::Karmada => &objects::WATCHED_IN_CONTROL_PLANE,
-            Speaks::Nodes => &node_objects::WATCHED,
+        let watched: &[&str] = match dialect {
+            DialectKind::Karmada => &objects::WATCHED_IN_CONTROL_PLANE,
+            DialectKind::Nodes => &node_objects::WATCHED,
         };
-        let events: &[&str] = match speaks {
-            Speaks::Karmada => &objects::WATCHED_EVENTS,
-            Speaks::Nodes => &[],
+        let events: &[&str] = match dialect {
+            DialectKind::Karmada => &objects::WATCHED_EVENTS,
+            DialectKind::Nodes => &[],
         };
         for path in watched.iter().chain(events) {
             streams

@@ -5,7 +5,7 @@ use serde_saphyr::Spanned;
 use super::case::Target;
 use super::implementation::ImplementationInfo;
 use crate::scenario::{Case, Disturbance, Place, Step};
-use capsize_history::dialect::Speaks;
+use capsize_history::dialect::DialectKind;
 
 /// The first requirement of `case` that `target` does not meet, to be read after "the target lacks".
 #[must_use]
@@ -14,8 +14,8 @@ pub fn missing_requirement(case: &Case, target: Target<'_>) -> Option<String> {
     let info = implementation.info();
     let ImplementationInfo { switches, provider, .. } = &info;
     match (&case.scenario.cluster, profile.dialect) {
-        (None, Speaks::Nodes) => return Some("fleets, because its members are nodes".into()),
-        (Some(_), Speaks::Karmada) => {
+        (None, DialectKind::Nodes) => return Some("fleets, because its members are nodes".into()),
+        (Some(_), DialectKind::Karmada) => {
             return Some("nodes as members, because its members are clusters".into());
         }
         _ => {}

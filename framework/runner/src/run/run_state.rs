@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::log::Until;
 use super::watch_lines::{WatchLine, in_order};
 use crate::chaos::Coverage;
-use capsize_history::facts::{Fact, News, World};
+use capsize_history::facts::{Change, Fact, World};
 use capsize_history::{Entry, Kind, Recall, Writer};
 use capsize_judge::judge::{Judge, Judgement};
 use capsize_judge::profile::Profile;
@@ -126,7 +126,7 @@ impl RunState {
             if let Some(judge) = &self.judge {
                 self.coverage.observe(&fact, judge.world());
             }
-            if explains_failures(&fact.news) {
+            if explains_failures(&fact.change) {
                 if self.recent.len() == RECENT {
                     self.recent.pop_front();
                 }
@@ -175,14 +175,14 @@ impl RunState {
     }
 
     fn track_evictions(&mut self, fact: &Fact) {
-        match &fact.news {
-            News::EvictionBegan { workload, task } => self.evictions.push(Eviction {
+        match &fact.change {
+            Change::EvictionBegan { workload, task } => self.evictions.push(Eviction {
                 workload: workload.name().to_owned(),
                 from: task.member.clone(),
                 began: fact.at,
                 ended: None,
             }),
-            News::EvictionEnded { workload, task } => {
+            Change::EvictionEnded { workload, task } => {
                 let open = |eviction: &&mut Eviction| {
                     eviction.ended.is_none()
                         && eviction.workload == workload.name()
@@ -198,23 +198,23 @@ impl RunState {
 }
 
 /// Returns true if a fact helps to understand a failure.
-fn explains_failures(news: &News) -> bool {
+fn explains_failures(change: &Change) -> bool {
     !matches!(
-        news,
-        News::Recorded(_)
-            | News::Step(_)
-            | News::InstanceHealth { .. }
-            | News::Delivered { .. }
-            | News::Rewritten { .. }
-            | News::DeliveryTold { .. }
-            | News::MemberChanged(_)
-            | News::MemberTold { .. }
-            | News::Conditions(_)
-            | News::Access(_)
-            | News::Policy(_)
-            | News::Overrides
-            | News::Template(_)
-            | News::Namespace(_)
-            | News::HeldBack(_)
+        change,
+        Change::Recorded(_)
+            | Change::Step(_)
+            | Change::InstanceHealth { .. }
+            | Change::Delivered { .. }
+            | Change::Rewritten { .. }
+            | Change::DeliveryReported { .. }
+            | Change::MemberChanged(_)
+            | Change::MemberReported { .. }
+            | Change::Conditions(_)
+            | Change::Access(_)
+            | Change::Policy(_)
+            | Change::Overrides
+            | Change::Template(_)
+            | Change::Namespace(_)
+            | Change::HeldBack(_)
     )
 }

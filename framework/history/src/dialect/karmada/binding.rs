@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::observed_object::{
+    LastDigest, ObservedObject, conditions, list, replace, seconds, text, time, value,
+};
 use super::quantity::quantities;
-use super::seen::{Last, Seen, conditions, list, replace, seconds, text, time, value};
-use super::{placement, task, wishes};
+use super::{placement, policies, task};
 use crate::facts::{
-    Assignment, Instance, InstanceHealth, News, ObjectVersion, Toleration, Workload, WorkloadKey, World,
+    Assignment, Change, Instance, InstanceHealth, ObjectVersion, Toleration, Workload, WorkloadKey, World,
 };
 use crate::format::digest::Table;
 use crate::format::{Field, Tree};
@@ -16,11 +18,11 @@ const APPLIED: &str = "policy.karmada.io/applied-placement";
 
 /// What each binding said last.
 #[derive(Debug, Default)]
-pub(super) struct Bindings(Table<String, Known>);
+pub(super) struct Bindings(Table<String, KnownBinding>);
 
 /// What is known of a binding that the world has no room for.
 #[derive(Debug, Default)]
-struct Known {
+struct KnownBinding {
     /// The workload that it was for at first.
     workload: WorkloadKey,
     /// The version that was seen last.
@@ -29,44 +31,44 @@ struct Known {
     applied: (String, Option<Vec<Toleration>>),
     /// When somebody last asked for a placement from scratch.
     rescheduled: String,
-    resource: Last,
+    resource: LastDigest,
     /// The workload that it is for.
     now_for: WorkloadKey,
-    said: Said,
+    fields: BindingFields,
 }
 
 /// What was said last of that which the world shows.
 #[derive(Debug, Default)]
-struct Said {
-    spec: Last,
-    evictions: Last,
-    placement: Last,
+struct BindingFields {
+    spec: LastDigest,
+    evictions: LastDigest,
+    placement: LastDigest,
     /// The tolerations of the placement.
     tolerations: Vec<Toleration>,
-    annotations: Last,
+    annotations: LastDigest,
     /// Annotations and labels.
-    owner: [Last; 2],
-    suspension: Last,
-    required: Last,
-    resource: Last,
-    requirements: Last,
-    clusters: Last,
-    status: Last,
-    conditions: Last,
-    instances: Last,
+    owner: [LastDigest; 2],
+    suspension: LastDigest,
+    required: LastDigest,
+    resource: LastDigest,
+    requirements: LastDigest,
+    clusters: LastDigest,
+    status: LastDigest,
+    conditions: LastDigest,
+    instances: LastDigest,
 }
 
 impl Bindings {
     /// What this version of a binding changes.
-    pub(super) fn observe(&mut self, world: &mut World, seen: &Seen<'_>) -> Vec<News> {
-        let name = seen.witness.name();
-        if seen.gone || seen.leaving {
+    pub(super) fn observe(&mut self, world: &mut World, observed: &ObservedObject<'_>) -> Vec<Change> {
+        let name = observed.witness.name();
+        if observed.gone || observed.leaving {
             world.records.swap_remove(name);
             return self.0.swap_remove(name).map(|known| forget(world, known.workload)).into_iter().collect();
         }
         let first = !self.0.contains_key(name);
         let known = self.0.entry(name.to_owned()).or_default();
-        let workload = known.read_workload(seen);
+        let workload = known.read_workload(observed);
         if first {
             known.workload = workload.clone();
             world.records.insert(name.to_owned(), workload.clone());
@@ -75,68 +77,68 @@ impl Bindings {
         let entry = world.workloads.entry(workload.clone()).or_default();
         if entry.record != known.record {
             // It shows what another record said, or this one long ago.
-            known.said = Said::default();
+            known.fields = BindingFields::default();
         }
         entry.recorded = true;
-        entry.record = Some(seen.witness.clone());
+        entry.record = Some(observed.witness.clone());
         known.record.clone_from(&entry.record);
-        let (generation, observed) =
-            (seen.metadata("generation"), seen.status("schedulerObservedGeneration"));
-        entry.scheduled = observed.and_then(Field::number) == generation.and_then(Field::number);
-        let spec_changed = known.said.spec.differs(seen.object.whole("spec"));
-        let mut news = Vec::new();
-        if spec_changed && known.said.evictions.differs(seen.spec("gracefulEvictionTasks")) {
-            let tasks = list(seen.spec("gracefulEvictionTasks"));
-            news = task::observe(entry, &tasks, now, first, &workload);
+        let (generation, observed_generation) =
+            (observed.metadata("generation"), observed.status("schedulerObservedGeneration"));
+        entry.scheduled = observed_generation.and_then(Field::number) == generation.and_then(Field::number);
+        let spec_changed = known.fields.spec.differs(observed.object.whole("spec"));
+        let mut changes = Vec::new();
+        if spec_changed && known.fields.evictions.differs(observed.spec("gracefulEvictionTasks")) {
+            let tasks = list(observed.spec("gracefulEvictionTasks"));
+            changes = task::observe(entry, &tasks, now, first, &workload);
         }
-        let placed = spec_changed && known.read_placement(entry, seen);
-        if known.read_wanted(entry, seen, spec_changed) || placed {
-            // What is there at first sight is no news to whoever chooses.
+        let placed = spec_changed && known.read_placement(entry, observed);
+        if known.read_wanted(entry, observed, spec_changed) || placed {
+            // What is there at first sight is no change for the scheduler.
             if !first {
                 entry.wanted_since = now;
                 entry.placed_since = if placed { now } else { entry.placed_since };
             }
-            news.push(News::Wanted(known.workload.clone()));
+            changes.push(Change::Wanted(known.workload.clone()));
         }
-        if let Some(was) = known.read_owner(entry, seen) {
-            news.push(News::Claimed { workload: workload.clone(), was });
+        if let Some(was) = known.read_owner(entry, observed) {
+            changes.push(Change::Claimed { workload: workload.clone(), was });
         }
-        if spec_changed && known.said.suspension.differs(seen.spec("suspension")) {
-            let suspension = value(seen.spec("suspension"));
+        if spec_changed && known.fields.suspension.differs(observed.spec("suspension")) {
+            let suspension = value(observed.spec("suspension"));
             entry.suspended = suspension["scheduling"] == true;
-            if replace(&mut entry.held_back, wishes::held_back(&suspension)) {
-                news.push(News::HeldBack(workload.clone()));
+            if replace(&mut entry.held_back, policies::held_back(&suspension)) {
+                changes.push(Change::HeldBack(workload.clone()));
             }
         }
-        let status_changed = known.said.status.differs(seen.object.whole("status"));
+        let status_changed = known.fields.status.differs(observed.object.whole("status"));
         if spec_changed || status_changed {
             let (asked, last) =
-                (time(seen.spec("rescheduleTriggeredAt")), time(seen.status("lastScheduledTime")));
+                (time(observed.spec("rescheduleTriggeredAt")), time(observed.status("lastScheduledTime")));
             entry.asked_anew = asked.is_some() && last < asked;
         }
         let mut moved = None;
         if spec_changed {
-            if known.said.read_required(entry, seen) {
-                news.push(News::Required(workload.clone()));
+            if known.fields.read_required(entry, observed) {
+                changes.push(Change::Required(workload.clone()));
             }
-            known.said.read_aside(entry, seen);
-            moved = known.said.read_assignment(entry, seen);
+            known.fields.read_aside(entry, observed);
+            moved = known.fields.read_assignment(entry, observed);
         }
-        let told = known.said.read_status(entry, seen, &workload, status_changed);
+        let reported = known.fields.read_status(entry, observed, &workload, status_changed);
         if let Some((was, now)) = moved {
             world.reassign(&workload, &was, &now);
-            news.push(News::Assigned { workload: workload.clone(), was, now, first });
+            changes.push(Change::Assigned { workload: workload.clone(), was, now, first });
         }
-        news.extend(told);
-        news.push(News::Recorded(workload));
-        news
+        changes.extend(reported);
+        changes.push(Change::Recorded(workload));
+        changes
     }
 }
 
-impl Known {
-    fn read_workload(&mut self, seen: &Seen<'_>) -> WorkloadKey {
-        if self.resource.differs(seen.spec("resource")) {
-            let resource = value(seen.spec("resource"));
+impl KnownBinding {
+    fn read_workload(&mut self, observed: &ObservedObject<'_>) -> WorkloadKey {
+        if self.resource.differs(observed.spec("resource")) {
+            let resource = value(observed.spec("resource"));
             let text = |name: &str| resource[name].text();
             self.now_for = WorkloadKey::new(text("kind"), text("namespace"), text("name"));
         }
@@ -144,33 +146,39 @@ impl Known {
     }
 
     /// Takes over the policy that it belongs to. Answers with the one before, where that was another.
-    fn read_owner(&mut self, entry: &mut Workload, seen: &Seen<'_>) -> Option<String> {
-        let marks = ["annotations", "labels"].map(|place| seen.metadata(place));
-        let [annotations, labels] = &mut self.said.owner;
+    fn read_owner(&mut self, entry: &mut Workload, observed: &ObservedObject<'_>) -> Option<String> {
+        let marks = ["annotations", "labels"].map(|place| observed.metadata(place));
+        let [annotations, labels] = &mut self.fields.owner;
         if !annotations.differs(marks[0]) & !labels.differs(marks[1]) {
             return None;
         }
-        let was = std::mem::replace(&mut entry.policy, wishes::owner(&marks.map(value)));
+        let was = std::mem::replace(&mut entry.policy, policies::owner(&marks.map(value)));
         (was != entry.policy).then_some(was)
     }
 
     /// Takes over the placement. Answers whether it is another.
-    fn read_placement(&mut self, entry: &mut Workload, seen: &Seen<'_>) -> bool {
-        if !self.said.placement.differs(seen.spec("placement")) {
+    fn read_placement(&mut self, entry: &mut Workload, observed: &ObservedObject<'_>) -> bool {
+        if !self.fields.placement.differs(observed.spec("placement")) {
             return false;
         }
-        let (placement, tolerations) = seen.spec("placement").and_then(placement::read).unwrap_or_default();
-        self.said.tolerations = tolerations;
+        let (placement, tolerations) =
+            observed.spec("placement").and_then(placement::read).unwrap_or_default();
+        self.fields.tolerations = tolerations;
         replace(&mut entry.placement, placement)
     }
 
     /// Takes over replicas and tolerations. Until the scheduler has acted on a placement, its tolerations count. Answers
     /// whether anything else is wanted than before.
-    fn read_wanted(&mut self, entry: &mut Workload, seen: &Seen<'_>, spec_changed: bool) -> bool {
+    fn read_wanted(
+        &mut self,
+        entry: &mut Workload,
+        observed: &ObservedObject<'_>,
+        spec_changed: bool,
+    ) -> bool {
         let mut changed = false;
-        let annotations_changed = self.said.annotations.differs(seen.metadata("annotations"));
+        let annotations_changed = self.fields.annotations.differs(observed.metadata("annotations"));
         if annotations_changed {
-            let annotations = value(seen.metadata("annotations"));
+            let annotations = value(observed.metadata("annotations"));
             let applied = annotations[APPLIED].text();
             if applied != self.applied.0 {
                 let read = placement::read_text(applied).map(|(_, tolerations)| tolerations);
@@ -179,12 +187,13 @@ impl Known {
         }
         if spec_changed {
             changed |=
-                replace(&mut entry.replicas, seen.spec("replicas").and_then(Field::number).unwrap_or(0));
-            changed |= replace(&mut entry.placeable, is_placeable(seen));
-            changed |= replace(&mut self.rescheduled, text(seen.spec("rescheduleTriggeredAt")).into_owned());
+                replace(&mut entry.replicas, observed.spec("replicas").and_then(Field::number).unwrap_or(0));
+            changed |= replace(&mut entry.placeable, is_placeable(observed));
+            changed |=
+                replace(&mut self.rescheduled, text(observed.spec("rescheduleTriggeredAt")).into_owned());
         }
         if spec_changed || annotations_changed {
-            let tolerations = self.applied.1.as_ref().unwrap_or(&self.said.tolerations);
+            let tolerations = self.applied.1.as_ref().unwrap_or(&self.fields.tolerations);
             if *tolerations != entry.tolerations {
                 entry.tolerations.clone_from(tolerations);
                 changed = true;
@@ -194,43 +203,47 @@ impl Known {
     }
 }
 
-impl Said {
-    fn read_required(&mut self, entry: &mut Workload, seen: &Seen<'_>) -> bool {
-        let field = seen.spec("requiredBy");
+impl BindingFields {
+    fn read_required(&mut self, entry: &mut Workload, observed: &ObservedObject<'_>) -> bool {
+        let field = observed.spec("requiredBy");
         self.required.differs(field) && replace(&mut entry.required_by, required_by(&list(field)))
     }
 
-    /// Takes over what guarantees look at, but what no news is made of.
-    fn read_aside(&mut self, entry: &mut Workload, seen: &Seen<'_>) {
-        let requirements = seen.spec("replicaRequirements");
+    /// Takes over what guarantees look at, but what makes no change.
+    fn read_aside(&mut self, entry: &mut Workload, observed: &ObservedObject<'_>) {
+        let requirements = observed.spec("replicaRequirements");
         if self.requirements.differs(requirements) {
             entry.request = quantities(&value(requirements)["resourceRequest"]);
         }
         entry.has_replicas = entry.replicas > 0 || requirements.is_some();
-        if self.resource.differs(seen.spec("resource")) {
-            let resource = value(seen.spec("resource"));
+        if self.resource.differs(observed.spec("resource")) {
+            let resource = value(observed.spec("resource"));
             let text = |name: &str| resource[name].text();
             entry.served_as = format!("{}/{}", text("apiVersion"), text("kind"));
             text("resourceVersion").clone_into(&mut entry.template);
         }
-        let failover = value(seen.spec("failover"));
+        let failover = value(observed.spec("failover"));
         let lasts = &failover["application"]["decisionConditions"]["tolerationSeconds"];
-        entry.leads = seen.spec("propagateDeps").is_some_and(Field::is_true);
+        entry.leads = observed.spec("propagateDeps").is_some_and(Field::is_true);
         entry.unhealthy_for = lasts.as_u64().filter(|_| entry.leads).map(seconds);
         let rules = failover["application"]["statePreservation"]["rules"].items();
         let path = |rule: &Tree<'_>| rule["jsonPath"].as_str().map(str::to_owned);
         let hands_on = rules.iter().filter_map(path).collect();
         if replace(&mut entry.hands_on, hands_on) {
             // The status is looked at for other things than before.
-            self.instances = Last::default();
+            self.instances = LastDigest::default();
         }
         entry.purges = failover["cluster"]["purgeMode"].as_str().map(|mode| mode == "Directly");
-        entry.scheduler = text(seen.spec("schedulerName")).into_owned();
+        entry.scheduler = text(observed.spec("schedulerName")).into_owned();
     }
 
     /// Takes over the assignment. Answers with the one before and the one now, where they differ.
-    fn read_assignment(&mut self, entry: &mut Workload, seen: &Seen<'_>) -> Option<(Assignment, Assignment)> {
-        let field = seen.spec("clusters");
+    fn read_assignment(
+        &mut self,
+        entry: &mut Workload,
+        observed: &ObservedObject<'_>,
+    ) -> Option<(Assignment, Assignment)> {
+        let field = observed.spec("clusters");
         if !self.clusters.differs(field) {
             return None;
         }
@@ -243,18 +256,18 @@ impl Said {
     fn read_status(
         &mut self,
         entry: &mut Workload,
-        seen: &Seen<'_>,
+        observed: &ObservedObject<'_>,
         workload: &WorkloadKey,
         changed: bool,
-    ) -> Vec<News> {
+    ) -> Vec<Change> {
         if !changed && entry.hands_on.is_empty() {
             return Vec::new();
         }
-        entry.group = text(seen.status("schedulerObservingAffinityName")).into_owned();
-        if self.conditions.differs(seen.status("conditions")) {
-            entry.conditions = conditions(seen.conditions());
+        entry.group = text(observed.status("schedulerObservingAffinityName")).into_owned();
+        if self.conditions.differs(observed.status("conditions")) {
+            entry.conditions = conditions(observed.conditions());
         }
-        let instances = seen.status("aggregatedStatus");
+        let instances = observed.status("aggregatedStatus");
         if !self.instances.differs(instances) {
             return Vec::new();
         }
@@ -264,13 +277,13 @@ impl Said {
         let members = was.keys().chain(entry.instances.keys().filter(|member| !was.contains_key(*member)));
         members
             .filter(|member| was.get(*member) != entry.instances.get(*member))
-            .map(|member| News::InstanceHealth { workload: workload.clone(), member: member.clone() })
+            .map(|member| Change::InstanceHealth { workload: workload.clone(), member: member.clone() })
             .collect()
     }
 }
 
 /// The binding is going: its workload is not placed any more, though copies may still be seen.
-fn forget(world: &mut World, workload: WorkloadKey) -> News {
+fn forget(world: &mut World, workload: WorkloadKey) -> Change {
     let entry = world.workloads.entry(workload.clone()).or_default();
     let was = std::mem::take(entry);
     *entry = Workload { deliveries: was.deliveries, running: was.running, ..Workload::default() };
@@ -278,14 +291,14 @@ fn forget(world: &mut World, workload: WorkloadKey) -> News {
         world.workloads.remove(&workload);
     }
     world.reassign(&workload, &was.assignment, &Assignment::new());
-    News::WorkloadGone(workload)
+    Change::WorkloadGone(workload)
 }
 
 /// Whether it has a placement of its own, and whoever is judged is to act on it.
-fn is_placeable(seen: &Seen<'_>) -> bool {
-    let suspended = value(seen.spec("suspension"))["scheduling"] == true;
-    let placed = seen.spec("placement").is_some();
-    placed && !suspended && matches!(&*text(seen.spec("schedulerName")), "" | "default-scheduler")
+fn is_placeable(observed: &ObservedObject<'_>) -> bool {
+    let suspended = value(observed.spec("suspension"))["scheduling"] == true;
+    let placed = observed.spec("placement").is_some();
+    placed && !suspended && matches!(&*text(observed.spec("schedulerName")), "" | "default-scheduler")
 }
 
 fn required_by(required: &[Tree<'_>]) -> BTreeMap<String, BTreeSet<String>> {
@@ -319,8 +332,8 @@ fn assignment(clusters: &[Tree<'_>]) -> Assignment {
     clusters.iter().filter_map(read).collect()
 }
 
-/// What is told of one member; with what its status `tells`, if that matters.
-fn instance(value: &Tree<'_>, tells: bool) -> Option<(String, Instance)> {
+/// What is reported of one member; also what its status says where `with_status` is set.
+fn instance(value: &Tree<'_>, with_status: bool) -> Option<(String, Instance)> {
     let health = match value["health"].as_str() {
         Some("Healthy") => InstanceHealth::Healthy,
         Some("Unhealthy") => InstanceHealth::Unhealthy,
@@ -329,7 +342,7 @@ fn instance(value: &Tree<'_>, tells: bool) -> Option<(String, Instance)> {
     let ready = ready(&value["status"]);
     let applied = value["applied"] == true;
     let mut says = BTreeSet::new();
-    if tells {
+    if with_status {
         paths(&value["status"], String::new(), &mut says);
     }
     Some((value["clusterName"].as_str()?.to_owned(), Instance { health, ready, applied, says }))
@@ -341,11 +354,11 @@ const GENERATIONS: [&str; 3] = ["generation", "observedGeneration", "resourceTem
 /// How many replicas a status tells to be ready. Who tells of the generation leaves out counts of zero: a status with that alone
 /// tells of none, as does one that says that there are no replicas.
 fn ready(status: &Tree<'_>) -> Option<u64> {
-    let told = status["readyReplicas"].as_u64();
+    let ready = status["readyReplicas"].as_u64();
     let counts = || status.fields().iter().any(|(name, _)| !GENERATIONS.contains(&&**name));
     let is_of_none =
         || status["replicas"].as_u64() == Some(0) || (status.get("generation").is_some() && !counts());
-    told.or_else(|| is_of_none().then_some(0))
+    ready.or_else(|| is_of_none().then_some(0))
 }
 
 /// The paths to all that `value` says, as `JSONPath` has them: `{.job.id}`. Lists are not looked into.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::digest::digest;
+use super::observed_object::{LastDigest, ObservedObject, conditions, list, replace, text, time_in, value};
 use super::quantity::quantities;
-use super::seen::{Last, Seen, conditions, list, replace, text, time_in, value};
-use crate::facts::{Health, Member, News, Taint, TaintEffect, World};
+use crate::facts::{Change, Health, Member, Taint, TaintEffect, World};
 use crate::format::digest::Table;
 use crate::format::{Field, Tree};
 
@@ -17,92 +17,94 @@ const REMEMBERED: usize = 1024;
 /// What each Cluster said last.
 #[derive(Debug, Default)]
 pub(super) struct Clusters {
-    last: Table<String, Said>,
-    told: Told,
+    last: Table<String, ClusterFields>,
+    shared: SharedReports,
 }
 
 #[derive(Debug, Default)]
-struct Said {
-    spec: Last,
-    taints: Last,
-    labels: Last,
-    status: Last,
-    conditions: Last,
-    remedies: Last,
-    enablements: Last,
-    resources: Last,
+struct ClusterFields {
+    spec: LastDigest,
+    taints: LastDigest,
+    labels: LastDigest,
+    status: LastDigest,
+    conditions: LastDigest,
+    remedies: LastDigest,
+    enablements: LastDigest,
+    resources: LastDigest,
 }
 
 /// What was read of what members tell, which is much, and mostly the same for all.
 #[derive(Debug, Default)]
-struct Told {
+struct SharedReports {
     digests: Table<u64, u64>,
-    enablements: Last,
+    enablements: LastDigest,
     serves: Option<Arc<BTreeSet<String>>>,
 }
 
 impl Clusters {
     /// What this version of a Cluster changes.
-    pub(super) fn observe(&mut self, world: &mut World, seen: &Seen<'_>) -> Vec<News> {
-        let (name, now) = (&*seen.name, world.now);
-        if seen.gone {
+    pub(super) fn observe(&mut self, world: &mut World, observed: &ObservedObject<'_>) -> Vec<Change> {
+        let (name, now) = (&*observed.name, world.now);
+        if observed.gone {
             self.last.swap_remove(name);
             let gone = world.members.remove(name);
-            return gone.map(|_| News::MemberGone(name.to_owned())).into_iter().collect();
+            return gone.map(|_| Change::MemberGone(name.to_owned())).into_iter().collect();
         }
         let first = !self.last.contains_key(name);
         let last = self.last.entry(name.to_owned()).or_default();
         let member = world.members.entry(name.to_owned()).or_default();
-        member.record = Some(seen.witness.clone());
-        let mut news = Vec::new();
-        let told = last.status.differs(seen.object.whole("status"));
-        let (was, told_otherwise) = (member.health, told && last.read_conditions(member, seen));
+        member.record = Some(observed.witness.clone());
+        let mut changes = Vec::new();
+        let status_changed = last.status.differs(observed.object.whole("status"));
+        let (was, conditions_changed) =
+            (member.health, status_changed && last.read_conditions(member, observed));
         if first || member.health != was {
             if member.health == Some(Health::Ready) && was.is_some() {
                 member.away = now.saturating_sub(member.health_since);
             }
             member.health_since = now;
-            news.push(News::Health { member: name.to_owned(), was, now: member.health, first });
+            changes.push(Change::Health { member: name.to_owned(), was, now: member.health, first });
         }
         let mut moved = false;
-        let respecified = last.spec.differs(seen.object.whole("spec"));
+        let respecified = last.spec.differs(observed.object.whole("spec"));
         if respecified {
-            moved |= replace(&mut member.fields, fields(seen));
-            member.pulls = text(seen.spec("syncMode")) == "Pull";
-            if replace(&mut member.access, access(seen)) && !first {
-                news.push(News::Access(name.to_owned()));
+            moved |= replace(&mut member.fields, fields(observed));
+            member.pulls = text(observed.spec("syncMode")) == "Pull";
+            if replace(&mut member.access, access(observed)) && !first {
+                changes.push(Change::Access(name.to_owned()));
             }
-            if last.taints.differs(seen.spec("taints")) {
-                let taints = taints(now, &list(seen.spec("taints")), &member.taints, first);
+            if last.taints.differs(observed.spec("taints")) {
+                let taints = taints(now, &list(observed.spec("taints")), &member.taints, first);
                 moved |= member.taints != taints;
-                news.extend(tainted(name, member, taints, now, first));
+                changes.extend(tainted(name, member, taints, now, first));
             }
         }
-        if seen.leaving && !member.leaving {
-            news.push(News::MemberLeaving(name.to_owned()));
+        if observed.leaving && !member.leaving {
+            changes.push(Change::MemberLeaving(name.to_owned()));
         }
-        moved |= replace(&mut member.leaving, seen.leaving);
-        moved |= replace(&mut member.held_up, seen.is_held_up());
-        if first || told_otherwise {
-            news.push(News::Conditions(name.to_owned()));
+        moved |= replace(&mut member.leaving, observed.leaving);
+        moved |= replace(&mut member.held_up, observed.is_held_up());
+        if first || conditions_changed {
+            changes.push(Change::Conditions(name.to_owned()));
         }
-        let digest = if told { self.told.digest(seen) } else { member.told };
-        let reported = respecified || told_otherwise || member.health != was || member.told != digest;
-        if told && last.remedies.differs(seen.status("remedyActions")) {
-            read_remedies(member, seen, reported.then_some(now));
+        let digest = if status_changed { self.shared.digest(observed) } else { member.status_digest };
+        let reported =
+            respecified || conditions_changed || member.health != was || member.status_digest != digest;
+        if status_changed && last.remedies.differs(observed.status("remedyActions")) {
+            read_remedies(member, observed, reported.then_some(now));
         }
-        if std::mem::replace(&mut member.told, digest) != digest && !first {
-            news.push(News::MemberTold { member: name.to_owned(), was });
+        if std::mem::replace(&mut member.status_digest, digest) != digest && !first {
+            changes.push(Change::MemberReported { member: name.to_owned(), was });
         }
-        if told && last.enablements.differs(seen.status("apiEnablements")) {
-            moved |= replace(&mut member.serves, self.told.serves(seen));
+        if status_changed && last.enablements.differs(observed.status("apiEnablements")) {
+            moved |= replace(&mut member.serves, self.shared.serves(observed));
         }
         let mut measured = false;
-        if told && last.resources.differs(seen.status("resourceSummary")) {
-            measured = read_room(member, seen);
+        if status_changed && last.resources.differs(observed.status("resourceSummary")) {
+            measured = read_room(member, observed);
         }
-        if last.labels.differs(seen.metadata("labels")) {
-            moved |= replace(&mut member.labels, labels(seen));
+        if last.labels.differs(observed.metadata("labels")) {
+            moved |= replace(&mut member.labels, labels(observed));
         }
         if first || measured {
             member.measured = now;
@@ -111,15 +113,15 @@ impl Clusters {
             member.changed = now;
         }
         if first || moved || measured {
-            news.push(News::MemberChanged(name.to_owned()));
+            changes.push(Change::MemberChanged(name.to_owned()));
         }
-        news
+        changes
     }
 }
 
 /// Reads the remedy actions. `reported` is the time of a report that may not drop earlier actions.
-fn read_remedies(member: &mut Member, seen: &Seen<'_>, reported: Option<Duration>) {
-    let remedies = list(seen.status("remedyActions"));
+fn read_remedies(member: &mut Member, observed: &ObservedObject<'_>, reported: Option<Duration>) {
+    let remedies = list(observed.status("remedyActions"));
     let remedies: BTreeSet<String> = remedies.iter().filter_map(Tree::as_str).map(str::to_owned).collect();
     if reported.is_some() && !member.remedies.is_subset(&remedies) {
         member.remedies_lost = reported;
@@ -128,25 +130,25 @@ fn read_remedies(member: &mut Member, seen: &Seen<'_>, reported: Option<Duration
 }
 
 /// Reads the free resources, and returns whether they have changed.
-fn read_room(member: &mut Member, seen: &Seen<'_>) -> bool {
-    let summary = seen.status("resourceSummary").map(Field::tree);
+fn read_room(member: &mut Member, observed: &ObservedObject<'_>) -> bool {
+    let summary = observed.status("resourceSummary").map(Field::tree);
     member.modelled = summary.as_ref().is_some_and(|summary| summary["allocatableModelings"].is_list());
     replace(&mut member.free, summary.as_ref().map(free))
 }
 
-impl Said {
+impl ClusterFields {
     /// Takes over conditions and health. Answers whether any condition is another.
-    fn read_conditions(&mut self, member: &mut Member, seen: &Seen<'_>) -> bool {
-        if !self.conditions.differs(seen.status("conditions")) {
+    fn read_conditions(&mut self, member: &mut Member, observed: &ObservedObject<'_>) -> bool {
+        if !self.conditions.differs(observed.status("conditions")) {
             return false;
         }
-        member.health = health(seen.conditions());
-        replace(&mut member.conditions, conditions(seen.conditions()))
+        member.health = health(observed.conditions());
+        replace(&mut member.conditions, conditions(observed.conditions()))
     }
 }
 
 /// The taints of `member` are `now` these.
-fn tainted(name: &str, member: &mut Member, taints: Vec<Taint>, now: Duration, first: bool) -> Vec<News> {
+fn tainted(name: &str, member: &mut Member, taints: Vec<Taint>, now: Duration, first: bool) -> Vec<Change> {
     let evicted = member.evicting_taints().next().is_some();
     let was = std::mem::replace(&mut member.taints, taints);
     if evicted && member.evicting_taints().next().is_none() {
@@ -154,32 +156,33 @@ fn tainted(name: &str, member: &mut Member, taints: Vec<Taint>, now: Duration, f
     }
     let missing = |from: &[Taint], taint: &Taint| !from.iter().any(|each| same(each, taint));
     let removed = was.iter().filter(|taint| missing(&member.taints, taint));
-    let removed = removed.map(|taint| News::TaintRemoved { member: name.to_owned(), taint: taint.clone() });
+    let removed = removed.map(|taint| Change::TaintRemoved { member: name.to_owned(), taint: taint.clone() });
     let added = member.taints.iter().filter(|taint| missing(&was, taint));
-    let added = added.map(|taint| News::TaintAdded { member: name.to_owned(), taint: taint.clone(), first });
+    let added =
+        added.map(|taint| Change::TaintAdded { member: name.to_owned(), taint: taint.clone(), first });
     removed.chain(added).collect()
 }
 
-impl Told {
+impl SharedReports {
     /// Stands for the status but for its conditions, and but for what is to be done about them.
-    fn digest(&mut self, seen: &Seen<'_>) -> u64 {
+    fn digest(&mut self, observed: &ObservedObject<'_>) -> u64 {
         if self.digests.len() > REMEMBERED {
             self.digests.clear();
         }
-        let fields = seen.object.fields("status");
-        let told = fields.filter(|(name, _)| *name != "conditions" && *name != "remedyActions");
+        let fields = observed.object.fields("status");
+        let reported = fields.filter(|(name, _)| *name != "conditions" && *name != "remedyActions");
         let one = |name: &str, field: Field<'_>| {
             digest(&field.tree()).wrapping_mul(digest(&Tree::Text(name.into())) | 1)
         };
-        told.fold(0, |sum, (name, field)| {
+        reported.fold(0, |sum, (name, field)| {
             let digest = self.digests.entry(field.digest()).or_insert_with(|| one(name, field));
             digest.wrapping_add(sum)
         })
     }
 
     /// The kinds that the API of the member serves.
-    fn serves(&mut self, seen: &Seen<'_>) -> Option<Arc<BTreeSet<String>>> {
-        let field = seen.status("apiEnablements")?;
+    fn serves(&mut self, observed: &ObservedObject<'_>) -> Option<Arc<BTreeSet<String>>> {
+        let field = observed.status("apiEnablements")?;
         if self.enablements.differs(Some(field)) {
             self.serves = serves(&field.tree());
         }
@@ -197,9 +200,9 @@ fn serves(enablements: &Tree<'_>) -> Option<Arc<BTreeSet<String>>> {
 }
 
 /// Stands for how the control plane reaches the member.
-fn access(seen: &Seen<'_>) -> u64 {
-    let told = ["apiEndpoint", "secretRef"].into_iter().filter_map(|name| seen.spec(name));
-    told.map(|field| digest(&field.tree())).fold(0, u64::wrapping_add)
+fn access(observed: &ObservedObject<'_>) -> u64 {
+    let access = ["apiEndpoint", "secretRef"].into_iter().filter_map(|name| observed.spec(name));
+    access.map(|field| digest(&field.tree())).fold(0, u64::wrapping_add)
 }
 
 /// What the member has, without what is taken and what is asked for.
@@ -235,7 +238,7 @@ fn taints(now: Duration, taints: &[Tree<'_>], was: &[Taint], inherited: bool) ->
             key: text("key"),
             value: text("value"),
             effect: effect(value["effect"].as_str()?)?,
-            tells: tells(value["key"].as_str()?),
+            health: health_of_taint(value["key"].as_str()?),
             time_added: time_in(&value["timeAdded"]),
             ages: time_in(&value["timeAdded"]).is_some(),
             seen: now,
@@ -248,7 +251,7 @@ fn taints(now: Duration, taints: &[Tree<'_>], was: &[Taint], inherited: bool) ->
 }
 
 /// The health that a taint with this key tells.
-fn tells(key: &str) -> Option<Health> {
+fn health_of_taint(key: &str) -> Option<Health> {
     match key {
         "cluster.karmada.io/not-ready" => Some(Health::NotReady),
         "cluster.karmada.io/unreachable" => Some(Health::Unknown),
@@ -266,18 +269,18 @@ pub(super) fn effect(name: &str) -> Option<TaintEffect> {
     })
 }
 
-fn labels(seen: &Seen<'_>) -> BTreeMap<String, String> {
-    let labels = value(seen.metadata("labels"));
+fn labels(observed: &ObservedObject<'_>) -> BTreeMap<String, String> {
+    let labels = value(observed.metadata("labels"));
     labels.fields().iter().map(|(key, value)| (key.to_string(), value.text().to_owned())).collect()
 }
 
 /// `zones` where there is such a list, else the older `zone`.
-fn fields(seen: &Seen<'_>) -> BTreeMap<String, Vec<String>> {
-    let one = |name: &str| match &*text(seen.spec(name)) {
+fn fields(observed: &ObservedObject<'_>) -> BTreeMap<String, Vec<String>> {
+    let one = |name: &str| match &*text(observed.spec(name)) {
         "" => Vec::new(),
         text => vec![text.to_owned()],
     };
-    let zones = list(seen.spec("zones"));
+    let zones = list(observed.spec("zones"));
     let zones: Vec<_> = zones.iter().filter_map(Tree::as_str).map(str::to_owned).collect();
     BTreeMap::from([
         ("provider".to_owned(), one("provider")),

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::digest::digest;
+use super::observed_object::{ObservedObject, text, value};
 use super::quantity::quantities;
-use super::seen::{Seen, text, value};
 use crate::facts::Content;
 use crate::format::Tree;
 use crate::format::digest::digest as bytes;
@@ -37,11 +37,11 @@ pub(super) fn is_custom(api_version: &str) -> bool {
 }
 
 /// What of an object is looked at, beside what it refers to.
-pub(super) fn object(seen: &Seen<'_>) -> Content {
-    let version = text(seen.object.whole("apiVersion"));
-    let parts = PARTS.map(|part| value(seen.object.whole(part)));
-    let asked = content((&version, seen.witness.kind()), parts.each_ref());
-    Content { labels: labels(&value(seen.metadata("labels"))), ..asked }
+pub(super) fn object(observed: &ObservedObject<'_>) -> Content {
+    let version = text(observed.object.whole("apiVersion"));
+    let parts = PARTS.map(|part| value(observed.object.whole(part)));
+    let asked = content((&version, observed.witness.kind()), parts.each_ref());
+    Content { labels: labels(&value(observed.metadata("labels"))), ..asked }
 }
 
 fn content((version, kind): (&str, &str), [spec, data, binary_data]: [&Tree<'_>; 3]) -> Content {

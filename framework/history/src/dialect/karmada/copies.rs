@@ -4,40 +4,45 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::content::{self, PARTS};
-use super::seen::{Last, Seen, value};
+use super::observed_object::{LastDigest, ObservedObject, value};
 use super::works::{forget, retry};
-use crate::facts::{Content, News, Running, WorkloadKey, World};
+use crate::facts::{Change, Content, Running, WorkloadKey, World};
 use crate::format::Field;
 use crate::format::digest::Table;
 
 /// What each object in a member said last.
 #[derive(Debug, Default)]
-pub(super) struct Copies(Table<String, Table<WorkloadKey, Said>>);
+pub(super) struct Copies(Table<String, Table<WorkloadKey, CopyFields>>);
 
 #[derive(Debug, Default)]
-struct Said {
-    annotations: Last,
-    labels: Last,
+struct CopyFields {
+    annotations: LastDigest,
+    labels: LastDigest,
     marked: [Option<String>; 2],
-    asked: [Last; 4],
+    asked: [LastDigest; 4],
     asks: Arc<Content>,
 }
 
 impl Copies {
     /// What this version of an object in a member changes, if it is a copy of a workload.
-    pub(super) fn observe(&mut self, world: &mut World, member: &str, seen: &Seen<'_>) -> Vec<News> {
-        let workload = WorkloadKey::new(seen.witness.kind(), &*seen.namespace, &*seen.name);
+    pub(super) fn observe(
+        &mut self,
+        world: &mut World,
+        member: &str,
+        observed: &ObservedObject<'_>,
+    ) -> Vec<Change> {
+        let workload = WorkloadKey::new(observed.witness.kind(), &*observed.namespace, &*observed.name);
         if !self.0.contains_key(member) {
             self.0.insert(member.to_owned(), Table::default());
         }
         let Some(of_member) = self.0.get_mut(member) else { return Vec::new() };
-        let said = of_member.entry(workload.clone()).or_default();
-        let by = said.carried_by(seen);
+        let fields = of_member.entry(workload.clone()).or_default();
+        let by = fields.carried_by(observed);
         let marked = by.is_some();
         let was = world.workloads.get(&workload).and_then(|known| known.running.get(member));
-        let leaving = seen.leaving.then(|| was.and_then(|was| was.leaving).unwrap_or(world.now));
-        let now = running(said.asks(seen), by, leaving, seen);
-        if seen.gone {
+        let leaving = observed.leaving.then(|| was.and_then(|was| was.leaving).unwrap_or(world.now));
+        let now = running(fields.asks(observed), by, leaving, observed);
+        if observed.gone {
             of_member.swap_remove(&workload);
             if of_member.is_empty() {
                 self.0.swap_remove(member);
@@ -47,33 +52,33 @@ impl Copies {
         if !marked && !world.workloads.contains_key(&workload) {
             return Vec::new();
         }
-        if !world.kinds_shown.contains(seen.witness.kind()) {
-            world.kinds_shown.insert(seen.witness.kind().to_owned());
+        if !world.kinds_shown.contains(observed.witness.kind()) {
+            world.kinds_shown.insert(observed.witness.kind().to_owned());
         }
         let entry = world.workloads.entry(workload.clone()).or_default();
         let member = member.to_owned();
-        if seen.gone {
+        if observed.gone {
             let was = entry.running.remove(&member);
             let known = was.is_some();
             let since = was.and_then(|was| was.leaving).or(now.leaving).unwrap_or(world.now);
             retry(entry, &member, since, world.now);
             forget(world, &workload);
-            return known.then_some(News::RunningGone { workload, member }).into_iter().collect();
+            return known.then_some(Change::RunningGone { workload, member }).into_iter().collect();
         }
         if entry.running.get(&member) == Some(&now) {
             return Vec::new();
         }
         entry.running.insert(member.clone(), now);
-        vec![News::Running { workload, member }]
+        vec![Change::Running { workload, member }]
     }
 }
 
-impl Said {
+impl CopyFields {
     /// The name that the control plane has left as its mark.
-    fn carried_by(&mut self, seen: &Seen<'_>) -> Option<String> {
+    fn carried_by(&mut self, observed: &ObservedObject<'_>) -> Option<String> {
         let places = [&mut self.annotations, &mut self.labels].into_iter().zip(["annotations", "labels"]);
         for ((last, name), marked) in places.zip(&mut self.marked) {
-            let field = seen.metadata(name);
+            let field = observed.metadata(name);
             if last.differs(field) {
                 *marked = value(field)["work.karmada.io/name"].as_str().map(str::to_owned);
             }
@@ -82,28 +87,33 @@ impl Said {
     }
 
     /// What it asks for.
-    fn asks(&mut self, seen: &Seen<'_>) -> Arc<Content> {
-        let labels = seen.metadata("labels");
-        let parts = PARTS.map(|part| seen.object.whole(part)).into_iter().chain([labels]);
+    fn asks(&mut self, observed: &ObservedObject<'_>) -> Arc<Content> {
+        let labels = observed.metadata("labels");
+        let parts = PARTS.map(|part| observed.object.whole(part)).into_iter().chain([labels]);
         // All of them are to be looked at.
         let differs =
             self.asked.iter_mut().zip(parts).fold(false, |any, (last, part)| last.differs(part) || any);
         if differs {
-            self.asks = Arc::new(content::object(seen));
+            self.asks = Arc::new(content::object(observed));
         }
         Arc::clone(&self.asks)
     }
 }
 
-fn running(asks: Arc<Content>, by: Option<String>, leaving: Option<Duration>, seen: &Seen<'_>) -> Running {
+fn running(
+    asks: Arc<Content>,
+    by: Option<String>,
+    leaving: Option<Duration>,
+    observed: &ObservedObject<'_>,
+) -> Running {
     let number = |field: Option<Field<'_>>| field.and_then(Field::number);
-    let replicas = number(seen.spec("replicas"));
-    let generation = number(seen.metadata("generation")).unwrap_or_default();
-    let observed = number(seen.status("observedGeneration")).unwrap_or_default();
+    let replicas = number(observed.spec("replicas"));
+    let generation = number(observed.metadata("generation")).unwrap_or_default();
+    let observed_generation = number(observed.status("observedGeneration")).unwrap_or_default();
     Running {
         replicas: replicas.unwrap_or_default(),
-        ready: number(seen.status("readyReplicas")).unwrap_or_default(),
-        current: replicas.is_none() || observed >= generation,
+        ready: number(observed.status("readyReplicas")).unwrap_or_default(),
+        current: replicas.is_none() || observed_generation >= generation,
         leaving,
         asks,
         managed: by.is_some(),

@@ -1,7 +1,7 @@
 //! Events about bindings: the end of an eviction is announced by one.
 
-use super::seen::{Seen, text, value};
-use crate::facts::{News, World};
+use super::observed_object::{ObservedObject, text, value};
+use crate::facts::{Change, World};
 
 /// The reason of events about evictions. The controllers that begin evictions publish events with it, too.
 const EVICTED: &str = "EvictWorkloadFromClusterSucceed";
@@ -10,22 +10,22 @@ const EVICTED: &str = "EvictWorkloadFromClusterSucceed";
 const ENDS: &str = "graceful-eviction";
 
 /// What this version of an event announces. An event that repeats is a new version.
-pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
-    if seen.gone || text(seen.object.whole("reason")) != EVICTED {
+pub(super) fn observe(world: &mut World, observed: &ObservedObject<'_>) -> Vec<Change> {
+    if observed.gone || text(observed.object.whole("reason")) != EVICTED {
         return Vec::new();
     }
-    let source = value(seen.object.whole("source"));
-    let reporter = text(seen.object.whole("reportingComponent"));
+    let source = value(observed.object.whole("source"));
+    let reporter = text(observed.object.whole("reportingComponent"));
     if ![&*reporter, source["component"].text()].iter().any(|component| component.contains(ENDS)) {
         return Vec::new();
     }
-    let about = value(seen.object.whole("involvedObject"));
+    let about = value(observed.object.whole("involvedObject"));
     let name = match about["namespace"].text() {
         "" => about["name"].text().to_owned(),
         namespace => format!("{namespace}/{}", about["name"].text()),
     };
     let is_binding = matches!(about["kind"].text(), "ResourceBinding" | "ClusterResourceBinding");
-    let message = text(seen.object.whole("message"));
+    let message = text(observed.object.whole("message"));
     let member = message.rsplit_once("from cluster ").and_then(|(_, rest)| rest.strip_suffix(" succeed."));
     let Some((workload, member)) = world.records.get(&name).cloned().zip(member).filter(|_| is_binding)
     else {
@@ -33,5 +33,5 @@ pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
     };
     let now = world.now;
     world.workloads.entry(workload.clone()).or_default().announced.insert(member.to_owned(), now);
-    vec![News::EvictionAnnounced { workload, member: member.to_owned() }]
+    vec![Change::EvictionAnnounced { workload, member: member.to_owned() }]
 }

@@ -1,10 +1,10 @@
 //! Takes entries one by one, and finds whose business each is.
 
-use super::seen::{Seen, text};
+use super::observed_object::{ObservedObject, text};
 use super::stamps::Stamps;
-use super::{binding, cluster, copies, events, taint_policy, templates, wishes, works};
+use super::{binding, cluster, copies, events, policies, taint_policy, templates, works};
 use crate::dialect::marks;
-use crate::facts::{Fact, News, World};
+use crate::facts::{Change, Fact, World};
 use crate::format::{CONTROL_PLANE, Entry, Kind};
 
 /// Folds the entries of a history of Karmada, or of anything that speaks its API.
@@ -34,41 +34,43 @@ impl Karmada {
 
     /// Takes the next entry, and answers with what it changed, in order.
     pub fn observe(&mut self, entry: &Entry) -> Vec<Fact> {
-        let (at, width) = self.world.observers.place(entry);
+        let (at, uncertainty) = self.world.observers.place(entry);
         self.world.now = at;
-        let (news, witness) = match &entry.kind {
+        let (changes, witness) = match &entry.kind {
             Kind::Mark(mark) => (vec![marks::observe(&mut self.world, mark)], None),
             Kind::Event { on, event, object } => {
-                let seen = Seen::new(on, *event, object);
+                let observed = ObservedObject::new(on, *event, object);
                 if !self.world.stamps_are_off {
-                    self.world.wall_start = self.world.wall_start.max(self.stamps.start(&seen, at));
+                    self.world.wall_start = self.world.wall_start.max(self.stamps.start(&observed, at));
                 }
-                (self.event(on, &seen), Some(seen.witness))
+                (self.event(on, &observed), Some(observed.witness))
             }
         };
-        news.into_iter().map(|news| Fact { at, width, news, witness: witness.clone() }).collect()
+        changes.into_iter().map(|change| Fact { at, uncertainty, change, witness: witness.clone() }).collect()
     }
 
-    fn event(&mut self, on: &str, seen: &Seen<'_>) -> Vec<News> {
-        let version = text(seen.object.whole("apiVersion"));
+    fn event(&mut self, on: &str, observed: &ObservedObject<'_>) -> Vec<Change> {
+        let version = text(observed.object.whole("apiVersion"));
         let group = version.split('/').next().unwrap_or_default();
         let world = &mut self.world;
-        match (on, group, seen.witness.kind()) {
-            (CONTROL_PLANE, "cluster.karmada.io", "Cluster") => self.clusters.observe(world, seen),
+        match (on, group, observed.witness.kind()) {
+            (CONTROL_PLANE, "cluster.karmada.io", "Cluster") => self.clusters.observe(world, observed),
             (CONTROL_PLANE, "work.karmada.io", "ResourceBinding" | "ClusterResourceBinding") => {
-                self.bindings.observe(world, seen)
+                self.bindings.observe(world, observed)
             }
-            (CONTROL_PLANE, "policy.karmada.io", "ClusterTaintPolicy") => taint_policy::observe(world, seen),
+            (CONTROL_PLANE, "policy.karmada.io", "ClusterTaintPolicy") => {
+                taint_policy::observe(world, observed)
+            }
             (CONTROL_PLANE, "policy.karmada.io", "PropagationPolicy" | "ClusterPropagationPolicy") => {
-                wishes::policy(world, seen)
+                policies::policy(world, observed)
             }
             (CONTROL_PLANE, "policy.karmada.io", "OverridePolicy" | "ClusterOverridePolicy") => {
-                wishes::override_policy(world, seen)
+                policies::override_policy(world, observed)
             }
-            (CONTROL_PLANE, "work.karmada.io", "Work") => self.works.observe(world, seen),
-            (CONTROL_PLANE, _, "Event") => events::observe(world, seen),
-            (CONTROL_PLANE, ..) => self.templates.observe(world, seen),
-            (member, ..) => self.copies.observe(world, member, seen),
+            (CONTROL_PLANE, "work.karmada.io", "Work") => self.works.observe(world, observed),
+            (CONTROL_PLANE, _, "Event") => events::observe(world, observed),
+            (CONTROL_PLANE, ..) => self.templates.observe(world, observed),
+            (member, ..) => self.copies.observe(world, member, observed),
         }
     }
 }

@@ -7,14 +7,14 @@ mod copies;
 mod digest;
 mod events;
 mod fold;
+mod observed_object;
 mod placement;
+mod policies;
 mod quantity;
-mod seen;
 mod stamps;
 mod taint_policy;
 mod task;
 mod templates;
-mod wishes;
 mod works;
 
 pub use fold::Karmada;

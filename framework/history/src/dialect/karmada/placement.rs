@@ -175,6 +175,8 @@ fn toleration(raw: RawToleration) -> Toleration {
         value: raw.value,
         effect: effect(&raw.effect),
         // Zero and less mean at once.
-        lasts: raw.toleration_seconds.map(|seconds| super::seen::seconds(seconds.try_into().unwrap_or(0))),
+        lasts: raw
+            .toleration_seconds
+            .map(|seconds| super::observed_object::seconds(seconds.try_into().unwrap_or(0))),
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::seen::{Seen, text};
+use super::observed_object::{ObservedObject, text};
 use crate::format::Field;
 
 /// How servers write times; such texts are in the order of their times.
@@ -30,12 +30,12 @@ impl Default for Stamps {
 impl Stamps {
     /// The latest wall time at the start that the stamps of `seen`, which was seen at `now`, allow; `None` where they
     /// tell nothing new.
-    pub(super) fn start(&mut self, seen: &Seen<'_>, now: Duration) -> Option<Timestamp> {
-        let is_new = seen.status("conditions").is_some_and(|field| self.is_new(field));
-        let conditions = if is_new { seen.conditions() } else { &[] };
+    pub(super) fn start(&mut self, observed: &ObservedObject<'_>, now: Duration) -> Option<Timestamp> {
+        let is_new = observed.status("conditions").is_some_and(|field| self.is_new(field));
+        let conditions = if is_new { observed.conditions() } else { &[] };
         let transitions = conditions.iter().filter_map(|each| each["lastTransitionTime"].as_str());
         let mut start = None;
-        for stamp in transitions.chain(Some(&*text(seen.metadata("creationTimestamp")))) {
+        for stamp in transitions.chain(Some(&*text(observed.metadata("creationTimestamp")))) {
             start = start.max(self.one(stamp, now));
         }
         start

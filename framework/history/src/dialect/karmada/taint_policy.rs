@@ -3,9 +3,9 @@
 use serde::Deserialize;
 
 use super::cluster::effect;
+use super::observed_object::{ObservedObject, text};
 use super::placement::{RawAffinity, affinity};
-use super::seen::{Seen, text};
-use crate::facts::{ConditionMatch, News, TaintPolicy, World};
+use crate::facts::{Change, ConditionMatch, TaintPolicy, World};
 use crate::format::Field;
 
 #[derive(Deserialize, Default)]
@@ -33,17 +33,17 @@ struct RawTaint {
 }
 
 /// What this version of a policy changes.
-pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
-    let name = seen.name.to_string();
-    if seen.gone {
-        return world.taint_policies.remove(&name).map(|_| News::TaintPolicy(name)).into_iter().collect();
+pub(super) fn observe(world: &mut World, observed: &ObservedObject<'_>) -> Vec<Change> {
+    let name = observed.name.to_string();
+    if observed.gone {
+        return world.taint_policies.remove(&name).map(|_| Change::TaintPolicy(name)).into_iter().collect();
     }
-    let spec = seen.object.whole("spec").map(Field::value).unwrap_or_default();
+    let spec = observed.object.whole("spec").map(Field::value).unwrap_or_default();
     let raw = Raw::deserialize(spec).unwrap_or_default();
     let matches = |raw: Vec<RawMatch>| raw.into_iter().map(condition).collect();
     let taints = raw.taints.into_iter().filter_map(|taint| Some((taint.key, effect(&taint.effect)?)));
     let now = TaintPolicy {
-        created: text(seen.metadata("creationTimestamp")).into_owned(),
+        created: text(observed.metadata("creationTimestamp")).into_owned(),
         members: raw.target_clusters.map(affinity),
         add_on: matches(raw.add_on_conditions),
         remove_on: matches(raw.remove_on_conditions),
@@ -51,7 +51,7 @@ pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
     };
     let was = world.taint_policies.insert(name.clone(), now);
     let changed = was.as_ref() != world.taint_policies.get(&name);
-    changed.then_some(News::TaintPolicy(name)).into_iter().collect()
+    changed.then_some(Change::TaintPolicy(name)).into_iter().collect()
 }
 
 fn condition(raw: RawMatch) -> ConditionMatch {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::seen::{seconds, time_in};
-use crate::facts::{EvictionTask, News, Workload, WorkloadKey};
+use super::observed_object::{seconds, time_in};
+use crate::facts::{Change, EvictionTask, Workload, WorkloadKey};
 use crate::format::Tree;
 
 /// What this version of a binding changes in its tasks. They are told apart by their member, and by their stamps where
@@ -14,12 +14,12 @@ pub(super) fn observe(
     now: Duration,
     first: bool,
     key: &WorkloadKey,
-) -> Vec<News> {
+) -> Vec<Change> {
     let mut was = std::mem::take(&mut entry.evictions);
     let read: Vec<_> = tasks.iter().map(|value| task(value, now, first)).collect();
     let count =
         |tasks: &[EvictionTask], member: &str| tasks.iter().filter(|task| task.member == member).count();
-    let mut news = Vec::new();
+    let mut changes = Vec::new();
     for mut task in read.iter().cloned() {
         let of_member = |old: &EvictionTask| old.member == task.member;
         // One that is alone of its member before and after is the same, whatever it says.
@@ -33,18 +33,20 @@ pub(super) fn observe(
                 task.seen = old.seen;
                 task.inherited = old.inherited;
                 task.stamped = if old.created == task.created { old.stamped } else { task.stamped };
-                news.extend(difference(key, old, &task));
+                changes.extend(difference(key, old, &task));
             }
-            None => news.push(News::EvictionBegan { workload: key.clone(), task: Box::new(task.clone()) }),
+            None => {
+                changes.push(Change::EvictionBegan { workload: key.clone(), task: Box::new(task.clone()) })
+            }
         }
         entry.evictions.push(task);
     }
-    let ended = |task| News::EvictionEnded { workload: key.clone(), task: Box::new(task) };
-    news.extend(was.into_iter().map(ended));
-    news
+    let ended = |task| Change::EvictionEnded { workload: key.clone(), task: Box::new(task) };
+    changes.extend(was.into_iter().map(ended));
+    changes
 }
 
-fn difference(key: &WorkloadKey, was: EvictionTask, task: &EvictionTask) -> Option<News> {
+fn difference(key: &WorkloadKey, was: EvictionTask, task: &EvictionTask) -> Option<Change> {
     if was == *task {
         return None;
     }
@@ -53,9 +55,9 @@ fn difference(key: &WorkloadKey, was: EvictionTask, task: &EvictionTask) -> Opti
     let same_but_for_the_stamp =
         EvictionTask { created: task.created, stamped: task.stamped, ..was.clone() } == *task;
     if stamped && same_but_for_the_stamp {
-        return Some(News::EvictionStamped { workload, task });
+        return Some(Change::EvictionStamped { workload, task });
     }
-    Some(News::EvictionChanged { workload, was: Box::new(was), task })
+    Some(Change::EvictionChanged { workload, was: Box::new(was), task })
 }
 
 fn task(value: &Tree<'_>, now: Duration, inherited: bool) -> EvictionTask {

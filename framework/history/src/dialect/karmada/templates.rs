@@ -1,11 +1,11 @@
 //! What the control plane shows beside Karmada's own objects: templates, and namespaces.
 
 use super::content::{self, PARTS};
-use super::seen::{Last, Seen, text, value};
-use super::wishes;
+use super::observed_object::{LastDigest, ObservedObject, text, value};
+use super::policies;
 use super::works::EXECUTION_NAMESPACE;
 use crate::dialect::marks::LONGEST_BACK_OFF;
-use crate::facts::{News, Template, WorkloadKey, World};
+use crate::facts::{Change, Template, WorkloadKey, World};
 use crate::format::Field;
 use crate::format::digest::Table;
 
@@ -14,13 +14,13 @@ const KEPT_BACK: &str = "namespace.karmada.io/skip-auto-propagation";
 
 /// What each template said last: what it asks for, and whose it is.
 #[derive(Debug, Default)]
-pub(super) struct Templates(Table<WorkloadKey, ([Last; 4], [Last; 2])>);
+pub(super) struct Templates(Table<WorkloadKey, ([LastDigest; 4], [LastDigest; 2])>);
 
 impl Templates {
     /// What this version of an object changes, if it is of a kind that is looked at.
-    pub(super) fn observe(&mut self, world: &mut World, seen: &Seen<'_>) -> Vec<News> {
-        match seen.witness.kind() {
-            "Namespace" => namespace(world, seen),
+    pub(super) fn observe(&mut self, world: &mut World, observed: &ObservedObject<'_>) -> Vec<Change> {
+        match observed.witness.kind() {
+            "Namespace" => namespace(world, observed),
             "Deployment"
             | "StatefulSet"
             | "DaemonSet"
@@ -28,48 +28,51 @@ impl Templates {
             | "ConfigMap"
             | "Secret"
             | "Service"
-            | "HorizontalPodAutoscaler" => self.template(world, seen),
-            _ if content::is_custom(&text(seen.object.whole("apiVersion"))) => self.template(world, seen),
+            | "HorizontalPodAutoscaler" => self.template(world, observed),
+            _ if content::is_custom(&text(observed.object.whole("apiVersion"))) => {
+                self.template(world, observed)
+            }
             _ => Vec::new(),
         }
     }
 
-    fn template(&mut self, world: &mut World, seen: &Seen<'_>) -> Vec<News> {
-        let key = WorkloadKey::new(seen.witness.kind(), &*seen.namespace, &*seen.name);
-        if seen.gone {
+    fn template(&mut self, world: &mut World, observed: &ObservedObject<'_>) -> Vec<Change> {
+        let key = WorkloadKey::new(observed.witness.kind(), &*observed.namespace, &*observed.name);
+        if observed.gone {
             self.0.swap_remove(&key);
-            return world.templates.swap_remove(&key).map(|_| News::Template(key)).into_iter().collect();
+            return world.templates.swap_remove(&key).map(|_| Change::Template(key)).into_iter().collect();
         }
         let first = !self.0.contains_key(&key);
         let (last, [annotations, labels]) = self.0.entry(key.clone()).or_default();
-        let parts = PARTS.map(|part| seen.object.whole(part)).into_iter().chain([seen.metadata("labels")]);
+        let parts =
+            PARTS.map(|part| observed.object.whole(part)).into_iter().chain([observed.metadata("labels")]);
         // All of them are to be looked at.
         let differs = last.iter_mut().zip(parts).fold(false, |any, (last, part)| last.differs(part) || any);
         let known = world.templates.entry(key.clone()).or_default();
-        let number = |name: &str| seen.status(name).and_then(Field::number);
+        let number = |name: &str| observed.status(name).and_then(Field::number);
         // Zero is left out.
         let ready = number("readyReplicas").or(number("replicas").map(|_| 0));
-        let mut now = Template { leaving: seen.leaving, ready, ..known.clone() };
+        let mut now = Template { leaving: observed.leaving, ready, ..known.clone() };
         if differs {
-            now.content = content::object(seen);
+            now.content = content::object(observed);
             now.content.drops_labels_of(&known.content);
         }
-        let marks = ["annotations", "labels"].map(|place| seen.metadata(place));
+        let marks = ["annotations", "labels"].map(|place| observed.metadata(place));
         if annotations.differs(marks[0]) | labels.differs(marks[1]) {
-            now.policy = wishes::owner(&marks.map(value));
+            now.policy = policies::owner(&marks.map(value));
         }
         if *known == now && !first {
             return Vec::new();
         }
         *known = now;
-        vec![News::Template(key)]
+        vec![Change::Template(key)]
     }
 }
 
 /// Nothing can be written into a namespace that is being deleted. Once it is gone, whoever tried is as late as that took.
-fn close(world: &mut World, member: &str, seen: &Seen<'_>) {
+fn close(world: &mut World, member: &str, observed: &ObservedObject<'_>) {
     let now = world.now;
-    if seen.leaving && !seen.gone {
+    if observed.leaving && !observed.gone {
         world.closed.entry(member.to_owned()).or_insert(now);
     } else if let Some(since) = world.closed.remove(member) {
         let took = now.saturating_sub(since).min(LONGEST_BACK_OFF);
@@ -77,19 +80,19 @@ fn close(world: &mut World, member: &str, seen: &Seen<'_>) {
     }
 }
 
-fn namespace(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
-    let name = seen.name.to_string();
+fn namespace(world: &mut World, observed: &ObservedObject<'_>) -> Vec<Change> {
+    let name = observed.name.to_string();
     if let Some(member) = name.strip_prefix(EXECUTION_NAMESPACE) {
-        close(world, member, seen);
+        close(world, member, observed);
     }
-    if seen.gone || seen.leaving {
-        return world.namespaces.remove(&name).map(|_| News::Namespace(name)).into_iter().collect();
+    if observed.gone || observed.leaving {
+        return world.namespaces.remove(&name).map(|_| Change::Namespace(name)).into_iter().collect();
     }
-    let labels = value(seen.metadata("labels"));
+    let labels = value(observed.metadata("labels"));
     let label = labels[KEPT_BACK].text();
     let own =
         matches!(&*name, "default" | "karmada-system" | "karmada-cluster") || name.starts_with("karmada-es-");
     let now = own || label.eq_ignore_ascii_case("true");
     let was = world.namespaces.insert(name.clone(), now);
-    (was != Some(now)).then_some(News::Namespace(name)).into_iter().collect()
+    (was != Some(now)).then_some(Change::Namespace(name)).into_iter().collect()
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use super::content;
 use super::digest::digest;
-use super::seen::{Last, Seen, value};
+use super::observed_object::{LastDigest, ObservedObject, value};
 use crate::dialect::marks::LONGEST_BACK_OFF;
-use crate::facts::{Content, Delivery, News, Workload, WorkloadKey, World};
+use crate::facts::{Change, Content, Delivery, Workload, WorkloadKey, World};
 use crate::format::digest::Table;
 use crate::format::{Field, Tree};
 
@@ -17,18 +17,18 @@ pub(super) const EXECUTION_NAMESPACE: &str = "karmada-es-";
 
 /// What each Work said last.
 #[derive(Debug, Default)]
-pub(super) struct Works(Table<String, Said>);
+pub(super) struct Works(Table<String, WorkFields>);
 
 #[derive(Debug, Default)]
-struct Said {
-    workload: Last,
+struct WorkFields {
+    workload: LastDigest,
     manifests: Vec<Manifest>,
-    annotations: Last,
+    annotations: LastDigest,
     placed: bool,
     overridden: bool,
-    labels: Last,
+    labels: LastDigest,
     collected: Option<(String, String)>,
-    conditions: Last,
+    conditions: LastDigest,
     applied: Option<bool>,
 }
 
@@ -45,26 +45,26 @@ struct Manifest {
 
 impl Works {
     /// What this version of a Work changes.
-    pub(super) fn observe(&mut self, world: &mut World, seen: &Seen<'_>) -> Vec<News> {
-        let Some(member) = seen.namespace.strip_prefix(EXECUTION_NAMESPACE) else { return Vec::new() };
-        let said = self.0.entry(seen.witness.name().to_owned()).or_default();
-        said.read(seen);
-        let mut news = Vec::new();
-        for manifest in &said.manifests {
-            world.manifests_shown |= said.placed;
-            news.extend(said.deliver(manifest, member, world, seen));
+    pub(super) fn observe(&mut self, world: &mut World, observed: &ObservedObject<'_>) -> Vec<Change> {
+        let Some(member) = observed.namespace.strip_prefix(EXECUTION_NAMESPACE) else { return Vec::new() };
+        let fields = self.0.entry(observed.witness.name().to_owned()).or_default();
+        fields.read(observed);
+        let mut changes = Vec::new();
+        for manifest in &fields.manifests {
+            world.manifests_shown |= fields.placed;
+            changes.extend(fields.deliver(manifest, member, world, observed));
         }
-        if seen.gone {
-            self.0.swap_remove(seen.witness.name());
+        if observed.gone {
+            self.0.swap_remove(observed.witness.name());
         }
-        news
+        changes
     }
 }
 
-impl Said {
-    fn read(&mut self, seen: &Seen<'_>) {
-        if self.workload.differs(seen.spec("workload")) {
-            let workload = value(seen.spec("workload"));
+impl WorkFields {
+    fn read(&mut self, observed: &ObservedObject<'_>) {
+        if self.workload.differs(observed.spec("workload")) {
+            let workload = value(observed.spec("workload"));
             let mut manifests: Vec<_> = workload["manifests"].items().iter().map(Manifest::read).collect();
             for now in &mut manifests {
                 let was = self.manifests.iter().find(|was| was.workload == now.workload);
@@ -74,66 +74,72 @@ impl Said {
             }
             self.manifests = manifests;
         }
-        if self.annotations.differs(seen.metadata("annotations")) {
+        if self.annotations.differs(observed.metadata("annotations")) {
             let placed = ["resourcebinding.karmada.io/name", "clusterresourcebinding.karmada.io/name"];
-            let annotations = value(seen.metadata("annotations"));
+            let annotations = value(observed.metadata("annotations"));
             self.placed = placed.iter().any(|name| annotations.get(name).is_some());
             self.overridden = is_overridden(&annotations);
         }
-        if self.labels.differs(seen.metadata("labels")) {
-            let labels = value(seen.metadata("labels"));
+        if self.labels.differs(observed.metadata("labels")) {
+            let labels = value(observed.metadata("labels"));
             let label = |key: &str| labels[key].as_str().map(str::to_owned);
             self.collected =
                 label("endpointslice.karmada.io/namespace").zip(label("endpointslice.karmada.io/name"));
         }
-        if self.conditions.differs(seen.status("conditions")) {
-            let applied = seen.conditions().iter().find(|condition| condition["type"] == "Applied");
+        if self.conditions.differs(observed.status("conditions")) {
+            let applied = observed.conditions().iter().find(|condition| condition["type"] == "Applied");
             self.applied = applied.map(|condition| condition["status"] == "True");
         }
     }
 
     /// One of its manifests is as it is now.
-    fn deliver(&self, manifest: &Manifest, member: &str, world: &mut World, seen: &Seen<'_>) -> Vec<News> {
+    fn deliver(
+        &self,
+        manifest: &Manifest,
+        member: &str,
+        world: &mut World,
+        observed: &ObservedObject<'_>,
+    ) -> Vec<Change> {
         let workload = &manifest.workload;
         let entry = world.workloads.entry(workload.clone()).or_default();
         let was = entry.deliveries.get(member);
         let (workload, member) = (workload.clone(), member.to_owned());
-        if was.is_some_and(|was| was.by != *seen.name) {
+        if was.is_some_and(|was| was.by != *observed.name) {
             // Of two manifests for one copy the first counts, as long as it is there.
-            let twice = (!seen.gone).then_some(News::DeliveredTwice { workload, member });
+            let twice = (!observed.gone).then_some(Change::DeliveredTwice { workload, member });
             return twice.into_iter().collect();
         }
-        let now = self.delivery(manifest, was, seen, world.now);
-        if !seen.gone && was == Some(&now) {
+        let now = self.delivery(manifest, was, observed, world.now);
+        if !observed.gone && was == Some(&now) {
             return Vec::new();
         }
-        let mut news = changes(&workload, &member, was, &now, seen);
-        if seen.gone {
+        let mut changes = changes_of_manifest(&workload, &member, was, &now, observed);
+        if observed.gone {
             let was = entry.deliveries.remove(&member);
             let since = was.and_then(|was| was.leaving).or(now.leaving).unwrap_or(world.now);
             retry(entry, &member, since, world.now);
             forget(world, &workload);
-            news.push(News::DeliveryGone { workload, member });
+            changes.push(Change::DeliveryGone { workload, member });
         } else {
             entry.deliveries.insert(member, now);
         }
-        news
+        changes
     }
 
     fn delivery(
         &self,
         manifest: &Manifest,
         was: Option<&Delivery>,
-        seen: &Seen<'_>,
+        observed: &ObservedObject<'_>,
         now: Duration,
     ) -> Delivery {
-        let is_true = |name| seen.spec(name).is_some_and(Field::is_true);
+        let is_true = |name| observed.spec(name).is_some_and(Field::is_true);
         Delivery {
-            by: seen.name.to_string(),
+            by: observed.name.to_string(),
             replicas: manifest.replicas,
-            leaving: seen.leaving.then(|| was.and_then(|was| was.leaving).unwrap_or(now)),
-            held_up: seen.is_held_up(),
-            leaving_before: was.map_or(seen.leaving, |was| was.leaving_before),
+            leaving: observed.leaving.then(|| was.and_then(|was| was.leaving).unwrap_or(now)),
+            held_up: observed.is_held_up(),
+            leaving_before: was.map_or(observed.leaving, |was| was.leaving_before),
             content: manifest.content,
             asks: Arc::clone(&manifest.asks),
             overridden: self.overridden || manifest.overridden,
@@ -195,28 +201,32 @@ pub(super) fn forget(world: &mut World, workload: &WorkloadKey) {
 }
 
 /// What differs between two versions of a manifest; there may have been none before.
-fn changes(
+fn changes_of_manifest(
     workload: &WorkloadKey,
     member: &str,
     was: Option<&Delivery>,
     now: &Delivery,
-    seen: &Seen<'_>,
-) -> Vec<News> {
+    observed: &ObservedObject<'_>,
+) -> Vec<Change> {
     let (workload, member) = (workload.clone(), member.to_owned());
-    let mut news = Vec::new();
-    if was.is_none_or(|was| was.replicas != now.replicas) && !seen.gone {
-        news.push(News::Delivered { workload: workload.clone(), member: member.clone(), new: was.is_none() });
+    let mut changes = Vec::new();
+    if was.is_none_or(|was| was.replicas != now.replicas) && !observed.gone {
+        changes.push(Change::Delivered {
+            workload: workload.clone(),
+            member: member.clone(),
+            new: was.is_none(),
+        });
     }
     if was.is_some_and(|was| was.content != now.content) {
-        news.push(News::Rewritten { workload: workload.clone(), member: member.clone() });
+        changes.push(Change::Rewritten { workload: workload.clone(), member: member.clone() });
     }
-    let told =
+    let reported =
         |delivery: &Delivery| (delivery.applied, delivery.suspended, delivery.preserved, delivery.held_up);
-    if was.is_some_and(|was| told(was) != told(now)) {
-        news.push(News::DeliveryTold { workload: workload.clone(), member: member.clone() });
+    if was.is_some_and(|was| reported(was) != reported(now)) {
+        changes.push(Change::DeliveryReported { workload: workload.clone(), member: member.clone() });
     }
-    if (seen.leaving || seen.gone) && was.is_none_or(|was| was.leaving.is_none()) {
-        news.push(News::Recalled { workload, member });
+    if (observed.leaving || observed.gone) && was.is_none_or(|was| was.leaving.is_none()) {
+        changes.push(Change::Recalled { workload, member });
     }
-    news
+    changes
 }

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{lease, node, pod};
 use crate::dialect::marks;
-use crate::facts::{Fact, News, ObjectVersion, World};
+use crate::facts::{Change, Fact, ObjectVersion, World};
 use crate::format::{CONTROL_PLANE, Entry, EventType, Field, Kind, Object, Tree};
 
 /// Folds the entries of a history of a cluster with nodes.
@@ -18,7 +18,7 @@ pub struct Nodes {
 }
 
 /// One version of one object. Little of it is read, and only of that are there trees.
-pub(super) struct Seen<'a> {
+pub(super) struct ObservedObject<'a> {
     object: &'a Object,
     pub(super) name: Cow<'a, str>,
     /// Deleted, not merely being deleted.
@@ -27,7 +27,7 @@ pub(super) struct Seen<'a> {
     conditions: Tree<'a>,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> ObservedObject<'a> {
     fn new(on: &Arc<str>, event: EventType, object: &'a Object) -> Self {
         let (name, namespace) = (object.text("metadata", "name"), object.text("metadata", "namespace"));
         let full = if namespace.is_empty() { name.to_string() } else { format!("{namespace}/{name}") };
@@ -78,15 +78,15 @@ impl Nodes {
 
     /// Takes the next entry, and answers with what it changed, in order.
     pub fn observe(&mut self, entry: &Entry) -> Vec<Fact> {
-        let (at, width) = self.world.observers.place(entry);
+        let (at, uncertainty) = self.world.observers.place(entry);
         self.world.now = at;
-        let (news, witness) = match &entry.kind {
+        let (changes, witness) = match &entry.kind {
             Kind::Mark(mark) => {
-                let news = marks::observe(&mut self.world, mark);
-                if matches!(news, News::FaultEnded { member: None, .. }) {
+                let change = marks::observe(&mut self.world, mark);
+                if matches!(change, Change::FaultEnded { member: None, .. }) {
                     self.leases.begin_anew();
                 }
-                (vec![news], None)
+                (vec![change], None)
             }
             Kind::Event { on, object, event } if object.kind() == "Lease" => {
                 let heard = if &**on == CONTROL_PLANE { self.lease(*event, object) } else { None };
@@ -99,24 +99,24 @@ impl Nodes {
                 )
             }
             Kind::Event { on, event, object } => {
-                let seen = Seen::new(on, *event, object);
-                self.see_stamps(&seen);
+                let observed = ObservedObject::new(on, *event, object);
+                self.see_stamps(&observed);
                 // Who watches from the beginning is told of each node that is there.
-                let is_known = self.world.members.contains_key(&*seen.name);
-                if *event == EventType::Added && seen.witness.kind() == "Node" {
-                    self.leases.made_anew(&seen.name);
+                let is_known = self.world.members.contains_key(&*observed.name);
+                if *event == EventType::Added && observed.witness.kind() == "Node" {
+                    self.leases.made_anew(&observed.name);
                 }
                 self.world.begun_late |=
-                    *event == EventType::Modified && seen.witness.kind() == "Node" && !is_known;
-                let news = if &**on == CONTROL_PLANE { self.event(&seen) } else { Vec::new() };
-                (news, Some(seen.witness))
+                    *event == EventType::Modified && observed.witness.kind() == "Node" && !is_known;
+                let changes = if &**on == CONTROL_PLANE { self.event(&observed) } else { Vec::new() };
+                (changes, Some(observed.witness))
             }
         };
-        news.into_iter().map(|news| Fact { at, width, news, witness: witness.clone() }).collect()
+        changes.into_iter().map(|change| Fact { at, uncertainty, change, witness: witness.clone() }).collect()
     }
 
     /// Most of what is seen are Leases, and most of what a Lease says is the same as before: no tree is made of it.
-    fn lease(&mut self, event: EventType, object: &Object) -> Option<News> {
+    fn lease(&mut self, event: EventType, object: &Object) -> Option<Change> {
         if object.text("metadata", "namespace") != lease::NAMESPACE || event == EventType::Deleted {
             return None;
         }
@@ -129,20 +129,20 @@ impl Nodes {
         self.leases.observe(&mut self.world, &name, renewed)
     }
 
-    fn event(&mut self, seen: &Seen<'_>) -> Vec<News> {
-        let version = seen.object.whole("apiVersion").and_then(Field::text).unwrap_or_default();
-        match (&*version, seen.witness.kind()) {
-            ("v1", "Node") => node::observe(&mut self.world, seen),
-            ("v1", "Pod") => pod::observe(&mut self.world, seen),
+    fn event(&mut self, observed: &ObservedObject<'_>) -> Vec<Change> {
+        let version = observed.object.whole("apiVersion").and_then(Field::text).unwrap_or_default();
+        match (&*version, observed.witness.kind()) {
+            ("v1", "Node") => node::observe(&mut self.world, observed),
+            ("v1", "Pod") => pod::observe(&mut self.world, observed),
             _ => Vec::new(),
         }
     }
 
     /// The stamp of a server or a controller is never in the future, so each bounds the wall time of the start from below.
     /// Those of kubelets are left out: their clocks may be wrong.
-    fn see_stamps(&mut self, seen: &Seen<'_>) {
-        let taints = seen.tree("spec", "taints");
-        let created = capsize_clock::parse_time(&seen.text("metadata", "creationTimestamp"));
+    fn see_stamps(&mut self, observed: &ObservedObject<'_>) {
+        let taints = observed.tree("spec", "taints");
+        let created = capsize_clock::parse_time(&observed.text("metadata", "creationTimestamp"));
         self.see(taints.items().iter().filter_map(|taint| time(&taint["timeAdded"])).chain(created));
     }
 

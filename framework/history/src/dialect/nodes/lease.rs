@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::facts::{News, World};
+use crate::facts::{Change, World};
 
 /// Where the Leases of nodes are.
 pub(super) const NAMESPACE: &str = "kube-node-lease";
 
 /// What is known of each Lease.
 #[derive(Debug, Default)]
-pub(super) struct Leases(BTreeMap<String, Renewed>);
+pub(super) struct Leases(BTreeMap<String, LeaseRenewal>);
 
 /// The times that a Lease was renewed to.
 #[derive(Clone, Copy, Debug)]
-struct Renewed {
+struct LeaseRenewal {
     /// The latest since the controllers began.
     latest: Timestamp,
     /// What it says now, which is earlier where a clock was turned back.
@@ -44,16 +44,16 @@ impl Leases {
     }
 
     /// What a version of the Lease called `name` tells, which was renewed then. The first that is seen may be old.
-    pub(super) fn observe(&mut self, world: &mut World, name: &str, renewed: Timestamp) -> Option<News> {
+    pub(super) fn observe(&mut self, world: &mut World, name: &str, renewed: Timestamp) -> Option<Change> {
         world.heartbeats_shown = true;
-        let fresh = Renewed { latest: renewed, last: renewed, may_be_forgotten: false };
+        let fresh = LeaseRenewal { latest: renewed, last: renewed, may_be_forgotten: false };
         let Some(known) = self.0.get_mut(name) else {
             self.0.insert(name.to_owned(), fresh);
             return None;
         };
         let is_later = renewed > known.latest;
         let is_a_sign = is_later || known.may_be_forgotten && renewed > known.last;
-        *known = if is_later { fresh } else { Renewed { last: renewed, ..*known } };
+        *known = if is_later { fresh } else { LeaseRenewal { last: renewed, ..*known } };
         if !is_a_sign {
             return None;
         }
@@ -63,6 +63,6 @@ impl Leases {
         };
         // What only some take for one is none to count from.
         member.sign_of_life = is_later.then_some(world.now);
-        Some(News::SignOfLife(name.to_owned()))
+        Some(Change::SignOfLife(name.to_owned()))
     }
 }

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use super::fold::{Seen, time};
-use crate::facts::{Health, Member, News, Taint, TaintEffect, World, Zone};
+use super::fold::{ObservedObject, time};
+use crate::facts::{Change, Health, Member, Taint, TaintEffect, World, Zone};
 use crate::format::{Field, Tree};
 
 /// What this version of a Node changes.
-pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
-    let name = seen.name.to_string();
-    if seen.gone {
+pub(super) fn observe(world: &mut World, observed: &ObservedObject<'_>) -> Vec<Change> {
+    let name = observed.name.to_string();
+    if observed.gone {
         let Some(was) = world.members.remove(&name) else { return Vec::new() };
         world.count(&was, false);
-        return vec![News::MemberGone(name)];
+        return vec![Change::MemberGone(name)];
     }
     world.strangers.remove(&name);
     let first = !world.members.contains_key(&name);
@@ -23,8 +23,8 @@ pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
     if !first {
         world.count(&was, false);
     }
-    let mut now = read(world, seen, &was, first);
-    let mut news = Vec::new();
+    let mut now = read(world, observed, &was, first);
+    let mut changes = Vec::new();
     if now.health != was.health {
         (now.health_since, now.changed) = (world.now, world.now);
         if now.health == Some(Health::Ready) && was.health.is_some() {
@@ -32,60 +32,60 @@ pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
         }
     }
     if first || now.health != was.health {
-        news.push(News::Health { member: name.clone(), was: was.health, now: now.health, first });
+        changes.push(Change::Health { member: name.clone(), was: was.health, now: now.health, first });
     }
     let missing = |from: &[Taint], taint: &Taint| !from.iter().any(|each| same(each, taint));
     for taint in was.taints.iter().filter(|taint| missing(&now.taints, taint)) {
-        news.push(News::TaintRemoved { member: name.clone(), taint: taint.clone() });
+        changes.push(Change::TaintRemoved { member: name.clone(), taint: taint.clone() });
     }
     if now.evicting_taints().next().is_none() && was.evicting_taints().next().is_some() {
         now.untainted = Some(world.now);
     }
     for taint in now.taints.iter().filter(|taint| missing(&was.taints, taint)) {
-        news.push(News::TaintAdded { member: name.clone(), taint: taint.clone(), first });
+        changes.push(Change::TaintAdded { member: name.clone(), taint: taint.clone(), first });
     }
     if now.leaving && !was.leaving {
-        news.push(News::MemberLeaving(name.clone()));
+        changes.push(Change::MemberLeaving(name.clone()));
     }
     if first || now.conditions != was.conditions {
-        news.push(News::Conditions(name.clone()));
+        changes.push(Change::Conditions(name.clone()));
     }
     if now.heartbeat != was.heartbeat && !first && speaks_itself(&now) {
         now.sign_of_life = Some(world.now);
-        news.push(News::SignOfLife(name.clone()));
+        changes.push(Change::SignOfLife(name.clone()));
     }
     if first || (now.cordoned, &now.labels, &now.taints) != (was.cordoned, &was.labels, &was.taints) {
         now.changed = world.now;
-        news.push(News::MemberChanged(name.clone()));
+        changes.push(Change::MemberChanged(name.clone()));
     }
     world.count(&now, true);
     world.members.insert(name, now);
-    news
+    changes
 }
 
-fn read(world: &World, seen: &Seen<'_>, was: &Member, first: bool) -> Member {
+fn read(world: &World, observed: &ObservedObject<'_>, was: &Member, first: bool) -> Member {
     let text = |value: &Tree<'_>| value.text().to_owned();
-    let labels = seen.tree("metadata", "labels");
+    let labels = observed.tree("metadata", "labels");
     let labels: BTreeMap<_, _> =
         labels.fields().iter().map(|(key, value)| (key.to_string(), text(value))).collect();
     let status = |condition: &Tree<'_>| Some((text(condition.get("type")?), text(&condition["status"])));
     let reason = |condition: &Tree<'_>| Some((text(condition.get("type")?), text(&condition["reason"])));
     let fields = fields(&labels);
     let zone = if first || fields != was.fields { zone(&fields) } else { was.zone.clone() };
-    let heartbeat = seen.condition("Ready").map(|ready| text(&ready["lastHeartbeatTime"]));
+    let heartbeat = observed.condition("Ready").map(|ready| text(&ready["lastHeartbeatTime"]));
     Member {
-        record: Some(seen.witness.clone()),
-        health: seen.condition("Ready").map(|ready| health(ready["status"].text())),
-        taints: taints(world, seen, &was.taints, first),
-        leaving: seen.field("metadata", "deletionTimestamp").is_some(),
+        record: Some(observed.witness.clone()),
+        health: observed.condition("Ready").map(|ready| health(ready["status"].text())),
+        taints: taints(world, observed, &was.taints, first),
+        leaving: observed.field("metadata", "deletionTimestamp").is_some(),
         pulls: true,
         fields,
         zone,
         counts: !labels.contains_key(EXCLUDED),
-        conditions: seen.conditions().iter().filter_map(status).collect(),
-        reasons: seen.conditions().iter().filter_map(reason).collect(),
-        created: capsize_clock::parse_time(&seen.text("metadata", "creationTimestamp")),
-        cordoned: seen.field("spec", "unschedulable").is_some_and(Field::is_true),
+        conditions: observed.conditions().iter().filter_map(status).collect(),
+        reasons: observed.conditions().iter().filter_map(reason).collect(),
+        created: capsize_clock::parse_time(&observed.text("metadata", "creationTimestamp")),
+        cordoned: observed.field("spec", "unschedulable").is_some_and(Field::is_true),
         heartbeat: heartbeat.unwrap_or_default(),
         labels,
         ..was.clone()
@@ -131,14 +131,14 @@ fn same(one: &Taint, other: &Taint) -> bool {
     one.key == other.key && one.effect == other.effect && one.time_added == other.time_added
 }
 
-fn taints(world: &World, seen: &Seen<'_>, was: &[Taint], inherited: bool) -> Vec<Taint> {
+fn taints(world: &World, observed: &ObservedObject<'_>, was: &[Taint], inherited: bool) -> Vec<Taint> {
     let read = |value: &Tree<'_>| {
         let text = |key: &str| value[key].text().to_owned();
         let taint = Taint {
             key: text("key"),
             value: text("value"),
             effect: effect(&text("effect"))?,
-            tells: tells(&text("key")),
+            health: health_of_taint(&text("key")),
             time_added: time(&value["timeAdded"]),
             // One without a time begins when it is seen.
             ages: true,
@@ -148,11 +148,11 @@ fn taints(world: &World, seen: &Seen<'_>, was: &[Taint], inherited: bool) -> Vec
         let known = was.iter().find(|each| same(each, &taint));
         Some(known.map_or(taint.clone(), |known| Taint { value: taint.value, ..known.clone() }))
     };
-    seen.tree("spec", "taints").items().iter().filter_map(read).collect()
+    observed.tree("spec", "taints").items().iter().filter_map(read).collect()
 }
 
 /// The health that a taint with this key tells.
-fn tells(key: &str) -> Option<Health> {
+fn health_of_taint(key: &str) -> Option<Health> {
     match key {
         "node.kubernetes.io/not-ready" => Some(Health::NotReady),
         "node.kubernetes.io/unreachable" => Some(Health::Unknown),

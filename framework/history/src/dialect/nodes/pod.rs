@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::fold::Seen;
+use super::fold::ObservedObject;
 use super::node::effect;
 use crate::facts::{
-    Assignment, EvictionTask, Instance, InstanceHealth, News, Toleration, Workload, WorkloadKey, World,
+    Assignment, Change, EvictionTask, Instance, InstanceHealth, Toleration, Workload, WorkloadKey, World,
 };
 use crate::format::{LONGEST, Tree};
 
@@ -13,37 +13,37 @@ use crate::format::{LONGEST, Tree};
 const BY_TAINT: &str = "DeletionByTaintManager";
 
 /// What this version of a Pod changes. A pod that is being deleted is to run nowhere any more.
-pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
-    let key = WorkloadKey::new("Pod", seen.text("metadata", "namespace"), &seen.name);
-    if seen.gone {
+pub(super) fn observe(world: &mut World, observed: &ObservedObject<'_>) -> Vec<Change> {
+    let key = WorkloadKey::new("Pod", observed.text("metadata", "namespace"), &observed.name);
+    if observed.gone {
         return forget(world, key);
     }
     let first = !world.workloads.contains_key(&key);
     let now = world.now;
-    let leaving = seen.field("metadata", "deletionTimestamp").is_some();
+    let leaving = observed.field("metadata", "deletionTimestamp").is_some();
     let entry = world.workloads.entry(key.clone()).or_default();
-    entry.record = Some(seen.witness.clone());
+    entry.record = Some(observed.witness.clone());
     (entry.recorded, entry.replicas) = (true, 1);
-    let owners = seen.tree("metadata", "ownerReferences");
+    let owners = observed.tree("metadata", "ownerReferences");
     entry.everywhere = owners.items().iter().any(|owner| owner["kind"] == "DaemonSet");
-    let mut news = Vec::new();
-    let node = seen.text("spec", "nodeName");
+    let mut changes = Vec::new();
+    let node = observed.text("spec", "nodeName");
     if leaving && entry.evictions.is_empty() && !node.is_empty() {
-        let task = task(seen, &node, now, first);
+        let task = task(observed, &node, now, first);
         entry.evictions.push(task.clone());
-        news.push(News::EvictionBegan { workload: key.clone(), task: Box::new(task) });
+        changes.push(Change::EvictionBegan { workload: key.clone(), task: Box::new(task) });
     }
-    let tolerations = seen.tree("spec", "tolerations");
+    let tolerations = observed.tree("spec", "tolerations");
     let tolerations: Vec<Toleration> = tolerations.items().iter().map(toleration).collect();
-    let told = health(seen);
+    let told = health(observed);
     let assigned = (!leaving && !node.is_empty()).then(|| (node.to_string(), 1));
     let assignment: Assignment = assigned.into_iter().collect();
     let wants_else = tolerations != entry.tolerations;
     entry.tolerations = tolerations;
-    news.extend(instance(entry, &key, &node, told));
+    changes.extend(instance(entry, &key, &node, told));
     if wants_else && !first {
         entry.wanted_since = now;
-        news.push(News::Wanted(key.clone()));
+        changes.push(Change::Wanted(key.clone()));
     }
     if assignment != entry.assignment {
         let was = std::mem::replace(&mut entry.assignment, assignment.clone());
@@ -51,21 +51,21 @@ pub(super) fn observe(world: &mut World, seen: &Seen<'_>) -> Vec<News> {
             entry.arrived = now;
         }
         world.reassign(&key, &was, &assignment);
-        news.push(News::Assigned { workload: key, was, now: assignment, first });
+        changes.push(Change::Assigned { workload: key, was, now: assignment, first });
     }
-    news
+    changes
 }
 
-fn forget(world: &mut World, key: WorkloadKey) -> Vec<News> {
+fn forget(world: &mut World, key: WorkloadKey) -> Vec<Change> {
     let Some(was) = world.workloads.remove(&key) else { return Vec::new() };
     world.reassign(&key, &was.assignment, &Assignment::new());
-    let ended = |task| News::EvictionEnded { workload: key.clone(), task: Box::new(task) };
+    let ended = |task| Change::EvictionEnded { workload: key.clone(), task: Box::new(task) };
     let ended = was.evictions.into_iter().map(ended);
-    ended.chain([News::WorkloadGone(key.clone())]).collect()
+    ended.chain([Change::WorkloadGone(key.clone())]).collect()
 }
 
-fn task(seen: &Seen<'_>, node: &str, now: Duration, inherited: bool) -> EvictionTask {
-    let target = seen.condition("DisruptionTarget").filter(|told| told["status"] == "True");
+fn task(observed: &ObservedObject<'_>, node: &str, now: Duration, inherited: bool) -> EvictionTask {
+    let target = observed.condition("DisruptionTarget").filter(|told| told["status"] == "True");
     let reason = target.map(|told| told["reason"].text()).unwrap_or_default();
     EvictionTask {
         member: node.to_owned(),
@@ -79,7 +79,7 @@ fn task(seen: &Seen<'_>, node: &str, now: Duration, inherited: bool) -> Eviction
 }
 
 /// What the pod says of itself on its node.
-fn instance(entry: &mut Workload, key: &WorkloadKey, node: &str, health: InstanceHealth) -> Option<News> {
+fn instance(entry: &mut Workload, key: &WorkloadKey, node: &str, health: InstanceHealth) -> Option<Change> {
     if node.is_empty() {
         return None;
     }
@@ -90,11 +90,11 @@ fn instance(entry: &mut Workload, key: &WorkloadKey, node: &str, health: Instanc
         ..Instance::default()
     };
     let was = entry.instances.insert(node.to_owned(), told.clone());
-    (was != Some(told)).then(|| News::InstanceHealth { workload: key.clone(), member: node.to_owned() })
+    (was != Some(told)).then(|| Change::InstanceHealth { workload: key.clone(), member: node.to_owned() })
 }
 
-fn health(seen: &Seen<'_>) -> InstanceHealth {
-    match seen.condition("Ready").and_then(|ready| ready["status"].as_str()) {
+fn health(observed: &ObservedObject<'_>) -> InstanceHealth {
+    match observed.condition("Ready").and_then(|ready| ready["status"].as_str()) {
         Some("True") => InstanceHealth::Healthy,
         Some(_) => InstanceHealth::Unhealthy,
         None => InstanceHealth::Unknown,

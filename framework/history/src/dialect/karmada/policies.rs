@@ -1,0 +1,121 @@
+//! `PropagationPolicy` and `OverridePolicy`, and those that belong to no namespace: what users want placed where, and how
+//! copies are to differ.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::digest::digest;
+use super::observed_object::{ObservedObject, list, text, value};
+use super::placement::{self, RawAffinity, affinity};
+use crate::facts::{Change, DispatchSuspension, Override, OverridePolicy, Policy, WorkloadKey, World};
+use crate::format::{Field, Tree};
+
+/// What this version of a policy on placement changes.
+pub(super) fn policy(world: &mut World, observed: &ObservedObject<'_>) -> Vec<Change> {
+    let name = observed.witness.name().to_owned();
+    if observed.gone || observed.leaving {
+        return world.policies.remove(&name).map(|_| Change::Policy(name)).into_iter().collect();
+    }
+    let selectors = list(observed.spec("resourceSelectors"));
+    let says = |field: &str, word: &str| text(observed.spec(field)) == word;
+    let was = world.policies.get(&name);
+    let mut now = Policy {
+        placement: observed.spec("placement").and_then(placement::read).unwrap_or_default().0,
+        lazy: says("activationPreference", "Lazy"),
+        preempts: says("preemption", "Always"),
+        priority: value(observed.spec("priority")).as_i64().unwrap_or_default(),
+        everywhere: observed.namespace.is_empty(),
+        by_labels: selectors.iter().any(|selector| !selector["labelSelector"].is_null()),
+        // One that waits for override policies claims nothing before they are there.
+        names: if list(observed.spec("dependentOverrides")).is_empty() {
+            selectors.iter().filter_map(|selector| named(selector, observed)).collect()
+        } else {
+            BTreeSet::new()
+        },
+        selectors: digest(&value(observed.spec("resourceSelectors"))),
+        changed: world.now,
+    };
+    if let Some(was) = was.filter(|was| was.selectors == now.selectors) {
+        now.changed = was.changed;
+    }
+    if was == Some(&now) {
+        return Vec::new();
+    }
+    world.policies.insert(name.clone(), now);
+    vec![Change::Policy(name)]
+}
+
+/// What a selector means, if it means one object by its name.
+fn named(selector: &Tree<'_>, observed: &ObservedObject<'_>) -> Option<WorkloadKey> {
+    let text = |field: &str| selector[field].text();
+    let namespace = if text("namespace").is_empty() { &*observed.namespace } else { text("namespace") };
+    (!text("name").is_empty()).then(|| WorkloadKey::new(text("kind"), namespace, text("name")))
+}
+
+/// What this version of a policy on differences changes.
+pub(super) fn override_policy(world: &mut World, observed: &ObservedObject<'_>) -> Vec<Change> {
+    let name = observed.witness.name().to_owned();
+    if observed.gone || observed.leaving {
+        return world.override_policies.remove(&name).map(|_| Change::Overrides).into_iter().collect();
+    }
+    let spec = observed.object.whole("spec").map(Field::value).unwrap_or_default();
+    let text = |value: &Value, field: &str| value[field].as_str().unwrap_or_default().to_owned();
+    let selector = |value: &Value| {
+        // What labels choose may be anything of the kind.
+        let named = if value["labelSelector"].is_null() { text(value, "name") } else { String::new() };
+        (text(value, "kind"), text(value, "namespace"), named)
+    };
+    let rules = spec["overrideRules"].as_array();
+    let rules: Vec<Override> = match rules {
+        Some(rules) => {
+            rules.iter().map(|rule| override_rule(&rule["targetCluster"], &rule["overriders"])).collect()
+        }
+        None => vec![override_rule(&spec["targetCluster"], &spec["overriders"])],
+    };
+    let now = OverridePolicy {
+        namespace: (!observed.namespace.is_empty()).then(|| observed.namespace.to_string()),
+        selectors: spec["resourceSelectors"].as_array().into_iter().flatten().map(selector).collect(),
+        rules,
+    };
+    let was = world.override_policies.insert(name.clone(), now);
+    let changed = was.as_ref() != world.override_policies.get(&name);
+    changed.then_some(Change::Overrides).into_iter().collect()
+}
+
+/// New tags of all images are read; of anything else, only that it is there.
+fn override_rule(members: &Value, overriders: &Value) -> Override {
+    let members = (!members.is_null()).then(|| {
+        let raw: RawAffinity = serde::Deserialize::deserialize(members).unwrap_or_default();
+        affinity(raw)
+    });
+    let images = overriders["imageOverrider"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let tag = |each: &Value| {
+        let whole =
+            each["component"] == "Tag" && each["operator"] == "replace" && each["predicate"].is_null();
+        each["value"].as_str().filter(|_| whole).map(str::to_owned)
+    };
+    let tags: Vec<String> = images.iter().filter_map(tag).collect();
+    let others = overriders.as_object().into_iter().flatten();
+    let is_other = |(field, value): (&String, &Value)| {
+        field != "imageOverrider" && value.as_array().is_none_or(|list| !list.is_empty())
+    };
+    let more = tags.len() < images.len() || others.into_iter().any(is_other);
+    Override { members, tags, more }
+}
+
+/// What the suspension in a record holds back of what is written for members.
+pub(super) fn held_back(suspension: &Tree<'_>) -> DispatchSuspension {
+    let names = suspension["dispatchingOnClusters"]["clusterNames"].items().iter();
+    let names = names.filter_map(Tree::as_str).map(str::to_owned);
+    DispatchSuspension { all: suspension["dispatching"] == true, members: names.collect() }
+}
+
+/// The policy that a record belongs to: as from 1.8 annotations name it, before that labels do.
+pub(super) fn owner(marks: &[Tree<'_>; 2]) -> String {
+    let named = |key: &str| marks.iter().find_map(|marks| marks.get(key)).and_then(Tree::as_str);
+    match (named("propagationpolicy.karmada.io/namespace"), named("propagationpolicy.karmada.io/name")) {
+        (Some(namespace), Some(name)) => format!("{namespace}/{name}"),
+        _ => named("clusterpropagationpolicy.karmada.io/name").unwrap_or_default().to_owned(),
+    }
+}

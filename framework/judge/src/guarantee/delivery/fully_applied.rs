@@ -1,0 +1,80 @@
+//! What is told of a workload's being applied: DELIVERY.
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::{GuaranteeSpec, Subject};
+use capsize_history::facts::{Change, Fact, Workload};
+
+static DELIVERY_06: GuaranteeSpec = GuaranteeSpec {
+    id: "DELIVERY-06",
+    sentence: "a workload is told to be applied only where its manifest says so, and fully only where every holder has it",
+    features: &[],
+    formula: bounds::CHANGE_REPORTED,
+    releases: "all; Karmada told it always until 1.7 (#3709), after a failed re-creation until 1.9 (#4341)",
+    source: "Karmada pkg/util/helper/workstatus.go",
+};
+
+/// Whether the word on being fully applied is what the manifests say, one way or the other.
+pub(crate) struct FullyAppliedCondition {
+    pub(crate) spec: &'static GuaranteeSpec,
+    pub(crate) wrong: fn(workload: &Workload) -> Option<Expectation>,
+    pub(crate) deadlines: Deadlines,
+}
+
+impl FullyAppliedCondition {
+    /// S18.
+    pub(crate) fn only_then() -> Self {
+        let wrong = |workload: &Workload| {
+            let applied =
+                |member: &String| workload.instances.get(member).is_some_and(|instance| instance.applied);
+            let failed = |member: &&String| {
+                applied(member)
+                    && workload.deliveries.get(*member).is_some_and(|it| it.applied == Some(false))
+            };
+            if let Some(member) = workload.holders().find(failed) {
+                return Some(Expectation {
+                    because: format!("the manifest for {member} says that it is not applied"),
+                    missing: format!("it is told to be applied to {member}"),
+                });
+            }
+            let member = workload.holders().find(|member| !applied(member))?;
+            (workload.condition("FullyApplied") == "True").then(|| Expectation {
+                because: format!("it is not told to be written to {member}"),
+                missing: "it is told to be fully applied".to_owned(),
+            })
+        };
+        Self { spec: &DELIVERY_06, wrong, deadlines: Deadlines::default() }
+    }
+}
+
+impl Guarantee for FullyAppliedCondition {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        self.spec
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Recorded, DeliveryReported, Recalled, DeliveryGone, WorkloadGone]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::Recorded(key)
+            | Change::DeliveryReported { workload: key, .. }
+            | Change::Recalled { workload: key, .. }
+            | Change::DeliveryGone { workload: key, .. } => {
+                let Some(workload) = context.workload(key).filter(|each| each.recorded) else {
+                    return;
+                };
+                let wrong = (self.wrong)(workload);
+                let limit = bounds::change_reported(context.timings());
+                self.deadlines.expect_correction(Subject::workload(key), fact, limit, wrong, context);
+            }
+            Change::WorkloadGone(key) => self.deadlines.cancel(&Subject::workload(key)),
+            _ => {}
+        }
+    }
+}

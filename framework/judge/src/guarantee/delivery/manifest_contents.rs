@@ -1,0 +1,215 @@
+//! What a manifest asks for: that it is what the template asks for, in the member's share. DELIVERY.
+
+use std::collections::BTreeSet;
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::{GuaranteeSpec, Subject};
+use capsize_history::facts::{
+    Change, Content, Delivery, Fact, Member, Override, Scheduling, Workload, WorkloadKey, World, sum,
+};
+
+static DELIVERY_11: GuaranteeSpec = GuaranteeSpec {
+    id: "DELIVERY-11",
+    sentence: "a manifest asks for what the template does, with the member's share and its overrides",
+    features: &[],
+    formula: bounds::CHANGE_REPORTED,
+    releases: "all; Karmada mixed up the completions of Jobs until 1.18 (#7387)",
+    source: "Karmada pkg/controllers/binding/common.go, pkg/util/overridemanager",
+};
+
+/// P4 and R1: replicas as they are assigned, completions in the same order of size, images as overrides make them, and
+/// the data of the template. A manifest for a member that is being left stays as it is.
+#[derive(Default)]
+pub(crate) struct ManifestMatchesTemplate(Deadlines);
+
+impl Guarantee for ManifestMatchesTemplate {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &DELIVERY_11
+    }
+
+    fn topics(&self) -> Topics {
+        topics![
+            Template,
+            Assigned,
+            EvictionEnded,
+            DeliveryGone,
+            Delivered,
+            Rewritten,
+            Overrides,
+            WorkloadGone,
+            MemberLeaving,
+            MemberGone
+        ]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.0)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::Template(key)
+            | Change::Assigned { workload: key, .. }
+            | Change::EvictionEnded { workload: key, .. }
+            | Change::DeliveryGone { workload: key, .. }
+            | Change::Delivered { workload: key, .. }
+            | Change::Rewritten { workload: key, .. } => self.look(key, fact, context),
+            Change::Overrides => {
+                for key in context.world.workloads.keys() {
+                    self.look(key, fact, context);
+                }
+            }
+            Change::WorkloadGone(key) => self.0.cancel_of(key, |_| true),
+            Change::MemberLeaving(member) | Change::MemberGone(member) => {
+                self.0.cancel_all(|subject| subject.is_on(member));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl ManifestMatchesTemplate {
+    fn look(&mut self, key: &WorkloadKey, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Some(workload) = context.workload(key).filter(|workload| workload.recorded) else {
+            return;
+        };
+        let asked: BTreeSet<&String> = workload.assignment.keys().collect();
+        self.0
+            .cancel_of(key, |subject| !subject.member.as_ref().is_some_and(|member| asked.contains(member)));
+        // New manifests, and changes of those that there are, wait for an old one that goes directly.
+        let purged = workload.evictions.iter().any(|task| task.directly);
+        for member in asked {
+            let subject = Subject::on(key, member);
+            let known = context.member(member).filter(|known| !known.leaving && !purged);
+            let delivery = workload.deliveries.get(member).filter(|it| it.placed && it.leaving.is_none());
+            let Some((known, delivery)) = known.zip(delivery) else {
+                self.0.cancel(&subject);
+                continue;
+            };
+            let wrong = unfaithful(key, workload, member, known, delivery, context.world);
+            let wrong = wrong.map(|(because, missing)| Expectation { because, missing });
+            if wrong.is_none() && !self.0.has(&subject) {
+                context.tally.record_held();
+                continue;
+            }
+            self.0.expect_correction(
+                subject,
+                fact,
+                bounds::change_reported(context.timings()),
+                wrong,
+                context,
+            );
+        }
+    }
+}
+
+/// What is wrong with the manifest for `member`, if anything: why, and what is there instead.
+fn unfaithful(
+    key: &WorkloadKey,
+    workload: &Workload,
+    member: &str,
+    known: &Member,
+    delivery: &Delivery,
+    world: &World,
+) -> Option<(String, String)> {
+    let overrides = overrides(key, member, known, delivery, world)?;
+    let assigned = workload.assignment.get(member).copied().unwrap_or_default();
+    // Where all replicas go everywhere, or there are none, they are the template's, also before it has been placed anew.
+    let whole = workload.placement.scheduling == Scheduling::Duplicated || workload.replicas == 0;
+    if let Some(replicas) = delivery.asks.replicas
+        && replicas != assigned
+        && !(whole && replicas == workload.replicas)
+        && sum(&workload.assignment) > 0
+    {
+        let because = format!("{key} is assigned to {member} with {assigned} replicas");
+        return Some((because, format!("its manifest asks for {replicas}")));
+    }
+    let template = world.templates.get(key).filter(|template| !template.leaving)?;
+    if let Some(wrong) = completions(workload, member, delivery, &template.content) {
+        return Some(wrong);
+    }
+    let images = template.content.images.iter().map(|image| tagged(image, &overrides)).collect();
+    let init = template.content.init_images.iter().map(|image| tagged(image, &overrides)).collect();
+    // What an interpreter makes of the shares of a kind that is not Kubernetes' own is not looked at.
+    let custom = template.content.custom.filter(|_| whole);
+    let wanted = Content { images, init_images: init, custom, completions: None, ..template.content.clone() };
+    let (is, should) = wanted.difference(&delivery.asks)?;
+    Some((format!("the manifest for {member} should have {should}"), format!("it has {is}")))
+}
+
+/// The changes of the copy in the member; `None` where something is changed that is not looked at.
+fn overrides<'a>(
+    key: &WorkloadKey,
+    member: &str,
+    known: &Member,
+    delivery: &Delivery,
+    world: &'a World,
+) -> Option<Vec<&'a Override>> {
+    let means =
+        |change: &&Override| change.members.as_ref().is_none_or(|members| members.admits(member, known));
+    let about = world.override_policies.values();
+    let about = about.filter(|policy| policy.means(key.kind(), key.namespace(), key.name()));
+    let changes: Vec<_> = about.flat_map(|policy| &policy.rules).filter(means).collect();
+    let hidden = changes.is_empty() && delivery.overridden;
+    // The order of several is not looked at.
+    (changes.len() <= 1 && !hidden && changes.iter().all(|change| !change.more)).then_some(changes)
+}
+
+fn tagged(image: &str, overrides: &[&Override]) -> String {
+    let tags = overrides.iter().flat_map(|change| &change.tags);
+    tags.fold(image.to_owned(), |image, tag| {
+        // A colon before the last slash is that of a port.
+        let name =
+            image.rsplit_once(':').filter(|(_, tag)| !tag.contains('/')).map_or(&*image, |(name, _)| name);
+        format!("{name}:{tag}")
+    })
+}
+
+/// The completions of a Job are divided as its pods are: all of them, and none for fewer pods than another.
+fn completions(
+    workload: &Workload,
+    member: &str,
+    delivery: &Delivery,
+    template: &Content,
+) -> Option<(String, String)> {
+    let (all, own) = (template.completions?, delivery.asks.completions.unwrap_or_default());
+    if workload.placement.scheduling == Scheduling::Duplicated {
+        let because = format!("the Job has to complete {all} times in each member");
+        return (own != all).then(|| (because, format!("{member} is asked for {own}")));
+    }
+    let mut share = Vec::new();
+    for (name, replicas) in &workload.assignment {
+        share.push((name, *replicas, workload.deliveries.get(name)?.asks.completions?));
+    }
+    let sum = share.iter().fold(0_u64, |sum, (.., each)| sum.saturating_add(*each));
+    let pods = workload.assignment[member];
+    // What is wrong with all of them together is told of one.
+    let is_first = share.first().is_some_and(|(name, ..)| *name == member);
+    if sum != all && is_first {
+        let because = format!("the Job has to complete {all} times in all");
+        return Some((because, format!("the members are asked for {sum}")));
+    }
+    let (name, ..) = share.iter().find(|(_, replicas, each)| *replicas < pods && *each > own)?;
+    let because = format!("{member} runs more of its pods at a time than {name}");
+    Some((because, format!("{member} is asked for {own} completions, fewer than {name}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_is_what_comes_after_the_last_colon_unless_that_is_of_a_port() {
+        let change = Override { tags: vec!["2".into()], ..Override::default() };
+        let cases = [
+            ("web", "web:2"),
+            ("web:1", "web:2"),
+            ("host:80/web", "host:80/web:2"),
+            ("host:80/web:1", "host:80/web:2"),
+        ];
+        for (image, expected) in cases {
+            assert_eq!(tagged(image, &[&change]), expected);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! What becomes of the old copy while a workload moves, and what the new one is told: DELIVERY.
+
+use std::collections::BTreeSet;
+
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use crate::text::clock;
+use capsize_history::facts::{Assignment, Change, Fact, Workload, WorkloadKey};
+
+static DELIVERY_07: GuaranteeSpec = GuaranteeSpec {
+    id: "DELIVERY-07",
+    sentence: "of a workload that leaves a member directly there is no new copy before the old one is gone",
+    features: &[Feature::GracefulEviction, Feature::PurgeModes],
+    formula: "at every version; what was under way when the eviction began counts until latency after that, unless the member is chosen only then",
+    releases: "1.15 and newer",
+    source: "Karmada pkg/controllers/binding/common.go, checkDirectPurgeOrphanWorks",
+};
+
+/// V9: as long as there is a manifest for a member that is left directly, no new ones are written.
+///
+/// Whoever writes for a member that was chosen after the eviction began has read of both in one record.
+#[derive(Default)]
+pub(crate) struct PurgeBeforeNewManifests {
+    /// The members that were chosen while the workload was leaving another one directly.
+    later: BTreeSet<Subject>,
+}
+
+impl Guarantee for PurgeBeforeNewManifests {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &DELIVERY_07
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Delivered, Assigned, WorkloadGone]
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let (key, member) = match &fact.change {
+            Change::Delivered { workload, member, new: true } => (workload, member),
+            Change::Assigned { workload: key, was, now, .. } => return self.assigned(key, was, now, context),
+            Change::WorkloadGone(key) => return self.later.retain(|subject| !subject.is_of(key)),
+            _ => return,
+        };
+        let Some(workload) = context.workload(key) else { return };
+        let chosen_later = self.later.remove(&Subject::on(key, member));
+        let latency = context.timings().latency;
+        let mut purged = workload.evictions.iter().filter(|task| task.directly).peekable();
+        if purged.peek().is_none() {
+            return;
+        }
+        let there = |task: &&capsize_history::facts::EvictionTask| {
+            workload.deliveries.contains_key(&task.member) && task.member != *member
+        };
+        match purged.find(there).filter(|task| chosen_later || fact.at > task.seen.saturating_add(latency)) {
+            None => context.tally.record_held(),
+            Some(task) => {
+                let because = format!("the old copy on {} goes directly, and is still there", task.member);
+                let seen = format!("a copy for {member} is written");
+                context.report_violation(Violation::by(
+                    fact,
+                    Subject::on(key, member),
+                    Bound::Never,
+                    because,
+                    seen,
+                ));
+            }
+        }
+    }
+}
+
+impl PurgeBeforeNewManifests {
+    fn assigned(
+        &mut self,
+        key: &WorkloadKey,
+        was: &Assignment,
+        now: &Assignment,
+        context: &JudgeContext<'_>,
+    ) {
+        let purges = |workload: &Workload| workload.evictions.iter().any(|task| task.directly);
+        let purges = context.workload(key).is_some_and(purges);
+        for name in now.keys().filter(|name| purges && !was.contains_key(*name)) {
+            self.later.insert(Subject::on(key, name));
+        }
+        for name in was.keys().filter(|name| !now.contains_key(*name)) {
+            self.later.remove(&Subject::on(key, name));
+        }
+    }
+}
+
+static DELIVERY_08: GuaranteeSpec = GuaranteeSpec {
+    id: "DELIVERY-08",
+    sentence: "the manifest for a member that a workload is leaving stays as it is",
+    features: &[Feature::GracefulEviction],
+    formula: "from latency after the eviction begins",
+    releases: "all",
+    source: "Karmada pkg/controllers/binding/common.go, ensureWork",
+};
+
+/// V11: while a workload leaves a member, what is written for others is not written there.
+pub(crate) struct OldManifestIsFrozen;
+
+impl Guarantee for OldManifestIsFrozen {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &DELIVERY_08
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Rewritten, EvictionEnded]
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let (key, member) = match &fact.change {
+            Change::Rewritten { workload, member } => (workload, member),
+            Change::EvictionEnded { workload, .. } => {
+                if context.workload(workload).is_some() {
+                    context.tally.record_held();
+                }
+                return;
+            }
+            _ => return,
+        };
+        let Some(workload) = context.workload(key) else { return };
+        let Some(task) = workload.eviction(member) else { return };
+        let target = workload.targets().any(|target| target == member);
+        let leaving = workload.deliveries.get(member).is_none_or(|delivery| delivery.leaving.is_some());
+        if target || leaving || context.latest_surely_observed(fact.at) <= task.seen {
+            return;
+        }
+        let because = format!("the workload leaves {member} since {}", clock(task.seen));
+        let seen = format!("the manifest for {member} is rewritten");
+        context.report_violation(Violation::by(fact, Subject::on(key, member), Bound::Never, because, seen));
+    }
+}
+
+static DELIVERY_09: GuaranteeSpec = GuaranteeSpec {
+    id: "DELIVERY-09",
+    sentence: "the new copy of a workload is told of the old one from the beginning",
+    features: &[Feature::GracefulEviction, Feature::PurgeModes, Feature::PreservedState],
+    formula: "when the copy is written",
+    releases: "1.12 and newer, by a feature gate; lost where failovers follow each other (#6232)",
+    source: "Karmada pkg/controllers/binding/common.go, injectReservedLabelState",
+};
+
+/// V14: the first manifest for the only member assigned carries what the last task, which purges directly, preserves.
+pub(crate) struct FirstManifestCarriesPreservedState;
+
+impl Guarantee for FirstManifestCarriesPreservedState {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &DELIVERY_09
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Delivered]
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Change::Delivered { workload: key, member, new: true } = &fact.change else { return };
+        let Some(workload) = context.workload(key) else { return };
+        let only = workload.assignment.len() == 1 && workload.assignment.contains_key(member);
+        let Some(task) = workload.evictions.last().filter(|task| only && task.directly) else { return };
+        let Some(delivery) = workload.deliveries.get(member).filter(|_| !task.preserved.is_empty()) else {
+            return;
+        };
+        let lost = task.preserved.iter().find(|(label, value)| delivery.labels.get(*label) != Some(value));
+        let Some((label, value)) = lost else { return context.tally.record_held() };
+        let because = format!("{label} is to be {value}, as it was on {}", task.member);
+        let seen =
+            delivery.labels.get(label).map_or("it has no such label".to_owned(), |is| format!("it is {is}"));
+        context.report_violation(Violation::by(fact, Subject::on(key, member), Bound::Never, because, seen));
+    }
+}

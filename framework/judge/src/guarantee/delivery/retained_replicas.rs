@@ -1,0 +1,70 @@
+//! Checks that the replicas that a template leaves to a member stay as they are there: DELIVERY.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use capsize_history::facts::{Change, Fact};
+
+static DELIVERY_15: GuaranteeSpec = GuaranteeSpec {
+    id: "DELIVERY-15",
+    sentence: "the replicas that a template leaves to a member stay as the member has them",
+    features: &[Feature::RetainedReplicas],
+    formula: "until latency after the member changes them",
+    releases: "all",
+    source: "Karmada pkg/resourceinterpreter/default/native/retain.go, retainWorkloadReplicas",
+};
+
+/// P7: what somebody in the member makes of them is not undone.
+#[derive(Default)]
+pub(crate) struct RetainedReplicasStay {
+    /// The replicas of copies that are left to members, and when they last changed.
+    had: BTreeMap<Subject, (u64, Duration)>,
+}
+
+impl Guarantee for RetainedReplicasStay {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &DELIVERY_15
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Running, RunningGone, DeliveryGone]
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::Running { workload: key, member } => {
+                let Some(workload) = context.workload(key) else { return };
+                let subject = Subject::on(key, member);
+                let delivery = workload.deliveries.get(member);
+                let left = delivery
+                    .filter(|it| it.labels.contains_key("resourcetemplate.karmada.io/retain-replicas"));
+                let Some((delivery, running)) = left.zip(workload.running.get(member)) else {
+                    self.had.remove(&subject);
+                    return;
+                };
+                let now = running.replicas;
+                let before = self.had.get(&subject).copied();
+                if before.is_some_and(|(had, _)| had == now) {
+                    return;
+                }
+                self.had.insert(subject.clone(), (now, fact.at));
+                let Some((had, since)) = before else { return };
+                let undone =
+                    now == delivery.replicas && fact.at <= since.saturating_add(context.timings().latency);
+                if !undone || context.world.has_lost(member, fact.at, Duration::ZERO) {
+                    return context.tally.record_held();
+                }
+                let because = format!("its template leaves them to {member}, which has made them {had}");
+                let seen = format!("they are {now} again, as the manifest has it");
+                context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
+            }
+            Change::RunningGone { workload, member } | Change::DeliveryGone { workload, member } => {
+                self.had.remove(&Subject::on(workload, member));
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Checks that manifests are held back while dispatching is suspended: DELIVERY.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::context::{
+    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use capsize_history::facts::{Change, Delivery, Fact, WorkloadKey, World};
+
+static DELIVERY_14: GuaranteeSpec = GuaranteeSpec {
+    id: "DELIVERY-14",
+    sentence: "what is written for a member is held back while its dispatching is suspended",
+    features: &[Feature::SuspendedDispatching],
+    formula: bounds::CHANGE_REPORTED,
+    releases: "1.11 and newer; Karmada mended copies all the same until 1.15 (#6525)",
+    source: "Karmada pkg/controllers/binding/common.go; pkg/controllers/{execution,status}",
+};
+
+/// P6: the manifest says that it is held back as long as the record says so, and no copy comes back meanwhile that was
+/// taken from the member.
+#[derive(Default)]
+pub(crate) struct SuspendedManifestsAreHeldBack {
+    deadlines: Deadlines,
+    /// Copies that went while they were held back.
+    taken: BTreeSet<Subject>,
+}
+
+impl Guarantee for SuspendedManifestsAreHeldBack {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &DELIVERY_14
+    }
+
+    fn topics(&self) -> Topics {
+        topics![
+            HeldBack,
+            EvictionBegan,
+            EvictionEnded,
+            Delivered,
+            DeliveryReported,
+            Recalled,
+            RunningGone,
+            Running,
+            WorkloadGone
+        ]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::HeldBack(key)
+            | Change::EvictionBegan { workload: key, .. }
+            | Change::EvictionEnded { workload: key, .. } => {
+                let members = context.workload(key).map(|workload| workload.deliveries.keys());
+                for member in members.into_iter().flatten() {
+                    self.look(key, member, fact, context);
+                }
+            }
+            Change::Delivered { workload, member, .. } | Change::DeliveryReported { workload, member } => {
+                self.look(workload, member, fact, context);
+            }
+            Change::Recalled { workload, member } => {
+                let subject = Subject::on(workload, member);
+                self.deadlines.cancel(&subject);
+                self.taken.remove(&subject);
+            }
+            Change::RunningGone { workload, member } if is_held_back(workload, member, context.world) => {
+                self.taken.insert(Subject::on(workload, member));
+            }
+            Change::Running { workload, member } => self.runs(workload, member, fact, context),
+            Change::WorkloadGone(key) => {
+                self.deadlines.cancel_of(key, |_| true);
+                self.taken.retain(|subject| !subject.is_of(key));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether the manifest says that it is held back.
+fn is_held_back(key: &WorkloadKey, member: &str, world: &World) -> bool {
+    let delivery = world.workloads.get(key).and_then(|workload| workload.deliveries.get(member));
+    delivery.is_some_and(|delivery| delivery.suspended)
+}
+
+impl SuspendedManifestsAreHeldBack {
+    fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Some(workload) = context.workload(key).filter(|workload| workload.recorded) else {
+            return;
+        };
+        let subject = Subject::on(key, member);
+        let target = workload.targets().any(|target| target == member);
+        // Changes of manifests, too, wait for an old one that goes directly.
+        let purged = workload.evictions.iter().any(|task| task.directly);
+        let asked = |it: &&Delivery| it.placed && it.leaving.is_none() && target && !purged;
+        let Some(delivery) = workload.deliveries.get(member).filter(asked) else {
+            return self.deadlines.cancel(&subject);
+        };
+        if !delivery.suspended {
+            self.taken.remove(&subject);
+        }
+        let asked = workload.held_back.from(member);
+        let wrong = (asked != delivery.suspended).then(|| Expectation {
+            because: format!(
+                "dispatching of {key} to {member} is {}suspended",
+                if asked { "" } else { "not " }
+            ),
+            missing: format!("its manifest is {}held back", if asked { "not " } else { "" }),
+        });
+        self.deadlines.expect_correction(
+            subject,
+            fact,
+            bounds::change_reported(context.timings()),
+            wrong,
+            context,
+        );
+    }
+
+    fn runs(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let running = context.workload(key).and_then(|workload| workload.running.get(member));
+        let subject = Subject::on(key, member);
+        let taken = running.is_some_and(|running| running.managed) && self.taken.remove(&subject);
+        // What a backup brings back nobody has written.
+        if taken && !context.world.has_lost(member, fact.at, Duration::ZERO) {
+            let because = format!("what is written for {member} is held back");
+            let seen = format!("{member} has a copy again");
+            context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! All guarantees, put to one history together.
+
+use std::time::Duration;
+
+use super::context::{About, Guarantee, JudgeContext, NEVER};
+use super::log::Log;
+use super::tally::Tally;
+use crate::guarantee::{
+    GuaranteeSpec, Outcome, Verdict, delivery, eviction, health, liveness, node, placement, policy, replicas,
+    services, status, taint, toleration,
+};
+use crate::profile::{Feature, Profile};
+use capsize_history::dialect::DialectKind;
+use capsize_history::facts::{Change, Fact, TaintEffect, Topic, World};
+
+/// All guarantees with their accounts.
+pub struct Catalogue {
+    profile: Profile,
+    log: Log,
+    guarantees: Vec<GuaranteeState>,
+    /// The places of those that look at each topic.
+    by_topic: Vec<Vec<usize>>,
+    /// The end of the unknown past, as it was known last.
+    unknown_past: Option<Duration>,
+}
+
+/// A guarantee and its account.
+pub(crate) struct GuaranteeState {
+    guarantee: Box<dyn Guarantee>,
+    tally: Tally,
+    /// Until then time may pass without its being told.
+    due: Duration,
+}
+
+/// In the order in which they are told.
+fn all() -> Vec<Box<dyn Guarantee>> {
+    [of_members(), of_evictions(), of_placements(), of_copies()].into_iter().flatten().collect()
+}
+
+/// HEALTH and TAINT.
+fn of_members() -> Vec<Box<dyn Guarantee>> {
+    vec![
+        Box::new(health::NotReadyAfterFailureThreshold::default()),
+        Box::new(health::UnknownAfterAgentSilence::default()),
+        Box::new(health::ProbedMemberIsNeverUnknown),
+        Box::new(health::ReadyAfterSuccessThreshold::default()),
+        Box::new(health::StatusUnchangedWhileNotReady),
+        Box::new(health::UnknownAfterStartupGrace::default()),
+        Box::new(health::RemediesAreKept::default()),
+        Box::new(taint::NoScheduleTaintFollowsHealth::default()),
+        Box::new(taint::NoExecuteTaintAfterTimeout::default()),
+        Box::new(taint::HealthTaintsGoWhenReady::new(TaintEffect::NoSchedule)),
+        Box::new(taint::HealthTaintsGoWhenReady::new(TaintEffect::NoExecute)),
+        Box::new(taint::HealthTaintsExcludeEachOther),
+        Box::new(taint::NoExecuteTaintIsRequested),
+        Box::new(taint::NoExecuteTaintAfterSilence::default()),
+        Box::new(taint::TaintsFollowPolicies::default()),
+        Box::new(taint::ManualTaintsStay::default()),
+        Box::new(taint::NoExecuteTaintKeepsItsTime),
+    ]
+}
+
+/// TOLERATION and EVICTION.
+fn of_evictions() -> Vec<Box<dyn Guarantee>> {
+    vec![
+        Box::new(toleration::EvictionAtTolerationEnd::default()),
+        Box::new(toleration::NoEvictionWithoutTaint::default()),
+        Box::new(eviction::TaskEndsWhenReplacementsAreHealthy::default()),
+        Box::new(eviction::TaskEndsAtTimeout::default()),
+        Box::new(eviction::OldCopyStaysUntilReplacementRuns::default()),
+        Box::new(eviction::AssignedAndEvictedMembersAreDisjoint::default()),
+        Box::new(eviction::NewTaskContents::one()),
+        Box::new(eviction::NewTaskContents::replicas()),
+        Box::new(eviction::TaskStaysUnchanged),
+        Box::new(eviction::TaskGetsTimestamp::default()),
+        Box::new(eviction::NewTaskContents::modest()),
+        Box::new(eviction::NoEvictionWhenDisabled),
+        Box::new(eviction::SuppressedDeletionKeepsCopy),
+        Box::new(eviction::EvictionAfterIllHealth::default()),
+        Box::new(eviction::EvictionPace::default()),
+        Box::new(eviction::PurgeModeOfPolicy),
+        Box::new(eviction::PreservedStateIsPassedOn::default()),
+        Box::new(eviction::EvictionEndEvent::default()),
+    ]
+}
+
+/// PLACEMENT, REPLICAS and POLICY.
+fn of_placements() -> Vec<Box<dyn Guarantee>> {
+    vec![
+        Box::new(placement::HealthyPlacementStays::default()),
+        Box::new(placement::MemberCountWithinConstraint),
+        Box::new(placement::NewMembersAreEligible::tolerated()),
+        Box::new(placement::NewMembersAreEligible::meant()),
+        Box::new(placement::NewMembersAreEligible::served()),
+        Box::new(placement::NewMembersAreEligible::staying()),
+        Box::new(placement::AllFittingMembersAreChosen::default()),
+        Box::new(placement::EvictedMembersAreReplaced::default()),
+        Box::new(placement::AffinityGroupsMoveForward::default()),
+        Box::new(placement::RegionCountWithinConstraint),
+        Box::new(placement::NoFailback::default()),
+        Box::new(placement::NewMembersInNameOrder),
+        Box::new(placement::ReservedWorkloadsAreNotScheduled),
+        Box::new(placement::NextAffinityGroupIsUsed::default()),
+        Box::new(placement::WorkloadLeavesExcludedMembers::default()),
+        Box::new(placement::NoReturnToTaintedMember::default()),
+        Box::new(replicas::AssignmentIsWellFormed),
+        Box::new(replicas::AssignedReplicaCounts::each_all()),
+        Box::new(replicas::AssignedReplicaCounts::sum()),
+        Box::new(replicas::AssignedReplicaCounts::no_empty_share()),
+        Box::new(replicas::AssignedReplicaCounts::no_replicas()),
+        Box::new(replicas::StaticWeightShares),
+        Box::new(replicas::DynamicDivision::steady()),
+        Box::new(replicas::DynamicDivision::shrinks()),
+        Box::new(replicas::DynamicDivision::all_or_nothing()),
+        Box::new(replicas::DynamicDivision::room()),
+        Box::new(replicas::DynamicDivision::fewest()),
+        Box::new(replicas::DynamicDivision::in_proportion()),
+        Box::new(policy::PlacementFollowsPolicy::default()),
+        Box::new(policy::TemplateKeepsItsPolicy::default()),
+        Box::new(policy::LazyPolicyWaitsForTemplate::default()),
+        Box::new(policy::SuspensionIsKept::default()),
+    ]
+}
+
+/// DELIVERY, SERVICES, RECOVERY and LIVENESS.
+fn of_copies() -> Vec<Box<dyn Guarantee>> {
+    vec![
+        Box::new(delivery::ManifestsFollowAssignment::written()),
+        Box::new(delivery::ManifestsFollowAssignment::no_orphans()),
+        Box::new(delivery::OneManifestPerCopy),
+        Box::new(delivery::CopyFollowsManifest::applied()),
+        Box::new(delivery::CopyGoesWithManifest::default()),
+        Box::new(delivery::FullyAppliedCondition::only_then()),
+        Box::new(delivery::PurgeBeforeNewManifests::default()),
+        Box::new(delivery::OldManifestIsFrozen),
+        Box::new(delivery::FirstManifestCarriesPreservedState),
+        Box::new(delivery::RecordListsDependents::default()),
+        Box::new(delivery::ManifestMatchesTemplate::default()),
+        Box::new(delivery::NamespacesOnAllMembers::default()),
+        Box::new(delivery::DependenciesFollowWorkload::default()),
+        Box::new(delivery::SuspendedManifestsAreHeldBack::default()),
+        Box::new(delivery::RetainedReplicasStay::default()),
+        Box::new(delivery::AutoscalerFollowsWorkload::default()),
+        Box::new(services::EndpointAddressesSurviveOutage),
+        Box::new(delivery::CopyFollowsManifest::cleaned()),
+        Box::new(liveness::WorkloadIsScheduled::default()),
+        Box::new(delivery::FullyAppliedCondition::then()),
+        Box::new(liveness::MemberRemovalCompletes::default()),
+        Box::new(liveness::RemovedMemberLosesItsWorkloads::default()),
+        Box::new(liveness::ManifestOfRemovedMemberGoes::default()),
+        Box::new(liveness::StatelessWorkloadIsHealthyWhenApplied::default()),
+        Box::new(liveness::RecordGoesWithTemplate::default()),
+        Box::new(status::CopyStatusIsReported::healthy()),
+        Box::new(status::CopyStatusIsReported::left()),
+        Box::new(status::TemplateStatusIsSumOfCopies::default()),
+    ]
+}
+
+/// Those of the above that hold of nodes as of clusters.
+fn shared() -> Vec<Box<dyn Guarantee>> {
+    vec![
+        Box::new(health::UnknownAfterAgentSilence::default()),
+        Box::new(taint::NoScheduleTaintFollowsHealth::default()),
+        Box::new(taint::HealthTaintsGoWhenReady::new(TaintEffect::NoSchedule)),
+        Box::new(taint::HealthTaintsExcludeEachOther),
+        Box::new(toleration::EvictionAtTolerationEnd::default()),
+        Box::new(toleration::NoEvictionWithoutTaint::default()),
+    ]
+}
+
+/// Those that hold of nodes alone.
+fn of_nodes() -> Vec<Box<dyn Guarantee>> {
+    vec![
+        Box::new(node::UnknownAfterMissedHeartbeats::default()),
+        Box::new(node::IllNodeGetsTaint::default()),
+        Box::new(node::TaintPaceOfZone::default()),
+        Box::new(node::NoTaintsInHaltedZone::default()),
+        Box::new(node::TaintMatchesHealth::default()),
+        Box::new(node::DerivedTaintsAndLabels::taints()),
+        Box::new(node::DerivedTaintsAndLabels::labels()),
+        Box::new(node::PodsOfUnknownNodeAreNotReady::default()),
+        Box::new(node::UnknownAfterStartupGrace::default()),
+        Box::new(node::UnknownConditions::nothing_else()),
+        Box::new(node::UnknownConditions::reasons()),
+        Box::new(node::ForeignTaintsStay),
+        Box::new(node::PodConditionBeforeEviction),
+        Box::new(node::TaintStaysWhileJustified::default()),
+        Box::new(node::PodsOfIllNodeAreDeleted::default()),
+        Box::new(node::PodDeletionPace::default()),
+    ]
+}
+
+/// How far what `guarantee` judges may be off, for the control plane's clock.
+fn stamps_off(guarantee: &dyn Guarantee, world: &World) -> Duration {
+    // Seldom is a clock off: then nobody need be asked.
+    if !world.clock_set.is_zero() && guarantee.counts_from_stamps() && world.is_stamped_wrongly() {
+        world.clock_set
+    } else {
+        Duration::ZERO
+    }
+}
+
+/// Those that hold of what speaks this dialect.
+pub(crate) fn of(dialect: DialectKind) -> Vec<Box<dyn Guarantee>> {
+    match dialect {
+        DialectKind::Karmada => all(),
+        DialectKind::Nodes => shared().into_iter().chain(of_nodes()).collect(),
+    }
+}
+
+impl Catalogue {
+    /// Every guarantee, for an implementation that promises what `profile` says.
+    #[must_use]
+    pub fn new(profile: Profile) -> Self {
+        let guarantees = of(profile.dialect);
+        Self::with(guarantees, profile)
+    }
+
+    pub(crate) fn with(guarantees: Vec<Box<dyn Guarantee>>, profile: Profile) -> Self {
+        let state = |guarantee| GuaranteeState { guarantee, tally: Tally::default(), due: NEVER };
+        let guarantees: Vec<GuaranteeState> = guarantees.into_iter().map(state).collect();
+        let looks_at = |topic: Topic| {
+            let states = guarantees.iter().enumerate();
+            states.filter(|(_, state)| state.guarantee.topics().has(topic)).map(|(place, _)| place).collect()
+        };
+        let by_topic = Topic::ALL.iter().map(|topic| looks_at(*topic)).collect();
+        Self { profile, log: Log::default(), guarantees, by_topic, unknown_past: None }
+    }
+
+    /// Whose promises these are.
+    #[must_use]
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// What every guarantee says about itself, in order.
+    #[must_use]
+    pub fn specs() -> Vec<&'static GuaranteeSpec> {
+        all().into_iter().chain(of_nodes()).map(|guarantee| guarantee.spec()).collect()
+    }
+
+    /// Puts a fact to all that look at its topic. `world` is the state after it.
+    pub fn observe(&mut self, fact: &Fact, world: &World) {
+        self.log.note(fact, world);
+        if world.unknown_past != self.unknown_past {
+            // A fault was in force all the while.
+            self.unknown_past = world.unknown_past;
+            self.guarantees.iter_mut().for_each(|state| state.tally.make_violations_undecided());
+        }
+        let (profile, log) = (&self.profile, &self.log);
+        let about = About::of(&fact.change, world);
+        if matches!(fact.change, Change::FaultEnded { member: None, .. }) {
+            for GuaranteeState { guarantee, tally, .. } in &mut self.guarantees {
+                let stamps_off = stamps_off(&**guarantee, world);
+                if let Some(deadlines) = guarantee.deadlines() {
+                    deadlines.observe(fact, &JudgeContext { world, stamps_off, profile, log, tally, about });
+                }
+            }
+        }
+        for place in &self.by_topic[fact.change.topic() as usize] {
+            let GuaranteeState { guarantee, tally, due } = &mut self.guarantees[*place];
+            let stamps_off = stamps_off(&**guarantee, world);
+            guarantee.observe(fact, &mut JudgeContext { world, stamps_off, profile, log, tally, about });
+            *due = guarantee.due();
+        }
+    }
+
+    /// Tells all that it concerns that time has come to `now`, and that nothing has happened since the last fact.
+    pub fn pass(&mut self, now: Duration, world: &World) {
+        let (profile, log) = (&self.profile, &self.log);
+        for GuaranteeState { guarantee, tally, due } in
+            self.guarantees.iter_mut().filter(|state| state.due < now)
+        {
+            let (stamps_off, about) = (stamps_off(&**guarantee, world), About::default());
+            guarantee.pass(now, &mut JudgeContext { world, stamps_off, profile, log, tally, about });
+            *due = guarantee.due();
+        }
+    }
+
+    /// Whether a guarantee is violated already: this one, or any where none is named.
+    #[must_use]
+    pub fn is_violated(&self, id: Option<&str>) -> bool {
+        let counts = |spec: &GuaranteeSpec| id.is_none_or(|id| id == spec.id) && self.lacks(spec).is_none();
+        self.guarantees.iter().any(|state| state.tally.is_violated() && counts(state.guarantee.spec()))
+    }
+
+    /// What the target would have to do for it to be held to `spec`, and does not.
+    fn lacks(&self, spec: &GuaranteeSpec) -> Option<Feature> {
+        spec.features.iter().find(|feature| !self.profile.has(**feature)).copied()
+    }
+
+    /// The verdicts.
+    #[must_use]
+    pub fn finish(mut self) -> Vec<Verdict> {
+        let guarantees = std::mem::take(&mut self.guarantees);
+        guarantees
+            .into_iter()
+            .map(|GuaranteeState { guarantee, tally, .. }| {
+                let spec = guarantee.spec();
+                let outcome = self.lacks(spec).map_or_else(|| tally.outcome(), Outcome::Skipped);
+                Verdict { spec, outcome }
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,19 @@
+//! What all guarantees share: facts come in here, and verdicts go out.
+
+pub(crate) mod away;
+pub(crate) mod bounds;
+pub(crate) mod catalogue;
+pub(crate) mod context;
+pub(crate) mod coverage;
+pub(crate) mod deadlines;
+pub(crate) mod eligible_members;
+pub(crate) mod formula;
+pub(crate) mod log;
+pub(crate) mod spec;
+pub(crate) mod suspected_violations;
+pub(crate) mod tally;
+pub(crate) mod tolerated_until;
+#[cfg(test)]
+pub(crate) mod topics;
+pub mod transition;
+pub(crate) mod verdict;

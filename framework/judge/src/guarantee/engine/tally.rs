@@ -1,0 +1,87 @@
+//! What one guarantee has come to so far.
+
+use jiff::SignedDuration;
+
+use super::context::Margin;
+use crate::guarantee::{Ambiguity, Evidence, Outcome};
+use capsize_history::facts::Uncertainty;
+
+/// Evidence is kept of so many violations; more are only counted.
+const EVIDENCE_KEPT: usize = 5;
+
+/// The account of one guarantee.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    held: u64,
+    margin: Option<SignedDuration>,
+    violated: u64,
+    evidence: Vec<Evidence>,
+    undecided: u64,
+    ambiguities: Vec<Ambiguity>,
+}
+
+impl Tally {
+    /// It held once more.
+    pub(crate) fn record_held(&mut self) {
+        self.held += 1;
+    }
+
+    /// It came `margin` before the bound: it held once more, unless that is ambiguous.
+    pub(crate) fn record_held_by(&mut self, margin: impl Into<Margin>) {
+        let Margin { time, ambiguity } = margin.into();
+        if let Some(ambiguity) = ambiguity {
+            return self.record_undecided(*ambiguity);
+        }
+        self.held += 1;
+        let margin = SignedDuration::try_from(time).unwrap_or(SignedDuration::MAX);
+        self.margin = Some(self.margin.map_or(margin, |least| least.min(margin)));
+    }
+
+    /// Whether it held is not known.
+    pub(crate) fn record_undecided(&mut self, ambiguity: Ambiguity) {
+        self.undecided += 1;
+        if self.ambiguities.len() < EVIDENCE_KEPT {
+            self.ambiguities.push(ambiguity);
+        }
+    }
+
+    /// It did not hold.
+    pub(crate) fn record_violation(&mut self, evidence: Evidence) {
+        self.violated += 1;
+        if self.evidence.len() < EVIDENCE_KEPT {
+            self.evidence.push(evidence);
+        }
+    }
+
+    /// Whatever did not hold so far may have had a reason that came to light only now.
+    pub(crate) fn make_violations_undecided(&mut self) {
+        self.undecided += std::mem::take(&mut self.violated);
+        for Evidence { subject, bound, because, at, .. } in self.evidence.drain(..) {
+            if self.ambiguities.len() < EVIDENCE_KEPT {
+                self.ambiguities.push(Ambiguity {
+                    subject,
+                    bound,
+                    because,
+                    at,
+                    uncertainty: Uncertainty::UNKNOWN,
+                });
+            }
+        }
+    }
+
+    /// Whether it did not hold at any time so far.
+    pub(crate) fn is_violated(&self) -> bool {
+        self.violated > 0
+    }
+
+    /// What it comes to.
+    pub(crate) fn outcome(self) -> Outcome {
+        let Self { held, margin, violated, evidence, undecided, ambiguities } = self;
+        match (violated, undecided, held) {
+            (0, 0, 0) => Outcome::NotExercised,
+            (0, 0, times) => Outcome::Held { times, margin },
+            (0, times, held) => Outcome::Undecided { held, margin, times, ambiguities },
+            (times, undecided, held) => Outcome::Violated { held, undecided, times, evidence },
+        }
+    }
+}

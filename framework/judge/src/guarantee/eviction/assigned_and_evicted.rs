@@ -1,0 +1,63 @@
+//! Checks that a member is not both assigned and evicted from: EVICTION.
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::{GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use crate::text::clock;
+use capsize_history::facts::{Change, Fact};
+
+static EVICTION_04: GuaranteeSpec = GuaranteeSpec {
+    id: "EVICTION-04",
+    sentence: "a member from which a workload is being evicted is not assigned it",
+    features: &[Feature::GracefulEviction, Feature::EvictedNotRechosen],
+    formula: bounds::NOT_BOTH,
+    releases: "1.6 and newer",
+    source: "Karmada pkg/scheduler/framework/plugins/clustereviction (karmada-io/karmada#3469)",
+};
+
+/// S1: assigned and evicted members are disjoint, but for a race of two writers that the next recheck heals.
+#[derive(Default)]
+pub(crate) struct AssignedAndEvictedMembersAreDisjoint(Deadlines);
+
+impl Guarantee for AssignedAndEvictedMembersAreDisjoint {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &EVICTION_04
+    }
+
+    fn topics(&self) -> Topics {
+        topics![EvictionBegan, Assigned, EvictionEnded, WorkloadGone]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.0)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let (key, put_to_the_test) = match &fact.change {
+            Change::EvictionBegan { workload, .. } | Change::Assigned { workload, .. } => (workload, true),
+            Change::EvictionEnded { workload, .. } => (workload, false),
+            Change::WorkloadGone(key) => return self.0.cancel_of(key, |_| true),
+            _ => return,
+        };
+        let Some(workload) = context.workload(key) else { return };
+        let limit = bounds::both(context.timings());
+        let both =
+            |member: &str| workload.assignment.contains_key(member) && workload.eviction(member).is_some();
+        for member in workload.evictions.iter().map(|task| &task.member) {
+            let subject = Subject::on(key, member);
+            if both(member) {
+                let expectation = Expectation {
+                    because: format!("{member} is both assigned and evicted from since {}", clock(fact.at)),
+                    missing: format!("{member} still is both"),
+                };
+                self.0.start(subject, fact, limit, expectation);
+            } else if let Some(margin) = self.0.met(&subject, fact) {
+                context.tally.record_held_by(margin);
+            } else if put_to_the_test {
+                context.tally.record_held();
+            }
+        }
+        self.0.cancel_of(key, |subject| !subject.member.as_deref().is_some_and(both));
+    }
+}

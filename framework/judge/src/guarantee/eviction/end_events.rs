@@ -1,0 +1,93 @@
+//! That the end of an eviction is announced by an event: EVICTION.
+
+use std::collections::BTreeMap;
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::{GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use crate::text::clock;
+use capsize_history::facts::{Change, Fact, WorkloadKey};
+
+static EVICTION_16: GuaranteeSpec = GuaranteeSpec {
+    id: "EVICTION-16",
+    sentence: "the end of an eviction is announced by an event about the record of the workload",
+    features: &[Feature::GracefulEviction],
+    formula: bounds::CHANGE_REPORTED,
+    releases: "all",
+    source: "Karmada pkg/util/helper/binding.go, EmitClusterEvictionEventForResourceBinding; client-go tools/record/event.go",
+};
+
+/// From so many ends on, the rate limit of client-go may drop the events about one object: it lets 25 through at once, and a
+/// source may have published others.
+const SURELY_PUBLISHED: u32 = 20;
+
+/// P10. Events that the API server refuses are lost, and so are those that controllers had not written when they were stopped:
+/// under faults of the control plane nothing is asked.
+#[derive(Default)]
+pub(crate) struct EvictionEndEvent {
+    /// The number of evictions of each workload that have ended.
+    ended: BTreeMap<WorkloadKey, u32>,
+    deadlines: Deadlines,
+}
+
+impl Guarantee for EvictionEndEvent {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &EVICTION_16
+    }
+
+    fn topics(&self) -> Topics {
+        topics![EvictionEnded, EvictionAnnounced, WorkloadGone, FaultBegan]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::EvictionEnded { workload, task } if context.world.eviction_events => {
+                self.ended(workload, &task.member, fact, context);
+            }
+            Change::EvictionAnnounced { workload, member } => {
+                if let Some(margin) = self.deadlines.met(&Subject::on(workload, member), fact) {
+                    context.tally.record_held_by(margin);
+                }
+            }
+            Change::WorkloadGone(key) => {
+                self.ended.remove(key);
+                self.deadlines.cancel_of(key, |_| true);
+            }
+            Change::FaultBegan { member: None, .. } => self.deadlines.cancel_all(|_| true),
+            _ => {}
+        }
+    }
+}
+
+impl EvictionEndEvent {
+    fn ended(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let ended = self.ended.entry(key.clone()).or_default();
+        *ended += 1;
+        let (world, latency) = (context.world, context.timings().latency);
+        // A person who removes a task announces nothing.
+        let by_hand = !world.acted.is_zero() && fact.at <= world.acted + latency;
+        if *ended > SURELY_PUBLISHED || by_hand || context.controllers_are_hindered(fact.at) {
+            return;
+        }
+        // The watch of events may be ahead of that of records.
+        let announced = world.workloads.get(key).and_then(|workload| workload.announced.get(member));
+        if announced.is_some_and(|at| fact.at <= *at + context.disorder()) {
+            return context.tally.record_held();
+        }
+        let expectation = Expectation {
+            because: format!("the eviction of {key} from {member} has ended at {}", clock(fact.at)),
+            missing: format!("no event about the record of {key} says so"),
+        };
+        self.deadlines.start(
+            Subject::on(key, member),
+            fact,
+            bounds::change_reported(context.timings()),
+            expectation,
+        );
+    }
+}

@@ -1,0 +1,19 @@
+//! Eviction tasks: EVICTION.
+
+mod assigned_and_evicted;
+mod causes_and_pace;
+mod end_events;
+mod purge_mode_and_state;
+mod replacement_readiness;
+mod task_contents;
+mod task_end;
+
+pub(super) use assigned_and_evicted::AssignedAndEvictedMembersAreDisjoint;
+pub(super) use causes_and_pace::{
+    EvictionAfterIllHealth, EvictionPace, NoEvictionWhenDisabled, SuppressedDeletionKeepsCopy,
+};
+pub(super) use end_events::EvictionEndEvent;
+pub(super) use purge_mode_and_state::{PreservedStateIsPassedOn, PurgeModeOfPolicy};
+pub(super) use replacement_readiness::OldCopyStaysUntilReplacementRuns;
+pub(super) use task_contents::{NewTaskContents, TaskGetsTimestamp, TaskStaysUnchanged};
+pub(super) use task_end::{TaskEndsAtTimeout, TaskEndsWhenReplacementsAreHealthy};

@@ -1,0 +1,115 @@
+//! What an eviction takes from the policy, and from the eviction before it: EVICTION.
+
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use capsize_history::digest::Table;
+use capsize_history::facts::{Change, EvictionTask, Fact, InstanceHealth, WorkloadKey};
+
+static EVICTION_14: GuaranteeSpec = GuaranteeSpec {
+    id: "EVICTION-14",
+    sentence: "an eviction for a taint takes the old copy away as the policy says: at once, or when the new one is there",
+    features: &[Feature::GracefulEviction, Feature::PurgeModes],
+    formula: "when the task begins, if the policy says anything",
+    releases: "1.15 and newer; Karmada forgot it where a toleration ran out (#6676), and without a namespace (#6491)",
+    source: "Karmada pkg/controllers/cluster/taint_manager.go, buildTaskOptions",
+};
+
+/// V9.
+pub(crate) struct PurgeModeOfPolicy;
+
+impl Guarantee for PurgeModeOfPolicy {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &EVICTION_14
+    }
+
+    fn topics(&self) -> Topics {
+        topics![EvictionBegan]
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Change::EvictionBegan { workload: key, task } = &fact.change else { return };
+        let asked = context.workload(key).and_then(|workload| workload.purges);
+        let Some(directly) = asked.filter(|_| task.by_taint && !task.inherited) else { return };
+        if task.directly == directly {
+            return context.tally.record_held();
+        }
+        let how = |directly: bool| if directly { "at once" } else { "when the new one is there" };
+        let because = format!("the policy asks for old copies to go {}", how(directly));
+        let seen = format!("the copy on {} goes {}", task.member, how(task.directly));
+        context.report_violation(Violation::by(
+            fact,
+            Subject::on(key, &task.member),
+            Bound::Never,
+            because,
+            seen,
+        ));
+    }
+}
+
+static EVICTION_15: GuaranteeSpec = GuaranteeSpec {
+    id: "EVICTION-15",
+    sentence: "what a copy left to a new one goes on to the next while its task is there, if the new one never worked",
+    features: &[Feature::GracefulEviction, Feature::PreservedState, Feature::HandsOnState],
+    formula: "when the task begins",
+    releases: "the target for all; Karmada reads the state of the copy that never worked (#6232)",
+    source: "Karmada pkg/controllers/applicationfailover/common.go; karmada-io/karmada#6232",
+};
+
+/// V14: as long as no member that the workload moved to was told to be healthy, tasks preserve what the first one did. What was
+/// preserved is in the task, and gone with it.
+#[derive(Default)]
+pub(crate) struct PreservedStateIsPassedOn {
+    /// The last task that preserved anything, until it ends or a copy that came after it works.
+    last: Table<WorkloadKey, Box<EvictionTask>>,
+}
+
+impl Guarantee for PreservedStateIsPassedOn {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &EVICTION_15
+    }
+
+    fn topics(&self) -> Topics {
+        topics![EvictionBegan, EvictionEnded, InstanceHealth, WorkloadGone]
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::EvictionBegan { workload: key, task } if !task.preserved.is_empty() => {
+                let last = self.last.insert(key.clone(), task.clone());
+                let Some(last) = last.filter(|last| last.member != task.member && !task.inherited) else {
+                    return;
+                };
+                let lost =
+                    last.preserved.iter().find(|(label, value)| task.preserved.get(*label) != Some(value));
+                let Some((label, value)) = lost else { return context.tally.record_held() };
+                let because = format!("{label} was {value} on {}, and no copy has worked since", last.member);
+                let seen = match task.preserved.get(label) {
+                    Some(is) => format!("the task preserves {is}"),
+                    None => "the task does not preserve it".to_owned(),
+                };
+                context.report_violation(Violation::by(
+                    fact,
+                    Subject::on(key, &task.member),
+                    Bound::Never,
+                    because,
+                    seen,
+                ));
+            }
+            Change::InstanceHealth { workload: key, member } => {
+                let instance = context.workload(key).and_then(|workload| workload.instances.get(member));
+                let works = instance.is_some_and(|instance| instance.health == InstanceHealth::Healthy);
+                if works && self.last.get(key).is_some_and(|last| last.member != *member) {
+                    self.last.swap_remove(key);
+                }
+            }
+            Change::EvictionEnded { workload: key, task }
+                if self.last.get(key).is_some_and(|last| last.member == task.member) =>
+            {
+                self.last.swap_remove(key);
+            }
+            Change::WorkloadGone(key) => drop(self.last.swap_remove(key)),
+            _ => {}
+        }
+    }
+}

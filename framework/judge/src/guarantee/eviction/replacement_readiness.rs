@@ -1,0 +1,256 @@
+//! The old copy stays until the new one really runs: EVICTION.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Topics, Violation};
+use crate::guarantee::engine::tolerated_until::begun;
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
+use crate::profile::{Feature, Timings};
+use crate::text::{clock, span};
+use capsize_history::facts::{
+    Change, EvictionTask, Fact, FaultInForce, InstanceHealth, Workload, WorkloadKey, World,
+};
+
+static EVICTION_03: GuaranteeSpec = GuaranteeSpec {
+    id: "EVICTION-03",
+    sentence: "the old copy stays until the new one is healthy, or the graceful-eviction-timeout has passed",
+    features: &[Feature::GracefulEviction],
+    formula: bounds::GRACEFUL,
+    releases: "the target for all; Karmada breaks it where a status is older than the schedule (#3736)",
+    source: "Karmada pkg/controllers/gracefuleviction/evictiontask.go; karmada-io/karmada#3736",
+};
+
+/// V6: what counts is not what the control plane tells, which may be older than the schedule, but what the members'
+/// own APIs show; where a history lacks a member's, the control plane's word on the replicas that are ready.
+#[derive(Default)]
+pub(crate) struct OldCopyStaysUntilReplacementRuns {
+    /// The last eviction of a workload from a member, until it is assigned there again.
+    tasks: BTreeMap<Subject, Box<EvictionTask>>,
+    /// Those of them that ended when all that was assigned ran: where it is assigned to next is another matter.
+    replaced: BTreeSet<Subject>,
+    /// Deletions for which no reason is seen yet; another watch may still tell of it.
+    suspected_violations: BTreeMap<Subject, (Fact, Box<EvictionTask>)>,
+    /// The copies that run all that is assigned, and since when those do not that once did.
+    ran: BTreeMap<Subject, Option<Duration>>,
+}
+
+impl Guarantee for OldCopyStaysUntilReplacementRuns {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &EVICTION_03
+    }
+
+    fn counts_from_stamps(&self) -> bool {
+        true
+    }
+
+    fn topics(&self) -> Topics {
+        Topics::ALL
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::EvictionBegan { workload, task } | Change::EvictionStamped { workload, task } => {
+                let subject = Subject::on(workload, &task.member);
+                self.replaced.remove(&subject);
+                self.tasks.insert(subject, task.clone());
+            }
+            Change::EvictionEnded { workload, task } if task.suppress_deletion == Some(false) => {
+                self.tasks.remove(&Subject::on(workload, &task.member));
+            }
+            Change::EvictionEnded { workload: key, task }
+                if context.workload(key).is_some_and(|workload| {
+                    runs(workload, context.world, |member| self.ran_just_now(key, member, fact.at, context))
+                }) =>
+            {
+                self.replaced.insert(Subject::on(key, &task.member));
+            }
+            Change::Assigned { workload: key, was, now, .. } => {
+                let Some(workload) = context.workload(key) else { return };
+                let again = |subject: &Subject| {
+                    subject.is_of(key)
+                        && subject
+                            .member
+                            .as_ref()
+                            .is_some_and(|member| workload.assignment.contains_key(member))
+                };
+                self.tasks.retain(|subject, _| !again(subject));
+                for (member, _) in now.iter().filter(|(member, share)| was.get(*member) != Some(share)) {
+                    self.assigned(key, member, context);
+                }
+            }
+            Change::Recalled { workload, member } => {
+                let subject = Subject::on(workload, member);
+                let leaving = context.member(member).is_none_or(|member| member.leaving);
+                let task = self.tasks.remove(&subject).filter(|task| !task.directly && !leaving);
+                let recorded = context.workload(workload).is_some_and(|each| each.recorded);
+                if let Some(task) = task.filter(|_| recorded) {
+                    if self.replaced.remove(&subject) {
+                        context.tally.record_held();
+                    } else {
+                        self.suspected_violations.insert(subject, (fact.clone(), task));
+                    }
+                }
+            }
+            Change::Running { workload, member } | Change::RunningGone { workload, member } => {
+                self.runs(workload, member, fact, context);
+            }
+            Change::WorkloadGone(key) => {
+                self.ran.retain(|subject, _| !subject.is_of(key));
+                self.tasks.retain(|subject, _| !subject.is_of(key));
+                self.replaced.retain(|subject| !subject.is_of(key));
+                self.suspected_violations.retain(|subject, _| !subject.is_of(key));
+            }
+            _ => {}
+        }
+        self.clear_explained(fact.at, context);
+    }
+
+    fn due(&mut self) -> Duration {
+        if self.suspected_violations.is_empty() { NEVER } else { Duration::ZERO }
+    }
+
+    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+        self.clear_explained(now, context);
+        let disorder = context.disorder();
+        let over = |fact: &Fact| now > fact.at.saturating_add(disorder);
+        for (subject, (fact, task)) in self.suspected_violations.extract_if(.., |_, (fact, _)| over(fact)) {
+            report_violation(subject, &fact, &task, context);
+        }
+    }
+}
+
+impl OldCopyStaysUntilReplacementRuns {
+    /// Notes whether a copy runs all that is assigned.
+    fn runs(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
+        let Some(workload) = context.workload(key) else { return };
+        let subject = Subject::on(key, member);
+        if !workload.assignment.contains_key(member) {
+            self.ran.remove(&subject);
+        } else if lacks(workload, member, context.world).is_none() {
+            self.ran.insert(subject, None);
+        } else if let Some(lost) = self.ran.get_mut(&subject) {
+            lost.get_or_insert(fact.at);
+        }
+    }
+
+    /// Whether a copy ran all that is assigned until a moment ago, or for as long as those who judge by that can have seen: they
+    /// need not have seen yet that it does no more.
+    fn ran_just_now(
+        &self,
+        key: &WorkloadKey,
+        member: &str,
+        now: Duration,
+        context: &JudgeContext<'_>,
+    ) -> bool {
+        let lost = self.ran.get(&Subject::on(key, member)).copied().flatten();
+        lost.is_some_and(|lost| lost >= context.latest_surely_observed(now))
+    }
+
+    /// What a copy lacks of a new assignment everybody knows.
+    fn assigned(&mut self, key: &WorkloadKey, member: &str, context: &JudgeContext<'_>) {
+        let lacking = context.workload(key).and_then(|workload| lacks(workload, member, context.world));
+        if lacking.is_some() {
+            self.ran.remove(&Subject::on(key, member));
+        }
+    }
+
+    /// Lets those go whose old copy might go.
+    fn clear_explained(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+        let (world, timings, disorder) = (context.world, &context.profile.timings, context.disorder());
+        let tally = &mut *context.tally;
+        let ran = &self.ran;
+        self.suspected_violations.retain(|subject, (fact, task)| {
+            let workload = subject.workload.as_ref().and_then(|key| world.workloads.get(key));
+            let earliest = earliest(task, timings, world);
+            let in_time = now <= fact.at.saturating_add(disorder);
+            if fact.at >= earliest {
+                tally.record_held_by(fact.at.saturating_sub(earliest));
+                false
+            } else if task.inherited || workload.is_some_and(|it| has_lost(it, fact.at, timings, world)) {
+                false
+            } else if in_time
+                && workload.is_some_and(|workload| {
+                    runs(workload, world, |member| is_unknown(ran, subject, member, world, timings))
+                })
+            {
+                tally.record_held();
+                false
+            } else {
+                true
+            }
+        });
+    }
+}
+
+fn earliest(task: &EvictionTask, timings: &Timings, world: &World) -> Duration {
+    begun(task, world) + bounds::not_timed_out(timings, task.grace)
+}
+
+/// Whether a member that it is assigned to has lost what it held, and nobody need have seen that at `now`.
+fn has_lost(workload: &Workload, now: Duration, timings: &Timings, world: &World) -> bool {
+    let recent = bounds::restored(timings, Duration::ZERO);
+    workload.assignment.keys().any(|member| world.has_lost(member, now, recent))
+}
+
+/// Whether every assigned member runs what it is assigned, or did as far as anybody can know; with no member assigned, nothing
+/// runs.
+fn runs(workload: &Workload, world: &World, is_unknown: impl Fn(&str) -> bool) -> bool {
+    let runs = |member: &String| lacks(workload, member, world).is_none() || is_unknown(member);
+    !workload.assignment.is_empty() && workload.assignment.keys().all(runs)
+}
+
+/// Whether a copy of the workload of `subject` was lost in `member` while a fault has kept that out of reach ever since.
+fn is_unknown(
+    ran: &BTreeMap<Subject, Option<Duration>>,
+    subject: &Subject,
+    member: &str,
+    world: &World,
+    timings: &Timings,
+) -> bool {
+    let subject = Subject { member: Some(member.to_owned()), ..subject.clone() };
+    let Some(Some(lost)) = ran.get(&subject) else { return false };
+    let hides = |fault: &FaultInForce| {
+        fault.member.as_deref() == Some(member)
+            && !fault.is_of_a_clock()
+            && fault.since <= lost.saturating_add(timings.latency)
+    };
+    world.faults.iter().any(hides)
+}
+
+/// What `member` lacks of what it is assigned, in words.
+fn lacks(workload: &Workload, member: &str, world: &World) -> Option<String> {
+    let assigned = workload.assignment.get(member).copied().unwrap_or_default();
+    let (healthy, ready) = match workload.running.get(member) {
+        Some(running) => (running.is_healthy(), running.ready),
+        None if workload.running.is_empty() || !world.observers.observes(member) => {
+            let instance = workload.instances.get(member);
+            let healthy = instance.is_some_and(|instance| instance.health == InstanceHealth::Healthy);
+            (
+                healthy,
+                instance.and_then(|instance| instance.ready).unwrap_or(if healthy { assigned } else { 0 }),
+            )
+        }
+        None => (false, 0),
+    };
+    (!healthy || ready < assigned).then(|| format!("{member} has {ready} of {assigned} ready"))
+}
+
+fn report_violation(subject: Subject, fact: &Fact, task: &EvictionTask, context: &mut JudgeContext<'_>) {
+    let world = context.world;
+    let workload = subject.workload.as_ref().and_then(|key| world.workloads.get(key));
+    let state = match workload {
+        Some(workload) if !workload.assignment.is_empty() => {
+            let members = workload.assignment.keys();
+            let lacking: Vec<_> = members.filter_map(|member| lacks(workload, member, world)).collect();
+            lacking.join(", ")
+        }
+        _ => "no member is assigned".to_owned(),
+    };
+    let timeout = task.grace.unwrap_or(context.timings().graceful_eviction_timeout);
+    let bound = Bound::NotBefore(earliest(task, context.timings(), world));
+    let because = format!("task begun {}, timeout {}", clock(task.seen), span(timeout));
+    let seen = format!("the old copy is deleted; {state}");
+    context.report_violation(Violation::by(fact, subject, bound, because, seen));
+}

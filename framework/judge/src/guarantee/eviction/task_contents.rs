@@ -1,0 +1,232 @@
+//! What an eviction task says, and that it goes on saying it: EVICTION.
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::context::{
+    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use capsize_history::digest::Table;
+use capsize_history::facts::{Assignment, Change, EvictionTask, Fact, WorkloadKey};
+
+static EVICTION_05: GuaranteeSpec = GuaranteeSpec {
+    id: "EVICTION-05",
+    sentence: "a workload has one eviction task for a member at most",
+    features: &[Feature::GracefulEviction, Feature::EvictedNotRechosen],
+    formula: "at every version",
+    releases: "1.6 and newer (#3456)",
+    source: "Karmada pkg/apis/work/v1alpha2/binding_types_helper.go, GracefulEvictCluster",
+};
+
+static EVICTION_06: GuaranteeSpec = GuaranteeSpec {
+    id: "EVICTION-06",
+    sentence: "an eviction task tells the replicas that the member had",
+    features: &[Feature::GracefulEviction],
+    formula: "when the task begins, if it tells any",
+    releases: "all",
+    source: "Karmada pkg/apis/work/v1alpha2/binding_types_helper.go, GracefulEvictCluster",
+};
+
+static EVICTION_07: GuaranteeSpec = GuaranteeSpec {
+    id: "EVICTION-07",
+    sentence: "an eviction task stays as it is while it lasts, whatever becomes of others",
+    features: &[Feature::GracefulEviction],
+    formula: "at every version; a person may say that the old copy is to stay or to go",
+    releases: "all; Karmada lost tasks and stamps until 1.18 (#7290), mixed up their timeouts until 1.17 (#7184)",
+    source: "Karmada pkg/controllers/gracefuleviction/evictiontask.go",
+};
+
+static EVICTION_08: GuaranteeSpec = GuaranteeSpec {
+    id: "EVICTION-08",
+    sentence: "an eviction task gets its time stamp, and does not end without one",
+    features: &[Feature::GracefulEviction],
+    formula: bounds::STAMPED,
+    releases: "all; 1.5.0 never stamps tasks of what is divided (#3455)",
+    source: "Karmada pkg/controllers/gracefuleviction/evictiontask.go, assessEvictionTasks",
+};
+
+static EVICTION_09: GuaranteeSpec = GuaranteeSpec {
+    id: "EVICTION-09",
+    sentence: "only an eviction for a workload's own health has a timeout of its own or keeps the old copy",
+    features: &[Feature::GracefulEviction],
+    formula: "when the task begins",
+    releases: "1.6 and newer",
+    source: "Karmada pkg/controllers/applicationfailover/common.go, buildTaskOptions",
+};
+
+/// What is wrong with a task that begins, in words: why, and what is seen.
+type Wrong = fn(task: &EvictionTask, had: Option<u64>, of_member: usize) -> Option<(String, String)>;
+
+/// Whenever a task begins, what it says is right.
+pub(crate) struct NewTaskContents {
+    spec: &'static GuaranteeSpec,
+    wrong: Wrong,
+    /// The assignments before the latest version.
+    had: Table<WorkloadKey, Assignment>,
+}
+
+impl NewTaskContents {
+    fn new(spec: &'static GuaranteeSpec, wrong: Wrong) -> Self {
+        Self { spec, wrong, had: Table::default() }
+    }
+
+    /// S2.
+    pub(crate) fn one() -> Self {
+        Self::new(&EVICTION_05, |task, _, of_member| {
+            let because = format!("{} is evicted from already", task.member);
+            (of_member > 1).then(|| (because, format!("{of_member} tasks evict from {}", task.member)))
+        })
+    }
+
+    /// S8.
+    pub(crate) fn replicas() -> Self {
+        Self::new(&EVICTION_06, |task, had, _| {
+            let (recorded, had) = (task.replicas?, had?);
+            let because = format!("{} had {had} replicas", task.member);
+            (recorded != had).then(|| (because, format!("the task tells {recorded}")))
+        })
+    }
+
+    /// S10.
+    pub(crate) fn modest() -> Self {
+        Self::new(&EVICTION_09, |task, _, _| {
+            let kept = task.suppress_deletion == Some(true) && !task.keeps;
+            if kept {
+                let because = "the old copy is not kept by its purge mode".to_owned();
+                return Some((because, "the task keeps it".to_owned()));
+            }
+            let own = task.grace.is_some() && !task.by_health;
+            own.then(|| {
+                (format!("the reason is {}", task.reason), "the task has a timeout of its own".to_owned())
+            })
+        })
+    }
+}
+
+impl Guarantee for NewTaskContents {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        self.spec
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Assigned, WorkloadGone, EvictionBegan]
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::Assigned { workload, now, .. } => drop(self.had.insert(workload.clone(), now.clone())),
+            Change::WorkloadGone(key) => drop(self.had.swap_remove(key)),
+            Change::EvictionBegan { workload: key, task } if !task.inherited => {
+                let Some(workload) = context.workload(key) else { return };
+                let of_member = workload.evictions.iter().filter(|each| each.member == task.member).count();
+                let had = self.had.get(key).and_then(|had| had.get(&task.member)).copied();
+                match (self.wrong)(task, had, of_member) {
+                    None => context.tally.record_held(),
+                    Some((because, seen)) => {
+                        let subject = Subject::on(key, &task.member);
+                        context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// S9 and V19: neither the stamp nor anything else of a task changes, unless a person has said what is to become of the
+/// old copy.
+pub(crate) struct TaskStaysUnchanged;
+
+impl Guarantee for TaskStaysUnchanged {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &EVICTION_07
+    }
+
+    fn topics(&self) -> Topics {
+        topics![EvictionEnded, EvictionChanged]
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::EvictionEnded { .. } => context.tally.record_held(),
+            Change::EvictionChanged { workload, was, task }
+                if was.suppress_deletion == task.suppress_deletion =>
+            {
+                let what = if was.created.is_some() && was.created != task.created {
+                    "the time stamp"
+                } else if was.grace != task.grace {
+                    "the timeout"
+                } else if was.replicas != task.replicas {
+                    "the number of replicas"
+                } else {
+                    "what becomes of the old copy"
+                };
+                let subject = Subject::on(workload, &task.member);
+                let because = format!("the task that evicts from {} is the same", task.member);
+                context.report_violation(Violation::by(
+                    fact,
+                    subject,
+                    Bound::Never,
+                    because,
+                    format!("{what} is another"),
+                ));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// T7 and V8: the stamp comes in time. A task that goes before it has one was lost by somebody who wrote an older list.
+#[derive(Default)]
+pub(crate) struct TaskGetsTimestamp(Deadlines);
+
+impl Guarantee for TaskGetsTimestamp {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &EVICTION_08
+    }
+
+    fn topics(&self) -> Topics {
+        topics![EvictionBegan, EvictionStamped, EvictionChanged, EvictionEnded, WorkloadGone]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.0)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::EvictionBegan { workload, task } => self.begun(workload, task, fact, context),
+            Change::EvictionStamped { workload, task } | Change::EvictionChanged { workload, task, .. } => {
+                let subject = Subject::on(workload, &task.member);
+                if let Some(margin) = self.0.met(&subject, fact).filter(|_| task.created.is_some()) {
+                    context.tally.record_held_by(margin);
+                }
+            }
+            Change::EvictionEnded { workload, task } => {
+                let subject = Subject::on(workload, &task.member);
+                self.0.cancel(&subject);
+                if task.created.is_none() && task.suppress_deletion.is_none() && !task.inherited {
+                    let because = "nobody has begun to count its time".to_owned();
+                    let seen = format!("the task that evicts from {} is gone", task.member);
+                    context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
+                }
+            }
+            Change::WorkloadGone(key) => self.0.cancel_of(key, |_| true),
+            _ => {}
+        }
+    }
+}
+
+impl TaskGetsTimestamp {
+    fn begun(&mut self, key: &WorkloadKey, task: &EvictionTask, fact: &Fact, context: &mut JudgeContext<'_>) {
+        if task.created.is_some() {
+            return context.tally.record_held();
+        }
+        let expectation = Expectation {
+            because: format!("the eviction from {} has begun", task.member),
+            missing: format!("the task that evicts from {} has no time stamp", task.member),
+        };
+        let limit = bounds::stamped(context.timings());
+        self.0.start(Subject::on(key, &task.member), fact, limit, expectation);
+    }
+}

@@ -1,0 +1,207 @@
+//! Eviction tasks end when their work is done, or their time is over: EVICTION.
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::tolerated_until::begun;
+use crate::guarantee::{GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use crate::text::{clock, span};
+use capsize_history::digest::Table;
+use capsize_history::facts::{Change, EvictionTask, Fact, InstanceHealth, Workload, WorkloadKey};
+
+/// Whether the control plane tells of every assigned member that it is healthy; true also where none is assigned.
+fn are_reported_healthy(workload: &Workload) -> bool {
+    let healthy = |member: &String| {
+        workload.instances.get(member).is_some_and(|instance| instance.health == InstanceHealth::Healthy)
+    };
+    workload.assignment.keys().all(healthy)
+}
+
+/// Whether what is told of every assigned member is of the latest schedule: so many replicas as that has given it, and
+/// nothing that could not be written. A copy that was scaled to nothing is healthy without any replicas, and told to be so until
+/// what it is to be since has been delivered and reported on.
+fn is_report_of_latest_schedule(workload: &Workload) -> bool {
+    let is_of = |(member, replicas): (&String, &u64)| {
+        let reported = workload.instances.get(member).and_then(|instance| instance.ready);
+        let failed = workload.deliveries.get(member).is_some_and(|it| it.applied == Some(false));
+        !failed && (*replicas == 0 || reported.is_none_or(|ready| ready == *replicas))
+    };
+    workload.assignment.iter().all(is_of)
+}
+
+static EVICTION_01: GuaranteeSpec = GuaranteeSpec {
+    id: "EVICTION-01",
+    sentence: "an eviction task ends when every assigned member is told to be healthy",
+    features: &[Feature::GracefulEviction],
+    formula: bounds::DONE,
+    releases: "all",
+    source: "Karmada pkg/controllers/gracefuleviction/evictiontask.go",
+};
+
+/// T11: all assigned members healthy, by a status that the scheduler's last word is in, ends a stamped task.
+#[derive(Default)]
+pub(crate) struct TaskEndsWhenReplacementsAreHealthy(Deadlines);
+
+impl Guarantee for TaskEndsWhenReplacementsAreHealthy {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &EVICTION_01
+    }
+
+    fn topics(&self) -> Topics {
+        topics![EvictionEnded, Recorded, WorkloadGone]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.0)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::EvictionEnded { workload, task } => {
+                if let Some(margin) = self.0.met(&Subject::on(workload, &task.member), fact) {
+                    context.tally.record_held_by(margin);
+                }
+            }
+            Change::Recorded(key) => self.recorded(key, fact, context),
+            Change::WorkloadGone(key) => self.0.cancel_of(key, |_| true),
+            _ => {}
+        }
+    }
+}
+
+impl TaskEndsWhenReplacementsAreHealthy {
+    fn recorded(&mut self, key: &WorkloadKey, fact: &Fact, context: &JudgeContext<'_>) {
+        let Some(workload) = context.workload(key) else { return };
+        let placed = workload.scheduled && !workload.assignment.is_empty();
+        let ready = placed && are_reported_healthy(workload) && is_report_of_latest_schedule(workload);
+        for task in &workload.evictions {
+            let subject = Subject::on(key, &task.member);
+            if ready && task.stamped.is_some() && task.suppress_deletion != Some(true) {
+                let expectation = Expectation {
+                    because: format!("all assigned members are told to be healthy since {}", clock(fact.at)),
+                    missing: format!("the task that evicts from {} is still there", task.member),
+                };
+                self.0.start(subject, fact, bounds::done(context.timings()), expectation);
+            } else {
+                self.0.cancel(&subject);
+            }
+        }
+    }
+}
+
+static EVICTION_02: GuaranteeSpec = GuaranteeSpec {
+    id: "EVICTION-02",
+    sentence: "an eviction task whose work is not done ends when its timeout has passed, not before",
+    features: &[Feature::GracefulEviction],
+    formula: bounds::TIMED_OUT,
+    releases: "all",
+    source: "Karmada pkg/controllers/gracefuleviction/evictiontask.go",
+};
+
+/// T12 with V7: a task is gone by its timeout, and is not gone before it unless all is healthy.
+#[derive(Default)]
+pub(crate) struct TaskEndsAtTimeout {
+    deadlines: Deadlines,
+    /// Whether all was healthy in the version before: a task that ends may end in that very version.
+    healthy: Table<WorkloadKey, bool>,
+}
+
+impl Guarantee for TaskEndsAtTimeout {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &EVICTION_02
+    }
+
+    fn counts_from_stamps(&self) -> bool {
+        true
+    }
+
+    fn topics(&self) -> Topics {
+        topics![EvictionBegan, EvictionStamped, EvictionEnded, Recorded, WorkloadGone]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::EvictionBegan { workload, task } | Change::EvictionStamped { workload, task } => {
+                self.start_deadline(workload, task, fact, context);
+            }
+            Change::EvictionEnded { workload, task } => self.ended(workload, task, fact, context),
+            Change::Recorded(key) => {
+                let Some(workload) = context.workload(key) else { return };
+                self.healthy.insert(key.clone(), are_reported_healthy(workload));
+                for task in workload.evictions.iter().filter(|task| task.suppress_deletion == Some(true)) {
+                    self.deadlines.cancel(&Subject::on(key, &task.member));
+                }
+            }
+            Change::WorkloadGone(key) => {
+                self.healthy.swap_remove(key);
+                self.deadlines.cancel_of(key, |_| true);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl TaskEndsAtTimeout {
+    /// Until the stamp is there, it may take the latency to come.
+    fn start_deadline(
+        &mut self,
+        key: &WorkloadKey,
+        task: &EvictionTask,
+        fact: &Fact,
+        context: &JudgeContext<'_>,
+    ) {
+        let limit = bounds::timed_out(context.timings(), task.grace);
+        let until = task.stamped.unwrap_or(task.seen + context.timings().latency) + limit;
+        let expectation = Expectation {
+            because: format!("task begun {}, and {} is the longest", clock(task.seen), span(limit)),
+            missing: match task.stamped {
+                Some(_) => format!("the task that evicts from {} is still there", task.member),
+                None => {
+                    format!("the task that evicts from {} is still there, and has no time stamp", task.member)
+                }
+            },
+        };
+        self.deadlines.restart(
+            Subject::on(key, &task.member),
+            fact,
+            until,
+            context.timings().latency,
+            expectation,
+        );
+    }
+
+    fn ended(&mut self, key: &WorkloadKey, task: &EvictionTask, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let subject = Subject::on(key, &task.member);
+        let margin = self.deadlines.met(&subject, fact);
+        let healthy = self.healthy.get(key).copied().unwrap_or(true)
+            || context.workload(key).is_none_or(are_reported_healthy);
+        if healthy || task.inherited || task.suppress_deletion.is_some() {
+            return;
+        }
+        let earliest = begun(task, context.world) + bounds::not_timed_out(context.timings(), task.grace);
+        let (world, timings) = (context.world, context.timings());
+        context.check_arrival(subject, fact, earliest, margin, || {
+            let timeout = task.grace.unwrap_or(timings.graceful_eviction_timeout);
+            let because = format!("task begun {}, timeout {}", clock(task.seen), span(timeout));
+            (because, format!("the task is gone, and {}", unhealthy(world.workloads.get(key))))
+        });
+    }
+}
+
+/// Says of which assigned members the control plane does not tell that they are healthy.
+fn unhealthy(workload: Option<&Workload>) -> String {
+    let Some(workload) = workload else { return "nothing is known of it".to_owned() };
+    let state = |member: &String| workload.instances.get(member).map(|each| each.health).unwrap_or_default();
+    let named: Vec<_> = workload
+        .assignment
+        .keys()
+        .map(|member| (member, state(member)))
+        .filter(|(_, health)| *health != InstanceHealth::Healthy)
+        .map(|(member, health)| format!("{member} is {health:?}"))
+        .collect();
+    named.join(", ")
+}

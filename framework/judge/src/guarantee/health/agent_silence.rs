@@ -1,0 +1,214 @@
+//! A member that pulls falls silent when its agent is cut off: HEALTH.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::guarantee::engine::away::in_force;
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::context::{
+    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+};
+use crate::guarantee::node::AllNodesNotReady;
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use crate::text::{clock, span};
+use capsize_history::FaultKind;
+use capsize_history::facts::{Change, Fact, FaultInForce, Health};
+
+/// T2: a member is Unknown in time once its agent is cut off, and not otherwise; where connections are lost by chance, its
+/// renewals may be among them or not.
+///
+/// When the agent was last heard of before that is not known, so that there is no bound from below. Where faults are not
+/// marked, nobody knows what was cut off.
+#[derive(Default)]
+pub(crate) struct UnknownAfterAgentSilence {
+    /// The members whose agent need not be heard of, or needed not until that time.
+    cut: BTreeMap<String, Option<Duration>>,
+    /// Until when the clock of a member may be behind what it reported before it was set: what it reports until then is nothing new.
+    turned_back: BTreeMap<String, Duration>,
+    /// Of nodes, whether any that counts is ready.
+    nobody: AllNodesNotReady,
+    deadlines: Deadlines,
+}
+
+static HEALTH_02: GuaranteeSpec = GuaranteeSpec {
+    id: "HEALTH-02",
+    sentence: "a member that pulls becomes Unknown in time once its agent is cut off, and not otherwise",
+    features: &[Feature::HealthProbes, Feature::PullMembers],
+    formula: bounds::SILENCE,
+    releases: "all",
+    source: "Karmada pkg/controllers/cluster/cluster_controller.go, tryUpdateClusterHealth",
+};
+
+impl Guarantee for UnknownAfterAgentSilence {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &HEALTH_02
+    }
+
+    fn topics(&self) -> Topics {
+        topics![FaultBegan, FaultEnded, ClockWrong, ClockRight, Health, MemberLeaving, MemberGone]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::FaultBegan { member: Some(member), .. } => self.began(member, fact, context),
+            Change::FaultEnded { member: Some(member), .. } => self.ended(member, fact, context),
+            Change::ClockWrong { member: Some(member), by }
+            | Change::ClockRight { member: Some(member), by } => {
+                let until = fact.at + *by;
+                let latest = self.turned_back.entry(member.clone()).or_default();
+                *latest = until.max(*latest);
+            }
+            Change::FaultEnded { member: None, fault: FaultKind::Kill } => self.begun_anew(context),
+            Change::Health { member, was: Some(_), now: Some(Health::Unknown), .. } => {
+                self.unknown(member, fact, context);
+            }
+            Change::MemberLeaving(member) => self.deadlines.cancel(&Subject::member(member)),
+            Change::MemberGone(member) => {
+                self.cut.remove(member);
+                self.turned_back.remove(member);
+                self.deadlines.cancel(&Subject::member(member));
+            }
+            _ => {}
+        }
+        let health_changed = matches!(fact.change, Change::Health { .. } | Change::MemberGone(_));
+        if health_changed && context.profile.zones.is_some() && self.nobody.is_over(context.world) {
+            self.begin_anew(fact, context);
+        }
+    }
+
+    fn due(&mut self) -> Duration {
+        if self.cut.is_empty() { self.deadlines.due() } else { Duration::ZERO }
+    }
+
+    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+        self.deadlines.pass(now, context);
+        // Until it is heard of again, it may become Unknown still.
+        let limit = bounds::silence(context.timings());
+        self.cut.retain(|_, ended| ended.is_none_or(|ended| now <= ended + limit));
+    }
+}
+
+/// Whether nothing that the agent says arrives: where only what goes to the member is lost, or answered by its API server with
+/// errors, its renewals do.
+pub(crate) fn is_cut(member: &str, context: &JudgeContext<'_>) -> bool {
+    let cuts = |fault: &FaultInForce| {
+        let one_way = is_one_way(fault) || fault.fault == FaultKind::FailAll;
+        bounds::failing(fault).is_some() && !one_way
+    };
+    in_force(member, context).any(cuts)
+}
+
+/// Whether nothing is heard by the agent, while all that it says may arrive.
+fn is_deaf(member: &str, context: &JudgeContext<'_>) -> bool {
+    in_force(member, context).any(is_one_way)
+}
+
+fn is_one_way(fault: &FaultInForce) -> bool {
+    fault.direction.as_deref() == Some("toMember")
+}
+
+/// Whether what the agent says arrives by chance, if at all.
+pub(crate) fn is_lossy(member: &str, context: &JudgeContext<'_>) -> bool {
+    is_cut(member, context) || in_force(member, context).any(|fault| fault.fault == FaultKind::Lose)
+}
+
+/// Whether nothing new was heard of `member` for the grace period, as far as the history tells.
+fn is_silent(member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
+    let timings = context.timings();
+    let heard = context.member(member).and_then(|member| member.sign_of_life);
+    heard.is_none_or(|heard| heard + timings.monitor_grace_period <= fact.at + timings.skew)
+}
+
+impl UnknownAfterAgentSilence {
+    /// Some node is ready again where none was: everybody else may be silent for as long again, also who counts nowhere.
+    fn begin_anew(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
+        let limit = bounds::silence(context.timings());
+        for member in context.world.members.keys() {
+            let subject = Subject::member(member);
+            if self.deadlines.has(&subject) {
+                let because =
+                    format!("no node was ready until {}, and {} is the longest", clock(fact.at), span(limit));
+                let expectation = Expectation { because, missing: format!("{member} is not Unknown") };
+                self.deadlines.restart(subject, fact, fact.at + limit, limit, expectation);
+            }
+        }
+    }
+
+    fn began(&mut self, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
+        let Some(known) = context.member(member).filter(|known| known.pulls) else { return };
+        if is_lossy(member, context) {
+            self.cut.insert(member.to_owned(), None);
+        }
+        if is_cut(member, context) && !matches!(known.health, None | Some(Health::Unknown)) {
+            let limit = bounds::silence(context.timings());
+            let expectation = Expectation {
+                because: format!(
+                    "the agent of {member} is cut off since {}, and {} is the longest",
+                    clock(fact.at),
+                    span(limit)
+                ),
+                missing: format!("{member} is not Unknown"),
+            };
+            self.deadlines.start(Subject::member(member), fact, limit, expectation);
+        }
+    }
+
+    /// Agents are back that were killed: who gets no answer then does not come to its first renewal.
+    fn begun_anew(&mut self, context: &JudgeContext<'_>) {
+        let pulling =
+            context.world.members.iter().filter(|(name, known)| known.pulls && is_deaf(name, context));
+        self.cut.extend(pulling.map(|(name, _)| (name.clone(), None)));
+    }
+
+    fn ended(&mut self, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
+        if !is_cut(member, context) {
+            self.deadlines.cancel(&Subject::member(member));
+        }
+        if !is_lossy(member, context)
+            && !is_deaf(member, context)
+            && let Some(ended) = self.cut.get_mut(member).filter(|ended| ended.is_none())
+        {
+            *ended = Some(fact.at);
+        }
+    }
+
+    fn unknown(&mut self, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let subject = Subject::member(member);
+        let margin = self.deadlines.met(&subject, fact);
+        // One that is probed is a matter of HEALTH-03.
+        if context.member(member).is_some_and(|member| !member.pulls) {
+            return;
+        }
+        if self.cut.contains_key(member) {
+            return context.tally.record_held_by(margin.unwrap_or_default());
+        }
+        let behind = self.turned_back.get(member).is_some_and(|until| {
+            // It is Unknown as late after the last that was new as any silence makes it.
+            fact.at <= *until + bounds::silence(context.timings())
+        });
+        if behind && is_silent(member, fact, context) {
+            return;
+        }
+        // A node of which nothing was heard since the history began was silent before.
+        let known = context.member(member);
+        if context.world.heartbeats_shown && known.is_some_and(|known| known.sign_of_life.is_none()) {
+            return;
+        }
+        if !context.world.faults_are_marked || context.controllers_are_hindered(fact.at) {
+            return;
+        }
+        let because = format!("nothing cuts {member} off from the control plane");
+        context.report_violation(Violation::by(
+            fact,
+            subject,
+            Bound::Never,
+            because,
+            format!("{member} is Unknown"),
+        ));
+    }
+}

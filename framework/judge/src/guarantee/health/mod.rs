@@ -1,0 +1,15 @@
+//! What is reported of the health of members: HEALTH.
+
+mod agent_silence;
+mod never_reported;
+mod not_ready;
+mod probed_members;
+mod remedies;
+
+pub(super) use agent_silence::{UnknownAfterAgentSilence, is_cut, is_lossy};
+pub(super) use never_reported::UnknownAfterStartupGrace;
+pub(super) use not_ready::NotReadyAfterFailureThreshold;
+pub(super) use probed_members::{
+    ProbedMemberIsNeverUnknown, ReadyAfterSuccessThreshold, StatusUnchangedWhileNotReady,
+};
+pub(super) use remedies::RemediesAreKept;

@@ -1,0 +1,64 @@
+//! Checks that a member that never reports becomes Unknown: HEALTH.
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::{GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use crate::text::clock;
+use capsize_history::facts::{Change, Fact, Health};
+
+static HEALTH_06: GuaranteeSpec = GuaranteeSpec {
+    id: "HEALTH-06",
+    sentence: "a member that pulls and is never heard of becomes Unknown",
+    features: &[Feature::HealthProbes, Feature::PullMembers],
+    formula: bounds::NEVER_HEARD,
+    releases: "all",
+    source: "Karmada pkg/controllers/cluster/cluster_controller.go, tryUpdateClusterHealth",
+};
+
+/// T2'': one that has never reported has a grace period of its own.
+#[derive(Default)]
+pub(crate) struct UnknownAfterStartupGrace(Deadlines);
+
+impl Guarantee for UnknownAfterStartupGrace {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &HEALTH_06
+    }
+
+    fn counts_from_stamps(&self) -> bool {
+        true
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Health, MemberLeaving, MemberGone]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.0)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::Health { member, now: None, first: true, .. }
+                if context.member(member).is_some_and(|member| member.pulls) =>
+            {
+                let expectation = Expectation {
+                    because: format!("{member} is known since {}", clock(fact.at)),
+                    missing: format!("{member} has no condition"),
+                };
+                let limit = bounds::never_heard(context.timings());
+                self.0.start(Subject::member(member), fact, limit, expectation);
+            }
+            Change::Health { member, now, .. } => {
+                let margin = self.0.met(&Subject::member(member), fact);
+                if let Some(margin) = margin.filter(|_| *now == Some(Health::Unknown)) {
+                    context.tally.record_held_by(margin);
+                }
+            }
+            Change::MemberLeaving(member) | Change::MemberGone(member) => {
+                self.0.cancel(&Subject::member(member))
+            }
+            _ => {}
+        }
+    }
+}

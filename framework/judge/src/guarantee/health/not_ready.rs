@@ -1,0 +1,287 @@
+//! A member's health follows its probes: HEALTH. Silent agents are in `agent_silence.rs`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::guarantee::engine::away::{in_force, is_hit};
+use crate::guarantee::engine::bounds::{self, Failing};
+use crate::guarantee::engine::context::{
+    Deadlines, Expectation, Guarantee, JudgeContext, NEVER, Topics, Violation, topics,
+};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
+use crate::profile::{Feature, Timings};
+use crate::text::{clock, span};
+use capsize_history::facts::{Change, Fact, Health};
+
+/// T1: a member that fails is told to be not ready in time, and not before the failure threshold has passed.
+///
+/// It is about members that are probed: one that pulls falls silent instead, which `agent_silence.rs` checks.
+///
+/// The time counts from the beginning of a fault. Faults between which no probe need have succeeded are one outage
+/// for the bound from below, and each begins anew for the bound from above.
+#[derive(Default)]
+pub(crate) struct NotReadyAfterFailureThreshold {
+    outages: BTreeMap<String, Outage>,
+    /// The first of them that is to be over is over after this.
+    settled: Duration,
+    deadlines: Deadlines,
+    /// When the controllers last came back, whose first probe has no threshold.
+    back: Option<Duration>,
+    /// When a fault of each member last ended, after which a connection that it spoilt may still fail.
+    mended: BTreeMap<String, Duration>,
+}
+
+/// A time in which probes may have failed.
+#[derive(Default)]
+struct Outage {
+    began: Duration,
+    /// When the last fault ended; absent while one is in force.
+    ended: Option<Duration>,
+    /// The slowest way in which probes fail; absent where they need not.
+    failing: Option<Failing>,
+    /// Whether the member was told to be not ready in it.
+    reported: bool,
+    /// Whether it is reached otherwise than before: until it is told to be ready nobody knows whether probes succeed.
+    otherwise: bool,
+    /// Whether it was slow already when probes began to fail.
+    slow: bool,
+    /// How late its answers came at most.
+    late: Duration,
+    /// Since when the bound from above counts.
+    anew: Duration,
+    /// After how much of that a silence was broken by refusals, if it was.
+    broken: Option<Duration>,
+}
+
+static HEALTH_01: GuaranteeSpec = GuaranteeSpec {
+    id: "HEALTH-01",
+    sentence: "a member that fails becomes NotReady in time, and not before the failure threshold has passed",
+    features: &[Feature::HealthProbes],
+    formula: bounds::NOT_READY,
+    releases: "all",
+    source: "Karmada pkg/controllers/status/cluster_condition_cache.go",
+};
+
+impl Guarantee for NotReadyAfterFailureThreshold {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &HEALTH_01
+    }
+
+    fn topics(&self) -> Topics {
+        topics![FaultBegan, FaultEnded, Access, Health, TaintAdded, TaintRemoved, MemberLeaving, MemberGone]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::FaultBegan { member: Some(member), .. } => self.began(member, fact, context),
+            Change::FaultEnded { member: Some(member), .. } => self.ended(member, fact, context),
+            Change::FaultEnded { member: None, .. } => self.back = Some(fact.at),
+            Change::Access(member) => self.reached_otherwise(member, fact, context),
+            Change::Health { member, was: Some(Health::Ready), now: Some(Health::NotReady), .. } => {
+                self.became_not_ready(member, fact, context);
+            }
+            Change::Health { member, was: Some(_), now: Some(Health::Ready), .. } => {
+                self.answers(member, fact, context);
+            }
+            Change::TaintAdded { member, .. } | Change::TaintRemoved { member, .. } => {
+                // A change of the member may bring a probe forward, and shift those that follow.
+                let subject = Subject::member(member);
+                if let Some(outage) = self.outages.get_mut(member).filter(|_| self.deadlines.has(&subject)) {
+                    let broken = is_refused(member, context).then_some(Duration::ZERO);
+                    (outage.anew, outage.broken) = (fact.at, broken);
+                    self.start_deadline(member, fact, context);
+                }
+            }
+            Change::MemberLeaving(member) | Change::MemberGone(member) => {
+                self.outages.remove(member);
+                self.deadlines.cancel(&Subject::member(member));
+            }
+            _ => {}
+        }
+        self.settle(context.timings());
+    }
+
+    fn due(&mut self) -> Duration {
+        self.deadlines.due().min(self.settled)
+    }
+
+    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+        self.deadlines.pass(now, context);
+        let timings = context.timings();
+        let over = |outage: &Outage| outage.settled(timings).is_some_and(|settled| now > settled);
+        let threshold = timings.failure_threshold;
+        for (_, outage) in self.outages.extract_if(.., |_, outage| over(outage)) {
+            let length = outage.ended.unwrap_or(now).saturating_sub(outage.began);
+            if !outage.reported && outage.failing.is_some() && length < threshold {
+                context.tally.record_held_by(threshold.saturating_sub(length));
+            }
+        }
+        self.settle(timings);
+    }
+}
+
+impl Outage {
+    /// One that nobody knew of before `fact`. It began with the first fault that is in force: one outlasts the member that it hit,
+    /// and a probe of another by the same name may have failed ever since that came.
+    fn first(member: &str, fact: &Fact, context: &JudgeContext<'_>) -> Self {
+        let since = in_force(member, context).map(|fault| fault.since).min();
+        let began = since.map_or(fact.at, |since| since.min(fact.at));
+        Self { began, ..Self::default() }
+    }
+
+    /// After this it is over, if it has ended.
+    fn settled(&self, timings: &Timings) -> Option<Duration> {
+        Some(self.ended? + settled_after(timings, self.failing)?)
+    }
+}
+
+/// So long after the end of a fault a probe has succeeded for sure; `None` where one may hang for ever.
+pub(crate) fn settled_after(timings: &Timings, failing: Option<Failing>) -> Option<Duration> {
+    let probe = bounds::probe(timings, failing.unwrap_or(Failing::Refused))?;
+    Some(timings.status_update_frequency + probe + timings.latency)
+}
+
+/// How probes of the member fail by the faults in force.
+fn failing_now(member: &str, context: &JudgeContext<'_>) -> Option<Failing> {
+    in_force(member, context).filter_map(bounds::failing).max()
+}
+
+/// Whether some of those fail at once.
+fn is_refused(member: &str, context: &JudgeContext<'_>) -> bool {
+    in_force(member, context).any(|fault| bounds::failing(fault) == Some(Failing::Refused))
+}
+
+impl NotReadyAfterFailureThreshold {
+    /// Sees which outage is to be over first.
+    fn settle(&mut self, timings: &Timings) {
+        let settled = self.outages.values().filter_map(|outage| outage.settled(timings));
+        self.settled = settled.min().unwrap_or(NEVER);
+    }
+
+    fn began(&mut self, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
+        if context.member(member).is_some_and(|member| member.pulls) {
+            return;
+        }
+        let outage =
+            self.outages.entry(member.to_owned()).or_insert_with(|| Outage::first(member, fact, context));
+        let anew = outage.ended.take().is_some() || outage.began == fact.at;
+        let before = outage.failing;
+        outage.slow |= in_force(member, context).any(|fault| bounds::failing(fault).is_none());
+        let late = in_force(member, context).map(|fault| fault.late).max();
+        outage.late = outage.late.max(late.unwrap_or_default());
+        let failing = failing_now(member, context);
+        outage.failing = failing.max(before);
+        // What fails in a slower way than before may also be noticed later; and something else may go on while probes succeed.
+        let waited = self.deadlines.has(&Subject::member(member));
+        let anew = failing.is_some() && (anew || outage.failing != before || !waited);
+        if anew {
+            (outage.anew, outage.broken) = (fact.at, None);
+        }
+        let breaks =
+            is_refused(member, context) && outage.failing == Some(Failing::Silent) && outage.broken.is_none();
+        if breaks {
+            outage.broken = Some(fact.at.saturating_sub(outage.anew));
+        }
+        let ready = context.member(member).is_some_and(|member| member.health == Some(Health::Ready));
+        if (anew || breaks) && ready {
+            self.start_deadline(member, fact, context);
+        }
+    }
+
+    /// Probes may fail from now on, or need not; whether they do nobody tells.
+    fn reached_otherwise(&mut self, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
+        if context.member(member).is_some_and(|member| !member.pulls) {
+            let outage =
+                self.outages.entry(member.to_owned()).or_insert_with(|| Outage::first(member, fact, context));
+            (outage.otherwise, outage.ended) = (true, None);
+        }
+    }
+
+    /// Probes succeed, however it is reached now.
+    fn answers(&mut self, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
+        let Some(outage) = self.outages.get_mut(member).filter(|outage| outage.otherwise) else { return };
+        outage.otherwise = false;
+        if failing_now(member, context).is_none() {
+            outage.ended = Some(fact.at);
+        }
+    }
+
+    fn start_deadline(&mut self, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
+        let Some(outage) = self.outages.get(member) else { return };
+        let silent = outage.failing == Some(Failing::Silent);
+        let limit = match outage.broken.filter(|_| silent) {
+            Some(after) => bounds::not_ready_mixed(context.timings(), after),
+            None => bounds::not_ready(context.timings(), silent).filter(|_| outage.failing.is_some()),
+        };
+        // What else a slow member is asked may be cut off as well, and what it answered before may still be on its way.
+        let asked = context.timings().silent_probe.filter(|_| silent && outage.slow).unwrap_or(outage.late);
+        let Some(limit) = limit.map(|limit| limit + asked) else { return };
+        let expectation = Expectation {
+            because: format!("{member} failed at {}, and {} is the longest", clock(outage.anew), span(limit)),
+            missing: format!("{member} is still Ready"),
+        };
+        self.deadlines.restart(Subject::member(member), fact, outage.anew + limit, limit, expectation);
+    }
+
+    fn ended(&mut self, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
+        if failing_now(member, context).is_none() {
+            self.deadlines.cancel(&Subject::member(member));
+        }
+        self.mended.insert(member.to_owned(), fact.at);
+        if let (false, Some(outage)) = (is_hit(member, context), self.outages.get_mut(member)) {
+            outage.ended = (!outage.otherwise).then_some(fact.at);
+        }
+    }
+
+    /// A member that is probed is reported to be NotReady, though no fault has hit it.
+    fn failed_for_nothing(&self, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let (timings, world) = (context.timings(), context.world);
+        let known = context.member(member);
+        let by_hand = known.is_none_or(|known| known.untainted_by_hand.is_some() || known.leaving);
+        if known.is_some_and(|known| known.pulls)
+            || !world.faults_are_marked
+            || world.access_touched
+            || by_hand
+            || is_hit(member, context)
+            || context.controllers_are_hindered(fact.at)
+        {
+            return;
+        }
+        // A probe that began under a fault may end after it, and its failure count for as long as the threshold.
+        let settled =
+            settled_after(timings, Some(Failing::Silent)).unwrap_or(NEVER) + timings.failure_threshold;
+        let lately = [self.mended.get(member).copied(), self.back];
+        if lately.into_iter().flatten().any(|then| fact.at <= then + settled + timings.takeover) {
+            return;
+        }
+        let because =
+            format!("no fault has hit {member}, and NotReady takes failures for the failure threshold");
+        let seen = format!("{member} is NotReady");
+        context.report_violation(Violation::by(fact, Subject::member(member), Bound::Never, because, seen));
+    }
+
+    fn became_not_ready(&mut self, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let subject = Subject::member(member);
+        let margin = self.deadlines.met(&subject, fact);
+        let Some(outage) = self.outages.get_mut(member) else {
+            return self.failed_for_nothing(member, fact, context);
+        };
+        outage.reported = true;
+        let timings = context.timings();
+        let settled = settled_after(timings, outage.failing).unwrap_or(NEVER);
+        let first_probe = |back: Duration| back.saturating_add(settled).saturating_add(timings.takeover);
+        if context.controllers_are_away() || self.back.is_some_and(|back| first_probe(back) >= outage.began) {
+            return;
+        }
+        let earliest = (outage.began + timings.failure_threshold).saturating_sub(timings.skew);
+        context.check_arrival(subject, fact, earliest, margin, || {
+            let (began, threshold) = (clock(outage.began), span(timings.failure_threshold));
+            let because = format!("{member} failed at {began}, failure threshold {threshold}");
+            (because, format!("{member} is NotReady"))
+        });
+    }
+}

@@ -1,0 +1,62 @@
+//! That nothing of a workload outlives its template: LIVENESS.
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::{GuaranteeSpec, Subject};
+use capsize_history::facts::{Change, Fact, WorkloadKey};
+
+static LIVENESS_07: GuaranteeSpec = GuaranteeSpec {
+    id: "LIVENESS-07",
+    sentence: "the record of a workload goes with its template",
+    features: &[],
+    formula: bounds::OUTLIVED,
+    releases: "all; Karmada left records of what others depend on until 1.13 (#5943)",
+    source: "Karmada pkg/detector/detector.go, CleanupResourceBinding; dependenciesdistributor",
+};
+
+/// E4: a template that was there and is gone for good. That its manifests and copies go with the record is DELIVERY-02, RECOVERY-01
+/// and DELIVERY-05.
+#[derive(Default)]
+pub(crate) struct RecordGoesWithTemplate(Deadlines);
+
+impl Guarantee for RecordGoesWithTemplate {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &LIVENESS_07
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Template, WorkloadGone, Recorded]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.0)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::Template(key) => self.look(key, fact, context),
+            Change::Recorded(key) if self.0.has(&Subject::workload(key)) => self.look(key, fact, context),
+            Change::WorkloadGone(key) => {
+                if let Some(margin) = self.0.met(&Subject::workload(key), fact) {
+                    context.tally.record_held_by(margin);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl RecordGoesWithTemplate {
+    fn look(&mut self, key: &WorkloadKey, fact: &Fact, context: &JudgeContext<'_>) {
+        let subject = Subject::workload(key);
+        let recorded = context.workload(key).is_some_and(|workload| workload.recorded);
+        if context.world.templates.contains_key(key) || !recorded {
+            return self.0.cancel(&subject);
+        }
+        let expectation = Expectation {
+            because: format!("the template of {key} is gone"),
+            missing: "its record is still there".to_owned(),
+        };
+        self.0.start(subject, fact, bounds::outlived(context.timings()), expectation);
+    }
+}

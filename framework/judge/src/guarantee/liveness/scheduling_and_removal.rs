@@ -1,0 +1,267 @@
+//! What must come to an end: LIVENESS. The report that all is applied is in `fully_applied.rs`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::eligible_members::cannot_be_placed;
+use crate::guarantee::{GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use crate::text::clock;
+use capsize_history::digest::Table;
+use capsize_history::facts::{Change, Fact, Workload, WorkloadKey};
+
+static LIVENESS_03: GuaranteeSpec = GuaranteeSpec {
+    id: "LIVENESS-03",
+    sentence: "a member that is being removed is gone once nothing is left of it",
+    features: &[Feature::HealthProbes],
+    formula: bounds::REMOVED,
+    releases: "all; Karmada 1.14 did not end it with its taint manager switched off (#6438)",
+    source: "Karmada pkg/controllers/cluster/cluster_controller.go, removeCluster",
+};
+
+/// E3 and T20: when no workload is assigned to it, being evicted from it or written for it, the member goes.
+#[derive(Default)]
+pub(crate) struct MemberRemovalCompletes {
+    leaving: BTreeSet<String>,
+    evicting: RemovalBlockers,
+    written: RemovalBlockers,
+    deadlines: Deadlines,
+}
+
+/// The workloads that hold up the removal of a member, by its name.
+#[derive(Debug, Default)]
+pub(crate) struct RemovalBlockers(Table<String, BTreeSet<WorkloadKey>>);
+
+impl RemovalBlockers {
+    /// `key` holds `member` up.
+    pub(crate) fn hold(&mut self, member: &str, key: &WorkloadKey) {
+        self.0.entry(member.to_owned()).or_default().insert(key.clone());
+    }
+
+    /// It does not any more.
+    pub(crate) fn release(&mut self, member: &str, key: &WorkloadKey) {
+        if let Some(held) = self.0.get_mut(member) {
+            held.remove(key);
+        }
+    }
+
+    /// It holds nobody up any more.
+    pub(crate) fn release_all(&mut self, key: &WorkloadKey) {
+        for held in self.0.values_mut() {
+            held.remove(key);
+        }
+    }
+
+    /// The member is gone.
+    pub(crate) fn forget(&mut self, member: &str) {
+        self.0.swap_remove(member);
+    }
+
+    /// Whether any workload holds `member` up.
+    pub(crate) fn any(&self, member: &str) -> bool {
+        self.0.get(member).is_some_and(|held| !held.is_empty())
+    }
+}
+
+impl Guarantee for MemberRemovalCompletes {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &LIVENESS_03
+    }
+
+    fn topics(&self) -> Topics {
+        topics![
+            EvictionBegan,
+            EvictionEnded,
+            Delivered,
+            DeliveryGone,
+            WorkloadGone,
+            MemberLeaving,
+            MemberChanged,
+            MemberGone,
+            Assigned
+        ]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::EvictionBegan { workload, task } => self.evicting.hold(&task.member, workload),
+            Change::EvictionEnded { workload, task } => self.evicting.release(&task.member, workload),
+            Change::Delivered { workload, member, .. } => self.written.hold(member, workload),
+            Change::DeliveryGone { workload, member } => self.written.release(member, workload),
+            Change::WorkloadGone(key) => self.evicting.release_all(key),
+            Change::MemberLeaving(member) => drop(self.leaving.insert(member.clone())),
+            Change::MemberGone(member) => {
+                self.evicting.forget(member);
+                self.written.forget(member);
+                if self.leaving.remove(member)
+                    && let Some(margin) = self.deadlines.met(&Subject::member(member), fact)
+                {
+                    context.tally.record_held_by(margin);
+                }
+            }
+            Change::Assigned { .. } | Change::MemberChanged(_) => {}
+            _ => return,
+        }
+        for member in &self.leaving {
+            // One that somebody else keeps goes when it is let go of.
+            let kept = context.member(member).is_some_and(|member| member.held_up);
+            let held = kept
+                || self.evicting.any(member)
+                || self.written.any(member)
+                || context.world.assigned_to(member).next().is_some();
+            let subject = Subject::member(member);
+            if held {
+                self.deadlines.cancel(&subject);
+            } else {
+                let expectation = Expectation {
+                    because: format!("{member} is being removed, and nothing is left of it"),
+                    missing: format!("{member} is still there"),
+                };
+                self.deadlines.start(subject, fact, bounds::removed(context.timings()), expectation);
+            }
+        }
+    }
+}
+
+static LIVENESS_04: GuaranteeSpec = GuaranteeSpec {
+    id: "LIVENESS-04",
+    sentence: "no workload is assigned to a member that is gone",
+    features: &[Feature::HealthProbes],
+    formula: bounds::CHOSEN,
+    releases: "all",
+    source: "Karmada pkg/controllers/cluster/cluster_controller.go, removeCluster",
+};
+
+/// E3: the removal of a member waits until no workload is assigned to it.
+#[derive(Default)]
+pub(crate) struct RemovedMemberLosesItsWorkloads {
+    /// Workloads that are assigned to members that are gone, and since when they are.
+    left: BTreeMap<Subject, Duration>,
+    deadlines: Deadlines,
+}
+
+impl Guarantee for RemovedMemberLosesItsWorkloads {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &LIVENESS_04
+    }
+
+    fn topics(&self) -> Topics {
+        topics![MemberGone, Wanted, Recorded, Assigned, WorkloadGone]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::MemberGone(member) => {
+                let assigned: Vec<_> = context.world.assigned_to(member).map(|(key, _)| key).collect();
+                if assigned.is_empty() {
+                    context.tally.record_held();
+                }
+                for key in assigned {
+                    self.left.insert(Subject::on(key, member), fact.at);
+                    self.look(key, member, fact, context);
+                }
+            }
+            Change::Wanted(key) | Change::Recorded(key) => {
+                let of_key = self.left.range(Subject::workload(key)..).map(|(subject, _)| subject);
+                let of_key = of_key.take_while(|subject| subject.is_of(key));
+                let members: Vec<_> = of_key.filter_map(|subject| subject.member.clone()).collect();
+                for member in members {
+                    self.look(key, &member, fact, context);
+                }
+            }
+            Change::Assigned { workload: key, was, now, .. } => {
+                for member in was.keys().filter(|member| !now.contains_key(*member)) {
+                    let subject = Subject::on(key, member);
+                    self.left.remove(&subject);
+                    if let Some(margin) = self.deadlines.met(&subject, fact) {
+                        context.tally.record_held_by(margin);
+                    }
+                }
+            }
+            Change::WorkloadGone(key) => {
+                self.left.retain(|subject, _| !subject.is_of(key));
+                self.deadlines.cancel_of(key, |_| true);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl RemovedMemberLosesItsWorkloads {
+    fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
+        let subject = Subject::on(key, member);
+        let Some(gone) = self.left.get(&subject).copied() else { return };
+        if context.member(member).is_some() {
+            self.left.remove(&subject);
+            return self.deadlines.cancel(&subject);
+        }
+        // Nobody chooses for it meanwhile, or there are too few members to choose from, and what it had stays.
+        let stays = |workload: &Workload| workload.suspended || cannot_be_placed(workload);
+        if context.workload(key).is_some_and(stays) {
+            return self.deadlines.cancel(&subject);
+        }
+        let expectation = Expectation {
+            because: format!("{member} is gone since {}", clock(gone)),
+            missing: format!("{key} is still assigned to it"),
+        };
+        self.deadlines.start(subject, fact, bounds::chosen(context.timings()), expectation);
+    }
+}
+
+static LIVENESS_01: GuaranteeSpec = GuaranteeSpec {
+    id: "LIVENESS-01",
+    sentence: "the scheduler says of every workload what it has come to",
+    features: &[Feature::HealthProbes],
+    formula: bounds::CHOSEN,
+    releases: "all; 1.5.0 never says so of what is divided (#3455)",
+    source: "Karmada pkg/scheduler/scheduler.go, patchBindingStatusCondition",
+};
+
+/// E2: in time after each change, either the latest version is scheduled, or the workload is told to be impossible to
+/// place.
+#[derive(Default)]
+pub(crate) struct WorkloadIsScheduled(Deadlines);
+
+impl Guarantee for WorkloadIsScheduled {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &LIVENESS_01
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Recorded, WorkloadGone]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.0)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let key = match &fact.change {
+            Change::Recorded(key) => key,
+            Change::WorkloadGone(key) => return self.0.cancel(&Subject::workload(key)),
+            _ => return,
+        };
+        let Some(workload) = context.workload(key) else { return };
+        let subject = Subject::workload(key);
+        if !workload.placeable {
+            return self.0.cancel(&subject);
+        }
+        let condition = workload.condition("Scheduled");
+        let done = condition == "False" || condition == "True" && workload.scheduled;
+        let wrong = (!done).then(|| Expectation {
+            because: "its record has changed".to_owned(),
+            missing: "the scheduler has not said what came of it".to_owned(),
+        });
+        self.0.expect_correction(subject, fact, bounds::chosen(context.timings()), wrong, context);
+    }
+}

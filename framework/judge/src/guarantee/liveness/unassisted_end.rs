@@ -1,0 +1,220 @@
+//! What must come to an end without help from a member, or without anything that tells: LIVENESS.
+
+use std::collections::BTreeSet;
+
+use super::scheduling_and_removal::RemovalBlockers;
+use crate::guarantee::engine::away::{Away, in_force, is_hit};
+use crate::guarantee::engine::bounds::{self, Failing};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::{GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use capsize_history::facts::{Change, Fact, Health, InstanceHealth, Workload, WorkloadKey};
+
+static LIVENESS_05: GuaranteeSpec = GuaranteeSpec {
+    id: "LIVENESS-05",
+    sentence: "what was written for a member that is being removed goes, also where nobody can reach it",
+    features: &[Feature::HealthProbes],
+    formula: bounds::ABANDONED,
+    releases: "1.8 and newer for members that pull (#1847)",
+    source: "Karmada pkg/controllers/cluster/cluster_controller.go, removeExecutionSpace",
+};
+
+/// E3: a manifest that is being deleted does not wait for a member that is both away and being removed, once no workload is
+/// assigned to it or being evicted from it.
+#[derive(Default)]
+pub(crate) struct ManifestOfRemovedMemberGoes {
+    leaving: BTreeSet<String>,
+    evicting: RemovalBlockers,
+    deadlines: Deadlines,
+}
+
+impl Guarantee for ManifestOfRemovedMemberGoes {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &LIVENESS_05
+    }
+
+    fn topics(&self) -> Topics {
+        topics![
+            Recalled,
+            DeliveryReported,
+            DeliveryGone,
+            MemberLeaving,
+            Health,
+            MemberGone,
+            Assigned,
+            EvictionBegan,
+            EvictionEnded,
+            WorkloadGone
+        ]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::Recalled { workload, member } | Change::DeliveryReported { workload, member } => {
+                self.look(workload, member, fact, context);
+            }
+            Change::DeliveryGone { workload, member } => {
+                if let Some(margin) = self.deadlines.met(&Subject::on(workload, member), fact) {
+                    context.tally.record_held_by(margin);
+                }
+            }
+            Change::MemberLeaving(member) => {
+                self.leaving.insert(member.clone());
+                self.look_all(Some(member), fact, context);
+            }
+            Change::MemberGone(member) => {
+                self.leaving.remove(member);
+                self.evicting.forget(member);
+                self.deadlines.cancel_all(|subject| subject.is_on(member));
+            }
+            Change::Health { member, .. } => self.look_all(Some(member), fact, context),
+            Change::Assigned { was, now, .. } => self.look_all(was.keys().chain(now.keys()), fact, context),
+            Change::EvictionBegan { workload, task } => {
+                self.evicting.hold(&task.member, workload);
+                self.look_all(Some(&task.member), fact, context);
+            }
+            Change::EvictionEnded { workload, task } => {
+                self.evicting.release(&task.member, workload);
+                self.look_all(Some(&task.member), fact, context);
+            }
+            Change::WorkloadGone(key) => {
+                self.evicting.release_all(key);
+                let leaving = self.leaving.clone();
+                self.look_all(&leaving, fact, context);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl ManifestOfRemovedMemberGoes {
+    /// Looks at all that is written for those of `members` that are being removed.
+    fn look_all<'a>(
+        &mut self,
+        members: impl IntoIterator<Item = &'a String>,
+        fact: &Fact,
+        context: &mut JudgeContext<'_>,
+    ) {
+        let leaving: Vec<_> = members.into_iter().filter(|member| self.leaving.contains(*member)).collect();
+        for member in leaving {
+            let world = context.world;
+            for (key, _) in world.workloads.iter().filter(|(_, it)| it.deliveries.contains_key(member)) {
+                self.look(key, member, fact, context);
+            }
+        }
+    }
+
+    fn look(&mut self, key: &WorkloadKey, name: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let subject = Subject::on(key, name);
+        let away = context.member(name).is_some_and(|member| {
+            member.leaving && member.health.is_some_and(|health| health != Health::Ready)
+        });
+        let delivery = context.workload(key).and_then(|workload| workload.deliveries.get(name));
+        let held = self.evicting.any(name) || context.world.assigned_to(name).next().is_some();
+        if !away || held || !delivery.is_some_and(|it| it.leaving.is_some() && !it.held_up) {
+            return self.deadlines.cancel(&subject);
+        }
+        let silent = in_force(name, context).any(|fault| bounds::failing(fault) == Some(Failing::Silent));
+        let Some(limit) = bounds::abandoned(context.timings(), silent) else { return };
+        let expectation = Expectation {
+            because: format!("{name} is being removed, and cannot be asked"),
+            missing: format!("the manifest of {key} for it is still there"),
+        };
+        self.deadlines.start(subject, fact, limit, expectation);
+    }
+}
+
+static LIVENESS_06: GuaranteeSpec = GuaranteeSpec {
+    id: "LIVENESS-06",
+    sentence: "what has no state of its own is told to be healthy where it is applied",
+    features: &[],
+    formula: bounds::CHANGE_REPORTED,
+    releases: "1.9 and newer (#4453)",
+    source: "Karmada pkg/controllers/status/work_status_controller.go, interpretHealth",
+};
+
+/// T11: nothing else would end an eviction of such a thing but its timeout. Who tells of a copy has to see it, which takes as
+/// long as it does where its member was away.
+#[derive(Default)]
+pub(crate) struct StatelessWorkloadIsHealthyWhenApplied {
+    deadlines: Deadlines,
+    away: Away,
+}
+
+/// Kinds of Kubernetes whose objects have no status, in order.
+const STATELESS_KINDS: [&str; 9] = [
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "ConfigMap",
+    "PriorityClass",
+    "Role",
+    "RoleBinding",
+    "Secret",
+    "ServiceAccount",
+    "StorageClass",
+];
+
+fn untold(workload: &Workload, member: &str) -> bool {
+    let instance = workload.instances.get(member);
+    instance.is_some_and(|instance| instance.applied && instance.health != InstanceHealth::Healthy)
+}
+
+impl Guarantee for StatelessWorkloadIsHealthyWhenApplied {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &LIVENESS_06
+    }
+
+    fn topics(&self) -> Topics {
+        topics![InstanceHealth, FaultBegan, FaultEnded, WorkloadGone, MemberGone]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        self.away.observe(fact, context);
+        match &fact.change {
+            Change::InstanceHealth { workload, member } if STATELESS_KINDS.contains(&workload.kind()) => {
+                self.look(workload, member, fact, context);
+            }
+            Change::FaultBegan { member: Some(member), .. } => {
+                self.deadlines.cancel_all(|subject| subject.is_on(member));
+            }
+            Change::FaultEnded { member: Some(member), .. } => {
+                for kind in STATELESS_KINDS {
+                    let of_kind = context.world.workloads.range(WorkloadKey::new(kind, "", "")..);
+                    for (key, _) in of_kind.take_while(|(key, _)| key.kind() == kind) {
+                        self.look(key, member, fact, context);
+                    }
+                }
+            }
+            Change::WorkloadGone(key) => self.deadlines.cancel_of(key, |_| true),
+            _ => {}
+        }
+    }
+}
+
+impl StatelessWorkloadIsHealthyWhenApplied {
+    fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Some(workload) = context.workload(key) else { return };
+        let wrong = untold(workload, member).then(|| Expectation {
+            because: format!("a {} is well where it is", key.kind()),
+            missing: format!("{key} is not told to be healthy on {member}"),
+        });
+        let applied = workload.instances.get(member).is_some_and(|instance| instance.applied);
+        let subject = Subject::on(key, member);
+        if wrong.is_none() && applied && !self.deadlines.has(&subject) {
+            return context.tally.record_held();
+        }
+        if !is_hit(member, context) {
+            let allowed =
+                bounds::change_reported(context.timings()).max(self.away.remaining_delay(member, fact.at));
+            self.deadlines.expect_correction(subject, fact, allowed, wrong, context);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What follows from a node alone is in line with it at once: taints by pressure and cordon, and the labels that say the
+//! same twice.
+
+use std::collections::BTreeSet;
+
+use super::heartbeat::settle;
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::{GuaranteeSpec, Subject};
+use crate::profile::{Feature, Profile};
+use capsize_history::facts::{Change, Fact, Member, TaintEffect};
+
+static NODE_06: GuaranteeSpec = GuaranteeSpec {
+    id: "NODE-06",
+    sentence: "a node has a NoSchedule taint for each pressure that it tells and for being cordoned, and for nothing else",
+    features: &[Feature::HealthProbes],
+    formula: bounds::FOLLOWS,
+    releases: "Kubernetes 1.17 and newer",
+    source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, doNoScheduleTaintingPass",
+};
+
+static NODE_07: GuaranteeSpec = GuaranteeSpec {
+    id: "NODE-07",
+    sentence: "the stable and the beta labels of a node's system say the same",
+    features: &[Feature::HealthProbes],
+    formula: bounds::FOLLOWS,
+    releases: "Kubernetes, all",
+    source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, reconcileNodeLabels",
+};
+
+/// I33 and I25: what is wrong with a node, in words.
+pub(crate) struct DerivedTaintsAndLabels {
+    spec: &'static GuaranteeSpec,
+    wrong: fn(&Member, &Profile) -> Option<String>,
+    deadlines: Deadlines,
+}
+
+impl DerivedTaintsAndLabels {
+    /// For the taints.
+    pub(crate) fn taints() -> Self {
+        Self { spec: &NODE_06, wrong: wrong_taints, deadlines: Deadlines::default() }
+    }
+
+    /// For the labels.
+    pub(crate) fn labels() -> Self {
+        Self { spec: &NODE_07, wrong: wrong_labels, deadlines: Deadlines::default() }
+    }
+}
+
+impl Guarantee for DerivedTaintsAndLabels {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        self.spec
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Conditions, MemberChanged, MemberGone]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let name = match &fact.change {
+            Change::Conditions(name) | Change::MemberChanged(name) => name,
+            Change::MemberGone(name) => return self.deadlines.cancel(&Subject::member(name)),
+            _ => return,
+        };
+        let Some(member) = context.member(name) else { return };
+        let wrong = (self.wrong)(member, context.profile).map(|missing| Expectation {
+            because: format!("that is what {name} tells of itself"),
+            missing: format!("{name} {missing}"),
+        });
+        let allowed = context.timings().latency;
+        settle(&mut self.deadlines, Subject::member(name), fact, allowed, wrong, context);
+    }
+}
+
+/// The conditions that bring a taint while they are true, and its key.
+const PRESSURES: [(&str, &str); 4] = [
+    ("DiskPressure", "node.kubernetes.io/disk-pressure"),
+    ("MemoryPressure", "node.kubernetes.io/memory-pressure"),
+    ("NetworkUnavailable", "node.kubernetes.io/network-unavailable"),
+    ("PIDPressure", "node.kubernetes.io/pid-pressure"),
+];
+const CORDONED: &str = "node.kubernetes.io/unschedulable";
+
+fn wrong_taints(member: &Member, _: &Profile) -> Option<String> {
+    let pressed =
+        |(kind, _): &&(&str, &str)| member.conditions.get(*kind).is_some_and(|status| status == "True");
+    let wanted = PRESSURES.iter().filter(pressed).map(|(_, key)| *key);
+    let wanted: BTreeSet<&str> = wanted.chain(member.cordoned.then_some(CORDONED)).collect();
+    let owned = |key: &str| key == CORDONED || PRESSURES.iter().any(|(_, owned)| *owned == key);
+    let there =
+        member.taints.iter().filter(|taint| taint.effect == TaintEffect::NoSchedule && owned(&taint.key));
+    let there: BTreeSet<&str> = there.map(|taint| taint.key.as_str()).collect();
+    if let Some(key) = wanted.difference(&there).next() {
+        return Some(format!("has no taint {key}:NoSchedule"));
+    }
+    there.difference(&wanted).next().map(|key| format!("still has the taint {key}:NoSchedule"))
+}
+
+/// What leads is followed; where it is missing, nothing is.
+fn wrong_labels(member: &Member, profile: &Profile) -> Option<String> {
+    ["os", "arch"].into_iter().find_map(|name| {
+        let label = |key: String| member.labels.get(&key);
+        let (stable, beta) =
+            (label(format!("kubernetes.io/{name}")), label(format!("beta.kubernetes.io/{name}")));
+        let leads = if profile.has(Feature::StableLabelsLead) { stable } else { beta };
+        (leads.is_some() && stable != beta)
+            .then(|| format!("has another beta.kubernetes.io/{name} than kubernetes.io/{name}"))
+    })
+}

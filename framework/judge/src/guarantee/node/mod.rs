@@ -1,0 +1,23 @@
+//! What must hold of nodes: their health, taints, labels and pods, and the zones that they are tainted by: NODE.
+
+mod derived_taints_and_labels;
+mod drained_nodes;
+mod heartbeat;
+mod kept_taints;
+mod no_execute_taints;
+mod pod_disruption_condition;
+mod pod_readiness;
+mod taint_pace;
+mod unknown_conditions;
+mod zone;
+
+pub(super) use derived_taints_and_labels::DerivedTaintsAndLabels;
+pub(super) use drained_nodes::{PodDeletionPace, PodsOfIllNodeAreDeleted};
+pub(super) use heartbeat::UnknownAfterMissedHeartbeats;
+pub(super) use kept_taints::{ForeignTaintsStay, TaintStaysWhileJustified};
+pub(super) use no_execute_taints::{IllNodeGetsTaint, NoTaintsInHaltedZone, TaintMatchesHealth};
+pub(super) use pod_disruption_condition::PodConditionBeforeEviction;
+pub(super) use pod_readiness::PodsOfUnknownNodeAreNotReady;
+pub(super) use taint_pace::TaintPaceOfZone;
+pub(super) use unknown_conditions::{UnknownAfterStartupGrace, UnknownConditions};
+pub(super) use zone::AllNodesNotReady;

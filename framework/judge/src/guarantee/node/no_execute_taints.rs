@@ -1,0 +1,291 @@
+//! Who gets the taint that drives pods out: who is ill, in time, and nobody while that is not to be.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::heartbeat::never;
+use super::zone::{Pace, awaits_taint, is_of_health, paces};
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::{GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use crate::text::{clock, span};
+use capsize_history::facts::{Change, Fact, Zone};
+
+static NODE_02: GuaranteeSpec = GuaranteeSpec {
+    id: "NODE-02",
+    sentence: "a node that is not Ready gets the NoExecute taint for it in its turn, where its zone is not held back",
+    features: &[Feature::ZonedEvictions],
+    formula: bounds::TAINTED_NODE,
+    releases: "Kubernetes, all",
+    source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, doNoExecuteTaintingPass",
+};
+
+/// I31 and I36: the turn of each that waits comes, again too if somebody took the taint away.
+#[derive(Default)]
+pub(crate) struct IllNodeGetsTaint {
+    deadlines: Deadlines,
+    /// Who waits, by zone.
+    waiting: BTreeMap<Zone, BTreeSet<String>>,
+    /// What those that wait were told last: the pace of their zone, and how many wait.
+    paces: BTreeMap<String, (Pace, usize)>,
+    /// What the last of each zone was told.
+    latest: BTreeMap<Zone, (Pace, usize)>,
+    /// Zones that were held back once.
+    held_back: BTreeSet<Zone>,
+}
+
+/// What a violation looks like that has a known cause.
+const STAYS_HELD_BACK: &str = ", as after a halt at a rate of 1: kubernetes/kubernetes#104639";
+
+impl Guarantee for IllNodeGetsTaint {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &NODE_02
+    }
+
+    fn topics(&self) -> Topics {
+        topics![TaintAdded, Health, MemberGone, TaintRemoved]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::TaintAdded { member, taint, .. } if is_of_health(taint) => {
+                let margin = self.deadlines.met(&Subject::member(member), fact);
+                self.file(member, context);
+                margin.into_iter().for_each(|margin| context.tally.record_held_by(margin));
+            }
+            Change::Health { member, .. }
+            | Change::MemberGone(member)
+            | Change::TaintRemoved { member, .. } => {
+                self.look(member, fact, context);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl IllNodeGetsTaint {
+    /// Works out whose turn must come until when: anew for who waits in a zone that is otherwise than before, or has more
+    /// who wait.
+    fn look(&mut self, name: &String, fact: &Fact, context: &JudgeContext<'_>) {
+        let Some(zones) = &context.profile.zones else { return };
+        self.file(name, context);
+        let paces = paces(context.world, zones);
+        let halted = paces.iter().filter(|(_, pace)| !matches!(pace, Pace::Each(_)));
+        self.held_back.extend(halted.map(|(zone, _)| zone.clone()));
+        let waiting = std::mem::take(&mut self.waiting);
+        for (zone, names) in &waiting {
+            let Some(pace) = paces.get(zone) else {
+                names.iter().for_each(|name| self.deadlines.cancel(&Subject::member(name)));
+                self.latest.remove(zone);
+                continue;
+            };
+            let latest = self.latest.get(zone).copied();
+            if latest.is_none_or(|(was, others)| was != *pace || names.len() > others) {
+                names.iter().for_each(|name| self.tell(name, (*pace, names.len()), fact, context));
+                self.latest.insert(zone.clone(), (*pace, names.len()));
+            } else if names.contains(name) {
+                self.tell(name, (*pace, names.len()), fact, context);
+                self.latest.insert(zone.clone(), (*pace, names.len()));
+            }
+        }
+        self.waiting = waiting;
+    }
+
+    /// Puts a member where it belongs of those that wait.
+    fn file(&mut self, name: &String, context: &JudgeContext<'_>) {
+        let member = context.member(name).filter(|member| awaits_taint(member));
+        if member.is_none() {
+            self.deadlines.cancel(&Subject::member(name));
+            self.paces.remove(name);
+        }
+        self.waiting.retain(|zone, names| {
+            if member.is_none_or(|member| member.zone != *zone) {
+                names.remove(name);
+            }
+            !names.is_empty()
+        });
+        if let Some(member) = member {
+            self.waiting.entry(member.zone.clone()).or_default().insert(name.clone());
+        }
+    }
+
+    /// A member waits for its turn among so many at this pace, unless it did so already.
+    fn tell(&mut self, name: &String, (pace, count): (Pace, usize), fact: &Fact, context: &JudgeContext<'_>) {
+        let Some(member) = context.member(name) else { return };
+        let before = self.paces.insert(name.clone(), (pace, count));
+        if before.is_some_and(|(was, others)| was == pace && count <= others) {
+            return;
+        }
+        let subject = Subject::member(name);
+        let Pace::Each(pause) = pace else { return self.deadlines.cancel(&subject) };
+        let turns = u32::try_from(count).unwrap_or(u32::MAX).saturating_add(1);
+        let allowed = bounds::tainted_node(context.timings()) + bounds::repeated(pause, turns);
+        let health = member.health.map(|health| health.to_string()).unwrap_or_default();
+        let known = pause == Duration::from_secs(1) && self.held_back.contains(&member.zone);
+        let expectation = Expectation {
+            because: format!(
+                "it is {health} since {}, {count} of its zone wait, and one each {} is tainted",
+                clock(member.health_since),
+                span(pause)
+            ),
+            missing: format!(
+                "{name} has no NoExecute taint for it{}",
+                if known { STAYS_HELD_BACK } else { "" }
+            ),
+        };
+        self.deadlines.restart(subject, fact, fact.at + allowed, allowed, expectation);
+    }
+}
+
+static NODE_04: GuaranteeSpec = GuaranteeSpec {
+    id: "NODE-04",
+    sentence: "no node gets the NoExecute taint of ill health in a small zone that is partly gone, nor anywhere while no \
+        node is Ready",
+    features: &[Feature::ZonedEvictions],
+    formula: bounds::FROZEN,
+    releases: "Kubernetes, all",
+    source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, handleDisruption",
+};
+
+/// I10 and I11: as soon as the controllers can have seen it.
+#[derive(Default)]
+pub(crate) struct NoTaintsInHaltedZone {
+    paces: BTreeMap<Zone, Pace>,
+    /// The members that wait in a zone that is held back, and since when.
+    since: BTreeMap<String, Duration>,
+    /// Taints that have to go.
+    deadlines: Deadlines,
+}
+
+impl Guarantee for NoTaintsInHaltedZone {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &NODE_04
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Health, MemberGone, TaintRemoved, TaintAdded]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::Health { member, .. } | Change::MemberGone(member) => self.look(member, fact, context),
+            Change::TaintRemoved { member, taint } if is_of_health(taint) => {
+                if let Some(margin) = self.deadlines.met(&Subject::member(member), fact) {
+                    context.tally.record_held_by(margin);
+                }
+            }
+            Change::TaintAdded { member, taint, first: false } if is_of_health(taint) => {
+                let by_hand = context.member(member).is_some_and(|each| each.tainted_by_hand.is_some());
+                let lag = bounds::zone_seen(context.timings());
+                let held_back = self.since.get(member).filter(|since| fact.at > **since + lag);
+                if let Some(since) = held_back.filter(|_| !by_hand) {
+                    let seen =
+                        format!("{member} has the taint since its zone was held back at {}", clock(*since));
+                    never(Subject::member(member), fact, "its zone is held back", seen, context);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl NoTaintsInHaltedZone {
+    /// Looks at a member, and at all of them if a zone is otherwise than before.
+    fn look(&mut self, changed: &String, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Some(zones) = &context.profile.zones else { return };
+        let lag = bounds::zone_seen(context.timings());
+        let world = context.world;
+        let paces = paces(world, zones);
+        let first = if paces == self.paces { Some(changed) } else { None };
+        let alone = first.and_then(|name| world.members.get_key_value(name));
+        let all = world.members.iter().filter(|_| first.is_none());
+        if !world.members.contains_key(changed) {
+            self.since.remove(changed);
+            self.deadlines.cancel(&Subject::member(changed));
+        }
+        for (name, member) in alone.into_iter().chain(all) {
+            let pace = paces.get(&member.zone);
+            if !matches!(pace, Some(Pace::Frozen | Pace::Cut)) {
+                // It was put to the test if there was somebody to taint for long enough.
+                if self.since.remove(name).is_some_and(|since| fact.at > since + lag) {
+                    context.tally.record_held();
+                }
+            } else if awaits_taint(member) {
+                self.since.entry(name.clone()).or_insert(fact.at);
+            }
+            let subject = Subject::member(name);
+            let tainted = member.taints.iter().any(is_of_health) && member.tainted_by_hand.is_none();
+            if pace != Some(&Pace::Cut) || !tainted {
+                self.deadlines.cancel(&subject);
+            } else {
+                let expectation = Expectation {
+                    because: format!("no node is Ready since {}", clock(fact.at)),
+                    missing: format!("{name} still has its NoExecute taint"),
+                };
+                self.deadlines.start(subject, fact, lag, expectation);
+            }
+        }
+        self.paces = paces;
+    }
+}
+
+static NODE_05: GuaranteeSpec = GuaranteeSpec {
+    id: "NODE-05",
+    sentence: "a NoExecute taint of ill health tells what its node says, and goes when that is well",
+    features: &[Feature::ZonedEvictions],
+    formula: bounds::FITS,
+    releases: "Kubernetes, all",
+    source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, processTaintBaseEviction",
+};
+
+/// I7, I32 and I38: there is no such taint that the node does not call for, but for a moment.
+#[derive(Default)]
+pub(crate) struct TaintMatchesHealth(Deadlines);
+
+impl Guarantee for TaintMatchesHealth {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &NODE_05
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Health, TaintRemoved, TaintAdded, MemberGone]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.0)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let name = match &fact.change {
+            Change::Health { member, .. }
+            | Change::TaintRemoved { member, .. }
+            | Change::TaintAdded { member, .. } => member,
+            Change::MemberGone(member) => return self.0.cancel(&Subject::member(member)),
+            _ => return,
+        };
+        let Some(member) = context.member(name) else { return };
+        // A node that never said anything asks for nothing.
+        let stray =
+            |taint: &&capsize_history::facts::Taint| is_of_health(taint) && taint.health != member.health;
+        let stray = member.taints.iter().find(stray).filter(|_| member.health.is_some());
+        let wrong = stray.map(|taint| Expectation {
+            because: format!(
+                "it is {} since {}",
+                member.health.unwrap_or(capsize_history::facts::Health::Unknown),
+                clock(member.health_since)
+            ),
+            missing: format!("{name} has the taint {taint}"),
+        });
+        let allowed = bounds::fits(context.timings());
+        super::heartbeat::settle(&mut self.0, Subject::member(name), fact, allowed, wrong, context);
+    }
+}

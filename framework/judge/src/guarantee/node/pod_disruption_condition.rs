@@ -1,0 +1,54 @@
+//! A pod that is evicted for a taint says so before it goes.
+
+use super::heartbeat::never;
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::tolerated_until::{Tolerates, tolerates};
+use crate::guarantee::{GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use capsize_history::facts::{Change, Fact};
+
+static NODE_13: GuaranteeSpec = GuaranteeSpec {
+    id: "NODE-13",
+    sentence: "a pod that is evicted for a taint has the condition DisruptionTarget for it when its deletion begins",
+    features: &[Feature::NoExecuteTaints, Feature::TellsDisruption],
+    formula: bounds::WITH_IT,
+    releases: "Kubernetes 1.26 and newer",
+    source: "Kubernetes pkg/controller/tainteviction/taint_eviction.go, addConditionAndDeletePod",
+};
+
+/// I22: of every pod that is deleted when its toleration is over, and that nobody else has deleted.
+#[derive(Default)]
+pub(crate) struct PodConditionBeforeEviction;
+
+impl Guarantee for PodConditionBeforeEviction {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &NODE_13
+    }
+
+    fn topics(&self) -> Topics {
+        topics![EvictionBegan]
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Change::EvictionBegan { workload, task } = &fact.change else { return };
+        if task.inherited {
+            return;
+        }
+        let world = context.world;
+        let (Some(pod), Some(node)) = (world.workloads.get(workload), world.members.get(&task.member)) else {
+            return;
+        };
+        let due = match tolerates(pod, node.evicting_taints()) {
+            Some(Tolerates::Until(until, _)) => until <= fact.at + bounds::STAMP,
+            _ => false,
+        };
+        if due && task.by_taint {
+            context.tally.record_held();
+        } else if due && world.faults_are_marked && fact.at > world.acted + context.timings().latency {
+            let seen = format!("{workload} is deleted without having said why");
+            let subject = Subject::on(workload, &task.member);
+            never(subject, fact, "its node has a taint that it does not tolerate any more", seen, context);
+        }
+    }
+}

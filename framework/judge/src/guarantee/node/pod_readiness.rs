@@ -1,0 +1,69 @@
+//! The pods of a node that has fallen silent do not count as ready.
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::{GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use crate::text::clock;
+use capsize_history::facts::{Change, Fact, Health, InstanceHealth};
+
+static NODE_08: GuaranteeSpec = GuaranteeSpec {
+    id: "NODE-08",
+    sentence: "the pods of a node that becomes Unknown are not ready",
+    features: &[Feature::PullMembers],
+    formula: bounds::MARKED,
+    releases: "the target for all; Kubernetes leaves them ready where the node was not Ready before (#109998)",
+    source: "Kubernetes pkg/controller/util/node/controller_utils.go, MarkPodsNotReady",
+};
+
+/// I35: every pod that counts as ready on it when its node becomes unknown, whatever the node was before.
+#[derive(Default)]
+pub(crate) struct PodsOfUnknownNodeAreNotReady(Deadlines);
+
+impl Guarantee for PodsOfUnknownNodeAreNotReady {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &NODE_08
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Health, MemberGone, InstanceHealth, WorkloadGone]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.0)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::Health { member, was: Some(_), now: Some(Health::Unknown), .. } => {
+                let limit = bounds::marked(context.timings());
+                let on_it = context.world.assigned_to(member).filter(|(_, workload)| {
+                    workload
+                        .instances
+                        .get(member)
+                        .is_some_and(|instance| instance.health == InstanceHealth::Healthy)
+                });
+                for (key, _) in on_it {
+                    let expectation = Expectation {
+                        because: format!("{member} is Unknown since {}", clock(fact.at)),
+                        missing: format!("{key} still counts as ready"),
+                    };
+                    self.0.start(Subject::on(key, member), fact, limit, expectation);
+                }
+            }
+            Change::Health { member, now: Some(Health::Ready), .. } | Change::MemberGone(member) => {
+                self.0.cancel_all(|subject| subject.is_on(member));
+            }
+            Change::InstanceHealth { workload, member } => {
+                let instance = context.workload(workload).and_then(|known| known.instances.get(member));
+                if instance.is_some_and(|instance| instance.health != InstanceHealth::Healthy)
+                    && let Some(margin) = self.0.met(&Subject::on(workload, member), fact)
+                {
+                    context.tally.record_held_by(margin);
+                }
+            }
+            Change::WorkloadGone(key) => self.0.cancel_of(key, |_| true),
+            _ => {}
+        }
+    }
+}

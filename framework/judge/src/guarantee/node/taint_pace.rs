@@ -1,0 +1,111 @@
+//! Nodes of a zone are tainted no faster than its state allows.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use super::zone::{Pace, is_of_health, paces};
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::{GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use crate::text::{clock, span};
+use capsize_history::facts::{Change, Fact, Member, Zone};
+
+static NODE_03: GuaranteeSpec = GuaranteeSpec {
+    id: "NODE-03",
+    sentence: "in a zone, nodes get the NoExecute taint of ill health no faster than the rate for its state",
+    features: &[Feature::ZonedEvictions],
+    formula: bounds::PACED_NODES,
+    releases: "Kubernetes, all",
+    source: "Kubernetes pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go",
+};
+
+/// So many of the last are kept: a burst that is longer is seen by its parts.
+const KEPT: usize = 64;
+
+/// I9: with one saved up, n taints take at least n - 1 times the pause, as long as the zone's state is the same.
+#[derive(Default)]
+pub(crate) struct TaintPaceOfZone {
+    zones: BTreeMap<Zone, Epoch>,
+    /// When each member last lost such a taint.
+    untainted: BTreeMap<String, Duration>,
+}
+
+/// While the pace of a zone is the same.
+struct Epoch {
+    pace: Pace,
+    /// When its nodes were tainted.
+    tainted: VecDeque<Duration>,
+    /// The controller may not have seen the state before.
+    from: Duration,
+}
+
+impl Guarantee for TaintPaceOfZone {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &NODE_03
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Health, MemberGone, FaultEnded, TaintRemoved, TaintAdded]
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::Health { .. } | Change::MemberGone(_) => self.look(fact.at, context),
+            // A start of the controllers has a token of its own.
+            Change::FaultEnded { member: None, .. } => self.zones.clear(),
+            Change::TaintRemoved { member, taint } if is_of_health(taint) => {
+                self.untainted.insert(member.clone(), fact.at);
+            }
+            Change::TaintAdded { member: name, taint, first: false } if is_of_health(taint) => {
+                let Some(member) = context.member(name) else { return };
+                // One in the place of the other takes no turn. Of one version, removals are told first.
+                let swapped = self.untainted.remove(name) == Some(fact.at)
+                    || member.taints.iter().filter(|each| is_of_health(each)).count() > 1;
+                if !swapped && member.tainted_by_hand.is_none() {
+                    self.tainted(name, member, fact, context);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl TaintPaceOfZone {
+    /// Notes what has become of the zones.
+    fn look(&mut self, now: Duration, context: &JudgeContext<'_>) {
+        let Some(zones) = &context.profile.zones else { return };
+        let lag = bounds::zone_seen(context.timings());
+        for (zone, pace) in paces(context.world, zones) {
+            if self.zones.get(&zone).is_none_or(|epoch| epoch.pace != pace) {
+                self.zones.insert(zone, Epoch { pace, tainted: VecDeque::new(), from: now + lag });
+            }
+        }
+    }
+
+    fn tainted(&mut self, name: &str, member: &Member, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Some(epoch) = self.zones.get_mut(&member.zone) else { return };
+        let Pace::Each(pause) = epoch.pace else { return };
+        if fact.at < epoch.from {
+            return;
+        }
+        let mut earliest: Option<(Duration, Duration, u32)> = None;
+        for (others, at) in (1..).zip(epoch.tainted.iter().rev()) {
+            let bound = *at + bounds::repeated(pause, others);
+            if earliest.is_none_or(|(latest, ..)| bound > latest) {
+                earliest = Some((bound, *at, others));
+            }
+        }
+        if epoch.tainted.len() == KEPT {
+            epoch.tainted.pop_front();
+        }
+        epoch.tainted.push_back(fact.at);
+        let Some((bound, since, others)) = earliest else { return context.tally.record_held() };
+        let bound = bound.saturating_sub(context.timings().latency);
+        context.check_arrival(Subject::member(name), fact, bound, None, || {
+            let because =
+                format!("{others} of its zone since {}, and one each {}", clock(since), span(pause));
+            (because, format!("{name} has the NoExecute taint"))
+        });
+    }
+}

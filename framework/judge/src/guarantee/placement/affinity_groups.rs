@@ -1,0 +1,175 @@
+//! That a workload goes where it is meant to go: the next group of members, and out of those that are not meant any more.
+//! PLACEMENT.
+
+use std::collections::BTreeSet;
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::eligible_members::{cannot_be_placed, is_free_choice};
+use crate::guarantee::{GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use capsize_history::facts::{Change, Fact, Scheduling, Workload, WorkloadKey, World};
+
+static PLACEMENT_14: GuaranteeSpec = GuaranteeSpec {
+    id: "PLACEMENT-14",
+    sentence: "where no member of a group fits, the next group that has one is used",
+    features: &[Feature::HealthProbes, Feature::AffinityGroups],
+    formula: bounds::CHOSEN,
+    releases: "all",
+    source: "Karmada pkg/scheduler/scheduler.go, scheduleResourceBindingWithClusterAffinities",
+};
+
+/// L12 and E2: what is duplicated without limit is not left without a member as long as one of a group fits that comes
+/// after the one in use, whatever the scheduler says of it.
+#[derive(Default)]
+pub(crate) struct NextAffinityGroupIsUsed {
+    /// The workloads of several groups that have no member.
+    nowhere: BTreeSet<WorkloadKey>,
+    deadlines: Deadlines,
+}
+
+fn is_grouped(workload: &Workload) -> bool {
+    let placement = &workload.placement;
+    let unlimited = placement.scheduling == Scheduling::Duplicated && placement.spread.is_empty();
+    workload.placeable && unlimited && placement.is_grouped() && !placement.minds_others
+}
+
+/// The first member that fits of the group in use, or of one after it.
+fn fitting<'a>(workload: &Workload, world: &'a World) -> Option<&'a String> {
+    let groups = &workload.placement.groups;
+    let in_use = groups.iter().position(|group| group.name == workload.group).unwrap_or_default();
+    let fits = |(name, member): &(&String, &capsize_history::facts::Member)| {
+        let meant = groups[in_use..].iter().any(|group| group.affinity.admits(name, member));
+        meant && is_free_choice(workload, name, member)
+    };
+    world.members.iter().find(fits).map(|(name, _)| name)
+}
+
+impl Guarantee for NextAffinityGroupIsUsed {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &PLACEMENT_14
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Wanted, Assigned, EvictionEnded, MemberChanged, MemberGone, WorkloadGone]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::Wanted(key)
+            | Change::Assigned { workload: key, .. }
+            | Change::EvictionEnded { workload: key, .. } => self.look(key, fact, context),
+            Change::MemberChanged(_) | Change::MemberGone(_) => {
+                for key in &std::mem::take(&mut self.nowhere) {
+                    self.look(key, fact, context);
+                }
+            }
+            Change::WorkloadGone(key) => {
+                self.nowhere.remove(key);
+                self.deadlines.cancel(&Subject::workload(key));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl NextAffinityGroupIsUsed {
+    fn look(&mut self, key: &WorkloadKey, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Some(workload) = context.workload(key) else { return };
+        let nowhere = workload.assignment.is_empty() && is_grouped(workload);
+        if nowhere {
+            self.nowhere.insert(key.clone());
+        } else {
+            self.nowhere.remove(key);
+        }
+        let wrong = fitting(workload, context.world).filter(|_| nowhere).map(|name| Expectation {
+            because: format!("{name} fits, of a group that may be used"),
+            missing: format!("{key} is assigned to no member"),
+        });
+        self.deadlines.expect_correction(
+            Subject::workload(key),
+            fact,
+            bounds::chosen(context.timings()),
+            wrong,
+            context,
+        );
+    }
+}
+
+static PLACEMENT_15: GuaranteeSpec = GuaranteeSpec {
+    id: "PLACEMENT-15",
+    sentence: "a workload leaves the members that its placement, when that changes, means no more",
+    features: &[Feature::HealthProbes],
+    formula: bounds::CHOSEN,
+    releases: "all; Karmada counted replicas in such members until 1.9 (#4586)",
+    source: "Karmada pkg/scheduler/scheduler.go, doScheduleBinding; core/assignment.go",
+};
+
+/// L3. Of what is duplicated without limit PLACEMENT-07 says it; of several groups the first may have come back.
+#[derive(Default)]
+pub(crate) struct WorkloadLeavesExcludedMembers(Deadlines);
+
+impl Guarantee for WorkloadLeavesExcludedMembers {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &PLACEMENT_15
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Wanted, Assigned, Recorded, WorkloadGone]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.0)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::Wanted(key) => {
+                let Some(workload) = context.workload(key) else { return };
+                if workload.placed_since == fact.at {
+                    self.look(key, workload, fact, context);
+                }
+            }
+            Change::Assigned { workload: key, .. } | Change::Recorded(key) => {
+                let Some(workload) = context.workload(key) else { return };
+                if self.0.has(&Subject::workload(key)) {
+                    self.look(key, workload, fact, context);
+                }
+            }
+            Change::WorkloadGone(key) => self.0.cancel(&Subject::workload(key)),
+            _ => {}
+        }
+    }
+}
+
+impl WorkloadLeavesExcludedMembers {
+    fn look(&mut self, key: &WorkloadKey, workload: &Workload, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let placement = &workload.placement;
+        let unlimited = placement.scheduling == Scheduling::Duplicated && placement.spread.is_empty();
+        let asked = workload.placeable && !unlimited && !placement.is_grouped();
+        if !asked || cannot_be_placed(workload) {
+            return self.0.cancel(&Subject::workload(key));
+        }
+        let world = context.world;
+        let strange =
+            |name: &&String| world.members.get(*name).is_some_and(|member| !placement.admits(name, member));
+        let wrong = workload.assignment.keys().find(strange).map(|name| Expectation {
+            because: format!("its placement does not mean {name} any more"),
+            missing: format!("{key} is still assigned to {name}"),
+        });
+        if wrong.is_none() && !self.0.has(&Subject::workload(key)) {
+            return context.tally.record_held();
+        }
+        self.0.expect_correction(
+            Subject::workload(key),
+            fact,
+            bounds::chosen(context.timings()),
+            wrong,
+            context,
+        );
+    }
+}

@@ -1,0 +1,91 @@
+//! That a workload does not come and go: PLACEMENT.
+
+use std::time::Duration;
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
+use crate::guarantee::engine::tolerated_until::{Tolerates, tolerates};
+use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use crate::text::clock;
+use capsize_history::digest::Table;
+use capsize_history::facts::{Change, Fact, Member, Taint, Workload};
+
+static PLACEMENT_16: GuaranteeSpec = GuaranteeSpec {
+    id: "PLACEMENT-16",
+    sentence: "a workload does not come back to a member while a taint is there that it had to leave for",
+    features: &[Feature::NoExecuteTaints, Feature::GracefulEviction, Feature::EvictedNotRechosen],
+    formula: "at every choice",
+    releases: "the target for all; Karmada asks whether there is a toleration, not whether it is over",
+    source: "Karmada pkg/scheduler/framework/plugins/tainttoleration",
+};
+
+/// L2: a toleration that is over does not bring the workload back, to be evicted once more.
+#[derive(Default)]
+pub(crate) struct NoReturnToTaintedMember {
+    /// When a workload last left a member for a taint.
+    left: Table<Subject, Duration>,
+}
+
+impl Guarantee for NoReturnToTaintedMember {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &PLACEMENT_16
+    }
+
+    fn counts_from_stamps(&self) -> bool {
+        true
+    }
+
+    fn topics(&self) -> Topics {
+        topics![EvictionBegan, Assigned, TaintRemoved, MemberGone, WorkloadGone]
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::EvictionBegan { workload, task } if task.by_taint && !task.inherited => {
+                self.left.insert(Subject::on(workload, &task.member), fact.at);
+                context.tally.record_held();
+            }
+            Change::Assigned { workload: key, was, now, .. } => {
+                for name in now.keys().filter(|name| !was.contains_key(*name)) {
+                    let subject = Subject::on(key, name);
+                    let Some(left) = self.left.swap_remove(&subject) else { continue };
+                    let workload = context.workload(key);
+                    let taints = context.member(name).map(Member::evicting_taints);
+                    // Who is shown an old past chooses by it.
+                    let hindered = context.world.is_hindered(fact.at);
+                    let seen =
+                        |taint: &Taint| !hindered || taint.seen < context.latest_surely_observed(fact.at);
+                    let same = taints.map(|taints| taints.filter(|taint| taint.seen <= left && seen(taint)));
+                    let now = workload.zip(same).and_then(|(workload, same)| tolerates(workload, same));
+                    // What it left for was another, unless it had to leave for this one, too.
+                    let Some(Tolerates::Until(until, taint)) = now else { continue };
+                    if until > left.saturating_add(bounds::STAMP) {
+                        continue;
+                    }
+                    let because =
+                        format!("it left {name} at {} for {taint}, which is still there", clock(left));
+                    // By a clock that was set back since, what was tolerated, be it for no time, may be so still.
+                    let off = context.stamps_off;
+                    let tolerated = |it: &Workload| it.tolerations.iter().any(|each| each.tolerates(&taint));
+                    let ages = !off.is_zero() && workload.is_some_and(tolerated);
+                    if ages && fact.at <= until.saturating_add(off) {
+                        let uncertainty = fact.uncertainty.wider(off);
+                        let ambiguity =
+                            Ambiguity { subject, bound: Bound::Never, because, at: fact.at, uncertainty };
+                        context.tally.record_undecided(ambiguity);
+                        continue;
+                    }
+                    let seen = format!("{name} is chosen");
+                    context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
+                }
+            }
+            Change::TaintRemoved { member, .. } | Change::MemberGone(member) => {
+                let bare = context.member(member).is_none_or(|it| it.evicting_taints().next().is_none());
+                self.left.retain(|subject, _| !(bare && subject.is_on(member)));
+            }
+            Change::WorkloadGone(key) => self.left.retain(|subject, _| !subject.is_of(key)),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Checks that placements stay and have the number of members that is asked for: PLACEMENT.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Topics, Violation, topics};
+use crate::guarantee::engine::tolerated_until::{Tolerates, tolerates};
+use crate::guarantee::replicas::divisions;
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use capsize_history::digest::Table;
+use capsize_history::facts::{Assignment, Change, Fact, Scheduling, Workload, WorkloadKey};
+
+static PLACEMENT_01: GuaranteeSpec = GuaranteeSpec {
+    id: "PLACEMENT-01",
+    sentence: "a placement that is not evicted stays where it is",
+    features: &[Feature::HealthProbes],
+    formula: "at every change of an assignment",
+    releases: "all",
+    source: "Karmada pkg/scheduler/framework/plugins/{tainttoleration,clusterlocality}",
+};
+
+/// L1: of the members assigned before, those stay that nothing speaks against. Of what is divided by weight, a
+/// share may come to nothing. Who is hindered may not know yet of a member that another has chosen, and where none that is
+/// known fits, the assignment is emptied (on a `FitError` in Karmada's `pkg/scheduler/scheduler.go`).
+#[derive(Default)]
+pub(crate) struct HealthyPlacementStays {
+    /// Workloads whose replicas or placement changed since they were last scheduled.
+    changed: BTreeSet<WorkloadKey>,
+    /// Losses without a reason; another watch may still tell of one.
+    suspected_violations: BTreeMap<Subject, Fact>,
+    /// When each member came.
+    came: BTreeMap<String, Duration>,
+    /// The replicas wanted of each workload, as they were seen last.
+    wanted: Table<WorkloadKey, u64>,
+}
+
+impl Guarantee for HealthyPlacementStays {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &PLACEMENT_01
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Health, Wanted, WorkloadGone, MemberLeaving, MemberGone, Assigned]
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::Health { member, first: true, .. } => {
+                self.came.insert(member.clone(), fact.at);
+            }
+            Change::Wanted(key) => {
+                // Another number of replicas moves no duplicated workload, and a larger number moves no divided one. Without
+                // replicas a workload may be assigned to any members, which need not get a share later.
+                let before =
+                    self.wanted.insert(key.clone(), context.workload(key).map_or(0, |it| it.replicas));
+                let Some(workload) = context.workload(key) else { return };
+                let duplicated = workload.placement.scheduling == Scheduling::Duplicated;
+                let anew = workload.asked_anew || !workload.placeable;
+                let grows = before.is_some_and(|before| before > 0 && workload.replicas > before);
+                if !(duplicated || grows) || anew || workload.placed_since == fact.at {
+                    self.changed.insert(key.clone());
+                }
+            }
+            Change::WorkloadGone(key) => {
+                self.changed.remove(key);
+                self.wanted.swap_remove(key);
+                self.suspected_violations.retain(|subject, _| !subject.is_of(key));
+            }
+            Change::MemberLeaving(member) | Change::MemberGone(member) => {
+                self.suspected_violations.retain(|subject, _| !subject.is_on(member));
+            }
+            Change::Assigned { workload: key, was, .. } => {
+                let Some(workload) = context.workload(key) else { return };
+                let evicted = |member: &String| workload.eviction(member).is_some();
+                let scheduled = workload.assignment.keys().any(|member| !was.contains_key(member))
+                    || was.keys().any(|member| !workload.assignment.contains_key(member) && !evicted(member));
+                let changed = if scheduled { self.changed.remove(key) } else { self.changed.contains(key) };
+                if !changed && is_bound_to_stay(workload, was) {
+                    self.lost(key, workload, was, fact, context);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn due(&mut self) -> Duration {
+        if self.suspected_violations.is_empty() { NEVER } else { Duration::ZERO }
+    }
+
+    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+        let disorder = context.disorder();
+        for (subject, fact) in
+            self.suspected_violations.extract_if(.., |_, fact| now > fact.at.saturating_add(disorder))
+        {
+            let member = subject.member.clone().unwrap_or_default();
+            let because =
+                format!("{member} is not evicted from, is still there, and still matches the affinity");
+            let seen = format!("{member} is not assigned any more");
+            context.report_violation(Violation::by(&fact, subject, Bound::Never, because, seen));
+        }
+    }
+}
+
+impl HealthyPlacementStays {
+    fn lost(
+        &mut self,
+        key: &WorkloadKey,
+        workload: &Workload,
+        was: &Assignment,
+        fact: &Fact,
+        context: &mut JudgeContext<'_>,
+    ) {
+        let (kept, lost): (Vec<_>, Vec<_>) =
+            was.keys().partition(|member| workload.assignment.contains_key(*member));
+        let goes = |member: &String| {
+            may_go(workload, member, context)
+                || may_get_nothing(workload, member, was, fact, context)
+                || self.may_be_unknown(member, fact, context)
+        };
+        let wronged: Vec<_> = lost.into_iter().filter(|member| !goes(member)).collect();
+        if wronged.is_empty() && !kept.is_empty() {
+            context.tally.record_held();
+        }
+        self.suspected_violations
+            .extend(wronged.into_iter().map(|member| (Subject::on(key, member), fact.clone())));
+    }
+
+    /// Whether who chose may be shown an old past, before `member` came.
+    fn may_be_unknown(&self, member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
+        let unseen = |came: &Duration| *came >= context.latest_surely_observed(fact.at);
+        context.world.is_hindered(fact.at) && self.came.get(member).is_some_and(unseen)
+    }
+}
+
+/// Whether selection has no freedom to move what is well: not where regions or capacity are weighed anew, nor where
+/// there are no replicas that tie a workload to its place.
+fn is_bound_to_stay(workload: &Workload, was: &Assignment) -> bool {
+    let placement = &workload.placement;
+    let joined = workload.assignment.keys().any(|member| !was.contains_key(member));
+    let constrained = placement.spread_over_members().is_some();
+    match placement.scheduling {
+        _ if placement.spreads_over_groups() || placement.is_grouped() => false,
+        Scheduling::Duplicated => workload.replicas > 0 || !constrained,
+        Scheduling::DividedByStaticWeight => !joined,
+        Scheduling::DividedByCapacity => !constrained,
+    }
+}
+
+/// Whether the share of `member` by its weight may have come to nothing: those of others grow where one of them leaves.
+fn may_get_nothing(
+    workload: &Workload,
+    member: &String,
+    was: &Assignment,
+    fact: &Fact,
+    context: &JudgeContext<'_>,
+) -> bool {
+    let nothing = |allowed: Vec<Assignment>| allowed.iter().any(|shares| !shares.contains_key(member));
+    workload.placement.scheduling == Scheduling::DividedByStaticWeight
+        && divisions(workload, was, fact, context).is_none_or(nothing)
+}
+
+/// Whether `member` may lose the workload for a reason of its own.
+fn may_go(workload: &Workload, member: &str, context: &JudgeContext<'_>) -> bool {
+    let state = context.member(member);
+    // Without graceful eviction no task says that a taint has driven it out.
+    let driven_out = !context.profile.has(Feature::GracefulEviction)
+        && state.and_then(|state| tolerates(workload, state.taints.iter())).is_some_and(|tolerates| {
+            // Stamps are cut to the second.
+            matches!(tolerates, Tolerates::Until(end, _) if end <= context.world.now + Duration::from_secs(1) + context.world.clock_set)
+        });
+    driven_out
+        || workload.eviction(member).is_some()
+        || state.is_none_or(|state| state.leaving || !workload.placement.admits(member, state))
+}
+
+static PLACEMENT_02: GuaranteeSpec = GuaranteeSpec {
+    id: "PLACEMENT-02",
+    sentence: "as many members are chosen as the spread constraint asks for",
+    features: &[Feature::SpreadConstraints],
+    formula: "minGroups to maxGroups, at every choice",
+    releases: "all",
+    source: "Karmada pkg/scheduler/core/spreadconstraint/select_clusters_by_cluster.go",
+};
+
+/// L7: whenever members are chosen, there are as many as the constraint on members allows.
+///
+/// An eviction may leave fewer, and where too few can be chosen they stay fewer; but then none is chosen.
+pub(crate) struct MemberCountWithinConstraint;
+
+impl Guarantee for MemberCountWithinConstraint {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &PLACEMENT_02
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Assigned]
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Change::Assigned { workload: key, was, first: false, .. } = &fact.change else { return };
+        let Some(workload) = context.workload(key) else { return };
+        let chosen = workload.assignment.keys().any(|member| !was.contains_key(member));
+        let Some(spread) = workload.placement.spread_over_members().filter(|_| chosen) else { return };
+        let count = workload.assignment.len() as u64;
+        // A constraint on regions may need more members than this one allows.
+        let most = spread.max.filter(|_| !workload.placement.spreads_over_groups()).unwrap_or(u64::MAX);
+        // Of what is divided, members whose share comes to nothing are left out.
+        let least = if workload.placement.scheduling == Scheduling::Duplicated { spread.min } else { 0 };
+        if (least..=most).contains(&count) {
+            return context.tally.record_held();
+        }
+        let most = spread.max.map_or("any number of".to_owned(), |most| most.to_string());
+        let subject = Subject { workload: Some(key.clone()), member: None };
+        let because = format!("the policy asks for {} to {most} members", spread.min);
+        let seen = format!("{count} members are assigned");
+        context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
+    }
+}

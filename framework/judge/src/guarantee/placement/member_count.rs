@@ -1,0 +1,203 @@
+//! How many members have what is for all that fit: PLACEMENT.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::eligible_members::{cannot_be_placed, is_free_choice, may_stay};
+use crate::guarantee::{GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use capsize_history::facts::{Change, Fact, Member, Scheduling, Workload, WorkloadKey, World};
+
+static PLACEMENT_07: GuaranteeSpec = GuaranteeSpec {
+    id: "PLACEMENT-07",
+    sentence: "what is duplicated without limit is on every member that fits, and on none that the policy does not mean",
+    features: &[Feature::HealthProbes],
+    formula: bounds::CHOSEN,
+    releases: "1.5 and newer (#2912); a member that joins counts from its next change on",
+    source: "Karmada pkg/scheduler/event_handler.go, core/spreadconstraint/select_clusters.go",
+};
+
+/// L9 and L11: with nothing that limits their number, all members that fit are chosen; and where a member is not meant
+/// any more, the workload leaves it, be it the last.
+#[derive(Default)]
+pub(crate) struct AllFittingMembersAreChosen {
+    /// The workloads that it is about.
+    unlimited: BTreeSet<WorkloadKey>,
+    deadlines: Deadlines,
+}
+
+/// Whether nothing limits the members chosen, and nothing but the members decides.
+fn is_unlimited(workload: &Workload) -> bool {
+    let placement = &workload.placement;
+    let all = placement.scheduling == Scheduling::Duplicated && placement.spread.is_empty();
+    workload.placeable && all && !placement.is_grouped() && !placement.minds_others
+}
+
+/// What is wrong with the workload on `name`.
+fn wrong(key: &WorkloadKey, workload: &Workload, name: &str, member: &Member) -> Option<Expectation> {
+    let assigned = workload.assignment.contains_key(name);
+    if assigned && !workload.placement.admits(name, member) {
+        let because = format!("the policy does not mean {name}");
+        return Some(Expectation { because, missing: format!("{key} is still assigned to {name}") });
+    }
+    let missing = !assigned && is_free_choice(workload, name, member);
+    missing.then(|| Expectation {
+        because: format!("nothing speaks against {name}"),
+        missing: format!("{key} is not assigned to {name}"),
+    })
+}
+
+impl Guarantee for AllFittingMembersAreChosen {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &PLACEMENT_07
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Wanted, Assigned, EvictionEnded, MemberChanged, MemberGone, WorkloadGone]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::Wanted(key)
+            | Change::Assigned { workload: key, .. }
+            | Change::EvictionEnded { workload: key, .. } => {
+                let Some(workload) = context.workload(key) else { return };
+                if is_unlimited(workload) {
+                    self.unlimited.insert(key.clone());
+                    for (name, member) in &context.world.members {
+                        self.look(key, workload, name, member, fact, context);
+                    }
+                } else if self.unlimited.remove(key) {
+                    self.deadlines.cancel_all(|subject| subject.is_of(key));
+                }
+            }
+            Change::MemberChanged(name) => {
+                let Some(member) = context.member(name) else { return };
+                let unlimited = std::mem::take(&mut self.unlimited);
+                for key in &unlimited {
+                    let Some(workload) = context.workload(key) else { continue };
+                    self.look(key, workload, name, member, fact, context);
+                }
+                self.unlimited = unlimited;
+            }
+            Change::MemberGone(name) => self.deadlines.cancel_all(|subject| subject.is_on(name)),
+            Change::WorkloadGone(key) => {
+                self.unlimited.remove(key);
+                self.deadlines.cancel_all(|subject| subject.is_of(key));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl AllFittingMembersAreChosen {
+    fn look(
+        &mut self,
+        key: &WorkloadKey,
+        workload: &Workload,
+        name: &str,
+        member: &Member,
+        fact: &Fact,
+        context: &mut JudgeContext<'_>,
+    ) {
+        let limit = bounds::chosen(context.timings());
+        let wrong = wrong(key, workload, name, member);
+        self.deadlines.expect_correction(Subject::on(key, name), fact, limit, wrong, context);
+    }
+}
+
+static PLACEMENT_08: GuaranteeSpec = GuaranteeSpec {
+    id: "PLACEMENT-08",
+    sentence: "a place that an eviction leaves is taken by another member that fits, if there is one",
+    features: &[Feature::HealthProbes, Feature::SpreadConstraints],
+    formula: bounds::CHOSEN,
+    releases: "all",
+    source: "Karmada pkg/scheduler/scheduler.go, core/spreadconstraint/select_clusters_by_cluster.go",
+};
+
+/// T8 for what is duplicated over a number of members: there are as many as the constraint allows and as fit. What is
+/// divided is a matter of REPLICAS-03.
+#[derive(Default)]
+pub(crate) struct EvictedMembersAreReplaced {
+    /// The workloads that have fewer members than they may have.
+    short: BTreeSet<WorkloadKey>,
+    deadlines: Deadlines,
+}
+
+/// How many members the workload should have, and why; `None` where it has them, or need not.
+fn lacking(key: &WorkloadKey, workload: &Workload, world: &World) -> Option<Expectation> {
+    let spread = workload.placement.spread_over_members()?;
+    let staying = workload.assignment.keys().filter(|name| may_stay(workload, name, world)).count();
+    let free = |(name, member): &(&String, &Member)| {
+        !workload.assignment.contains_key(*name) && is_free_choice(workload, name, member)
+    };
+    let free = world.members.iter().filter(free).count();
+    let fits = (staying + free) as u64;
+    let wanted = fits.min(spread.max.unwrap_or(u64::MAX));
+    let count = workload.assignment.len() as u64;
+    (fits >= spread.min && count < wanted && free > 0).then(|| Expectation {
+        because: format!("{fits} members fit, and up to {wanted} may be chosen"),
+        missing: format!("{key} is assigned to {count}"),
+    })
+}
+
+/// Whether the number of members is all that is decided.
+fn is_counted(workload: &Workload) -> bool {
+    let placement = &workload.placement;
+    let only_members = placement.scheduling == Scheduling::Duplicated && !placement.spreads_over_groups();
+    workload.placeable && only_members && !placement.is_grouped() && !placement.minds_others
+}
+
+impl Guarantee for EvictedMembersAreReplaced {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &PLACEMENT_08
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Wanted, Assigned, EvictionEnded, MemberChanged, WorkloadGone]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::Wanted(key)
+            | Change::Assigned { workload: key, .. }
+            | Change::EvictionEnded { workload: key, .. } => self.look(key, fact, context),
+            Change::MemberChanged(_) => {
+                for key in &std::mem::take(&mut self.short) {
+                    self.look(key, fact, context);
+                }
+            }
+            Change::WorkloadGone(key) => {
+                self.short.remove(key);
+                self.deadlines.cancel(&Subject::workload(key));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl EvictedMembersAreReplaced {
+    fn look(&mut self, key: &WorkloadKey, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Some(workload) = context.workload(key) else { return };
+        let most = workload.placement.spread_over_members().map(|spread| spread.max.unwrap_or(u64::MAX));
+        let short = most.is_some_and(|most| (workload.assignment.len() as u64) < most);
+        let subject = Subject::workload(key);
+        if !short || !is_counted(workload) {
+            self.short.remove(key);
+            return self.deadlines.expect_correction(subject, fact, Duration::ZERO, None, context);
+        }
+        self.short.insert(key.clone());
+        let wrong = lacking(key, workload, context.world).filter(|_| !cannot_be_placed(workload));
+        self.deadlines.expect_correction(subject, fact, bounds::chosen(context.timings()), wrong, context);
+    }
+}

@@ -1,0 +1,141 @@
+//! Whom a workload may be given to that does not have it: PLACEMENT.
+
+use std::time::Duration;
+
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::eligible_members::{is_settled, repelled, serves};
+use crate::guarantee::engine::suspected_violations::SuspectedViolations;
+use crate::guarantee::{GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use capsize_history::facts::{Change, Fact, Member, Workload};
+
+/// Why `member`, called so, must not be chosen anew.
+type Refusal = fn(workload: &Workload, name: &str, member: &Member) -> Option<String>;
+
+/// Whenever a member is chosen that did not have the workload, it is one that may be.
+///
+/// What changed within the latency counts as not seen by whoever chose. A member that is evicted from and chosen is a
+/// matter of EVICTION-04.
+pub(crate) struct NewMembersAreEligible {
+    spec: &'static GuaranteeSpec,
+    refusal: Refusal,
+    suspected_violations: SuspectedViolations,
+}
+
+static PLACEMENT_03: GuaranteeSpec = GuaranteeSpec {
+    id: "PLACEMENT-03",
+    sentence: "a member is chosen only if the workload tolerates its NoSchedule and NoExecute taints",
+    features: &[Feature::HealthProbes],
+    formula: "at every choice; a taint counts from latency after it is seen",
+    releases: "all",
+    source: "Karmada pkg/scheduler/framework/plugins/tainttoleration",
+};
+
+static PLACEMENT_04: GuaranteeSpec = GuaranteeSpec {
+    id: "PLACEMENT-04",
+    sentence: "a member is chosen only if the policy means it",
+    features: &[],
+    formula: "at every choice; a label counts from latency after it is seen",
+    releases: "all",
+    source: "Karmada pkg/scheduler/framework/plugins/clusteraffinity, spreadconstraint",
+};
+
+static PLACEMENT_05: GuaranteeSpec = GuaranteeSpec {
+    id: "PLACEMENT-05",
+    sentence: "a member is chosen only if its API serves the workload's kind",
+    features: &[Feature::HealthProbes],
+    formula: "at every choice; what a member tells counts from latency after it is seen",
+    releases: "all",
+    source: "Karmada pkg/scheduler/framework/plugins/apienablement",
+};
+
+static PLACEMENT_06: GuaranteeSpec = GuaranteeSpec {
+    id: "PLACEMENT-06",
+    sentence: "a member that is being removed is not chosen",
+    features: &[],
+    formula: "at every choice, from latency after the removal begins",
+    releases: "all; until 1.13 by a NoExecute taint, which may be tolerated",
+    source: "Karmada pkg/scheduler/core/generic_scheduler.go",
+};
+
+impl NewMembersAreEligible {
+    fn new(spec: &'static GuaranteeSpec, refusal: Refusal) -> Self {
+        Self { spec, refusal, suspected_violations: SuspectedViolations::default() }
+    }
+
+    /// L2.
+    pub(crate) fn tolerated() -> Self {
+        Self::new(&PLACEMENT_03, |workload, name, member| {
+            Some(format!("{name} has {}, which is not tolerated", repelled(workload, member)?))
+        })
+    }
+
+    /// L3.
+    pub(crate) fn meant() -> Self {
+        Self::new(&PLACEMENT_04, |workload, name, member| {
+            (!workload.placement.admits(name, member))
+                .then(|| format!("{name} does not match the affinity, or lacks what is spread over"))
+        })
+    }
+
+    /// L4.
+    pub(crate) fn served() -> Self {
+        Self::new(&PLACEMENT_05, |workload, name, member| {
+            (serves(workload, member) == Some(false))
+                .then(|| format!("{name} does not serve {}", workload.served_as))
+        })
+    }
+
+    /// L6.
+    pub(crate) fn staying() -> Self {
+        Self::new(&PLACEMENT_06, |_, name, member| member.leaving.then(|| format!("{name} is being removed")))
+    }
+}
+
+impl Guarantee for NewMembersAreEligible {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        self.spec
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Assigned]
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Change::Assigned { workload: key, was, now, first: false } = &fact.change else { return };
+        let Some(workload) = context.workload(key) else { return };
+        let is_news = !workload.wanted_since.is_zero()
+            && workload.wanted_since > context.latest_surely_observed(fact.at);
+        for name in now.keys().filter(|name| !was.contains_key(*name)) {
+            let Some(member) = context.member(name) else { continue };
+            if workload.eviction(name).is_some() {
+                continue;
+            }
+            match (self.refusal)(workload, name, member) {
+                None => context.tally.record_held(),
+                // Either may be news to whoever chose.
+                Some(_) if !is_settled(member, fact.at, context) || is_news => {}
+                Some(because) => {
+                    let seen = format!("{name} is chosen");
+                    self.suspected_violations.add(Subject::on(key, name), fact, because, seen);
+                }
+            }
+        }
+    }
+
+    fn due(&mut self) -> Duration {
+        self.suspected_violations.due()
+    }
+
+    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+        let refusal = self.refusal;
+        self.suspected_violations.pass(now, context, |subject, _, context| {
+            let workload = subject.workload.as_ref().and_then(|key| context.workload(key));
+            let member = subject.member.as_ref().and_then(|name| context.world.members.get_key_value(name));
+            let refused = |workload: &Workload, (name, member): (&String, &Member)| {
+                refusal(workload, name, member).is_some()
+            };
+            !workload.zip(member).is_some_and(|(workload, member)| refused(workload, member))
+        });
+    }
+}

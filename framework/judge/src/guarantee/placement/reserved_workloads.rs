@@ -1,0 +1,70 @@
+//! Checks that nothing is chosen for workloads that are suspended or of another scheduler: PLACEMENT.
+
+use std::time::Duration;
+
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
+use capsize_history::facts::{Change, Fact, Workload, World};
+
+static PLACEMENT_13: GuaranteeSpec = GuaranteeSpec {
+    id: "PLACEMENT-13",
+    sentence: "nothing is chosen for a workload whose scheduling is suspended, or somebody else's",
+    features: &[],
+    formula: "at every choice, from latency after it is said",
+    releases: "all; Karmada scheduled for others until 1.8 (#4139), what is suspended until 1.14 (#6356)",
+    source: "Karmada pkg/scheduler/event_handler.go, resourceBindingEventFilter",
+};
+
+/// V18: who else schedules is known where the recorder says which schedulers run.
+pub(crate) struct ReservedWorkloadsAreNotScheduled;
+
+/// Why nobody may choose members for `workload`.
+fn reserved(workload: &Workload, world: &World) -> Option<String> {
+    if workload.suspended {
+        return Some("its scheduling is suspended".to_owned());
+    }
+    let known = world.schedulers.as_ref()?;
+    let others = !workload.scheduler.is_empty() && !known.contains(&workload.scheduler);
+    others.then(|| format!("it is for the scheduler {}, which does not run", workload.scheduler))
+}
+
+impl Guarantee for ReservedWorkloadsAreNotScheduled {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &PLACEMENT_13
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Assigned, Wanted]
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let (key, gains) = match &fact.change {
+            Change::Assigned { workload, was, now, first: false } => {
+                let gains =
+                    now.iter().find(|(name, replicas)| was.get(*name).is_none_or(|had| had < replicas));
+                (workload, gains.map(|(name, _)| name))
+            }
+            // What comes to be reserved is put to the test.
+            Change::Wanted(key) => (key, None),
+            _ => return,
+        };
+        let Some(workload) = context.workload(key) else { return };
+        let Some(because) = reserved(workload, context.world) else { return };
+        let is_recent = workload.wanted_since > Duration::ZERO
+            && context.latest_surely_observed(fact.at) <= workload.wanted_since;
+        match gains {
+            None => context.tally.record_held(),
+            Some(_) if is_recent => {}
+            Some(name) => {
+                let seen = format!("{name} gets it, or more of it");
+                context.report_violation(Violation::by(
+                    fact,
+                    Subject::on(key, name),
+                    Bound::Never,
+                    because,
+                    seen,
+                ));
+            }
+        }
+    }
+}

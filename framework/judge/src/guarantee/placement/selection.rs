@@ -1,0 +1,282 @@
+//! Which members are chosen of those that may be: PLACEMENT.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
+use crate::guarantee::engine::eligible_members::{is_free_choice, is_settled, may_stay};
+use crate::guarantee::engine::suspected_violations::SuspectedViolations;
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use capsize_history::digest::Table;
+use capsize_history::facts::{
+    Assignment, Change, Fact, Group, Scheduling, SpreadField, Workload, WorkloadKey, World, sum,
+};
+
+static PLACEMENT_09: GuaranteeSpec = GuaranteeSpec {
+    id: "PLACEMENT-09",
+    sentence: "of several groups of members an earlier one is not gone back to",
+    features: &[Feature::AffinityGroups],
+    formula: "at every version, until the list changes",
+    releases: "all; that it is so is asked to be changed (#4990, #7717)",
+    source: "Karmada pkg/scheduler/scheduler.go, scheduleResourceBindingWithClusterAffinities",
+};
+
+/// L12: the group in use moves forward only.
+#[derive(Default)]
+pub(crate) struct AffinityGroupsMoveForward(Table<WorkloadKey, (Vec<Group>, usize)>);
+
+impl Guarantee for AffinityGroupsMoveForward {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &PLACEMENT_09
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Recorded, WorkloadGone]
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let key = match &fact.change {
+            Change::Recorded(key) => key,
+            Change::WorkloadGone(key) => return drop(self.0.swap_remove(key)),
+            _ => return,
+        };
+        let Some(workload) = context.workload(key) else { return };
+        let groups = &workload.placement.groups;
+        if groups.is_empty() {
+            return drop(self.0.swap_remove(key));
+        }
+        let Some(now) = groups.iter().position(|group| group.name == workload.group) else { return };
+        if let Some((was_groups, was)) =
+            self.0.get(key).filter(|(groups, _)| groups == &workload.placement.groups)
+        {
+            if now < *was {
+                let because =
+                    format!("{} comes before {} in the policy", groups[now].name, was_groups[*was].name);
+                let seen = format!("{} is in use again", groups[now].name);
+                context.report_violation(Violation::by(
+                    fact,
+                    Subject::workload(key),
+                    Bound::Never,
+                    because,
+                    seen,
+                ));
+            } else if now > *was {
+                context.tally.record_held();
+            } else {
+                return;
+            }
+        }
+        self.0.insert(key.clone(), (groups.clone(), now));
+    }
+}
+
+static PLACEMENT_10: GuaranteeSpec = GuaranteeSpec {
+    id: "PLACEMENT-10",
+    sentence: "the members chosen are in as many regions as the spread constraint asks for",
+    features: &[Feature::SpreadOverRegions],
+    formula: "minGroups to maxGroups, at every choice",
+    releases: "all; until 1.5 as few as may be",
+    source: "Karmada pkg/scheduler/core/spreadconstraint/select_clusters_by_region.go",
+};
+
+/// L8: whenever members are chosen, their regions (zones, providers) are as many as the constraint allows. Members
+/// whose share of what is divided comes to nothing are left out, so that what is divided may be in fewer.
+pub(crate) struct RegionCountWithinConstraint;
+
+impl Guarantee for RegionCountWithinConstraint {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &PLACEMENT_10
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Assigned]
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Change::Assigned { workload: key, was, now, first: false } = &fact.change else { return };
+        let Some(workload) = context.workload(key) else { return };
+        let placement = &workload.placement;
+        let chosen = now.keys().any(|member| !was.contains_key(member));
+        if !chosen || placement.scheduling == Scheduling::DividedByStaticWeight {
+            return;
+        }
+        let whole = placement.scheduling == Scheduling::Duplicated;
+        // Of several constraints on groups the first of these is looked at.
+        let by =
+            |field| placement.spread.iter().find(|spread| is_by(&spread.field, field)).map(|by| (field, by));
+        let Some((field, spread)) = ["region", "zone", "provider"].into_iter().find_map(by) else { return };
+        let members = now.keys().filter_map(|name| context.member(name));
+        let groups: BTreeSet<_> = members.flat_map(|member| member.field(field)).collect();
+        let (count, most) = (groups.len() as u64, spread.max.unwrap_or(u64::MAX));
+        if count <= most && (count >= spread.min || !whole) {
+            return context.tally.record_held();
+        }
+        let most = spread.max.map_or("any number of".to_owned(), |most| most.to_string());
+        let because = format!("the policy asks for {} to {most} different values of {field}", spread.min);
+        let seen = format!("the members assigned are of {count}");
+        context.report_violation(Violation::by(fact, Subject::workload(key), Bound::Never, because, seen));
+    }
+}
+
+fn is_by(by: &SpreadField, field: &str) -> bool {
+    matches!(by, SpreadField::Other(other) if other == field)
+}
+
+static PLACEMENT_11: GuaranteeSpec = GuaranteeSpec {
+    id: "PLACEMENT-11",
+    sentence: "a divided workload that is whole is not moved when members come or recover",
+    features: &[Feature::HealthProbes],
+    formula: "at every change of an assignment",
+    releases: "all; that replicas come back has to be asked for (#5206, #7441)",
+    source: "Karmada pkg/scheduler/scheduler.go, doScheduleBinding",
+};
+
+/// L14: nobody gains where all replicas were assigned, nothing else was asked for, and no member had to be left.
+#[derive(Default)]
+pub(crate) struct NoFailback {
+    /// Workloads of which something else was asked for since they were last scheduled.
+    changed: BTreeSet<WorkloadKey>,
+    suspected_violations: SuspectedViolations,
+}
+
+impl Guarantee for NoFailback {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &PLACEMENT_11
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Wanted, WorkloadGone, Assigned, TaintRemoved]
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::Wanted(key) => drop(self.changed.insert(key.clone())),
+            Change::WorkloadGone(key) => drop(self.changed.remove(key)),
+            Change::Assigned { workload: key, was, now, .. } => self.assigned(key, was, now, fact, context),
+            // With nobody to move it, a member that comes back puts it to the test.
+            Change::TaintRemoved { member, .. } => {
+                let divided = |(_, workload): &(&WorkloadKey, &Workload)| {
+                    let divided = workload.placement.scheduling != Scheduling::Duplicated;
+                    divided && workload.replicas > 0 && sum(&workload.assignment) == workload.replicas
+                };
+                if context.member(member).is_some_and(|member| member.taints.is_empty())
+                    && context.world.workloads.iter().take(MOST_LOOKED_AT).any(|entry| divided(&entry))
+                {
+                    context.tally.record_held();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn due(&mut self) -> Duration {
+        self.suspected_violations.due()
+    }
+
+    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+        self.suspected_violations.pass(now, context, |_, _, _| false);
+    }
+}
+
+/// To tell whether a recovery puts anything to the test, it is enough to look at some.
+const MOST_LOOKED_AT: usize = 16;
+
+impl NoFailback {
+    fn assigned(
+        &mut self,
+        key: &WorkloadKey,
+        was: &Assignment,
+        now: &Assignment,
+        fact: &Fact,
+        context: &mut JudgeContext<'_>,
+    ) {
+        let Some(workload) = context.workload(key) else { return };
+        let gains = |(name, replicas): &(&String, &u64)| was.get(*name).is_none_or(|had| had < replicas);
+        // An eviction alone is not the choice that was asked for.
+        let chosen = sum(now) >= workload.replicas;
+        let changed = if chosen { self.changed.remove(key) } else { self.changed.contains(key) };
+        let Some((gaining, _)) = now.iter().find(gains) else { return };
+        let whole = sum(was) == workload.replicas && workload.replicas > 0;
+        let divided = workload.placement.scheduling != Scheduling::Duplicated;
+        let stay =
+            was.keys().all(|name| may_stay(workload, name, context.world) && settled(name, fact, context));
+        if divided && whole && !changed && !workload.asked_anew && stay {
+            let because = "all replicas were assigned, and every member could keep its own".to_owned();
+            self.suspected_violations.add(
+                Subject::workload(key),
+                fact,
+                because,
+                format!("{gaining} gets more"),
+            );
+        }
+    }
+}
+
+/// Whether what is known of a member is not too new to have been acted on, nor may be old news.
+fn settled(name: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
+    let member = context.member(name);
+    member.is_some_and(|member| is_settled(member, fact.at, context))
+}
+
+static PLACEMENT_12: GuaranteeSpec = GuaranteeSpec {
+    id: "PLACEMENT-12",
+    sentence: "of members that are equal, those that come first by name are chosen",
+    features: &[Feature::SpreadConstraints, Feature::NewcomersByName],
+    formula: "at every choice",
+    releases: "1.5 and older; later ones look at the room first",
+    source: "Karmada 1.5 pkg/scheduler/core/spreadconstraint/util.go",
+};
+
+/// L15: of the members that fit and do not have the workload, the first by name get it. That those that have it come
+/// before them is PLACEMENT-01.
+pub(crate) struct NewMembersInNameOrder;
+
+impl Guarantee for NewMembersInNameOrder {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &PLACEMENT_12
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Assigned]
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Change::Assigned { workload: key, was, now, first: false } = &fact.change else { return };
+        let Some(workload) = context.workload(key) else { return };
+        let placement = &workload.placement;
+        let counted =
+            placement.scheduling == Scheduling::Duplicated && placement.spread_over_members().is_some();
+        if !counted || placement.spreads_over_groups() || placement.is_grouped() || placement.minds_others {
+            return;
+        }
+        let Some(last) = now.keys().rfind(|name| !was.contains_key(*name)) else { return };
+        let passed = passed_over(workload, was, now, last, context.world);
+        let passed = passed.filter(|name| settled(name, fact, context));
+        let Some(first) = passed.min() else { return context.tally.record_held() };
+        let because = format!("{first} fits too, and comes before it");
+        let subject = Subject::on(key, last);
+        context.report_violation(Violation::by(
+            fact,
+            subject,
+            Bound::Never,
+            because,
+            format!("{last} is chosen"),
+        ));
+    }
+}
+
+/// Members before `last` that were not chosen, though nothing speaks against them.
+fn passed_over<'a>(
+    workload: &'a Workload,
+    was: &'a Assignment,
+    now: &'a Assignment,
+    last: &'a String,
+    world: &'a World,
+) -> impl Iterator<Item = &'a String> {
+    let before = world.members.range::<String, _>(..last);
+    let free = move |(name, member): &(&'a String, &capsize_history::facts::Member)| {
+        !was.contains_key(*name) && !now.contains_key(*name) && is_free_choice(workload, name, member)
+    };
+    before.filter(free).map(|(name, _)| name)
+}

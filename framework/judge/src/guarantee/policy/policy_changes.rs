@@ -1,0 +1,245 @@
+//! That what policies say is what is done: POLICY.
+
+use std::time::Duration;
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::context::{
+    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use capsize_history::digest::Table;
+use capsize_history::facts::{Change, Fact, Policy, Workload, WorkloadKey};
+
+static POLICY_01: GuaranteeSpec = GuaranteeSpec {
+    id: "POLICY-01",
+    sentence: "a template that a policy means belongs to one, and is to be placed as that says, unless it is lazy",
+    features: &[],
+    formula: bounds::CHANGE_REPORTED,
+    releases: "all; Karmada dropped changes of policies until 1.15 (#6674)",
+    source: "Karmada pkg/detector/detector.go, BuildResourceBinding",
+};
+
+/// P1: the placement on record is that of the policy that the record belongs to.
+#[derive(Default)]
+pub(crate) struct PlacementFollowsPolicy(Deadlines);
+
+/// The policy of a workload, if the history shows it.
+fn policy_of<'a>(workload: &Workload, context: &JudgeContext<'a>) -> Option<&'a Policy> {
+    context.world.policies.get(&workload.policy)
+}
+
+impl Guarantee for PlacementFollowsPolicy {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &POLICY_01
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Wanted, Claimed, Policy, Template, WorkloadGone]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.0)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::Wanted(key) | Change::Claimed { workload: key, .. } => self.look(key, fact, context),
+            Change::Template(key) => self.look(key, fact, context),
+            Change::Policy(name) => {
+                let world = context.world;
+                for key in world.policies.get(name).into_iter().flat_map(|policy| &policy.names) {
+                    self.look(key, fact, context);
+                }
+                let its = world.workloads.iter().filter(|(_, workload)| workload.policy == *name);
+                for (key, _) in its {
+                    self.look(key, fact, context);
+                }
+            }
+            Change::WorkloadGone(key) => self.0.cancel(&Subject::workload(key)),
+            _ => {}
+        }
+    }
+}
+
+/// A template that a policy means by its name, and that belongs to none.
+fn unclaimed(key: &WorkloadKey, context: &JudgeContext<'_>) -> Option<Expectation> {
+    let template = context.world.templates.get(key)?;
+    if template.leaving || !template.policy.is_empty() {
+        return None;
+    }
+    let means = |policy: &Policy| policy.names.contains(key) && !policy.lazy;
+    let (name, _) = context.world.policies.iter().find(|(_, policy)| means(policy))?;
+    Some(Expectation {
+        because: format!("the policy {name} means {key}"),
+        missing: "it belongs to no policy".to_owned(),
+    })
+}
+
+impl PlacementFollowsPolicy {
+    fn look(&mut self, key: &WorkloadKey, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let subject = Subject::workload(key);
+        if let Some(expectation) = unclaimed(key, context) {
+            return self.0.start(subject, fact, bounds::change_reported(context.timings()), expectation);
+        }
+        let Some(workload) = context.workload(key) else { return self.0.cancel(&subject) };
+        // What a lazy policy has taken over keeps the record of the policy before, until the template changes.
+        let policies = &context.world.policies;
+        let claimed = context.world.templates.get(key).and_then(|template| policies.get(&template.policy));
+        let is_eager = |policy: &&Policy| !policy.lazy && !claimed.is_some_and(|claimed| claimed.lazy);
+        let Some(policy) = policy_of(workload, context).filter(is_eager) else {
+            return self.0.cancel(&subject);
+        };
+        let differs = policy.placement != workload.placement;
+        let wrong = differs.then(|| Expectation {
+            because: format!("{} places it otherwise", workload.policy),
+            missing: format!("the record of {key} still has another placement"),
+        });
+        if wrong.is_none() && !self.0.has(&subject) {
+            return context.tally.record_held();
+        }
+        self.0.expect_correction(subject, fact, bounds::change_reported(context.timings()), wrong, context);
+    }
+}
+
+static POLICY_02: GuaranteeSpec = GuaranteeSpec {
+    id: "POLICY-02",
+    sentence: "a template stays with its policy, unless another of a higher priority preempts",
+    features: &[Feature::PolicyPreemption],
+    formula: "whenever it changes hands; a change of what the policies mean counts from latency after it is seen",
+    releases: "1.7 and newer",
+    source: "Karmada pkg/detector/preemption.go",
+};
+
+/// P2: whoever has a template keeps it as long as it means it. One for a namespace goes before one for all.
+#[derive(Default)]
+pub(crate) struct TemplateKeepsItsPolicy {
+    /// Since when controllers are away.
+    away: Option<Duration>,
+    /// When they were last: what changed then they learn when they are back.
+    absence: Option<(Duration, Duration)>,
+}
+
+impl TemplateKeepsItsPolicy {
+    /// Whether who acts with `fact` may just have learned what changed at `changed`.
+    fn is_news(&self, changed: Duration, fact: &Fact, context: &JudgeContext<'_>) -> bool {
+        let timings = context.timings();
+        let just_back = self.absence.is_some_and(|(since, back)| {
+            changed >= since.saturating_sub(timings.latency)
+                && fact.at <= back.saturating_add(timings.takeover + timings.latency)
+        });
+        just_back || changed >= context.latest_surely_observed(fact.at)
+    }
+}
+
+impl Guarantee for TemplateKeepsItsPolicy {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &POLICY_02
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Claimed, FaultBegan, FaultEnded]
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let (key, was) = match &fact.change {
+            Change::Claimed { workload, was } => (workload, was),
+            Change::FaultBegan { member: None, .. } => {
+                self.away.get_or_insert(fact.at);
+                return;
+            }
+            Change::FaultEnded { member: None, .. } if !context.controllers_are_away() => {
+                self.absence = self.away.take().map(|since| (since, fact.at)).or(self.absence);
+                return;
+            }
+            _ => return,
+        };
+        let policies = &context.world.policies;
+        let Some(workload) = context.workload(key) else { return };
+        let (Some(before), Some(after)) = (policies.get(was), policies.get(&workload.policy)) else { return };
+        if before.by_labels || self.is_news(before.changed, fact, context) {
+            return;
+        }
+        let outranks = match (before.everywhere, after.everywhere) {
+            (true, false) => true,
+            (false, true) => false,
+            _ => after.priority > before.priority,
+        };
+        if after.preempts && outranks {
+            return context.tally.record_held();
+        }
+        let because = format!("{was} has it, and {} does not outrank and preempt that", workload.policy);
+        let seen = format!("{} has it now", workload.policy);
+        context.report_violation(Violation::by(fact, Subject::workload(key), Bound::Never, because, seen));
+    }
+}
+
+static POLICY_03: GuaranteeSpec = GuaranteeSpec {
+    id: "POLICY-03",
+    sentence: "what changes in a lazy policy waits until its template changes",
+    features: &[Feature::LazyActivation],
+    formula: "at every change of a placement",
+    releases: "1.10 and newer",
+    source: "Karmada pkg/detector/detector.go, ApplyPolicy; PropagationSpec.ActivationPreference",
+};
+
+/// P3: a record of a lazy policy gets another placement only when it is made of another version of its template.
+#[derive(Default)]
+pub(crate) struct LazyPolicyWaitsForTemplate {
+    /// The version of the template that a record was made of before.
+    made_of: Table<WorkloadKey, String>,
+    /// When the controllers last came back: who starts takes every template for a new one.
+    back: Option<Duration>,
+}
+
+impl Guarantee for LazyPolicyWaitsForTemplate {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &POLICY_03
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Recorded, Wanted, FaultEnded, WorkloadGone]
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let is_lazy = |workload: &Workload| policy_of(workload, context).is_some_and(|policy| policy.lazy);
+        match &fact.change {
+            Change::Recorded(key) => {
+                let Some(workload) = context.workload(key) else { return };
+                if is_lazy(workload) {
+                    self.made_of.insert(key.clone(), workload.template.clone());
+                } else {
+                    self.made_of.swap_remove(key);
+                }
+            }
+            Change::Wanted(key) => {
+                let Some(workload) = context.workload(key) else { return };
+                let anew = workload.placed_since == fact.at;
+                let Some(before) = self.made_of.get(key).filter(|_| anew && is_lazy(workload)) else {
+                    return;
+                };
+                if *before != workload.template {
+                    return context.tally.record_held();
+                }
+                let takeover = context.timings().takeover + context.timings().latency;
+                if context.controllers_are_hindered(fact.at)
+                    || self.back.is_some_and(|back| fact.at <= back + takeover)
+                {
+                    return;
+                }
+                let because = format!("{} is lazy, and the template has not changed", workload.policy);
+                let seen = format!("{key} is to be placed otherwise");
+                context.report_violation(Violation::by(
+                    fact,
+                    Subject::workload(key),
+                    Bound::Never,
+                    because,
+                    seen,
+                ));
+            }
+            Change::FaultEnded { member: None, .. } => self.back = Some(fact.at),
+            Change::WorkloadGone(key) => drop(self.made_of.swap_remove(key)),
+            _ => {}
+        }
+    }
+}

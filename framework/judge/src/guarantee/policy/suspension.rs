@@ -1,0 +1,69 @@
+//! Checks that suspended scheduling stays suspended: POLICY.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
+use crate::text::clock;
+use capsize_history::facts::{Change, Fact, WorkloadKey};
+
+static POLICY_04: GuaranteeSpec = GuaranteeSpec {
+    id: "POLICY-04",
+    sentence: "scheduling that a person has suspended stays suspended until a person resumes it",
+    features: &[],
+    formula: "at every version, where the history tells what persons do",
+    releases: "all; Karmada lost it until 1.13 (#6062)",
+    source: "Karmada pkg/detector/detector.go, ApplyPolicy",
+};
+
+/// P6: what a queue or a person writes into a record is not the detector's to take away.
+#[derive(Default)]
+pub(crate) struct SuspensionIsKept {
+    /// The workloads that a person has suspended, and when.
+    by_hand: BTreeMap<WorkloadKey, Duration>,
+}
+
+impl Guarantee for SuspensionIsKept {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &POLICY_04
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Recorded, WorkloadGone]
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let key = match &fact.change {
+            Change::Recorded(key) => key,
+            Change::WorkloadGone(key) => {
+                self.by_hand.remove(key);
+                return;
+            }
+            _ => return,
+        };
+        let Some(workload) = context.workload(key) else { return };
+        let acted =
+            fact.at <= context.world.acted + context.timings().latency && !context.world.acted.is_zero();
+        match (workload.suspended, self.by_hand.get(key).copied()) {
+            (true, None) if acted => drop(self.by_hand.insert(key.clone(), fact.at)),
+            (true, Some(_)) => context.tally.record_held(),
+            (false, Some(since)) => {
+                self.by_hand.remove(key);
+                if acted {
+                    return;
+                }
+                let because = format!("a person has suspended it at {}, and not resumed it", clock(since));
+                let seen = format!("the scheduling of {key} is not suspended any more");
+                context.report_violation(Violation::by(
+                    fact,
+                    Subject::workload(key),
+                    Bound::Never,
+                    because,
+                    seen,
+                ));
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! What happens once a member is back: RECOVERY.
+
+mod deleted_manifests;

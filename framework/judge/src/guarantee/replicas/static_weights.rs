@@ -1,0 +1,234 @@
+//! How replicas are divided by fixed weights: REPLICAS.
+
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
+use crate::guarantee::engine::eligible_members::{is_free_choice, is_settled, may_stay, repelled, serves};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use capsize_history::facts::{Assignment, Change, Fact, Member, Scheduling, Workload, WorkloadKey};
+
+static REPLICAS_06: GuaranteeSpec = GuaranteeSpec {
+    id: "REPLICAS-06",
+    sentence: "replicas are divided by fixed weights exactly",
+    features: &[Feature::StaticWeights],
+    formula: "the largest weights get what is left over, until 1.15; seat by seat, by weight / (2 x seats + 1), as from 1.16",
+    releases: "all, by the one or the other method",
+    source: "Karmada pkg/util/helper/{binding,webstermethod}.go",
+};
+
+/// R1, R2 and R9: the shares are those that the method gives, over all members that fit; a member that no weight means
+/// gets nothing, unless no weight means any. Seat by seat nobody loses by there being more to divide (#6793).
+pub(crate) struct StaticWeightShares;
+
+impl Guarantee for StaticWeightShares {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &REPLICAS_06
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Assigned]
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Change::Assigned { workload: key, was, now, first: false } = &fact.change else { return };
+        let gains = now.iter().any(|(name, replicas)| was.get(name).is_none_or(|had| had < replicas));
+        let Some(workload) = context.workload(key).filter(|_| gains) else { return };
+        let Some(allowed) = divisions(workload, was, fact, context) else { return };
+        let positive: Assignment = now
+            .iter()
+            .filter(|(_, replicas)| **replicas > 0)
+            .map(|(name, share)| (name.clone(), *share))
+            .collect();
+        if allowed.contains(&positive) {
+            return context.tally.record_held();
+        }
+        report_violation(key, workload, &allowed[0], now, fact, context);
+    }
+}
+
+/// The divisions that the weights allow to who chose at `fact`, where the assignment was `was` before; `None` where that cannot
+/// be told.
+pub(crate) fn divisions(
+    workload: &Workload,
+    was: &Assignment,
+    fact: &Fact,
+    context: &JudgeContext<'_>,
+) -> Option<Vec<Assignment>> {
+    let placement = &workload.placement;
+    let weighted =
+        placement.scheduling == Scheduling::DividedByStaticWeight && (1..=MOST).contains(&workload.replicas);
+    // A history that begins late may have shown some members only in assignments.
+    let known = |name| context.world.members.contains_key(name);
+    if !weighted || placement.is_grouped() || placement.minds_others || !workload.assignment.keys().all(known)
+    {
+        return None;
+    }
+    let candidates = candidates(workload, was, fact, context)?;
+    Some(shares(workload, &candidates, context.profile.has(Feature::MonotoneWeights)))
+}
+
+fn report_violation(
+    key: &WorkloadKey,
+    workload: &Workload,
+    right: &Assignment,
+    now: &Assignment,
+    fact: &Fact,
+    context: &mut JudgeContext<'_>,
+) {
+    let because = format!("{} replicas by weight are {}", workload.replicas, shares_in_words(right));
+    let seen = format!("assigned are {}", shares_in_words(now));
+    context.report_violation(Violation::by(fact, Subject::workload(key), Bound::Never, because, seen));
+}
+
+/// `m1 2, m2 1`.
+pub(crate) fn shares_in_words(shares: &Assignment) -> String {
+    let each = |(name, share): (&String, &u64)| format!("{name} {share}");
+    shares.iter().map(each).collect::<Vec<_>>().join(", ")
+}
+
+/// More replicas than this nobody runs; they are not divided one by one.
+const MOST: u64 = 100_000;
+
+/// The members among which is divided, with their weights; `None` where that cannot be told.
+fn candidates(
+    workload: &Workload,
+    was: &Assignment,
+    fact: &Fact,
+    context: &JudgeContext<'_>,
+) -> Option<Vec<(String, u64)>> {
+    let mut fit = Vec::new();
+    for (name, member) in &context.world.members {
+        if !workload.placement.admits(name, member) {
+            continue;
+        }
+        let stays = was.contains_key(name) && may_stay(workload, name, context.world);
+        // What is new of a member that keeps its place does not matter.
+        if !stays && !is_settled(member, fact.at, context) {
+            return None;
+        }
+        if stays || is_free_choice(workload, name, member) {
+            fit.push((name, member));
+        } else if repelled(workload, member).is_none() && !member.leaving {
+            // Only a toleration that may have run out, a kind that may be served, or an eviction speaks against it.
+            let evicted =
+                workload.eviction(name).is_some() && context.profile.has(Feature::EvictedNotRechosen);
+            let unserved = serves(workload, member) == Some(false);
+            if !evicted && !unserved {
+                return None;
+            }
+        }
+    }
+    let weight = |(name, member): &(&String, &Member)| {
+        let meant = workload.placement.weights.iter().filter(|(affinity, _)| affinity.admits(name, member));
+        meant.map(|(_, weight)| *weight).max().map(|weight| ((*name).clone(), weight))
+    };
+    let weighted: Vec<_> = fit.iter().filter_map(weight).collect();
+    let equal = || fit.iter().map(|(name, _)| ((*name).clone(), 1)).collect();
+    let candidates = if weighted.is_empty() { equal() } else { weighted };
+    (!candidates.is_empty()).then_some(candidates)
+}
+
+/// The divisions that the method allows. Which of two equal members comes first seat by seat depends on the template's
+/// uid, so that either may.
+fn shares(workload: &Workload, weights: &[(String, u64)], seat_by_seat: bool) -> Vec<Assignment> {
+    if !seat_by_seat {
+        return vec![by_largest_weight(workload.replicas, weights)];
+    }
+    let mut backwards = weights.to_vec();
+    backwards.reverse();
+    vec![by_seats(workload.replicas, weights), by_seats(workload.replicas, &backwards)]
+}
+
+/// The share of each of `weights`, rounded down.
+fn exact(replicas: u64, weights: &[(String, u64)]) -> Vec<u64> {
+    let sum = weights.iter().map(|(_, weight)| u128::from(*weight)).sum::<u128>().max(1);
+    let share = |weight: u64| u128::from(weight) * u128::from(replicas) / sum;
+    weights.iter().map(|(_, weight)| u64::try_from(share(*weight)).unwrap_or(u64::MAX)).collect()
+}
+
+/// Shares are rounded down; what is left over goes one by one to the largest weights, then by name.
+pub(crate) fn by_largest_weight(replicas: u64, weights: &[(String, u64)]) -> Assignment {
+    let whole = exact(replicas, weights);
+    let mut left = replicas.saturating_sub(whole.iter().fold(0, |sum, share| sum.saturating_add(*share)));
+    let mut order: Vec<_> = weights.iter().zip(whole).collect();
+    order.sort_by(|((one, light), _), ((other, heavy), _)| heavy.cmp(light).then_with(|| one.cmp(other)));
+    let share = |((name, _), whole): (&(String, u64), u64)| {
+        let extra = u64::from(left > 0);
+        left -= extra;
+        (name.clone(), whole + extra)
+    };
+    order.into_iter().map(share).filter(|(_, share)| *share > 0).collect()
+}
+
+/// One by one to whoever has the largest weight for each seat and a half; of equal ones to whoever has fewer seats, then
+/// to whoever comes first.
+pub(crate) fn by_seats(replicas: u64, weights: &[(String, u64)]) -> Assignment {
+    // No share ends more than half as many seats below its exact value as there are weights, and half a seat more. So all
+    // seats below that are given at once, and the time does not grow with the replicas.
+    if weights.is_empty() {
+        return Assignment::new();
+    }
+    // Where nobody has any weight, all are equal.
+    let equal: Vec<(String, u64)> = weights.iter().map(|(name, _)| (name.clone(), 1)).collect();
+    let weights = if weights.iter().all(|(_, weight)| *weight == 0) { &equal } else { weights };
+    let members = weights.len() as u64;
+    let mut seats: Vec<u64> =
+        exact(replicas, weights).iter().map(|share| share.saturating_sub(members + 1)).collect();
+    let given = seats.iter().fold(0_u64, |sum, seats| sum.saturating_add(*seats));
+    for _ in given..replicas {
+        // weight / (2 x seats + 1), compared without dividing.
+        let better = |one: usize, other: usize| {
+            let against = |weight: usize, seat: usize| {
+                u128::from(weights[weight].1).saturating_mul(2 * u128::from(seats[seat]) + 1)
+            };
+            let (left, right) = (against(one, other), against(other, one));
+            left.cmp(&right).then_with(|| seats[other].cmp(&seats[one]))
+        };
+        let next =
+            (1..weights.len()).fold(0, |best, each| if better(each, best).is_gt() { each } else { best });
+        if let Some(seat) = seats.get_mut(next) {
+            *seat += 1;
+        }
+    }
+    let shares = weights.iter().zip(seats).filter(|(_, seats)| *seats > 0);
+    shares.map(|((name, _), seats)| (name.clone(), seats)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Every seat given by itself.
+    fn one_by_one(replicas: u64, weights: &[(String, u64)]) -> Assignment {
+        let mut seats = vec![0_u64; weights.len()];
+        for _ in 0..replicas {
+            let next = (0..weights.len()).rev().max_by(|one, other| {
+                let left = weights[*one].1 * (2 * seats[*other] + 1);
+                let right = weights[*other].1 * (2 * seats[*one] + 1);
+                left.cmp(&right).then_with(|| seats[*other].cmp(&seats[*one]))
+            });
+            next.into_iter().for_each(|next| seats[next] += 1);
+        }
+        let shares = weights.iter().zip(seats).filter(|(_, seats)| *seats > 0);
+        shares.map(|((name, _), seats)| (name.clone(), seats)).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn seats_given_at_once_are_those_given_one_by_one(
+            replicas in 0..300_u64,
+            weights in proptest::collection::vec(prop_oneof![0..5_u64, 0..1000_u64], 0..8),
+        ) {
+            let weights: Vec<_> =
+                weights.into_iter().enumerate().map(|(place, weight)| (format!("m{place}"), weight)).collect();
+            prop_assert_eq!(by_seats(replicas, &weights), one_by_one(replicas, &weights));
+        }
+    }
+
+    #[test]
+    fn more_replicas_than_can_be_counted_are_divided_at_once() {
+        let weights = [("a".to_owned(), u64::MAX), ("b".to_owned(), u64::MAX)];
+        assert_eq!(by_seats(u64::MAX, &weights).len(), 2);
+    }
+}

@@ -1,0 +1,5 @@
+//! The addresses of services: SERVICES.
+
+mod endpoint_addresses;
+
+pub(super) use endpoint_addresses::EndpointAddressesSurviveOutage;

@@ -1,0 +1,287 @@
+//! That what is reported of a workload is what its copies report: STATUS.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::guarantee::engine::away::{Away, is_hit};
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::{GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use capsize_history::facts::{Change, Fact, Health, InstanceHealth, Workload, WorkloadKey, World};
+
+static STATUS_01: GuaranteeSpec = GuaranteeSpec {
+    id: "STATUS-01",
+    sentence: "a copy that runs all of its replicas is reported to be healthy",
+    features: &[Feature::HealthProbes],
+    formula: bounds::REPORTED,
+    releases: "the target for all; Karmada may miss the last report of a copy until the next change",
+    source: "Karmada pkg/controllers/status/work_status_controller.go, rb_status_controller.go",
+};
+
+static STATUS_02: GuaranteeSpec = GuaranteeSpec {
+    id: "STATUS-02",
+    sentence: "nothing is reported of a member for which there is no manifest any more",
+    features: &[Feature::HealthProbes],
+    formula: bounds::REPORTED,
+    releases: "all",
+    source: "Karmada pkg/util/helper/workstatus.go, AggregateResourceBindingWorkStatus",
+};
+
+static STATUS_03: GuaranteeSpec = GuaranteeSpec {
+    id: "STATUS-03",
+    sentence: "the status of a template has as many ready replicas as are reported of its copies",
+    features: &[Feature::HealthProbes],
+    formula: bounds::REPORTED,
+    releases: "all; Karmada lost a member from it until 1.12 (#5853)",
+    source: "Karmada pkg/resourceinterpreter/default/native/aggregatestatus.go",
+};
+
+/// Kinds whose copies say how many of their replicas are ready.
+const COUNTED: [&str; 2] = ["Deployment", "StatefulSet"];
+
+/// Of the report on a workload in a member: `None` where nothing is asked, else what is wrong, if anything.
+type Assessment = Option<Option<Expectation>>;
+
+/// How a report is judged.
+type Assess = fn(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Assessment;
+
+/// What is reported of a copy is right in time, while its member is in reach.
+pub(crate) struct CopyStatusIsReported {
+    spec: &'static GuaranteeSpec,
+    judges: Assess,
+    away: Away,
+    /// The manifests that were there and are gone.
+    gone: BTreeSet<Subject>,
+    retries: BTreeMap<WorkloadKey, Retries>,
+    deadlines: Deadlines,
+}
+
+/// The time in which controllers try a workload in vain, since one of its members is being removed.
+#[derive(Clone, Copy)]
+struct Retries {
+    since: Duration,
+    /// The next try after the removal comes at this time at the latest; `None` while the member is away.
+    until: Option<Duration>,
+}
+
+impl CopyStatusIsReported {
+    fn new(spec: &'static GuaranteeSpec, judges: Assess) -> Self {
+        let (gone, retries) = (BTreeSet::new(), BTreeMap::new());
+        Self { spec, judges, away: Away::default(), gone, retries, deadlines: Deadlines::default() }
+    }
+
+    /// T11: an eviction waits for the report that the new copy is healthy.
+    pub(crate) fn healthy() -> Self {
+        Self::new(&STATUS_01, |key, workload, member, _| {
+            let copy = workload.running.get(member).filter(|copy| copy.managed && copy.leaving.is_none())?;
+            let delivery = workload.deliveries.get(member).filter(|it| it.leaving.is_none())?;
+            let whole = copy.is_healthy() && copy.replicas > 0 && copy.replicas == delivery.replicas;
+            // A history may leave out what is reported.
+            let reported = workload.instances.get(member)?.health;
+            let counts = workload.recorded && COUNTED.contains(&key.kind()) && delivery.placed;
+            (counts && whole).then(|| {
+                (reported != InstanceHealth::Healthy).then(|| Expectation {
+                    because: format!("{member} has {} of {} ready", copy.ready, copy.replicas),
+                    missing: format!("{key} is reported to be {reported:?} on {member}"),
+                })
+            })
+        })
+    }
+
+    /// E4: of a member that was left nothing stays.
+    pub(crate) fn left() -> Self {
+        Self::new(&STATUS_02, |key, workload, member, world| {
+            let gone = !workload.deliveries.contains_key(member);
+            (workload.recorded && gone && world.manifests_shown).then(|| {
+                workload.instances.contains_key(member).then(|| Expectation {
+                    because: format!("there is no manifest of {key} for {member}"),
+                    missing: format!("something is still reported of {key} on {member}"),
+                })
+            })
+        })
+    }
+
+    /// How late the next try may be; `None` while a member of the workload is away or is being removed. Each failed try doubles
+    /// the time until the next one, so the last wait is at most as long as all tries before it.
+    fn retried(&mut self, key: &WorkloadKey, fact: &Fact, context: &JudgeContext<'_>) -> Option<Duration> {
+        let workload = context.workload(key)?;
+        let stays = |member: &String| context.member(member).is_some_and(|known| !known.leaving);
+        if !workload.targets().all(stays) {
+            let since = self.retries.get(key).filter(|it| it.until.is_none()).map_or(fact.at, |it| it.since);
+            self.retries.insert(key.clone(), Retries { since, until: None });
+            return None;
+        }
+        let Some(retries) = self.retries.get_mut(key) else { return Some(Duration::ZERO) };
+        let until =
+            *retries.until.get_or_insert(fact.at.saturating_add(fact.at.saturating_sub(retries.since)));
+        Some(until.saturating_sub(fact.at))
+    }
+
+    fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let subject = Subject::on(key, member);
+        let Some(retried) = self.retried(key, fact, context) else {
+            return self.deadlines.cancel_of(key, |_| true);
+        };
+        let known =
+            context.member(member).filter(|known| known.health == Some(Health::Ready) && !known.leaving);
+        // That a manifest is gone nobody has to ask the member.
+        let in_reach = known.is_some() && !is_hit(member, context);
+        let asked = self.spec.id == STATUS_02.id || in_reach;
+        let Some(workload) = context.workload(key).filter(|_| asked) else {
+            return self.deadlines.cancel(&subject);
+        };
+        // A history that begins late need not show a manifest that is there.
+        let seen = self.spec.id != STATUS_02.id || self.gone.contains(&subject);
+        let Some(wrong) = (self.judges)(key, workload, member, context.world).filter(|_| seen) else {
+            return self.deadlines.cancel(&subject);
+        };
+        if wrong.is_none() && !self.deadlines.has(&subject) {
+            return context.tally.record_held();
+        }
+        let late = if self.spec.id == STATUS_02.id {
+            Duration::ZERO
+        } else {
+            let away = known.map(|known| known.away).unwrap_or_default();
+            let back = known.map(|known| known.health_since + bounds::seen_again(context.timings(), away));
+            let unseen = back.unwrap_or_default().saturating_sub(fact.at);
+            unseen
+                .max(self.away.remaining_delay(member, fact.at))
+                .max(workload.retried_after(member, fact.at))
+        };
+        let allowed = bounds::reported(context.timings()) + late.max(retried);
+        self.deadlines.expect_correction(subject, fact, allowed, wrong, context);
+    }
+
+    /// Looks at all that may be on `member`.
+    fn look_at_member(&mut self, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let keys: Vec<WorkloadKey> = context.world.assigned_to(member).map(|(key, _)| key.clone()).collect();
+        for key in keys {
+            self.look(&key, member, fact, context);
+        }
+    }
+}
+
+impl Guarantee for CopyStatusIsReported {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        self.spec
+    }
+
+    fn topics(&self) -> Topics {
+        topics![
+            InstanceHealth,
+            Running,
+            RunningGone,
+            Delivered,
+            Recalled,
+            DeliveryGone,
+            FaultBegan,
+            FaultEnded,
+            Health,
+            MemberLeaving,
+            MemberGone,
+            WorkloadGone
+        ]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        self.away.observe(fact, context);
+        match &fact.change {
+            Change::DeliveryGone { workload, member } => {
+                self.gone.insert(Subject::on(workload, member));
+            }
+            Change::Delivered { workload, member, .. } => {
+                self.gone.remove(&Subject::on(workload, member));
+            }
+            Change::WorkloadGone(key) => {
+                self.gone.retain(|subject| !subject.is_of(key));
+                self.retries.remove(key);
+            }
+            _ => {}
+        }
+        match &fact.change {
+            Change::InstanceHealth { workload, member }
+            | Change::Running { workload, member }
+            | Change::RunningGone { workload, member }
+            | Change::Delivered { workload, member, .. }
+            | Change::Recalled { workload, member }
+            | Change::DeliveryGone { workload, member } => self.look(workload, member, fact, context),
+            Change::FaultBegan { member: Some(member), .. } if self.spec.id != STATUS_02.id => {
+                self.deadlines.cancel_all(|subject| subject.is_on(member));
+            }
+            Change::FaultEnded { member: Some(member), .. } | Change::Health { member, .. } => {
+                self.look_at_member(member, fact, context);
+            }
+            Change::MemberLeaving(member) | Change::MemberGone(member) => {
+                self.deadlines.cancel_all(|subject| subject.is_on(member));
+                self.look_at_member(member, fact, context);
+            }
+            Change::WorkloadGone(key) => self.deadlines.cancel_of(key, |_| true),
+            _ => {}
+        }
+    }
+}
+
+/// S18: a user who looks at the template sees what the copies come to.
+#[derive(Default)]
+pub(crate) struct TemplateStatusIsSumOfCopies {
+    deadlines: Deadlines,
+    /// Those of which a status was ever seen.
+    known: BTreeSet<WorkloadKey>,
+}
+
+impl Guarantee for TemplateStatusIsSumOfCopies {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &STATUS_03
+    }
+
+    fn topics(&self) -> Topics {
+        topics![InstanceHealth, Template, WorkloadGone]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let key = match &fact.change {
+            Change::InstanceHealth { workload: key, .. } | Change::Template(key) => key,
+            Change::WorkloadGone(key) => {
+                self.known.remove(key);
+                return self.deadlines.cancel(&Subject::workload(key));
+            }
+            _ => return,
+        };
+        let subject = Subject::workload(key);
+        let workload = context.workload(key).filter(|workload| workload.recorded);
+        let template = context.world.templates.get(key).filter(|template| !template.leaving);
+        let Some((workload, template)) = workload.zip(template).filter(|_| COUNTED.contains(&key.kind()))
+        else {
+            return self.deadlines.cancel(&subject);
+        };
+        if template.ready.is_some() {
+            self.known.insert(key.clone());
+        }
+        // A history may leave out the status of templates.
+        if !self.known.contains(key) {
+            return;
+        }
+        let ready = |instance: &capsize_history::facts::Instance| instance.ready.unwrap_or_default();
+        let reported =
+            workload.instances.values().fold(0, |sum: u64, instance| sum.saturating_add(ready(instance)));
+        let shown = template.ready.unwrap_or_default();
+        let wrong = (shown != reported).then(|| Expectation {
+            because: format!("{reported} ready replicas are reported of the copies of {key}"),
+            missing: format!("its template shows {shown}"),
+        });
+        if wrong.is_none() && !self.deadlines.has(&subject) {
+            return context.tally.record_held();
+        }
+        let allowed: Duration = bounds::reported(context.timings());
+        self.deadlines.expect_correction(subject, fact, allowed, wrong, context);
+    }
+}

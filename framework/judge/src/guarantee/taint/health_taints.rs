@@ -1,0 +1,330 @@
+//! A member's taints follow its health: TAINT.
+
+use std::time::Duration;
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::context::{
+    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use crate::text::{clock, span};
+use capsize_history::dialect::DialectKind;
+use capsize_history::digest::Table;
+use capsize_history::facts::{Change, Fact, Health, Member, Taint, TaintEffect};
+
+static TAINT_01: GuaranteeSpec = GuaranteeSpec {
+    id: "TAINT-01",
+    sentence: "a member that is not Ready takes nothing new: it gets the NoSchedule taint that tells why",
+    features: &[Feature::HealthProbes],
+    formula: bounds::NO_SCHEDULE,
+    releases: "all",
+    source: "Karmada pkg/controllers/cluster/cluster_controller.go, taintClusterByCondition",
+};
+
+/// T3: `Ready` other than true brings the matching `NoScheduleTaintFollowsHealth` taint.
+#[derive(Default)]
+pub(crate) struct NoScheduleTaintFollowsHealth(Deadlines);
+
+/// The health taint that belongs to what a member reports; one that never reported counts as not ready.
+fn belongs(member: &Member) -> Option<Health> {
+    match member.health {
+        Some(Health::Ready) => None,
+        other => Some(other.unwrap_or(Health::NotReady)),
+    }
+}
+
+impl Guarantee for NoScheduleTaintFollowsHealth {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &TAINT_01
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Health, TaintAdded, TaintRemoved, MemberLeaving, MemberGone]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.0)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let (name, turned) = match &fact.change {
+            Change::Health { member, first: false, .. } => (member, true),
+            Change::TaintAdded { member, .. } | Change::TaintRemoved { member, .. } => (member, false),
+            Change::MemberLeaving(member) | Change::MemberGone(member) => {
+                return self.0.cancel(&Subject::member(member));
+            }
+            _ => return,
+        };
+        let Some(member) = context.member(name) else { return };
+        let subject = Subject::member(name);
+        // A node that never reported is not tainted: nothing is known of it.
+        let is_reporting = context.profile.dialect == DialectKind::Karmada || member.health.is_some();
+        let Some(health) = belongs(member).filter(|_| is_reporting) else { return self.0.cancel(&subject) };
+        if member.health_taint(health, TaintEffect::NoSchedule).is_none() {
+            let expectation = Expectation {
+                because: format!("{name} is {health} since {}", clock(member.health_since)),
+                missing: format!("{name} has no such NoSchedule taint"),
+            };
+            let removed = matches!(fact.change, Change::TaintRemoved { .. });
+            // One that is being removed is left as it is.
+            if (turned || removed) && !member.leaving {
+                self.0.start(subject, fact, context.timings().latency, expectation);
+            }
+        } else if let Some(margin) = self.0.met(&subject, fact) {
+            context.tally.record_held_by(margin);
+        } else if turned {
+            context.tally.record_held_by(context.timings().latency);
+        }
+    }
+}
+
+static TAINT_02: GuaranteeSpec = GuaranteeSpec {
+    id: "TAINT-02",
+    sentence: "a member that stays NotReady gets a NoExecute taint when the eviction timeout has passed, not before",
+    features: &[Feature::HealthProbes, Feature::AutomaticNoExecute],
+    formula: bounds::NO_EXECUTE,
+    releases: "1.13 and older",
+    source: "Karmada 1.5 pkg/controllers/cluster/cluster_controller.go, processTaintBaseEviction",
+};
+
+/// T4a: `Ready` false for the eviction timeout brings the `NoExecuteTaintAfterTimeout` taint.
+#[derive(Default)]
+pub(crate) struct NoExecuteTaintAfterTimeout {
+    since: Table<String, Duration>,
+    deadlines: Deadlines,
+}
+
+impl Guarantee for NoExecuteTaintAfterTimeout {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &TAINT_02
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Health, MemberLeaving, MemberGone, TaintAdded]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::Health { member, now: Some(Health::NotReady), was: Some(_), .. } => {
+                self.since.insert(member.clone(), fact.at);
+                let limit = bounds::no_execute(context.timings());
+                let expectation = Expectation {
+                    because: format!("{member} is NotReady since {}", clock(fact.at)),
+                    missing: format!("{member} has no NoExecute taint for it"),
+                };
+                self.deadlines.restart(Subject::member(member), fact, fact.at + limit, limit, expectation);
+            }
+            Change::Health { member, .. } | Change::MemberLeaving(member) | Change::MemberGone(member) => {
+                self.since.swap_remove(member);
+                self.deadlines.cancel(&Subject::member(member));
+            }
+            Change::TaintAdded { member, taint, .. } if is_health_taint(taint, TaintEffect::NoExecute) => {
+                self.tainted(member, fact, context);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl NoExecuteTaintAfterTimeout {
+    fn tainted(&mut self, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let subject = Subject::member(member);
+        let margin = self.deadlines.met(&subject, fact);
+        let Some(since) = self.since.swap_remove(member) else { return };
+        if by_hand(member, fact.at, context) {
+            return;
+        }
+        let timeout = context.timings().failover_eviction_timeout;
+        let earliest = (since + timeout).saturating_sub(context.timings().skew);
+        context.check_arrival(subject, fact, earliest, margin, || {
+            let because = format!("NotReady since {}, timeout {}", clock(since), span(timeout));
+            (because, format!("{member} has the NoExecute taint"))
+        });
+    }
+}
+
+/// Whether a person has just set a taint on the member, which may be the one that is seen now.
+fn by_hand(member: &str, at: Duration, context: &JudgeContext<'_>) -> bool {
+    let hand = context.member(member).and_then(|member| member.tainted_by_hand);
+    hand.is_some_and(|hand| at <= hand + context.timings().latency)
+}
+
+fn is_health_taint(taint: &Taint, effect: TaintEffect) -> bool {
+    taint.health.is_some() && taint.effect == effect
+}
+
+static TAINT_03: GuaranteeSpec = GuaranteeSpec {
+    id: "TAINT-03",
+    sentence: "a member that is Ready again loses its NoSchedule health taints",
+    features: &[Feature::HealthProbes],
+    formula: bounds::UNTAINTED,
+    releases: "all",
+    source: "Karmada pkg/controllers/cluster/cluster_controller.go, taintClusterByCondition",
+};
+
+static TAINT_04: GuaranteeSpec = GuaranteeSpec {
+    id: "TAINT-04",
+    sentence: "a member that is Ready again loses its NoExecute health taints",
+    features: &[Feature::HealthProbes, Feature::AutomaticNoExecute],
+    formula: bounds::UNTAINTED_NO_EXECUTE,
+    releases: "1.13 and older",
+    source: "Karmada 1.5 pkg/controllers/cluster/cluster_controller.go, processTaintBaseEviction",
+};
+
+/// T16 and T17: `Ready` true takes the health taints of one effect away.
+pub(crate) struct HealthTaintsGoWhenReady {
+    effect: TaintEffect,
+    deadlines: Deadlines,
+}
+
+impl HealthTaintsGoWhenReady {
+    /// For the taints of `effect`.
+    pub(crate) fn new(effect: TaintEffect) -> Self {
+        Self { effect, deadlines: Deadlines::default() }
+    }
+}
+
+impl Guarantee for HealthTaintsGoWhenReady {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        if self.effect == TaintEffect::NoExecute { &TAINT_04 } else { &TAINT_03 }
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Health, TaintAdded, TaintRemoved, MemberLeaving, MemberGone]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let (name, turned) = match &fact.change {
+            Change::Health { member, first: false, .. } => (member, true),
+            Change::TaintRemoved { member, .. } => (member, false),
+            // One that a person sets is that person's.
+            Change::TaintAdded { member, taint, first: false } if is_health_taint(taint, self.effect) => {
+                (member, context.member(member).is_some_and(|known| known.tainted_by_hand.is_none()))
+            }
+            Change::MemberGone(member) => return self.deadlines.cancel(&Subject::member(member)),
+            Change::MemberLeaving(member) => (member, false),
+            _ => return,
+        };
+        let Some(member) = context.member(name) else { return };
+        let subject = Subject::member(name);
+        // Nobody tells by a taint any more how one is that is being removed.
+        let left_alone = member.leaving && self.effect != TaintEffect::NoExecute;
+        if member.health != Some(Health::Ready) || left_alone {
+            return self.deadlines.cancel(&subject);
+        }
+        if !member.taints.iter().any(|taint| is_health_taint(taint, self.effect)) {
+            if let Some(margin) = self.deadlines.met(&subject, fact) {
+                context.tally.record_held_by(margin);
+            }
+        } else if turned {
+            let limit = match self.effect {
+                TaintEffect::NoExecute => bounds::untainted_no_execute(context.timings()),
+                _ => context.timings().latency,
+            };
+            let expectation = Expectation {
+                because: format!("{name} is Ready since {}", clock(member.health_since)),
+                missing: format!("{name} still has a {} health taint", self.effect),
+            };
+            self.deadlines.start(subject, fact, limit, expectation);
+        }
+    }
+}
+
+static TAINT_10: GuaranteeSpec = GuaranteeSpec {
+    id: "TAINT-10",
+    sentence: "a NoExecute health taint stays as it is as long as the member is what it says",
+    features: &[Feature::HealthProbes, Feature::AutomaticNoExecute],
+    formula: "from latency after the change of the member's health",
+    releases: "1.13 and older",
+    source: "Karmada 1.5 pkg/controllers/cluster/cluster_controller.go, processTaintBaseEviction",
+};
+
+/// H4: a taint that goes and comes again lets every toleration begin anew.
+pub(crate) struct NoExecuteTaintKeepsItsTime;
+
+impl Guarantee for NoExecuteTaintKeepsItsTime {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &TAINT_10
+    }
+
+    fn topics(&self) -> Topics {
+        topics![TaintRemoved]
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Change::TaintRemoved { member: name, taint } = &fact.change else { return };
+        let Some(member) = context.member(name).filter(|_| is_health_taint(taint, TaintEffect::NoExecute))
+        else {
+            return;
+        };
+        if member.health != taint.health {
+            return context.tally.record_held();
+        }
+        let by_hand = member.tainted_by_hand.is_some() || member.untainted_by_hand.is_some();
+        let just_so = fact.at <= member.health_since + context.timings().latency;
+        let knows = context.world.faults_are_marked && !context.world.is_hindered(fact.at);
+        if by_hand || just_so || member.leaving || !knows {
+            return;
+        }
+        let health = member.health.map(|health| health.to_string()).unwrap_or_default();
+        let because = format!("{name} is {health} since {}", clock(member.health_since));
+        let seen = format!("{name} loses {taint}");
+        context.report_violation(Violation::by(fact, Subject::member(name), Bound::Never, because, seen));
+    }
+}
+
+static TAINT_05: GuaranteeSpec = GuaranteeSpec {
+    id: "TAINT-05",
+    sentence: "a member never has two health taints of one effect",
+    features: &[Feature::HealthProbes],
+    formula: "at every version",
+    releases: "all",
+    source: "Karmada pkg/controllers/cluster/cluster_controller.go, taintClusterByCondition",
+};
+
+/// S11: `not-ready` and `unreachable` exclude each other, unless a person or a policy of the user set one.
+#[derive(Default)]
+pub(crate) struct HealthTaintsExcludeEachOther;
+
+impl Guarantee for HealthTaintsExcludeEachOther {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &TAINT_05
+    }
+
+    fn topics(&self) -> Topics {
+        topics![TaintAdded]
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Change::TaintAdded { member: name, taint, first } = &fact.change else { return };
+        let policies =
+            context.profile.has(Feature::ClusterTaintPolicies) && taint.effect == TaintEffect::NoExecute;
+        let member = context.member(name);
+        let Some(member) = member.filter(|member| taint.health.is_some() && member.tainted_by_hand.is_none())
+        else {
+            return;
+        };
+        if policies {
+            return;
+        }
+        if member.taints.iter().filter(|each| is_health_taint(each, taint.effect)).count() < 2 {
+            return context.tally.record_held();
+        }
+        // Admission taints every Node that is made, whatever it comes with.
+        if *first && context.profile.dialect == DialectKind::Nodes {
+            return;
+        }
+        let because = "a member is either NotReady or Unknown".to_owned();
+        let seen = format!("{name} has both {} health taints", taint.effect);
+        context.report_violation(Violation::by(fact, Subject::member(name), Bound::Never, because, seen));
+    }
+}

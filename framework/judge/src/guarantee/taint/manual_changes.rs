@@ -1,0 +1,76 @@
+//! Checks that the taints that a person sets stay: TAINT.
+
+use std::time::Duration;
+
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::suspected_violations::SuspectedViolations;
+use crate::guarantee::{GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use capsize_history::facts::{Change, Fact, Member};
+
+static TAINT_09: GuaranteeSpec = GuaranteeSpec {
+    id: "TAINT-09",
+    sentence: "a taint that neither tells health nor is a policy's goes only when a person takes it away",
+    features: &[Feature::HealthProbes],
+    formula: "at every version, where the history tells what persons do",
+    releases: "all; Karmada's policies on taints lost what others wrote until 1.18 (#7346)",
+    source: "Karmada pkg/controllers/taint/clustertaintpolicy_controller.go",
+};
+
+/// H6: nobody else writes over what a person has set.
+#[derive(Default)]
+pub(crate) struct ManualTaintsStay {
+    suspected_violations: SuspectedViolations,
+}
+
+/// Whether a person took a taint away at about the time of `fact`.
+fn by_hand(member: Option<&Member>, fact: &Fact, slack: Duration) -> bool {
+    let act = member.and_then(|member| member.untainted_by_hand);
+    act.is_some_and(|act| act.saturating_add(slack) >= fact.at)
+}
+
+impl Guarantee for ManualTaintsStay {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &TAINT_09
+    }
+
+    fn topics(&self) -> Topics {
+        topics![TaintRemoved]
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Change::TaintRemoved { member: name, taint } = &fact.change else { return };
+        let world = context.world;
+        let lists = |policy: &capsize_history::facts::TaintPolicy| {
+            policy.taints.iter().any(|(key, effect)| *key == taint.key && *effect == taint.effect)
+        };
+        let others = taint.health.is_some() || world.taint_policies.values().any(lists);
+        let terminating = taint.key.ends_with("/terminating");
+        if others || terminating || !world.faults_are_marked {
+            return;
+        }
+        let member = world.members.get(name);
+        // What was there and still is, with another time, was set anew.
+        let again = |member: &Member| {
+            member.taints.iter().any(|each| each.key == taint.key && each.effect == taint.effect)
+        };
+        let slack = context.timings().latency.max(context.disorder());
+        if member.is_none_or(again) || by_hand(member, fact, slack) {
+            return context.tally.record_held();
+        }
+        let because = "no person takes it away".to_owned();
+        self.suspected_violations.add(Subject::member(name), fact, because, format!("{name} loses {taint}"));
+    }
+
+    fn due(&mut self) -> Duration {
+        self.suspected_violations.due()
+    }
+
+    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+        let slack = context.timings().latency.max(context.disorder());
+        self.suspected_violations.pass(now, context, |subject, fact, context| {
+            let member = subject.member.as_ref().and_then(|name| context.member(name));
+            by_hand(member, fact, slack)
+        });
+    }
+}

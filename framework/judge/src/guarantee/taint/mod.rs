@@ -1,0 +1,14 @@
+//! The taints of members: TAINT.
+
+mod health_taints;
+mod manual_changes;
+mod policy_taints;
+mod unreachable;
+
+pub(super) use health_taints::{
+    HealthTaintsExcludeEachOther, HealthTaintsGoWhenReady, NoExecuteTaintAfterTimeout,
+    NoExecuteTaintKeepsItsTime, NoScheduleTaintFollowsHealth,
+};
+pub(super) use manual_changes::ManualTaintsStay;
+pub(super) use policy_taints::{NoExecuteTaintIsRequested, TaintsFollowPolicies};
+pub(super) use unreachable::NoExecuteTaintAfterSilence;

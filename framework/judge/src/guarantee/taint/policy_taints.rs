@@ -1,0 +1,176 @@
+//! Checks the taints that persons and policies ask for: TAINT.
+
+use std::collections::BTreeMap;
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::context::{
+    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use capsize_history::facts::{Change, Fact, Health, Member, Taint, TaintEffect, World};
+
+static TAINT_06: GuaranteeSpec = GuaranteeSpec {
+    id: "TAINT-06",
+    sentence: "where nothing is evicted without being asked for, a NoExecute health taint is somebody's wish",
+    features: &[Feature::HealthProbes],
+    formula: "at every version, without the feature AutomaticNoExecute",
+    releases: "1.14 and newer (#6389)",
+    source: "Karmada pkg/controllers/cluster/cluster_controller.go, taintClusterByCondition",
+};
+
+/// H4 and T4d: without automatic taints, one comes from a person or from a policy.
+pub(crate) struct NoExecuteTaintIsRequested;
+
+/// Whether a person or a policy may have set `taint`; policies that the history does not record may be anything.
+fn is_wished(taint: &Taint, member: &Member, context: &JudgeContext<'_>) -> bool {
+    let policies = &context.world.taint_policies;
+    let lists = |(key, effect): &(String, TaintEffect)| *key == taint.key && *effect == taint.effect;
+    member.tainted_by_hand.is_some()
+        || policies.values().any(|policy| policy.taints.iter().any(lists))
+        || policies.is_empty() && context.profile.has(Feature::ClusterTaintPolicies)
+}
+
+impl Guarantee for NoExecuteTaintIsRequested {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &TAINT_06
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Health, TaintAdded]
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        if context.profile.has(Feature::AutomaticNoExecute) {
+            return;
+        }
+        match &fact.change {
+            Change::Health { member, was: Some(was), now: Some(Health::Ready), .. }
+                if *was != Health::Ready =>
+            {
+                let untainted = |member: &Member| member.evicting_taints().next().is_none();
+                if context.member(member).is_some_and(untainted) {
+                    context.tally.record_held();
+                }
+            }
+            Change::TaintAdded { member: name, taint, first: false }
+                if taint.health.is_some() && taint.effect == TaintEffect::NoExecute =>
+            {
+                let Some(member) = context.member(name) else { return };
+                if is_wished(taint, member, context) {
+                    return context.tally.record_held();
+                }
+                let because = "nobody has asked for it".to_owned();
+                let seen = format!("{name} gets {taint}");
+                context.report_violation(Violation::by(
+                    fact,
+                    Subject::member(name),
+                    Bound::Never,
+                    because,
+                    seen,
+                ));
+            }
+            _ => {}
+        }
+    }
+}
+
+static TAINT_08: GuaranteeSpec = GuaranteeSpec {
+    id: "TAINT-08",
+    sentence: "the taints that policies name are on the members whose conditions ask for them, and off those whose do not",
+    features: &[Feature::ClusterTaintPolicies],
+    formula: bounds::CHANGE_REPORTED,
+    releases: "1.14 and newer; Karmada's taints flap where policies disagree until 1.14.1 (#6399)",
+    source: "Karmada pkg/controllers/taint/clustertaintpolicy_controller.go",
+};
+
+/// T4c, T17', H5, H6 and H7: worked out when conditions or policies change, policy after policy in the order in which
+/// they were made. What a person changes afterwards stays until then.
+#[derive(Default)]
+pub(crate) struct TaintsFollowPolicies(Deadlines);
+
+/// What is wrong with the taints of `member`, by all policies.
+fn wrong(name: &str, member: &Member, world: &World) -> Option<Expectation> {
+    let mut wanted: BTreeMap<(&String, TaintEffect), (&String, bool)> = BTreeMap::new();
+    let mut policies: Vec<_> = world.taint_policies.values().collect();
+    policies.sort_by(|one, other| one.created.cmp(&other.created));
+    let mut disputed = Vec::new();
+    for policy in policies {
+        let Some(wants) = policy.wants(name, member) else { continue };
+        for (key, effect) in &policy.taints {
+            let was = wanted.insert((key, *effect), (&policy.created, wants));
+            // Which of two policies of one second comes first is not said.
+            if was.is_some_and(|(created, was)| *created == policy.created && was != wants) {
+                disputed.push((key, *effect));
+            }
+        }
+    }
+    wanted.into_iter().filter(|(taint, _)| !disputed.contains(taint)).find_map(
+        |((key, effect), (_, wants))| {
+            let is = member.taints.iter().any(|taint| taint.key == *key && taint.effect == effect);
+            (is != wants).then(|| Expectation {
+                because: format!(
+                    "by the policies, {name} {} {key}:{effect}",
+                    if wants { "gets" } else { "loses" }
+                ),
+                missing: format!("{name} {} it", if is { "has" } else { "does not have" }),
+            })
+        },
+    )
+}
+
+impl Guarantee for TaintsFollowPolicies {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &TAINT_08
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Conditions, TaintAdded, TaintRemoved, TaintPolicy, MemberLeaving, MemberGone]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.0)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::Conditions(member) => self.look(member, fact, context),
+            Change::TaintAdded { member, .. } | Change::TaintRemoved { member, .. }
+                if self.0.has(&Subject::member(member)) || is_nobodys(member, fact, context) =>
+            {
+                self.look(member, fact, context);
+            }
+            Change::TaintPolicy(name) if context.world.taint_policies.contains_key(name) => {
+                for member in context.world.members.keys() {
+                    self.look(member, fact, context);
+                }
+            }
+            Change::MemberLeaving(member) | Change::MemberGone(member) => {
+                self.0.cancel(&Subject::member(member))
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether it is known that no person has changed the taints of the member.
+fn is_nobodys(member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
+    let known = context.member(member);
+    let acts = known.map(|member| member.tainted_by_hand.max(member.untainted_by_hand));
+    context.world.faults_are_marked
+        && acts.is_some_and(|act| act.is_none_or(|act| act + context.timings().latency < fact.at))
+}
+
+impl TaintsFollowPolicies {
+    fn look(&mut self, name: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Some(member) = context.member(name).filter(|member| !member.leaving) else { return };
+        let wrong = wrong(name, member, context.world);
+        self.0.expect_correction(
+            Subject::member(name),
+            fact,
+            bounds::change_reported(context.timings()),
+            wrong,
+            context,
+        );
+    }
+}

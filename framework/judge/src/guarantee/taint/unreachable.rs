@@ -1,0 +1,148 @@
+//! Checks the NoExecute taint of a member that stays Unknown: TAINT.
+
+use std::time::Duration;
+
+use crate::guarantee::engine::away::is_hit;
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::health::{is_cut, is_lossy};
+use crate::guarantee::{GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use crate::text::clock;
+use capsize_history::digest::Table;
+use capsize_history::facts::{Change, Fact, Health, Member, Taint, TaintEffect};
+
+static TAINT_07: GuaranteeSpec = GuaranteeSpec {
+    id: "TAINT-07",
+    sentence: "a member that stays Unknown gets a NoExecute taint when the eviction timeout has passed, not before",
+    features: &[Feature::HealthProbes, Feature::AutomaticNoExecute, Feature::PullMembers],
+    formula: bounds::UNREACHABLE,
+    releases: "1.13 and older",
+    source: "Karmada 1.5 pkg/controllers/cluster/cluster_controller.go, processTaintBaseEviction",
+};
+
+/// T4b: the time counts from the last that was heard of the member, which is not long before it was cut off.
+#[derive(Default)]
+pub(crate) struct NoExecuteTaintAfterSilence {
+    cut: Table<String, FaultPeriod>,
+    deadlines: Deadlines,
+}
+
+/// How long a member was hit by faults.
+struct FaultPeriod {
+    /// It was heard of before that.
+    since: Duration,
+    /// Since when nothing is wrong any more.
+    ended: Option<Duration>,
+}
+
+impl Guarantee for NoExecuteTaintAfterSilence {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &TAINT_07
+    }
+
+    fn topics(&self) -> Topics {
+        topics![FaultBegan, FaultEnded, Health, MemberLeaving, MemberGone, TaintAdded]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::FaultBegan { member: Some(member), .. } => {
+                let again = self.began(member, fact, context);
+                let unknown = |it: &Member| it.health == Some(Health::Unknown) && !it.leaving;
+                if again && is_cut(member, context) && context.member(member).is_some_and(unknown) {
+                    let because = format!("{member} is Unknown, and cut off since {}", clock(fact.at));
+                    self.expect(member, because, fact, context);
+                }
+            }
+            Change::FaultEnded { member: Some(member), .. } => {
+                if !is_hit(member, context)
+                    && let Some(cut) = self.cut.get_mut(member)
+                {
+                    cut.ended = Some(fact.at);
+                }
+                // It may be heard of again, though not for long enough to be Ready.
+                if !is_cut(member, context) {
+                    self.deadlines.cancel(&Subject::member(member));
+                }
+            }
+            Change::Health { member, now: Some(Health::Unknown), was: Some(_), .. } => {
+                // Of what it says some may arrive, each time anew.
+                if is_lossy(member, context) && !is_cut(member, context) {
+                    return;
+                }
+                let because = format!("{member} is Unknown since {}", clock(fact.at));
+                self.expect(member, because, fact, context);
+            }
+            Change::Health { member, .. } | Change::MemberLeaving(member) => {
+                self.deadlines.cancel(&Subject::member(member));
+            }
+            Change::MemberGone(member) => {
+                self.cut.swap_remove(member);
+                self.deadlines.cancel(&Subject::member(member));
+            }
+            Change::TaintAdded { member, taint, .. }
+                if taint.health == Some(Health::Unknown) && taint.effect == TaintEffect::NoExecute =>
+            {
+                let subject = Subject::member(member);
+                let Some(margin) = self.deadlines.met(&subject, fact) else { return };
+                let by_hand = context.member(member).is_some_and(|it| it.tainted_by_hand.is_some());
+                let cut = self.cut.get(member).filter(|cut| cut.ended.is_none() && !by_hand);
+                let Some(FaultPeriod { since: cut, .. }) = cut else {
+                    return context.tally.record_held_by(margin);
+                };
+                let timings = context.timings();
+                let lasts = timings.failover_eviction_timeout.saturating_sub(timings.monitor_grace_period);
+                let earliest = cut.saturating_add(lasts).saturating_sub(timings.skew);
+                context.check_arrival(subject, fact, earliest, Some(margin), || {
+                    let because = format!("{member} is cut off since {}", clock(*cut));
+                    (because, format!("{member} has the NoExecute taint"))
+                });
+            }
+            _ => {}
+        }
+    }
+}
+
+impl NoExecuteTaintAfterSilence {
+    /// A fault begins. Answers whether nothing was wrong just before; who was in reach for less than an agent takes from one
+    /// word to the next need not have been heard of.
+    fn began(&mut self, member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
+        // Who is hindered need not have heard of it either; of one that is Unknown already nobody knows since when.
+        let is_unknown = context.member(member).is_some_and(|it| it.health == Some(Health::Unknown));
+        let since = match is_unknown {
+            true if context.controllers_are_hindered(fact.at) => Duration::ZERO,
+            _ if context.world.is_hindered(fact.at) => context.world.blind_since.min(fact.at),
+            _ => fact.at,
+        };
+        let fresh = FaultPeriod { since, ended: None };
+        let Some(cut) = self.cut.get_mut(member) else {
+            self.cut.insert(member.to_owned(), fresh);
+            return true;
+        };
+        let Some(ended) = cut.ended.take() else { return false };
+        let timings = context.timings();
+        if fact.at.saturating_sub(ended) > timings.status_update_frequency + timings.latency {
+            *cut = fresh;
+        }
+        true
+    }
+
+    fn expect(&mut self, member: &str, because: String, fact: &Fact, context: &JudgeContext<'_>) {
+        let is_unreachable_taint = |taint: &&Taint| taint.health == Some(Health::Unknown);
+        // The taint of an earlier silence stays until it is Ready.
+        if context
+            .member(member)
+            .is_some_and(|it| it.evicting_taints().any(|taint| is_unreachable_taint(&taint)))
+        {
+            return;
+        }
+        let missing = format!("{member} has no NoExecute taint for it");
+        let limit = bounds::no_execute(context.timings());
+        self.deadlines.start(Subject::member(member), fact, limit, Expectation { because, missing });
+    }
+}

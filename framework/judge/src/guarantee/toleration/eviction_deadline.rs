@@ -1,0 +1,264 @@
+//! A workload leaves a tainted member when its tolerations are over, not before: TOLERATION.
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::context::{
+    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+};
+use crate::guarantee::engine::tolerated_until::{Tolerates, is_fresh, tolerates, written_late};
+use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use crate::text::{clock, span};
+use capsize_history::dialect::DialectKind;
+use capsize_history::facts::{Change, Fact, Taint, Uncertainty, WorkloadKey, World};
+
+/// What [`queued`] says, worked out at most once for a fact: it looks at all that is to leave.
+type Queue = OnceCell<(usize, u32)>;
+
+/// How many workloads are to leave the members that they are assigned to, and how often each is looked at for that: once
+/// where none of them has a time to wait for.
+fn queued(world: &World) -> (usize, u32) {
+    let (mut workloads, mut looks) = (0, 1);
+    for (name, member) in world.members.iter().filter(|(_, member)| member.evicting_taints().next().is_some())
+    {
+        for (_, workload) in world.assigned_to(name) {
+            if let Some(Tolerates::Until(until, taint)) = tolerates(workload, member.evicting_taints()) {
+                workloads += 1;
+                looks = if until > taint.seen { 2 } else { looks };
+            }
+        }
+    }
+    (workloads, looks)
+}
+
+/// Whether there is no taint of the member that the workload does not tolerate at all.
+fn tolerates_all(world: &World, subject: &Subject) -> bool {
+    let workload = subject.workload.as_ref().and_then(|key| world.workloads.get(key));
+    let member = subject.member.as_ref().and_then(|name| world.members.get(name));
+    workload.zip(member).is_some_and(|(workload, member)| {
+        let tolerated = |taint: &Taint| workload.tolerations.iter().any(|each| each.tolerates(taint));
+        member.evicting_taints().all(tolerated)
+    })
+}
+
+/// Whether a taint of the member has no time, and is tolerated for a while only.
+fn is_undated(key: &WorkloadKey, member: &str, context: &JudgeContext<'_>) -> bool {
+    let Some((workload, member)) = context.workload(key).zip(context.member(member)) else { return false };
+    let limited = |taint: &Taint| {
+        let tolerated = workload.tolerations.iter().find(|each| each.tolerates(taint));
+        tolerated.is_some_and(|toleration| toleration.lasts.is_some())
+    };
+    member.evicting_taints().any(|taint| !taint.ages && limited(taint))
+}
+
+static TOLERATION_01: GuaranteeSpec = GuaranteeSpec {
+    id: "TOLERATION-01",
+    sentence: "a workload is evicted from a tainted member when its toleration is over, not before",
+    features: &[Feature::NoExecuteTaints],
+    formula: bounds::EVICTED,
+    releases: "all",
+    source: "Karmada pkg/controllers/cluster/taint_manager.go, needEviction",
+};
+
+/// T5 with T6: from a `NoExecute` taint to the eviction.
+#[derive(Default)]
+pub(crate) struct EvictionAtTolerationEnd {
+    /// Of each workload on a tainted member.
+    known: BTreeMap<Subject, Tolerates>,
+    /// Since when those that tolerate all there is for ever do, whose toleration of something else was over before.
+    eased: BTreeMap<Subject, Duration>,
+    /// When something was last evicted for a taint.
+    last: Option<Duration>,
+    deadlines: Deadlines,
+}
+
+impl Guarantee for EvictionAtTolerationEnd {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &TOLERATION_01
+    }
+
+    fn counts_from_stamps(&self) -> bool {
+        true
+    }
+
+    fn topics(&self) -> Topics {
+        topics![TaintAdded, TaintRemoved, EvictionBegan, Assigned, Wanted, WorkloadGone, MemberGone]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::TaintAdded { member, .. } => self.look_at_member(member, fact, false, context),
+            Change::TaintRemoved { member, .. } => self.look_at_member(member, fact, true, context),
+            Change::EvictionBegan { workload, task } if task.by_taint && !task.inherited => {
+                self.evicted(workload, &task.member, fact, context);
+                self.last = Some(fact.at);
+            }
+            Change::Assigned { workload, .. }
+            | Change::Wanted(workload)
+            | Change::EvictionBegan { workload, .. } => {
+                self.look_at_workload(workload, fact, context);
+            }
+            Change::WorkloadGone(key) => {
+                self.known.retain(|subject, _| !subject.is_of(key));
+                self.eased.retain(|subject, _| !subject.is_of(key));
+                self.deadlines.cancel_of(key, |_| true);
+            }
+            Change::MemberGone(member) => {
+                self.known.retain(|subject, _| !subject.is_on(member));
+                self.eased.retain(|subject, _| !subject.is_on(member));
+                self.deadlines.cancel_all(|subject| subject.is_on(member));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl EvictionAtTolerationEnd {
+    fn look_at_member(&mut self, member: &str, fact: &Fact, removed: bool, context: &mut JudgeContext<'_>) {
+        let (world, queue) = (context.world, Queue::new());
+        for (key, _) in world.assigned_to(member) {
+            let subject = Subject::on(key, member);
+            let was_for_ever = self.known.get(&subject) == Some(&Tolerates::Forever);
+            self.look(key, member, fact, removed, &queue, context);
+            if was_for_ever && !self.known.contains_key(&subject) {
+                context.tally.record_held();
+            }
+        }
+    }
+
+    fn look_at_workload(&mut self, key: &WorkloadKey, fact: &Fact, context: &JudgeContext<'_>) {
+        let Some(workload) = context.workload(key) else { return };
+        let dropped = |subject: &Subject| {
+            !subject.member.as_ref().is_some_and(|member| workload.assignment.contains_key(member))
+        };
+        let of_key = self.known.range(Subject::workload(key)..).map(|(subject, _)| subject);
+        let of_key = of_key.take_while(|subject| subject.is_of(key));
+        for subject in of_key.filter(|subject| dropped(subject)).cloned().collect::<Vec<_>>() {
+            self.known.remove(&subject);
+        }
+        self.deadlines.cancel_of(key, dropped);
+        let queue = Queue::new();
+        for member in workload.assignment.keys() {
+            self.look(key, member, fact, true, &queue, context);
+        }
+    }
+
+    /// Works out the deadline of a workload on a member. Where it is not the taint that is new, the eviction may have
+    /// to wait for the next recheck.
+    fn look(
+        &mut self,
+        key: &WorkloadKey,
+        member: &str,
+        fact: &Fact,
+        rechecked: bool,
+        queue: &Queue,
+        context: &JudgeContext<'_>,
+    ) {
+        let (world, timings) = (context.world, context.timings());
+        let subject = Subject::on(key, member);
+        let workload = world.workloads.get(key);
+        let taints = world.members.get(member).map(capsize_history::facts::Member::evicting_taints);
+        let now = workload.zip(taints).and_then(|(workload, taints)| tolerates(workload, taints));
+        if now.as_ref() == self.known.get(&subject) {
+            return;
+        }
+        // Where nodes are the members, a time that is set does not move (kubernetes/kubernetes#102993), unless something is not
+        // tolerated at all.
+        if context.profile.dialect == DialectKind::Nodes
+            && let (Some(Tolerates::Until(..)), Some(Tolerates::Until(..))) = (self.known.get(&subject), &now)
+            && tolerates_all(world, &subject)
+        {
+            return;
+        }
+        self.deadlines.cancel(&subject);
+        if let Some(Tolerates::Until(until, taint)) = &now {
+            let from = if rechecked { fact.at + timings.recheck } else { fact.at };
+            let (workloads, looks) = *queue.get_or_init(|| queued(world));
+            let pace = timings.eviction_pace.unwrap_or_default();
+            let rested = looks == 1 && self.last.is_none_or(|last| last.saturating_add(pace) < fact.at);
+            let queue = bounds::queue(timings, workloads, looks);
+            let allowed = queue.saturating_sub(if rested { pace } else { Duration::ZERO }) + timings.latency;
+            let expectation = Expectation {
+                because: format!(
+                    "{taint} on {member} since {}, tolerated until {}",
+                    clock(taint.seen),
+                    clock(*until)
+                ),
+                missing: format!("{key} is still assigned to {member}"),
+            };
+            self.deadlines.restart(
+                subject.clone(),
+                fact,
+                from.max(*until) + allowed,
+                timings.recheck + allowed,
+                expectation,
+            );
+        }
+        match (self.known.get(&subject), &now) {
+            (Some(Tolerates::Until(until, _)), Some(Tolerates::Forever)) if *until <= fact.at => {
+                self.eased.insert(subject.clone(), fact.at);
+            }
+            _ => drop(self.eased.remove(&subject)),
+        }
+        match now {
+            Some(now) => self.known.insert(subject, now),
+            None => self.known.remove(&subject),
+        };
+    }
+
+    fn evicted(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let subject = Subject::on(key, member);
+        let margin = self.deadlines.met(&subject, fact);
+        let eased = self.eased.remove(&subject);
+        let Some(tolerates) = self.known.remove(&subject) else { return };
+        let seen = format!("{key} is evicted from {member}");
+        let (until, taint) = match tolerates {
+            Tolerates::Until(until, taint) => (until, taint),
+            // Who acts may not have seen yet that what was to be tolerated no longer is gone.
+            Tolerates::Forever
+                if eased.is_some_and(|eased| eased >= context.latest_surely_observed(fact.at)) =>
+            {
+                return;
+            }
+            // One without a time may have been there for as long as it is tolerated.
+            Tolerates::Forever if is_undated(key, member, context) => {
+                let because = "a NoExecute taint has no time from which its toleration counts".to_owned();
+                let (bound, uncertainty) = (Bound::Never, Uncertainty::UNKNOWN);
+                return context.tally.record_undecided(Ambiguity {
+                    subject,
+                    bound,
+                    because,
+                    at: fact.at,
+                    uncertainty,
+                });
+            }
+            Tolerates::Forever => {
+                let because = "every NoExecute taint is tolerated for ever".to_owned();
+                return context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
+            }
+        };
+        if !is_fresh(&taint, context.world) {
+            return margin.into_iter().for_each(|margin| context.tally.record_held_by(margin));
+        }
+        if until <= taint.seen {
+            // There is nothing to be early for where nothing is tolerated.
+            return match margin {
+                Some(margin) => context.tally.record_held_by(margin),
+                None => context.tally.record_held(),
+            };
+        }
+        let early = bounds::STAMP + context.timings().skew + written_late(&taint, context.world);
+        let earliest = until.saturating_sub(early).max(taint.seen.min(fact.at));
+        context.check_arrival(subject, fact, earliest, margin, || {
+            let tolerated = span(until.saturating_sub(taint.seen));
+            (format!("{taint} since {}, tolerated for {tolerated}", clock(taint.seen)), seen)
+        });
+    }
+}

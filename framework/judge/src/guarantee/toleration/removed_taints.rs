@@ -1,0 +1,159 @@
+//! A workload stays where it is if there is no taint any more: TOLERATION.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Topics, Violation, topics};
+use crate::guarantee::engine::tolerated_until::{Tolerates, is_fresh, tolerates};
+use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use crate::text::clock;
+use capsize_history::facts::{Change, Fact, Taint, TaintEffect};
+
+static TOLERATION_02: GuaranteeSpec = GuaranteeSpec {
+    id: "TOLERATION-02",
+    sentence: "a workload stays where it is if the taint is gone before its toleration is over",
+    features: &[Feature::NoExecuteTaints],
+    formula: bounds::SPARED,
+    releases: "all",
+    source: "Karmada pkg/controllers/cluster/taint_manager.go, needEviction",
+};
+
+/// V3: no eviction for a taint that is gone before the deadline, or that never was.
+#[derive(Default)]
+pub(crate) struct NoEvictionWithoutTaint {
+    unused_tolerations: BTreeMap<Subject, UnusedToleration>,
+    /// Evictions from members without a taint, and when they were seen: the taint may be told of later.
+    suspected_violations: BTreeMap<Subject, (Fact, Option<UnusedToleration>)>,
+    /// When members last went, their taints with them. One of the same name may come after them.
+    gone: BTreeMap<String, Duration>,
+}
+
+/// A workload whose toleration was not used up.
+#[derive(Clone)]
+struct UnusedToleration {
+    until: Duration,
+    removed: Duration,
+    taint: Taint,
+}
+
+impl Guarantee for NoEvictionWithoutTaint {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &TOLERATION_02
+    }
+
+    fn topics(&self) -> Topics {
+        topics![TaintRemoved, TaintAdded, EvictionBegan, WorkloadGone, MemberGone]
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::TaintRemoved { member, taint } if taint.effect == TaintEffect::NoExecute => {
+                self.removed(member, taint, fact, context);
+            }
+            Change::TaintAdded { member, taint, .. } if taint.effect == TaintEffect::NoExecute => {
+                self.unused_tolerations.retain(|subject, _| !subject.is_on(member));
+                self.suspected_violations.retain(|subject, _| !subject.is_on(member));
+            }
+            Change::EvictionBegan { workload, task } if task.by_taint && !task.inherited => {
+                let subject = Subject::on(workload, &task.member);
+                let member = context.member(&task.member);
+                if member.is_some_and(|member| member.evicting_taints().next().is_none() && !member.leaving) {
+                    let spare = self.unused_tolerations.remove(&subject);
+                    // Who is shown an old past acts by it.
+                    let unseen = |removed: Duration| removed >= context.latest_surely_observed(fact.at);
+                    if spare.as_ref().is_none_or(|spare| !unseen(spare.removed)) {
+                        self.suspected_violations.insert(subject, (fact.clone(), spare));
+                    }
+                }
+            }
+            Change::WorkloadGone(key) => self.unused_tolerations.retain(|subject, _| !subject.is_of(key)),
+            Change::MemberGone(member) => {
+                self.unused_tolerations.retain(|subject, _| !subject.is_on(member));
+                self.suspected_violations.retain(|subject, _| !subject.is_on(member));
+                self.gone.insert(member.clone(), fact.at);
+            }
+            _ => {}
+        }
+    }
+
+    fn due(&mut self) -> Duration {
+        if self.suspected_violations.is_empty() && self.unused_tolerations.is_empty() {
+            NEVER
+        } else {
+            Duration::ZERO
+        }
+    }
+
+    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+        let disorder = context.disorder();
+        for (subject, (fact, spare)) in
+            self.suspected_violations.extract_if(.., |_, (fact, _)| now > fact.at.saturating_add(disorder))
+        {
+            let gone = subject.member.as_ref().and_then(|member| self.gone.get(member));
+            report_violation(subject, &fact, spare, gone.copied(), context);
+        }
+        let latency = context.timings().latency;
+        for (_, spare) in self.unused_tolerations.extract_if(.., |_, spare| now > spare.until + latency) {
+            context.tally.record_held_by(spare.until.saturating_sub(spare.removed + bounds::STAMP));
+        }
+    }
+}
+
+impl NoEvictionWithoutTaint {
+    fn removed(&mut self, member: &str, taint: &Taint, fact: &Fact, context: &JudgeContext<'_>) {
+        let Some(state) = context.member(member) else { return };
+        if state.evicting_taints().next().is_some() {
+            return;
+        }
+        for (key, workload) in context.world.assigned_to(member) {
+            let tolerated = tolerates(workload, std::iter::once(taint));
+            let Some(Tolerates::Until(until, taint)) = tolerated else { continue };
+            if is_fresh(&taint, context.world) && fact.at + context.timings().latency + bounds::STAMP < until
+            {
+                let spare = UnusedToleration { until, removed: fact.at, taint };
+                self.unused_tolerations.insert(Subject::on(key, member), spare);
+            }
+        }
+    }
+}
+
+/// An eviction for a taint that is not there. One that came just before its taint went, or the member with it, is no matter
+/// of this guarantee.
+fn report_violation(
+    subject: Subject,
+    fact: &Fact,
+    spare: Option<UnusedToleration>,
+    member_gone: Option<Duration>,
+    context: &mut JudgeContext<'_>,
+) {
+    let name = subject.member.clone().unwrap_or_default();
+    let gone = context.member(&name).and_then(|member| member.untainted).max(member_gone);
+    let uncertainty = fact.uncertainty.and(context.uncertainty_of(&subject));
+    let earliest = fact.at.saturating_sub(uncertainty.early);
+    let in_flight = gone.is_some_and(|gone| {
+        earliest <= gone + context.timings().latency || gone >= context.latest_surely_observed(fact.at)
+    });
+    let because = match spare {
+        Some(UnusedToleration { until, removed, taint }) => {
+            let because =
+                format!("{taint} was gone at {}, and tolerated until {}", clock(removed), clock(until));
+            if earliest < removed {
+                let bound = Bound::Never;
+                return context.tally.record_undecided(Ambiguity {
+                    subject,
+                    bound,
+                    because,
+                    at: fact.at,
+                    uncertainty,
+                });
+            }
+            because
+        }
+        None if in_flight => return,
+        None => "the member has no NoExecute taint".to_owned(),
+    };
+    let seen = format!("{subject} is evicted");
+    context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
+}

@@ -1,0 +1,486 @@
+//! What is allowed where several things go wrong at once, or people step in: the smallest histories of what chaos found.
+
+use capsize_judge::guarantee::Outcome;
+use serde_json::{Value, json};
+
+use crate::outcomes::{breaks, holds, ids};
+use crate::story::{PROFILE, Story, needed};
+
+const STAMP: &str = "2030-01-01T00:00:20Z";
+
+#[track_caller]
+fn breaks_nothing(story: Story, until: f64) {
+    assert_eq!(ids(&story.until(until), Outcome::is_violated), [""; 0]);
+}
+
+/// A person applies an object of a member.
+fn edited(story: Story, member: &str) -> Story {
+    story.mark(json!({"step": "apply", "object": format!("Cluster {member}")}))
+}
+
+#[test]
+fn a_member_that_is_being_removed_becomes_unknown_and_keeps_its_taints() {
+    let leaving = || {
+        let cut = Story::new().pulls("m3").fault("partition", "m3", "begin").at(11.0);
+        cut.member("m3", json!({"metadata": {"deletionTimestamp": STAMP}}))
+    };
+    breaks_nothing(leaving().at(20.0).ready("m3", "Unknown"), 25.0);
+}
+
+#[test]
+fn nobody_knows_since_when_a_member_fails_that_is_reached_otherwise() {
+    let reached = json!({"spec": {"secretRef": {"name": "other"}}});
+    let otherwise = || Story::new().member("m1", reached.clone()).at(30.0).fault("delay", "m1", "begin");
+    let observed = |story: Story| story.ready("m1", "False").taint("m1", "not-ready", "NoSchedule");
+    breaks_nothing(observed(otherwise().at(31.0)), 31.5);
+    // Once it answers, it is known.
+    let answers = observed(otherwise().at(31.0)).at(31.5).fault("delay", "m1", "end").at(40.0);
+    let answers = answers.ready("m1", "True").untaint("m1", "NoSchedule").at(60.0);
+    breaks("HEALTH-01", &observed(answers.fault("refuse", "m1", "begin").at(61.0)).until(61.5));
+}
+
+#[test]
+fn a_fault_outlasts_a_member_that_goes_and_comes_again() {
+    let is_wrong = |hit: &str| {
+        let lossy = Story::new().fault("lose", hit, "begin").at(11.0).leaves("m3").at(12.0);
+        let refused = lossy.ready("m3", "True").at(30.0).fault("refuse", "m3", "begin").at(31.0);
+        let observed = refused.ready("m3", "False").taint("m3", "not-ready", "NoSchedule");
+        ids(&observed.until(31.5), Outcome::is_violated).contains(&"HEALTH-01")
+    };
+    // The threshold may have begun with a probe that was lost.
+    assert!(!is_wrong("m3"));
+    assert!(is_wrong("m2"));
+}
+
+#[test]
+fn who_is_hindered_may_not_know_of_a_member_for_which_another_has_chosen() {
+    let rival = |story: Story, state: &str| story.mark(json!({"fault": "rival", "state": state}));
+    let is_wrong = |story: Story, left: &str| {
+        let tainted = story.at(12.0).ready("m4", "True").mark(json!({"step": "taint", "cluster": "m1"}));
+        let evicted = tainted.taint("m1", "not-ready", "NoExecute").at(17.2).evict("m1").at(17.3).stamp("m1");
+        let dropped = evicted.at(17.4).assign(&["m2", "m4"]).at(17.5).assign(&[left]);
+        ids(&dropped.until(18.0), Outcome::is_violated).contains(&"PLACEMENT-01")
+    };
+    let rivals = || rival(Story::new(), "begin");
+    assert!(!is_wrong(rivals(), "m2"));
+    // Both know of m2, and who is alone again knows of all.
+    assert!(is_wrong(rivals(), "m4"));
+    assert!(is_wrong(rival(rivals().at(10.5), "end"), "m2"));
+}
+
+#[test]
+fn what_was_to_be_done_while_requests_failed_is_tried_again_as_late_as_a_queue_waits() {
+    let fails = |story: Story, state: &str| story.mark(json!({"fault": "fail", "state": state}));
+    let unstamped = |story: Story| {
+        story.taint("m1", "maintenance", "NoExecute").at(40.3).evict("m1").at(40.5).assign(&["m2", "m3"])
+    };
+    let is_stamped_in_time =
+        |story: Story, until: f64| !ids(&story.until(until), Outcome::is_violated).contains(&"EVICTION-08");
+    let failing = || fails(Story::new().at(38.0), "begin").at(40.0);
+    let meanwhile = || fails(unstamped(failing()).at(42.0), "end");
+    assert!(is_stamped_in_time(meanwhile(), 1040.0));
+    assert!(!is_stamped_in_time(meanwhile(), 1060.0));
+    let afterwards = unstamped(fails(fails(Story::new().at(12.0), "begin").at(13.0), "end").at(40.0));
+    assert!(!is_stamped_in_time(afterwards, 60.0), "all went well by then");
+}
+
+#[test]
+fn what_else_a_slow_member_is_asked_may_be_cut_off_as_well() {
+    let both = || Story::new().fault("delay", "m1", "begin").at(12.0).fault("partition", "m1", "begin");
+    // 1 + 32, once more, and the latency; and another 32 for what was asked.
+    breaks_nothing(both(), 110.9);
+    breaks("HEALTH-01", &both().until(111.1));
+}
+
+#[test]
+fn what_a_slow_member_answered_before_it_failed_may_still_be_on_its_way() {
+    let failed = |seconds: f64| {
+        let slow = json!({"fault": "delay", "cluster": "m1", "seconds": seconds, "state": "begin"});
+        let over = Story::new().mark(slow).at(11.5).fault("delay", "m1", "end");
+        over.at(12.0).fault("refuse", "m1", "begin")
+    };
+    // 1 + 1 + 3 x (1 + 1) and the latency; and the time that an answer takes.
+    breaks_nothing(failed(8.0), 28.4);
+    breaks("HEALTH-01", &failed(8.0).until(29.1));
+    breaks("HEALTH-01", &failed(0.0).until(21.1));
+}
+
+#[test]
+fn a_silence_that_refusals_break_may_be_noticed_by_one_more_silent_probe() {
+    // 31 s of silence, a second of refusals, and silence: the first probe that fails ends after 33 s at most, the threshold is
+    // full 3 s later, and the last begins just before that: 33 + 3 + 33 and the latency. Without, it is 67.
+    let broken = |at: f64| {
+        let refused = Story::new().fault("partition", "m1", "begin").at(at).fault("refuse", "m1", "begin");
+        refused.at(at + 1.0).fault("refuse", "m1", "end")
+    };
+    breaks_nothing(broken(41.0), 79.9);
+    breaks("HEALTH-01", &broken(41.0).until(80.1));
+    breaks("HEALTH-01", &broken(15.0).until(77.1));
+}
+
+#[test]
+fn a_member_that_fails_again_while_it_is_slow_is_told_so() {
+    let slow = Story::new().fault("delay", "m1", "begin").fault("refuse", "m1", "begin");
+    let again = slow.at(11.0).fault("refuse", "m1", "end").at(20.0).fault("refuse", "m1", "begin");
+    // 1 + 1 + 3 x (1 + 1) and the latency.
+    breaks("HEALTH-01", &again.until(29.1));
+}
+
+#[test]
+fn a_probe_that_waits_out_a_short_silence_has_not_failed() {
+    let again = |fault: &str| {
+        let failed = Story::lacking(&["AutomaticNoExecute"]).fault("refuse", "m1", "begin").at(14.0);
+        let failed = failed.ready("m1", "False").taint("m1", "not-ready", "NoSchedule").at(20.0);
+        let over = failed.fault("refuse", "m1", "end").at(22.0).fault(fault, "m1", "begin").at(25.0);
+        let observed =
+            over.fault(fault, "m1", "end").at(25.2).ready("m1", "True").untaint("m1", "NoSchedule");
+        ids(&observed.until(26.0), Outcome::is_violated)
+    };
+    // It answers since 20 s, and a second of refusals is met by some probe.
+    assert_eq!(again("partition"), [""; 0]);
+    assert_eq!(again("refuse"), ["HEALTH-04"]);
+}
+
+#[test]
+fn the_first_probe_after_a_start_may_wait_out_a_silence_and_has_no_threshold() {
+    let back = |fault: &str, observed: f64, ended: f64| {
+        let failed = Story::lacking(&["AutomaticNoExecute"]).fault(fault, "m1", "begin").at(observed);
+        let failed = failed.ready("m1", "False").taint("m1", "not-ready", "NoSchedule").at(50.0);
+        let killed = |story: Story, state| story.mark(json!({"fault": "kill", "state": state}));
+        let started = killed(killed(failed, "begin").at(60.0), "end").at(ended).fault(fault, "m1", "end");
+        let observed = started.at(ended + 0.1).ready("m1", "True").untaint("m1", "NoSchedule");
+        ids(&observed.until(ended + 1.0), Outcome::is_violated)
+    };
+    // 1 + 32, 2 until they take over, and the latency.
+    assert_eq!(back("partition", 46.0, 95.9), [""; 0]);
+    assert_eq!(back("partition", 46.0, 96.1), ["HEALTH-04"]);
+    assert_eq!(back("refuse", 14.0, 80.0), ["HEALTH-04"]);
+}
+
+#[test]
+fn a_member_that_is_cut_off_again_has_the_taint_already() {
+    let cut = Story::new().pulls("m3").fault("partition", "m3", "begin").at(19.0).ready("m3", "Unknown");
+    let tainted = cut.taint("m3", "unreachable", "NoSchedule").taint("m3", "unreachable", "NoExecute");
+    let again = tainted.at(30.0).fault("partition", "m3", "end").at(35.0).fault("partition", "m3", "begin");
+    breaks_nothing(again, 60.0);
+}
+
+#[test]
+fn what_a_person_says_of_a_member_has_no_threshold() {
+    let failed = Story::lacking(&["AutomaticNoExecute"]).fault("refuse", "m1", "begin").at(14.0);
+    let failed = failed.ready("m1", "False").taint("m1", "not-ready", "NoSchedule").at(15.0);
+    let back = |story: Story| story.ready("m1", "True").untaint("m1", "NoSchedule");
+    breaks_nothing(back(edited(failed.fault("refuse", "m1", "end"), "m1")), 16.0);
+}
+
+#[test]
+fn a_task_does_not_end_by_what_is_told_of_a_copy_that_could_not_be_written() {
+    let evicted = |applied: &str| {
+        let status = json!({"status": {"conditions": [{"type": "Applied", "status": applied}]}});
+        let story = Story::new().work("m1", &json!({})).work("m2", &status).copy("m1").copy("m2");
+        let tainted = story.at(20.0).mark(json!({"step": "taint", "cluster": "m1"}));
+        tainted.taint("m1", "maintenance", "NoExecute").at(20.2).evict("m1").stamp("m1")
+    };
+    breaks_nothing(evicted("False"), 30.0);
+    breaks("EVICTION-01", &evicted("True").until(22.5));
+}
+
+#[test]
+fn a_task_does_not_end_by_what_is_told_of_a_copy_that_was_scaled_to_nothing() {
+    let evicted = |status: &Value| {
+        let observed = |name: &str| json!({"clusterName": name, "health": "Healthy", "status": status});
+        let observed = json!({"aggregatedStatus": [observed("m1"), observed("m2")]});
+        let applied = json!({"status": {"conditions": [{"type": "Applied", "status": "True"}]}});
+        let story = Story::new().work("m1", &json!({})).work("m2", &applied).copy("m1").copy("m2");
+        let tainted = story.at(20.0).mark(json!({"step": "taint", "cluster": "m1"})).reports(&observed);
+        tainted.taint("m1", "maintenance", "NoExecute").at(20.2).evict("m1").stamp("m1")
+    };
+    let all = json!({"generation": 2, "observedGeneration": 2, "replicas": 2, "readyReplicas": 2});
+    breaks("EVICTION-01", &evicted(&all).until(22.5));
+    // Deployments leave out all counts of zero, StatefulSets do not.
+    breaks_nothing(evicted(&json!({"generation": 2, "observedGeneration": 2})), 30.0);
+    breaks_nothing(evicted(&json!({"generation": 2, "observedGeneration": 2, "replicas": 0})), 30.0);
+    // What counts otherwise, or not at all, says nothing of it.
+    breaks("EVICTION-01", &evicted(&json!({"generation": 2, "active": 2})).until(22.5));
+    breaks("EVICTION-01", &evicted(&json!({})).until(22.5));
+}
+
+#[test]
+fn an_eviction_for_ill_health_waits_for_the_state_that_is_to_be_handed_on() {
+    let rules = json!([{"aliasLabelName": "ready", "jsonPath": "{.readyReplicas}"}]);
+    let failover = json!({"propagateDeps": true, "failover": {"application": {
+        "decisionConditions": {"tolerationSeconds": 10}, "statePreservation": {"rules": rules},
+    }}});
+    let observed = |status: Value| {
+        let each = |name: &str, health: &str, status: &Value| json!({"clusterName": name, "health": health, "status": status});
+        let all = [each("m1", "Unhealthy", &status), each("m2", "Healthy", &json!({"readyReplicas": 2}))];
+        let conditions = json!([{"type": "Scheduled", "status": "True"}]);
+        let observed = json!({"aggregatedStatus": all, "conditions": conditions});
+        Story::new().spec(&failover).at(20.0).reports(&observed).binding()
+    };
+    breaks_nothing(observed(json!({"replicas": 2})), 60.0);
+    breaks("EVICTION-12", &observed(json!({"readyReplicas": 1})).until(32.1));
+}
+
+#[test]
+fn what_has_no_state_is_told_to_be_well_when_its_member_is_within_reach() {
+    let slow = || Story::new().fault("delay", "m1", "begin").object(needed("Unknown")).at(20.0);
+    let over = || slow().fault("delay", "m1", "end");
+    // The back-off of a watch may be twice what it has waited already.
+    holds("LIVENESS-06", &over().at(40.9).object(needed("Healthy")).until(42.0));
+    breaks("LIVENESS-06", &over().until(41.1));
+}
+
+#[test]
+fn a_copy_that_somebody_made_his_own_does_not_go_with_its_manifest() {
+    let owned = |name: &str| {
+        let labels = json!({"work.karmada.io/name": name});
+        json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "web", "namespace": "default", "generation": 2, "annotations": labels},
+            "spec": {"replicas": 2}, "status": {"observedGeneration": 2, "replicas": 2, "readyReplicas": 2},
+        })
+    };
+    let left = |name: &str| {
+        let story = Story::new().work("m1", &json!({})).work("m2", &json!({})).copy("m1").copy("m2");
+        let taken =
+            story.at(12.0).in_member("m1", owned(name)).mark(json!({"step": "taint", "cluster": "m1"}));
+        let evicted = taken.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1").stamp("m1");
+        evicted.at(20.5).end("m1").at(20.6).work_gone("m1").forget("m1")
+    };
+    breaks_nothing(left("of-somebody-else"), 30.0);
+    breaks("DELIVERY-05", &left("web-1").until(22.0));
+}
+
+#[test]
+fn a_workload_that_left_for_another_taint_may_come_back_while_it_tolerates_this_one() {
+    // Both are there from 14 s on; the one that is tolerated for five seconds is still there when it comes back.
+    let left = || {
+        let all = json!({"spreadConstraints": []});
+        let story = Story::new().policy(all, 2).assign(&["m1", "m2", "m3"]).healthy("m3").at(14.0);
+        let story =
+            story.mark(json!({"step": "taint", "cluster": "m1"})).taint("m1", "not-ready", "NoExecute");
+        let story = story.taint("m1", "maintenance", "NoExecute").at(14.2);
+        story
+            .evict("m1")
+            .stamp("m1")
+            .at(14.4)
+            .end("m1")
+            .at(15.0)
+            .mark(json!({"step": "untaint", "cluster": "m1"}))
+            .untaint_key("m1", "maintenance")
+    };
+    breaks_nothing(left().at(15.2).assign(&["m1", "m2", "m3"]), 16.0);
+}
+
+#[test]
+fn who_starts_takes_every_template_for_a_new_one() {
+    let changed = |restarted: bool| {
+        let spec = json!({
+            "resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}],
+            "activationPreference": "Lazy",
+            "placement": {"replicaScheduling": {"replicaSchedulingType": "Duplicated"}},
+        });
+        let policy = json!({"apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy",
+            "metadata": {"name": "web", "namespace": "default"}, "spec": spec});
+        let made_of = json!({"resource": {"resourceVersion": "1"}});
+        let mut story = Story::new().object(policy).belongs_to("web").spec(&made_of).at(20.0);
+        for state in ["begin", "end"] {
+            if restarted {
+                story = story.mark(json!({"fault": "kill", "state": state}));
+            }
+        }
+        let narrower = json!({"clusterAffinity": {"clusterNames": ["m1", "m2"]}});
+        story.policy(narrower, 2).spec(&made_of).until(21.5)
+    };
+    breaks("POLICY-03", &changed(false));
+    assert!(ids(&changed(true), Outcome::is_violated).is_empty());
+}
+
+#[test]
+fn a_manifest_has_the_replicas_of_its_template_before_that_is_placed_anew_where_it_is_duplicated_or_has_none()
+{
+    let manifest = |replicas: u64| {
+        let manifest = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "web", "namespace": "default"}, "spec": {"replicas": replicas}});
+        json!({"spec": {"workload": {"manifests": [manifest]}}})
+    };
+    let scaled = |story: Story, wanted: u64, asked: u64| {
+        let story = story.work("m1", &manifest(2)).work("m2", &manifest(2)).copy("m1").copy("m2");
+        let unplaced = story.at(20.0).reports(&json!({"schedulerObservedGeneration": 0}));
+        let unplaced = unplaced.policy_replicas(wanted).binding();
+        let of = |story: Story, member: &str| story.work(member, &manifest(asked));
+        let all = ["m1", "m2"].into_iter().fold(unplaced, of);
+        ids(&all.until(22.0), Outcome::is_violated)
+    };
+    let breaks = |divided: bool, wanted: u64, asked: u64| {
+        let story = if divided { Story::new().divided().binding() } else { Story::new() };
+        scaled(story, wanted, asked).contains(&"DELIVERY-11")
+    };
+    assert_eq!([breaks(false, 0, 0), breaks(false, 0, 1), breaks(false, 1, 1)], [false, true, false]);
+    assert_eq!([breaks(true, 0, 0), breaks(true, 0, 1), breaks(true, 1, 1)], [false, true, true]);
+}
+
+#[test]
+fn controllers_that_were_hindered_may_try_again_as_late_as_that_lasted() {
+    // Hindered for 30 s; what is due soon after may come 30 s later, and 2 s for who takes over.
+    let hindered = || {
+        let cut = |story: Story, state: &str| story.mark(json!({"fault": "cut", "state": state}));
+        let over = cut(cut(Story::new(), "begin").at(40.0), "end").at(41.0);
+        over.fault("refuse", "m1", "begin").at(45.0).ready("m1", "False")
+    };
+    breaks_nothing(hindered(), 72.9);
+    breaks("TAINT-01", &hindered().until(73.1));
+}
+
+#[test]
+fn a_member_may_seem_silent_to_controllers_that_see_an_old_past() {
+    let unknown = |story: Story| {
+        let observed = story.at(20.0).ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
+        ids(&observed.until(20.5), Outcome::is_violated)
+    };
+    let pulls = || Story::new().mark(json!({"scenario": "nothing is cut off"})).pulls("m1");
+    assert_eq!(unknown(pulls().mark(json!({"fault": "lag", "state": "begin"}))), [""; 0]);
+    assert_eq!(unknown(pulls()), ["HEALTH-02"]);
+}
+
+#[test]
+fn an_agent_that_begins_anew_where_no_answer_comes_is_not_heard_of() {
+    let unknown = |killed: bool| {
+        let story = Story::new().mark(json!({"scenario": "answers are lost"})).pulls("m1").at(11.0);
+        let way = |state: &str| json!({"fault": "partition", "cluster": "m1", "direction": "toMember", "state": state});
+        let kill = |story: Story, state: &str| match killed {
+            true => story.mark(json!({"fault": "kill", "state": state})),
+            false => story,
+        };
+        let deaf = kill(kill(story.mark(way("begin")).at(12.0), "begin").at(13.0), "end");
+        let observed = deaf.at(30.0).ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
+        ids(&observed.until(30.5), Outcome::is_violated)
+    };
+    assert_eq!(unknown(true), [""; 0]);
+    assert_eq!(unknown(false), ["HEALTH-02"]);
+}
+
+#[test]
+fn nobody_knows_when_a_member_was_heard_of_that_was_unknown_before_it_was_cut_off() {
+    let is_early = |lags: bool| {
+        let patient = PROFILE.replace("failoverEvictionTimeout: 6s", "failoverEvictionTimeout: 300s");
+        let story = Story::by(&patient).pulls("m1").at(11.0);
+        let story = if lags { story.mark(json!({"fault": "lag", "state": "begin"})) } else { story };
+        let unknown = story.at(100.0).ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
+        let cut = unknown.at(300.0).fault("partition", "m1", "begin").at(400.0);
+        let observed = cut.taint("m1", "unreachable", "NoExecute").until(400.5);
+        ids(&observed, Outcome::is_violated).contains(&"TAINT-07")
+    };
+    assert_eq!([is_early(true), is_early(false)], [false, true]);
+}
+
+#[test]
+fn a_member_that_nobody_could_hear_of_need_not_have_been_heard_of_until_it_was_cut_off() {
+    let is_early = |fails: bool, tainted: f64| {
+        let patient = PROFILE.replace("failoverEvictionTimeout: 6s", "failoverEvictionTimeout: 300s");
+        let fail = |story: Story, state: &str| match fails {
+            true => story.mark(json!({"fault": "conflict", "state": state})),
+            false => story,
+        };
+        let story = fail(Story::by(&patient).pulls("m1").at(100.0), "begin").at(178.0);
+        let cut = fail(story.fault("partition", "m1", "begin").at(180.0), "end").at(181.0);
+        let unknown = cut.ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
+        let observed = unknown.at(tainted).taint("m1", "unreachable", "NoExecute");
+        ids(&observed.until(tainted + 0.5), Outcome::is_violated).contains(&"TAINT-07")
+    };
+    // 300 s - 8 s from 100 s on, or from 178 s on.
+    assert_eq!([is_early(true, 392.5), is_early(true, 391.0)], [false, true]);
+    assert_eq!([is_early(false, 470.5), is_early(false, 469.0)], [false, true]);
+}
+
+#[test]
+fn a_member_may_be_unknown_or_not_while_connections_are_lost_by_chance() {
+    let pulls = || Story::new().mark(json!({"scenario": "what is lost is left to chance"})).pulls("m1");
+    let unknown = |story: Story, until| {
+        let observed = story.ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
+        ids(&observed.until(until), Outcome::is_violated)
+    };
+    // 8 s + 2 x 1 s + 1 s, from the end on.
+    let lossy = || pulls().fault("lose", "m1", "begin");
+    let over = || lossy().at(20.0).fault("lose", "m1", "end");
+    breaks_nothing(lossy(), 60.0);
+    assert_eq!(unknown(lossy().at(30.0), 31.0), [""; 0]);
+    assert_eq!(unknown(over().at(30.9), 31.5), [""; 0]);
+    assert_eq!(unknown(over().at(31.1), 31.5), ["HEALTH-02"]);
+    // A fault that hinders nothing does not go on with it.
+    let slow = || over().fault("delay", "m1", "begin").at(29.0).fault("delay", "m1", "end");
+    assert_eq!(unknown(slow().at(31.1), 31.5), ["HEALTH-02"]);
+    // An agent that is heard of now and then is not tainted, unless it is cut off as well.
+    let silent = |story: Story| {
+        let observed = story.at(30.0).ready("m3", "Unknown").taint("m3", "unreachable", "NoSchedule");
+        ids(&observed.until(60.0), Outcome::is_violated)
+    };
+    let lossy_spare = || pulls().pulls("m3").fault("lose", "m3", "begin");
+    assert_eq!(silent(lossy_spare()), [""; 0]);
+    assert_eq!(silent(lossy_spare().at(20.0).fault("partition", "m3", "begin")), ["TAINT-07"]);
+    // What is cut off is cut off.
+    breaks("HEALTH-02", &lossy().at(20.0).fault("partition", "m1", "begin").until(31.1));
+}
+
+#[test]
+fn a_toleration_counts_from_the_time_on_a_taint_that_was_written_late() {
+    let evicted = |at: f64| {
+        let taint = json!({"key": "cluster.karmada.io/not-ready", "effect": "NoExecute", "timeAdded": "2030-01-01T00:00:11Z"});
+        let slow = Story::new().mark(json!({"fault": "slow", "state": "begin"})).at(13.0);
+        let story = slow.mark(json!({"step": "taint", "cluster": "m1"}));
+        story
+            .member("m1", json!({"spec": {"taints": [taint]}}))
+            .at(at)
+            .evict("m1")
+            .stamp("m1")
+            .until(at + 0.5)
+    };
+    holds("TOLERATION-01", &evicted(15.2));
+    breaks("TOLERATION-01", &evicted(14.8));
+}
+
+#[test]
+fn a_timeout_counts_from_the_time_on_a_task_that_was_stamped_late() {
+    let ended = |slow: bool| {
+        let story = Story::new().at(10.0);
+        let story = if slow { story.mark(json!({"fault": "slow", "state": "begin"})) } else { story };
+        let moved = story.evict("m1").at(10.5).assign(&["m2", "m3"]).health("m3", "Unhealthy").binding();
+        let stamped = moved.at(16.0).stamp_with("m1", 11.0);
+        ids(&stamped.at(33.0).end("m1").until(34.0), Outcome::is_violated)
+    };
+    assert!(ended(false).contains(&"EVICTION-02"));
+    assert!(!ended(true).contains(&"EVICTION-02"));
+}
+
+#[test]
+fn who_sees_an_old_past_chooses_by_it() {
+    let chosen = |seen: bool| {
+        let lag = |story: Story, state: &str| story.mark(json!({"fault": "lag", "state": state}));
+        let story = if seen { Story::new() } else { lag(Story::new(), "begin") };
+        let all = json!({"spreadConstraints": []});
+        let tainted =
+            story.at(11.0).mark(json!({"step": "taint", "cluster": "m3"})).taint("m3", "away", "NoSchedule");
+        ids(
+            &tainted.at(20.0).policy(all, 2).binding().at(22.0).assign(&["m1", "m2", "m3"]).until(23.0),
+            Outcome::is_violated,
+        )
+    };
+    assert!(chosen(true).contains(&"PLACEMENT-03"));
+    assert!(!chosen(false).contains(&"PLACEMENT-03"));
+}
+
+#[test]
+fn a_member_without_what_it_held_is_given_it_within_the_longest_wait_of_a_watch() {
+    let back = |fault: &str| {
+        let held = Story::new().work("m1", &json!({})).work("m2", &json!({})).copy("m1").copy("m2");
+        let lost = held.at(20.0).fault(fault, "m2", "begin").copy_gone("m2");
+        lost.at(21.0).fault(fault, "m2", "end")
+    };
+    // 60 + 3 and the latency.
+    holds("DELIVERY-04", &back("restore").at(84.9).copy("m2").until(86.0));
+    holds("DELIVERY-04", &back("wipe").at(84.9).copy("m2").until(86.0));
+    breaks("DELIVERY-04", &back("restore").until(85.1));
+    // What was only out of reach is as late as it was away.
+    breaks("DELIVERY-04", &back("slow").until(23.1));
+}

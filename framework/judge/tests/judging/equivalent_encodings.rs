@@ -1,0 +1,196 @@
+//! A history is read with what was read before at hand. However it is written, it says the same as when every object is
+//! read anew.
+
+use std::time::Duration;
+
+use capsize_history::facts::World;
+use capsize_history::{Entry, EventType, Kind, Reader, Writer};
+use capsize_judge::judge::Judge;
+use capsize_judge::profile::Profile;
+use proptest::prelude::*;
+use proptest::test_runner::TestRng;
+use serde_json::{Map, Value, json};
+
+use crate::perturbed_recordings::{Perturbation, RECORDINGS, apply, perturbation, recorded};
+
+/// How a JSON text may be written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Form {
+    /// As programs write it.
+    Usual,
+    /// With spaces, as other programs write it.
+    Spaced,
+    /// In any order.
+    Shuffled,
+    /// Some letters by their numbers, some fields twice, of which the last counts.
+    Odd,
+}
+
+/// `value` in this form. Where a form leaves a choice, `rng` makes it.
+fn text(value: &Value, form: Form, rng: &mut TestRng) -> String {
+    let odd = |rng: &mut TestRng| form == Form::Odd && rng.random_ratio(1, 20);
+    let [comma, colon] = if form == Form::Spaced { [" , ", ": "] } else { [",", ":"] };
+    match value {
+        Value::Object(fields) => {
+            let mut parts = Vec::new();
+            for (name, value) in fields {
+                let name = text(&json!(name), form, rng);
+                if odd(rng) {
+                    parts.push(format!("{name}{colon}[\"not this\"]"));
+                }
+                parts.push(format!("{name}{colon}{}", text(value, form, rng)));
+            }
+            if form == Form::Shuffled {
+                let turn = rng.random_range(0..=parts.len());
+                parts.rotate_left(turn);
+            }
+            format!("{{{}}}", parts.join(comma))
+        }
+        Value::Array(items) => {
+            let items: Vec<_> = items.iter().map(|item| text(item, form, rng)).collect();
+            format!("[{}]", items.join(comma))
+        }
+        Value::String(plain) if odd(rng) => {
+            let units = plain.encode_utf16().map(|unit| format!("\\u{unit:04x}"));
+            format!("\"{}\"", units.collect::<String>())
+        }
+        other => other.to_string(),
+    }
+}
+
+/// `entries` as lines, each in the form that `form` picks.
+fn lines(entries: &[Entry], rng: &mut TestRng, mut form: impl FnMut(&mut TestRng) -> Form) -> String {
+    let line = |entry: &Entry| {
+        let mut usual = Writer::new(Vec::new());
+        usual.write(entry).unwrap();
+        let usual = String::from_utf8(usual.finish().unwrap()).unwrap();
+        match form(rng) {
+            Form::Usual => usual,
+            form => {
+                let fields: Map<String, Value> = serde_json::from_str(&usual).unwrap();
+                let field = |(name, value)| format!("\"{name}\": {}", text(value, form, rng));
+                format!("{{{}}}\n", fields.iter().map(field).collect::<Vec<_>>().join(", "))
+            }
+        }
+    };
+    entries.iter().map(line).collect()
+}
+
+/// What is said of `entries`: every fact, and the state at the end.
+fn observed(entries: impl Iterator<Item = Entry>, profile: &Profile) -> (Vec<String>, World) {
+    let mut judge = Judge::new(profile.clone());
+    let facts = entries.flat_map(|entry| judge.push(&entry)).map(|fact| format!("{fact:?}")).collect();
+    (facts, judge.world().clone())
+}
+
+fn read(text: &str) -> impl Iterator<Item = Entry> {
+    Reader::new("h.jsonl", text.as_bytes()).map(Result::unwrap)
+}
+
+/// The same entries with objects that share nothing.
+fn anew(entries: &[Entry]) -> impl Iterator<Item = Entry> {
+    entries.iter().cloned().map(|mut entry| {
+        if let Kind::Event { object, .. } = &mut entry.kind {
+            *object = object.value().into();
+        }
+        entry
+    })
+}
+
+/// Whether the object still says what it is: without that no reader takes the entry.
+fn is_whole(entry: &Entry) -> bool {
+    let Kind::Event { object, .. } = &entry.kind else { return true };
+    let object = object.value();
+    object["kind"].is_string() && object["metadata"]["name"].is_string()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_history_says_the_same_in_whatever_form_it_is_written(
+        which in 0..RECORDINGS.len(),
+        changes in proptest::collection::vec(perturbation(), 0..8),
+        mut rng in Just(()).prop_perturb(|(), rng| rng),
+    ) {
+        let (name, target) = RECORDINGS[which];
+        let (mut entries, profile) = recorded(name, target);
+        changes.iter().filter(|perturbation| !matches!(perturbation, Perturbation::Delay(..))).for_each(|perturbation| apply(&mut entries, perturbation));
+        entries.retain(is_whole);
+        let (facts, world) = observed(anew(&entries), &profile);
+        let one = [Form::Usual, Form::Spaced, Form::Shuffled, Form::Odd];
+        let usual = lines(&entries, &mut rng, |_| Form::Usual);
+        let any = lines(&entries, &mut rng, |rng| one[rng.random_range(0..4)]);
+        for text in [usual, any] {
+            let (read_facts, read_world) = observed(read(&text), &profile);
+            prop_assert_eq!(&read_facts, &facts);
+            prop_assert_eq!(format!("{read_world:?}"), format!("{world:?}"));
+        }
+    }
+}
+
+const HEADER: &str = r#"{"at":0,"mark":{"history":"v1","implementation":"karmada","version":"v1.18.2"}}"#;
+
+/// A cluster's object, read after another version of it.
+fn second(first: &str, second: &str) -> Value {
+    let line = |object: &str| format!(r#"{{"at":1,"on":"m1","event":"ADDED","object":{object}}}"#);
+    let text = [HEADER, &line(first), &line(second)].join("\n");
+    let Kind::Event { object, .. } = read(&text).last().unwrap().kind else { panic!("it is an event") };
+    object.value()
+}
+
+#[test]
+fn a_version_is_read_as_it_stands_whatever_came_before_it() {
+    let versions = [
+        r#"{"kind":"Pod","metadata":{"name":"a"},"spec":{"n":1}}"#,
+        r#"{"kind":"Pod","metadata":{"name":"a"},"spec":{"n":12}}"#,
+        r#"{"kind":"Pod","metadata":{"name":"a"},"spec":{"n":1.5}}"#,
+        r#"{"kind":"Pod","metadata":{"name":"a"},"spec":{"n":1e3,"o":1}}"#,
+        r#"{"kind":"Pod","metadata":{"name":"a"},"spec":{"o":1,"n":1}}"#,
+        r#"{"kind":"Pod","metadata":{"name":"a"},"spec":{"n":1,"n":2}}"#,
+        r#"{"kind":"Pod","metadata":{"name":"a"},"spec":{"\u006e":2}}"#,
+        r#"{"kind":"Pod","metadata":{"name":"a"},"spec":{"n":"1"},"spec":{"n":3}}"#,
+        r#"{"kind":"Pod","metadata":{"name":"a"},"spec":{}}"#,
+        r#"{"kind":"Pod","metadata":{"name":"a"},"spec":null}"#,
+        r#"{"kind":"Pod","metadata":{"name":"a"},"spec":1}"#,
+        r#"{"kind":"Pod","metadata":{"name":"a"},"spec":12}"#,
+        r#"{"kind":"Pod","metadata":{"name":"a","x":"\"n\":1}"}}"#,
+        r#"{ "kind" : "Pod" , "metadata":{"name":"a" , "x": [ ] } }"#,
+        r#"{"kind":"Pod","metadata":{"name":"a"},"data":{"a \"b\"":"\n"}}"#,
+    ];
+    for first in versions {
+        for then in versions {
+            assert_eq!(second(first, then), serde_json::from_str::<Value>(then).unwrap(), "after {first}");
+        }
+    }
+}
+
+#[test]
+fn what_is_wrong_in_a_part_that_was_read_before_is_told() {
+    let good = r#"{"at":1,"on":"m1","event":"ADDED","object":{"kind":"Pod","metadata":{"name":"a"},"spec":{"n":1}}}"#;
+    let error = |lines: &[&str]| {
+        let text = lines.join("\n");
+        Reader::new("h.jsonl", text.as_bytes()).find_map(Result::err).unwrap().to_string()
+    };
+    for part in
+        [r#"{"n":1]"#, r#"{"n":01}"#, r#"{"n":"\ud800"}"#, r#"{"n":1}}}}"#, "{\"n\":\"\t\"}", r#"{"n":1,}"#]
+    {
+        let bad = good.replace(r#"{"n":1}"#, part);
+        let (alone, after) = (error(&[HEADER, &bad]), error(&[HEADER, good, &bad]));
+        assert!(alone.contains(": this is not JSON: "), "{part}: {alone}");
+        assert_eq!(after.replace("jsonl:3:", "jsonl:2:"), alone, "{part}");
+    }
+}
+
+#[test]
+fn managed_fields_are_left_out_of_what_is_written() {
+    let object = r#"{"kind":"Pod","metadata":{"managedFields":[{"manager":"m"}], "name":"a"}}"#;
+    let line = format!(r#"{{"at":1.0,"on":"m1","event":"ADDED","object":{object}}}"#);
+    let entry = read(&[HEADER, &line].join("\n")).last().unwrap();
+    assert_eq!(entry.at, Duration::from_secs(1));
+    assert!(matches!(entry.kind, Kind::Event { event: EventType::Added, .. }));
+    let mut writer = Writer::new(Vec::new());
+    writer.write(&entry).unwrap();
+    let written = String::from_utf8(writer.finish().unwrap()).unwrap();
+    assert_eq!(written, line.replace(r#""managedFields":[{"manager":"m"}], "#, "") + "\n");
+}

@@ -1,0 +1,423 @@
+//! Evictions, manifests and copies: for each guarantee the smallest history that breaks it and nothing else, and one that
+//! it holds on.
+
+use capsize_judge::guarantee::Outcome;
+use serde_json::{Value, json};
+
+use crate::examples::shows;
+use crate::outcomes::{breaks, holds, ids};
+use crate::story::{PROFILE, Story};
+
+/// m1 and m2 hold what was written for them.
+fn delivered() -> Story {
+    let one = |story: Story, member: &str| story.work(member, &json!({})).copy(member);
+    ["m1", "m2"].into_iter().fold(Story::new(), one)
+}
+
+/// A person taints m1 at 20 s with what is not tolerated, and the workload is evicted.
+fn leaving(story: Story) -> Story {
+    story.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1").stamp("m1")
+}
+
+/// The same, and the old manifest is being deleted.
+fn recalled(story: Story) -> Story {
+    let going = json!({"metadata": {"deletionTimestamp": "2030-01-01T00:00:20Z"}});
+    leaving(story).at(20.5).end("m1").at(20.6).work("m1", &going)
+}
+
+/// A task that evicts from m1 for a taint, with these fields.
+fn task(fields: &Value) -> Value {
+    let mut task = json!({"fromCluster": "m1", "producer": "TaintManager", "reason": "TaintUntolerated"});
+    task.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    task
+}
+
+/// The workload leaves m1 at 20 s with these tasks, and is on `members` instead.
+fn evicted(story: Story, tasks: &[Value], members: &[&str]) -> Story {
+    let clusters: Vec<_> = members.iter().map(|name| json!({"name": name, "replicas": 2})).collect();
+    let tainted = story.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3);
+    tainted.spec(&json!({"clusters": clusters, "gracefulEvictionTasks": tasks}))
+}
+
+const STAMP: &str = "2030-01-01T00:00:20Z";
+
+#[test]
+fn a_member_has_one_task() {
+    let (one, other) = (task(&json!({"creationTimestamp": STAMP})), task(&json!({})));
+    holds("EVICTION-05", &evicted(Story::new(), std::slice::from_ref(&one), &["m2"]).until(21.0));
+    let two = evicted(Story::new(), std::slice::from_ref(&one), &["m2"]).at(20.5);
+    shows("EVICTION-05", &two.spec(&json!({"gracefulEvictionTasks": [one, other]})).until(21.0));
+}
+
+#[test]
+fn a_task_tells_the_replicas_that_the_member_had() {
+    let observed = |replicas: u64| evicted(Story::new(), &[task(&json!({"replicas": replicas}))], &["m2"]);
+    holds("EVICTION-06", &observed(2).until(21.0));
+    shows("EVICTION-06", &observed(3).until(21.0));
+}
+
+#[test]
+fn a_task_stays_as_it_is() {
+    let stamped =
+        |stamp: &str| json!({"gracefulEvictionTasks": [task(&json!({"creationTimestamp": stamp}))]});
+    let begun = || evicted(Story::new(), &[task(&json!({"creationTimestamp": STAMP}))], &["m2"]);
+    holds("EVICTION-07", &begun().at(20.8).spec(&json!({"gracefulEvictionTasks": []})).until(21.0));
+    shows("EVICTION-07", &begun().at(20.8).spec(&stamped("2030-01-01T00:00:21Z")).until(21.0));
+}
+
+#[test]
+fn a_task_gets_its_stamp_and_does_not_go_without() {
+    let begun = || Story::new().at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1");
+    holds("EVICTION-08", &begun().at(20.5).stamp("m1").until(21.0));
+    shows("EVICTION-08", &begun().until(21.4));
+    breaks("EVICTION-08", &begun().at(20.5).end("m1").until(21.0));
+}
+
+#[test]
+fn an_eviction_for_a_taint_has_no_timeout_of_its_own_and_keeps_nothing() {
+    holds("EVICTION-09", &evicted(Story::new(), &[task(&json!({}))], &["m2"]).until(21.0));
+    let grace = task(&json!({"gracePeriodSeconds": 30}));
+    shows("EVICTION-09", &evicted(Story::new(), &[grace], &["m2"]).until(21.0));
+    let kept = task(&json!({"suppressDeletion": true}));
+    breaks("EVICTION-09", &evicted(Story::new(), &[kept], &["m2"]).until(21.0));
+}
+
+#[test]
+fn nothing_is_evicted_for_a_taint_where_that_is_switched_off() {
+    let tainted = || Story::lacking(&["NoExecuteTaints"]).taint("m1", "maintenance", "NoExecute").at(10.2);
+    holds("EVICTION-10", &tainted().until(11.0));
+    shows("EVICTION-10", &tainted().evict("m1").until(11.0));
+}
+
+#[test]
+fn an_old_copy_that_is_to_be_kept_stays() {
+    let kept = json!({"fromCluster": "m1", "producer": "resource-binding-application-failover-controller",
+        "reason": "ApplicationFailure", "purgeMode": "Never", "suppressDeletion": true, "creationTimestamp": STAMP});
+    let leaves = || {
+        delivered()
+            .at(20.0)
+            .spec(&json!({"clusters": [{"name": "m2", "replicas": 2}], "gracefulEvictionTasks": [kept]}))
+    };
+    holds("EVICTION-11", &leaves().until(50.0));
+    let going = json!({"metadata": {"deletionTimestamp": STAMP}});
+    shows("EVICTION-11", &leaves().at(45.0).work("m1", &going).until(45.5));
+}
+
+#[test]
+fn a_workload_leaves_where_it_has_been_unhealthy_for_long() {
+    let failover = json!({"propagateDeps": true, "failover": {"application": {"decisionConditions": {"tolerationSeconds": 10}}}});
+    let unhealthy = || Story::new().spec(&failover).at(20.0).health("m1", "Unhealthy");
+    let task = json!({"fromCluster": "m1", "producer": "application-failover", "reason": "ApplicationFailure", "creationTimestamp": STAMP});
+    let gone = json!({"clusters": [{"name": "m2", "replicas": 2}], "gracefulEvictionTasks": [task]});
+    holds("EVICTION-12", &unhealthy().at(30.1).spec(&gone).until(31.0));
+    shows("EVICTION-12", &unhealthy().at(25.0).spec(&gone).until(25.5));
+    breaks("EVICTION-12", &unhealthy().until(32.1));
+    // A word that it is well begins the time anew.
+    let again = || unhealthy().at(25.0).health("m1", "Healthy").at(26.0).health("m1", "Unhealthy");
+    breaks("EVICTION-12", &again().at(31.0).spec(&gone).until(31.5));
+}
+
+#[test]
+fn evictions_are_paced() {
+    let profile = PROFILE.replace("  recheck: 10s", "  recheck: 10s\n  evictionPace: 2s");
+    let four = ["m1", "m2", "m3", "m4"];
+    let begun = || {
+        let story = Story::by(&profile).ready("m4", "True").policy(json!({}), 2).assign(&four);
+        let tainted = four.iter().fold(story, |story, name| story.taint(name, "maintenance", "NoExecute"));
+        four[..3].iter().fold(tainted.at(10.2), |story, name| story.evict(name).stamp(name))
+    };
+    holds("EVICTION-13", &begun().at(12.2).evict("m4").until(12.5));
+    shows("EVICTION-13", &begun().at(11.9).evict("m4").until(12.0));
+}
+
+#[test]
+fn a_manifest_follows_the_assignment() {
+    let moved = || leaving(delivered()).at(20.5).assign(&["m2", "m3"]);
+    holds("DELIVERY-01", &moved().at(21.0).work("m3", &json!({})).copy("m3").until(22.0));
+    shows("DELIVERY-01", &moved().until(21.6));
+}
+
+#[test]
+fn the_manifest_of_a_member_that_is_left_is_deleted() {
+    let left = || leaving(delivered()).at(20.5).end("m1");
+    let going = json!({"metadata": {"deletionTimestamp": STAMP}});
+    holds("DELIVERY-02", &left().at(21.0).work("m1", &going).until(21.6));
+    shows("DELIVERY-02", &left().until(21.6));
+}
+
+#[test]
+fn a_copy_is_asked_for_once() {
+    holds("DELIVERY-03", &delivered().until(11.0));
+    shows("DELIVERY-03", &delivered().work("m1", &json!({"metadata": {"name": "web-2"}})).until(11.0));
+}
+
+#[test]
+fn a_member_holds_what_was_written_for_it() {
+    holds("DELIVERY-04", &delivered().until(12.0));
+    let one_of_two = Story::new().work("m1", &json!({})).work("m2", &json!({})).copy("m1").copy("m2");
+    shows("DELIVERY-04", &one_of_two.at(12.0).copy_gone("m2").until(13.1));
+    // What cannot be reached need not have it, until it is back.
+    let away = delivered().at(12.0).fault("slow", "m2", "begin").copy_gone("m2").at(15.0);
+    let back = away.fault("slow", "m2", "end");
+    breaks("DELIVERY-04", &back.until(19.1));
+}
+
+#[test]
+fn an_agent_that_was_cut_off_may_watch_again_as_late_as_watches_do() {
+    // Cut off for 20 s, and 40 s more; what is written for it 1 s after is there when it has looked again.
+    let cut = |story: Story| {
+        let cut = story.fault("slow", "m2", "begin").at(30.0).fault("slow", "m2", "end").at(31.0);
+        cut.work("m1", &json!({})).work("m2", &json!({})).copy("m1")
+    };
+    let pulls = || cut(Story::new().pulls("m2"));
+    holds("DELIVERY-04", &pulls().at(70.9).copy("m2").until(75.0));
+    breaks("DELIVERY-04", &pulls().until(71.1));
+    // Whom the control plane reaches out to is reached at once.
+    breaks("DELIVERY-04", &cut(Story::new()).until(32.1));
+}
+
+#[test]
+fn a_copy_that_is_lost_soon_after_its_member_was_cut_off_may_be_missed_as_late_as_watches_begin_again() {
+    let cut =
+        || delivered().at(12.0).fault("slow", "m2", "begin").at(32.0).fault("slow", "m2", "end").at(33.0);
+    let lost = || cut().copy_gone("m2");
+    holds("DELIVERY-04", &lost().at(72.9).copy("m2").until(75.0));
+    breaks("DELIVERY-04", &lost().until(73.1));
+    // So it is if it was lost while the member was cut off, where it had been there.
+    let away = |story: Story| {
+        let lost = story.at(12.0).fault("slow", "m2", "begin").at(14.0).copy_gone("m2");
+        lost.at(32.0).fault("slow", "m2", "end")
+    };
+    let applied = json!({"status": {"conditions": [{"type": "Applied", "status": "True"}]}});
+    holds("DELIVERY-04", &away(delivered().work("m2", &applied)).at(72.9).copy("m2").until(75.0));
+    breaks("DELIVERY-04", &away(delivered().work("m2", &applied)).until(73.1));
+    breaks("DELIVERY-04", &away(delivered()).until(53.1));
+    // Once it is sure to be watched again, it is missed at once.
+    breaks("DELIVERY-04", &cut().at(80.0).copy_gone("m2").until(81.1));
+}
+
+#[test]
+fn a_copy_goes_with_its_manifest() {
+    holds("DELIVERY-05", &recalled(delivered()).copy_gone("m1").at(20.8).work_gone("m1").until(22.0));
+    shows("DELIVERY-05", &recalled(delivered()).at(20.8).work_gone("m1").until(21.9));
+}
+
+/// What the status says: whether each of m1 and m2 is written, and the word on both.
+fn observed(story: Story, applied: bool, fully: &str) -> Story {
+    let each = |name: &str| json!({"clusterName": name, "health": "Healthy", "applied": applied});
+    let conditions =
+        json!([{"type": "Scheduled", "status": "True"}, {"type": "FullyApplied", "status": fully}]);
+    story.reports(&json!({"aggregatedStatus": [each("m1"), each("m2")], "conditions": conditions})).binding()
+}
+
+#[test]
+fn fully_applied_is_told_only_of_what_is() {
+    holds("DELIVERY-06", &observed(observed(Story::new(), false, "True").at(10.5), true, "True").until(12.0));
+    shows("DELIVERY-06", &observed(Story::new(), false, "True").until(11.1));
+}
+
+#[test]
+fn fully_applied_is_told_of_what_is() {
+    let written = || {
+        let applied = json!({"status": {"conditions": [{"type": "Applied", "status": "True"}]}});
+        ["m1", "m2"].into_iter().fold(delivered(), |story, member| story.work(member, &applied))
+    };
+    holds("LIVENESS-02", &observed(written().at(10.5), true, "True").until(12.0));
+    shows("LIVENESS-02", &observed(written(), true, "False").until(11.1));
+}
+
+#[test]
+fn a_copy_that_goes_directly_goes_before_there_is_another() {
+    let directly = task(&json!({"purgeMode": "Directly", "creationTimestamp": STAMP}));
+    let going = json!({"metadata": {"deletionTimestamp": STAMP}});
+    let moved = || evicted(delivered(), std::slice::from_ref(&directly), &["m2", "m3"]).work("m1", &going);
+    let gone = moved().copy_gone("m1").work_gone("m1");
+    holds("DELIVERY-07", &gone.at(21.0).work("m3", &json!({})).copy("m3").until(21.5));
+    // m1 is out of reach, or its manifest would have to go.
+    let away = moved().fault("slow", "m1", "begin").at(21.4).work("m3", &json!({})).copy("m3");
+    shows("DELIVERY-07", &away.until(21.5));
+}
+
+#[test]
+fn the_manifest_of_a_member_that_is_being_left_is_frozen() {
+    holds("DELIVERY-08", &leaving(delivered()).at(20.5).end("m1").until(21.0));
+    let never_done = leaving(delivered()).sick("m2").health("m2", "Unknown").at(22.0);
+    shows("DELIVERY-08", &never_done.work("m1", &json!({"spec": {"workload": {"manifests": [
+        {"kind": "Deployment", "metadata": {"name": "web", "namespace": "default", "labels": {"a": "b"}}, "spec": {"replicas": 2}},
+    ]}}})).until(22.5));
+}
+
+#[test]
+fn a_new_copy_is_told_of_the_old_one() {
+    let directly = task(
+        &json!({"purgeMode": "Directly", "creationTimestamp": STAMP, "preservedLabelState": {"state": "seven"}}),
+    );
+    let only = json!({"spreadConstraints": [{"spreadByField": "cluster", "minGroups": 1, "maxGroups": 1}]});
+    let moved = || {
+        let alone = Story::new().policy(only.clone(), 2).assign(&["m1"]).work("m1", &json!({})).copy("m1");
+        let going = json!({"metadata": {"deletionTimestamp": STAMP}});
+        evicted(alone, std::slice::from_ref(&directly), &["m3"])
+            .work("m1", &going)
+            .copy_gone("m1")
+            .work_gone("m1")
+    };
+    let labelled = |labels: Value| {
+        json!({"spec": {"workload": {"manifests": [
+            {"kind": "Deployment", "metadata": {"name": "web", "namespace": "default", "labels": labels}, "spec": {"replicas": 2}},
+        ]}}})
+    };
+    holds("DELIVERY-09", &moved().work("m3", &labelled(json!({"state": "seven"}))).copy("m3").until(21.0));
+    shows("DELIVERY-09", &moved().work("m3", &labelled(json!({"state": "six"}))).copy("m3").until(21.0));
+}
+
+#[test]
+fn what_a_workload_needs_is_where_it_is() {
+    let needed = |members: &[&str]| {
+        let clusters: Vec<_> = members.iter().map(|name| json!({"name": name})).collect();
+        json!({
+            "apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
+            "metadata": {"name": "settings-configmap", "namespace": "default", "generation": 1},
+            "spec": {
+                "resource": {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "default", "name": "settings"},
+                "requiredBy": [{"namespace": "default", "name": "web-deployment", "clusters": clusters}],
+            },
+        })
+    };
+    let short = || Story::new().object(needed(&["m1"]));
+    holds("DELIVERY-10", &short().at(10.5).object(needed(&["m1", "m2"])).until(12.0));
+    shows("DELIVERY-10", &short().until(11.1));
+}
+
+#[test]
+fn a_manifest_that_is_being_deleted_goes() {
+    let going = || recalled(delivered()).copy_gone("m1");
+    holds("RECOVERY-01", &going().at(21.0).work_gone("m1").until(22.0));
+    shows("RECOVERY-01", &going().until(21.7));
+}
+
+#[test]
+fn the_scheduler_says_what_it_has_come_to() {
+    let behind = || Story::new().reports(&json!({"schedulerObservedGeneration": 0})).binding();
+    let observed = behind().at(10.5).reports(&json!({"schedulerObservedGeneration": 1})).binding();
+    holds("LIVENESS-01", &observed.until(12.0));
+    shows("LIVENESS-01", &behind().until(11.1));
+}
+
+#[test]
+fn a_member_that_is_removed_goes_and_nothing_is_assigned_to_it() {
+    let removed = || Story::new().member("m3", json!({"metadata": {"deletionTimestamp": STAMP}}));
+    holds("LIVENESS-03", &removed().at(20.0).leaves("m3").until(40.0));
+    shows("LIVENESS-03", &removed().until(31.1));
+    holds("LIVENESS-04", &removed().at(20.0).leaves("m3").until(40.0));
+    shows("LIVENESS-04", &Story::new().leaves("m1").until(11.1));
+}
+
+/// m1 fails at 10 s, is told at 14 s, and takes nothing new from then on.
+fn outage(story: Story) -> Story {
+    story.fault("refuse", "m1", "begin").at(14.0).ready("m1", "False").taint("m1", "not-ready", "NoSchedule")
+}
+
+#[test]
+fn a_member_that_is_probed_is_never_unknown() {
+    holds("HEALTH-03", &outage(Story::new()).until(15.0));
+    shows(
+        "HEALTH-03",
+        &Story::new().ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule").until(11.0),
+    );
+}
+
+#[test]
+fn a_member_that_answers_again_is_ready_in_time_and_not_before() {
+    let lacking = || Story::lacking(&["AutomaticNoExecute"]);
+    let over = || outage(lacking()).at(15.0).fault("refuse", "m1", "end");
+    let back = |at: f64| over().at(at).ready("m1", "True").untaint("m1", "NoSchedule");
+    holds("HEALTH-04", &back(18.0).until(19.0));
+    shows("HEALTH-04", &back(17.8).until(19.0));
+    assert!(ids(&over().until(20.9), Outcome::is_violated).is_empty());
+    breaks("HEALTH-04", &over().until(21.1));
+}
+
+#[test]
+fn a_member_answers_again_while_a_fault_that_probes_survive_goes_on() {
+    let slow = || outage(Story::lacking(&["AutomaticNoExecute"])).at(14.5).fault("delay", "m1", "begin");
+    let back = |story: Story| story.ready("m1", "True").untaint("m1", "NoSchedule");
+    let answers = || slow().at(15.0).fault("refuse", "m1", "end");
+    holds("HEALTH-04", &back(answers().at(18.0)).at(19.0).fault("delay", "m1", "end").until(100.0));
+    breaks("HEALTH-04", &back(answers().at(17.8)).until(18.5));
+    // It is late only by the time that there is when nothing is wrong any more: a probe that still waits, and its count.
+    let over = || answers().at(30.0).fault("delay", "m1", "end");
+    assert!(ids(&over().until(66.9), Outcome::is_violated).is_empty());
+    breaks("HEALTH-04", &over().until(67.1));
+}
+
+#[test]
+fn of_two_faults_of_a_kind_the_one_ends_that_is_named() {
+    let partition = |story: Story, state: &str, direction: &str| {
+        story.mark(json!({"fault": "partition", "cluster": "m1", "state": state, "direction": direction}))
+    };
+    let both = partition(partition(Story::new().pulls("m1"), "begin", "both").at(11.0), "begin", "toMember");
+    let left = partition(both.at(12.0), "end", "both");
+    assert!(ids(&left.until(1000.0), Outcome::is_violated).is_empty(), "what the agent says arrives");
+}
+
+#[test]
+fn nothing_new_is_told_of_a_member_that_is_away() {
+    let back = |story: Story| {
+        story.at(15.0).fault("refuse", "m1", "end").at(18.1).ready("m1", "True").untaint("m1", "NoSchedule")
+    };
+    holds("HEALTH-05", &back(outage(Story::new())).until(19.0));
+    shows("HEALTH-05", &outage(Story::new()).at(14.5).room("m1", 3).until(15.0));
+}
+
+#[test]
+fn a_member_that_is_never_heard_of_becomes_unknown() {
+    let joined = || Story::new().joins("m4");
+    holds(
+        "HEALTH-06",
+        &joined().at(71.0).ready("m4", "Unknown").taint("m4", "unreachable", "NoSchedule").until(72.0),
+    );
+    shows("HEALTH-06", &joined().until(73.1));
+}
+
+#[test]
+fn a_no_execute_health_taint_is_somebodys_wish() {
+    let lacking = || outage(Story::lacking(&["AutomaticNoExecute", "ClusterTaintPolicies"]));
+    let wished = lacking().mark(json!({"step": "taint", "cluster": "m1"})).at(14.5);
+    holds("TAINT-06", &wished.taint("m1", "not-ready", "NoExecute").until(15.0));
+    shows("TAINT-06", &lacking().at(14.5).taint("m1", "not-ready", "NoExecute").until(15.0));
+}
+
+#[test]
+fn a_member_that_stays_unknown_gets_a_no_execute_taint() {
+    let cut = Story::new().pulls("m1").fault("partition", "m1", "begin");
+    let unknown = cut.at(20.0).ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
+    let (in_time, never) = (unknown, Story::new().pulls("m1").fault("partition", "m1", "begin"));
+    holds("TAINT-07", &in_time.at(26.0).taint("m1", "unreachable", "NoExecute").until(27.0));
+    let never = never.at(20.0).ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
+    shows("TAINT-07", &never.until(29.1));
+}
+
+#[test]
+fn a_policy_has_its_taints_come_and_go() {
+    let policy = |operator: &str| {
+        let when = |operator: &str| json!([{"conditionType": "Ready", "operator": operator, "statusValues": ["True"]}]);
+        json!({
+            "apiVersion": "policy.karmada.io/v1alpha1", "kind": "ClusterTaintPolicy", "metadata": {"name": "evacuate"},
+            "spec": {
+                "addOnConditions": when(operator), "removeOnConditions": when("In"),
+                "taints": [{"key": "cluster.karmada.io/evacuate", "effect": "NoSchedule"}],
+            },
+        })
+    };
+    let failed = || outage(Story::new().object(policy("NotIn")));
+    holds("TAINT-08", &failed().at(14.5).taint("m1", "evacuate", "NoSchedule").until(16.0));
+    shows("TAINT-08", &failed().until(15.1));
+    // What a person takes away stays away until something changes.
+    let removed = failed().at(14.5).taint("m1", "evacuate", "NoSchedule").at(16.0);
+    let by_hand = removed.mark(json!({"step": "untaint", "cluster": "m1"}));
+    let by_hand = by_hand.untaint("m1", "NoSchedule").taint("m1", "not-ready", "NoSchedule");
+    assert!(ids(&by_hand.until(19.0), Outcome::is_violated).is_empty());
+    // What nobody asks for goes.
+    let unasked = Story::new().object(policy("NotIn")).fault("slow", "m2", "begin").at(12.0);
+    breaks("TAINT-08", &unasked.taint("m1", "evacuate", "NoSchedule").until(13.5));
+}

@@ -1,0 +1,230 @@
+//! What is allowed while something else is under way, or nobody can know: the smallest histories of what chaos found.
+
+use capsize_history::EventType;
+use capsize_judge::guarantee::Outcome;
+use serde_json::{Value, json};
+
+use crate::nodes::{self, cluster_by};
+use crate::outcomes::ids;
+use crate::story::Story;
+
+const STAMP: &str = "2030-01-01T00:00:20Z";
+
+/// Whether `id` is violated until then.
+fn is_broken(id: &str, story: Story, until: f64) -> bool {
+    ids(&story.until(until), Outcome::is_violated).contains(&id)
+}
+
+fn delivered() -> Story {
+    let one = |story: Story, member: &str| story.work(member, &json!({})).copy(member);
+    ["m1", "m2"].into_iter().fold(Story::new(), one)
+}
+
+/// A fault of the control plane begins, and ends at another time.
+fn hindered(story: Story, fault: &str, (from, to): (f64, f64)) -> Story {
+    let mark = |story: Story, state: &str| story.mark(json!({"fault": fault, "state": state}));
+    mark(mark(story.at(from), "begin").at(to), "end")
+}
+
+#[test]
+fn a_member_that_is_removed_when_it_is_ready_again_keeps_its_taints() {
+    let back = |removed: bool| {
+        let failed = Story::new().fault("refuse", "m3", "begin").at(14.0).ready("m3", "False");
+        let failed = failed.at(14.1).taint("m3", "not-ready", "NoSchedule").at(16.0);
+        let back = failed.fault("refuse", "m3", "end").at(19.2).ready("m3", "True").at(19.3);
+        if removed { back.member("m3", json!({"metadata": {"deletionTimestamp": STAMP}})) } else { back }
+    };
+    assert!(is_broken("TAINT-03", back(false), 21.0));
+    assert_eq!(ids(&back(true).until(21.0), Outcome::is_violated), [""; 0]);
+}
+
+#[test]
+fn a_node_that_is_made_anew_comes_with_the_taints_of_its_maker_and_of_admission() {
+    let taint = |key: &str| json!({"key": format!("node.kubernetes.io/{key}"), "effect": "NoSchedule"});
+    let node = json!({
+        "apiVersion": "v1", "kind": "Node", "metadata": {"name": "a9"},
+        "spec": {"taints": [taint("unreachable"), taint("not-ready")]}, "status": {"conditions": [
+            {"type": "Ready", "status": "True", "lastHeartbeatTime": "2030-01-01T00:00:02Z"},
+        ]},
+    });
+    let made = cluster_by(nodes::PROFILE, 2, 0).at(2.0).sees(EventType::Added, node);
+    assert_eq!(made.ends(2.3).0, "");
+}
+
+#[test]
+fn groups_that_were_given_up_meanwhile_are_begun_from_the_first() {
+    let near = || {
+        let groups = json!({"clusterAffinities": [
+            {"affinityName": "near", "clusterNames": ["m1", "m2"]}, {"affinityName": "far", "clusterNames": ["m3"]},
+        ]});
+        move |story: Story, name: &str| {
+            let observed = json!({"schedulerObservingAffinityName": name});
+            story.policy(groups.clone(), 2).reports(&observed).binding()
+        }
+    };
+    let far = || near()(near()(Story::new(), "near").at(11.0), "far").at(12.0);
+    let none = far().policy(json!({"clusterAffinity": {"clusterNames": ["m3"]}}), 2).binding().at(13.0);
+    assert!(is_broken("PLACEMENT-09", near()(far(), "near"), 13.5));
+    assert!(!is_broken("PLACEMENT-09", near()(none, "near"), 13.5));
+}
+
+#[test]
+fn who_sees_an_old_past_may_rewrite_the_manifest_of_a_member_that_is_being_left() {
+    let rewritten = |story: Story| {
+        let left = story.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1").stamp("m1");
+        let metadata = json!({"name": "web", "namespace": "default", "labels": {"a": "b"}});
+        let manifest = json!({"kind": "Deployment", "metadata": metadata, "spec": {"replicas": 2}});
+        left.at(22.0).work("m1", &json!({"spec": {"workload": {"manifests": [manifest]}}}))
+    };
+    assert!(is_broken("DELIVERY-08", rewritten(delivered()), 22.5));
+    assert!(!is_broken("DELIVERY-08", rewritten(hindered(delivered(), "cut", (10.0, 19.0))), 22.5));
+}
+
+#[test]
+fn what_was_held_back_is_not_let_go_before_an_old_copy_that_goes_directly() {
+    let suspended =
+        |members: Value| json!({"suspension": {"dispatchingOnClusters": {"clusterNames": members}}});
+    let let_go = |tasks: Value| {
+        let held = delivered().at(20.0).spec(&suspended(json!(["m2"]))).at(20.5);
+        let held = held.work("m2", &json!({"spec": {"suspendDispatching": true}})).at(21.0);
+        let clusters = json!([{"name": "m2", "replicas": 2}]);
+        let left = held.spec(&json!({"clusters": clusters, "gracefulEvictionTasks": tasks})).at(22.0);
+        left.spec(&suspended(json!([])))
+    };
+    let directly = json!([{
+        "fromCluster": "m1", "producer": "TaintManager", "reason": "TaintUntolerated",
+        "purgeMode": "Directly", "creationTimestamp": STAMP,
+    }]);
+    assert!(is_broken("DELIVERY-14", let_go(json!([])), 23.5));
+    assert!(!is_broken("DELIVERY-14", let_go(directly.clone()), 30.0));
+    let ended = let_go(directly).at(30.0).spec(&json!({"gracefulEvictionTasks": []}));
+    assert!(is_broken("DELIVERY-14", ended, 31.1));
+}
+
+#[test]
+fn a_time_to_leave_that_is_set_moves_for_what_is_not_tolerated_at_all() {
+    let evicted = |third: bool| {
+        let lasts = |key: &str, seconds: i64| {
+            let key = format!("node.kubernetes.io/{key}");
+            json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds})
+        };
+        let pod = |conditions: Value| {
+            json!({
+                "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"},
+                "spec": {"nodeName": "a1", "tolerations": [lasts("first", 20), lasts("second", -5)]},
+                "status": {"conditions": conditions},
+            })
+        };
+        let ready = json!([{"type": "Ready", "status": "True"}]);
+        let story = cluster_by(nodes::PROFILE, 2, 0).at(1.2).sees(EventType::Modified, pod(ready));
+        let story =
+            story.at(1.5).taint("a1", "first", "NoExecute").at(2.0).taint("a1", "second", "NoExecute");
+        let story = if third { story.at(4.0).taint("a1", "third", "NoExecute") } else { story };
+        let mut leaving = pod(json!([
+            {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"},
+        ]));
+        leaving["metadata"]["deletionTimestamp"] = "2030-01-01T00:01:00Z".into();
+        let story = story.at(4.1).sees(EventType::Modified, leaving);
+        story.ends(4.5).0.contains("TOLERATION-01")
+    };
+    assert!(evicted(false));
+    assert!(!evicted(true));
+}
+
+#[test]
+fn who_sees_an_old_past_evicts_for_a_taint_that_is_gone() {
+    let evicted = |story: Story| {
+        let tainted = story.at(20.0).mark(json!({"step": "taint", "cluster": "m1"}));
+        let tainted = tainted.taint("m1", "not-ready", "NoExecute").at(21.5);
+        let spared = tainted.mark(json!({"step": "untaint", "cluster": "m1"})).untaint("m1", "NoExecute");
+        spared.at(24.9).evict("m1").stamp("m1")
+    };
+    assert!(is_broken("TOLERATION-02", evicted(Story::new()), 25.5));
+    assert!(!is_broken("TOLERATION-02", evicted(hindered(Story::new(), "lag", (10.0, 19.0))), 25.5));
+}
+
+#[test]
+fn nobody_takes_a_workload_from_a_member_that_is_gone_while_its_scheduling_is_suspended() {
+    let suspended = |is: bool| json!({"suspension": {"scheduling": is}});
+    let gone = |is: bool| Story::new().spec(&suspended(is)).at(12.0).leaves("m1");
+    assert!(is_broken("LIVENESS-04", gone(false), 13.1));
+    assert!(!is_broken("LIVENESS-04", gone(true), 60.0));
+    let again = || gone(true).at(60.0).spec(&suspended(false));
+    assert!(!is_broken("LIVENESS-04", again(), 60.9));
+    assert!(is_broken("LIVENESS-04", again(), 61.1));
+}
+
+#[test]
+fn a_workload_stays_with_a_member_that_is_gone_while_too_few_are_left() {
+    let observed = |story: Story, status: &str| {
+        story.reports(&json!({"conditions": [{"type": "Scheduled", "status": status}]})).binding()
+    };
+    let gone = || observed(Story::new().at(12.0).leaves("m1").at(12.2), "False");
+    assert!(!is_broken("LIVENESS-04", gone(), 60.0));
+    assert!(is_broken("LIVENESS-04", observed(gone().at(60.0), "True"), 61.1));
+    let back = gone().at(59.0).ready("m1", "True").at(60.0);
+    assert!(!is_broken("LIVENESS-04", observed(back, "True"), 65.0));
+}
+
+#[test]
+fn who_waits_for_an_answer_of_a_member_takes_a_copy_away_only_then() {
+    let going = |fault: &str| {
+        let manifest = json!({"kind": "Deployment", "spec": {"replicas": 2}, "metadata": {
+            "name": "web", "namespace": "default", "labels": {"a": "b"},
+        }});
+        let written = delivered().fault(fault, "m1", "begin").at(18.0);
+        let written = written.work("m1", &json!({"spec": {"workload": {"manifests": [manifest]}}}));
+        let story = written.at(19.0).fault(fault, "m1", "end").at(20.0);
+        let left = story.taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1").stamp("m1").at(20.5);
+        let going = json!({"metadata": {"deletionTimestamp": STAMP}});
+        left.end("m1").at(20.6).work("m1", &going).copy_gone("m1")
+    };
+    // It was slow for 9 s, which is as long as it may have been asked, and the latency.
+    assert!(!is_broken("RECOVERY-01", going("slow"), 28.9));
+    assert!(is_broken("RECOVERY-01", going("slow"), 29.1));
+    assert!(is_broken("RECOVERY-01", going("refuse"), 21.7));
+}
+
+#[test]
+fn a_copy_that_is_lost_out_of_reach_is_still_told_to_be_healthy() {
+    let ended = |lost: f64, cut: f64| {
+        let mut story = Story::new();
+        let mut events = [(lost, false), (cut, true)];
+        events.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+        for (at, is_cut) in events {
+            story = story.at(at);
+            story = if is_cut { story.fault("refuse", "m2", "begin") } else { story.vanishes("m2") };
+        }
+        let left = story.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1").stamp("m1");
+        is_broken("EVICTION-03", left.at(20.5).end("m1").at(20.6).recall("m1"), 21.0)
+    };
+    assert!(!ended(19.5, 19.0));
+    assert!(!ended(19.5, 19.8));
+    assert!(ended(18.0, 19.8), "there was time to tell of it");
+}
+
+#[test]
+fn a_probe_may_begin_late_in_a_silence_and_wait_it_out() {
+    let back = |ended: f64| {
+        let failed = Story::new().fault("refuse", "m1", "begin").at(14.0).ready("m1", "False").at(20.0);
+        let again = failed.fault("refuse", "m1", "end").at(22.0).fault("partition", "m1", "begin");
+        is_broken(
+            "HEALTH-04",
+            again.at(ended).fault("partition", "m1", "end").ready("m1", "True"),
+            ended + 0.5,
+        )
+    };
+    // It begins when a second has passed, and waits for 32 s.
+    assert!(!back(54.9));
+    assert!(back(55.1));
+}
+
+#[test]
+fn who_sees_an_old_past_brings_a_workload_back_to_a_taint() {
+    let back = |story: Story| {
+        let left = story.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1").stamp("m1");
+        left.at(20.4).end("m1").at(20.5).assign(&["m1", "m2"])
+    };
+    assert!(is_broken("PLACEMENT-16", back(Story::new()), 21.0));
+    assert!(!is_broken("PLACEMENT-16", back(hindered(Story::new(), "cut", (10.0, 19.0))), 21.0));
+}

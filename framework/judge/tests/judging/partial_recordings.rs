@@ -1,0 +1,84 @@
+//! Recordings that lack something: what was not seen may leave something untold, and never turns it into a violation.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use capsize_history::{CONTROL_PLANE, Entry, Kind};
+
+use crate::perturbed_recordings::{recorded, violated};
+
+/// The recordings of histories, and the profile that each is judged by.
+fn recordings() -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suites/recordings");
+    let names = |folder: &Path| {
+        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let mut names: Vec<_> =
+            entries.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    };
+    let releases = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut releases: Vec<_> = releases.map(|release| release.into_string().unwrap()).collect();
+    releases.retain(|release| release.starts_with("karmada-") || release.starts_with("nodes-"));
+    releases.sort();
+    let of = |release: &String| {
+        let target = match release.strip_prefix("nodes-") {
+            Some(version) => format!("kube-controller-manager-{version}"),
+            None => release.rsplit_once('.').unwrap().0.to_owned(),
+        };
+        let named = move |name| (format!("{release}/{name}"), target.clone());
+        names(&folder.join(release)).into_iter().map(named).collect::<Vec<_>>()
+    };
+    releases.iter().flat_map(of).collect()
+}
+
+#[test]
+fn a_recording_that_begins_late_violates_nothing_that_the_whole_one_does_not() {
+    let recordings = recordings();
+    assert!(recordings.len() > 10, "the recordings are not where they were");
+    for (name, target) in recordings {
+        let (entries, profile) = recorded(&name, &target);
+        let whole = violated(entries.clone(), &profile);
+        for begin in (1..entries.len()).step_by(1 + entries.len() / 100) {
+            let late: Vec<Entry> = entries[..1].iter().chain(&entries[begin..]).cloned().collect();
+            let more: Vec<_> =
+                violated(late, &profile).into_iter().filter(|id| !whole.contains(id)).collect();
+            assert!(more.is_empty(), "{name} from entry {begin} on violates {more:?}");
+        }
+    }
+}
+
+/// What a recorder may not have watched: all of a member, a kind everywhere, a kind in one cluster.
+fn watched(entries: &[Entry]) -> BTreeSet<(Option<String>, Option<String>)> {
+    let watched = entries.iter().filter_map(|entry| match &entry.kind {
+        Kind::Event { on, object, .. } => Some((on.to_string(), object.kind().into_owned())),
+        Kind::Mark(_) => None,
+    });
+    let each = |(on, kind): (String, String)| {
+        let member = (on != CONTROL_PLANE).then(|| (Some(on.clone()), None));
+        [(None, Some(kind.clone())), (Some(on), Some(kind))].into_iter().chain(member)
+    };
+    watched.flat_map(each).collect()
+}
+
+#[test]
+fn a_recording_without_a_member_or_a_kind_violates_nothing_that_the_whole_one_does_not() {
+    for (name, target) in recordings() {
+        let (entries, profile) = recorded(&name, &target);
+        let whole = violated(entries.clone(), &profile);
+        for (cluster, kind) in watched(&entries) {
+            let is_left_out = |entry: &&Entry| match &entry.kind {
+                Kind::Event { on, object, .. } => {
+                    cluster.as_ref().is_none_or(|cluster| **on == **cluster)
+                        && kind.as_ref().is_none_or(|kind| object.kind() == *kind)
+                }
+                Kind::Mark(_) => false,
+            };
+            let rest: Vec<Entry> = entries.iter().filter(|entry| !is_left_out(entry)).cloned().collect();
+            let more: Vec<_> =
+                violated(rest, &profile).into_iter().filter(|id| !whole.contains(id)).collect();
+            assert!(more.is_empty(), "{name} without {kind:?} of {cluster:?} violates {more:?}");
+        }
+    }
+}

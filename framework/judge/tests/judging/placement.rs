@@ -1,0 +1,284 @@
+//! Where workloads are put, and how their replicas are divided: for each guarantee the smallest history that breaks it
+//! and nothing else, and one that it holds on.
+
+use capsize_judge::guarantee::Outcome;
+use serde_json::{Value, json};
+
+use crate::examples::shows;
+use crate::outcomes::{breaks, holds, ids};
+use crate::story::Story;
+
+/// One of the members, whichever.
+fn one_of(names: &[&str]) -> Value {
+    json!({"clusterAffinity": {"clusterNames": names}, "spreadConstraints": [{"spreadByField": "cluster", "minGroups": 1, "maxGroups": 1}]})
+}
+
+/// A person takes the taint of m3 away.
+fn uncordoned(story: Story) -> Story {
+    story.mark(json!({"step": "untaint", "cluster": "m3"})).untaint("m3", "NoSchedule")
+}
+
+/// The member that has it goes, and another is chosen.
+fn replaced(story: Story, by: &[&str]) -> Story {
+    story.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1").at(20.4).assign(by)
+}
+
+#[test]
+fn a_tainted_member_is_not_chosen_and_one_that_has_it_may_keep_it() {
+    let cordoned =
+        || Story::new().taint("m3", "unschedulable", "NoSchedule").taint("m2", "unschedulable", "NoSchedule");
+    shows("PLACEMENT-03", &replaced(cordoned(), &["m2", "m3"]).until(21.0));
+    holds("PLACEMENT-03", &replaced(uncordoned(cordoned()), &["m2", "m3"]).until(21.0));
+    // The scheduler's caches may lag.
+    let late =
+        replaced(Story::new(), &["m2"]).taint("m3", "unschedulable", "NoSchedule").assign(&["m2", "m3"]);
+    assert!(ids(&late.until(21.0), Outcome::is_violated).is_empty());
+}
+
+#[test]
+fn only_what_the_policy_means_is_chosen() {
+    let meant = |names: &[&str]| {
+        let spread = json!([{"spreadByField": "cluster", "minGroups": 2, "maxGroups": 2}]);
+        json!({"clusterAffinity": {"clusterNames": names}, "spreadConstraints": spread})
+    };
+    let story = |names: &[&str]| replaced(Story::new().policy(meant(names), 2).binding(), &["m2", "m3"]);
+    shows("PLACEMENT-04", &story(&["m1", "m2"]).until(21.0));
+    holds("PLACEMENT-04", &story(&["m1", "m2", "m3"]).until(21.0));
+}
+
+#[test]
+fn a_member_that_does_not_serve_the_kind_is_not_chosen() {
+    let other =
+        json!({"status": {"apiEnablements": [{"groupVersion": "v1", "resources": [{"kind": "Pod"}]}]}});
+    shows("PLACEMENT-05", &replaced(Story::new().member("m3", other), &["m2", "m3"]).until(21.0));
+    holds("PLACEMENT-05", &replaced(Story::new().serving(&["m3"]), &["m2", "m3"]).until(21.0));
+}
+
+#[test]
+fn a_member_that_is_being_removed_is_not_chosen() {
+    let leaving = json!({"metadata": {"deletionTimestamp": "2030-01-01T00:00:10Z"}});
+    shows("PLACEMENT-06", &replaced(Story::new().member("m3", leaving), &["m2", "m3"]).until(21.0));
+    holds("PLACEMENT-06", &replaced(Story::new(), &["m2", "m3"]).until(21.0));
+}
+
+#[test]
+fn what_is_for_all_members_is_on_all_that_fit() {
+    let all = || Story::new().serving(&["m1", "m2"]).policy(json!({}), 2).binding();
+    holds("PLACEMENT-07", &all().serving(&["m3"]).at(10.5).assign(&["m1", "m2", "m3"]).until(12.0));
+    shows("PLACEMENT-07", &all().serving(&["m3"]).until(11.1));
+    let cordoned = all().taint("m3", "unschedulable", "NoSchedule").serving(&["m3"]);
+    assert!(ids(&cordoned.until(20.0), Outcome::is_violated).is_empty());
+}
+
+#[test]
+fn a_workload_leaves_a_member_that_the_policy_does_not_mean_any_more() {
+    let labelled = json!({"clusterAffinity": {"labelSelector": {"matchLabels": {"for": "web"}}}});
+    let label = |value: &str| json!({"metadata": {"labels": {"for": value}}});
+    let labelled = ["m1", "m2"]
+        .iter()
+        .fold(Story::new(), |story, name| story.member(name, label("web")))
+        .policy(labelled, 2)
+        .binding();
+    let taken = labelled.at(20.0).member("m2", label("db"));
+    breaks("PLACEMENT-07", &taken.until(21.1));
+}
+
+#[test]
+fn a_place_that_is_left_is_taken_if_a_member_fits() {
+    let left = || {
+        Story::new().serving(&["m3"]).at(20.0).taint("m1", "maintenance", "NoExecute").at(20.2).evict("m1")
+    };
+    holds("PLACEMENT-08", &left().at(21.0).assign(&["m2", "m3"]).until(21.1));
+    shows("PLACEMENT-08", &left().stamp("m1").at(20.5).end("m1").until(21.3));
+}
+
+#[test]
+fn a_group_is_not_gone_back_to() {
+    let groups = json!({"spreadConstraints": null, "clusterAffinities": [
+        {"affinityName": "near", "clusterNames": ["m1", "m2"]},
+        {"affinityName": "far", "clusterNames": ["m3"]},
+    ]});
+    let in_use =
+        |story: Story, name: &str| story.reports(&json!({"schedulerObservingAffinityName": name})).binding();
+    let near = || in_use(Story::new().policy(groups.clone(), 2).binding(), "near");
+    holds("PLACEMENT-09", &in_use(near().at(11.0), "far").until(11.1));
+    shows("PLACEMENT-09", &in_use(in_use(near().at(11.0), "far").at(12.0), "near").until(12.1));
+}
+
+#[test]
+fn members_are_in_as_many_regions_as_the_policy_asks_for() {
+    let region =
+        |story: Story, name: &str, region: &str| story.member(name, json!({"spec": {"region": region}}));
+    let regions = || {
+        let spread = json!({"spreadConstraints": [
+            {"spreadByField": "region", "minGroups": 2, "maxGroups": 2},
+            {"spreadByField": "cluster", "minGroups": 2, "maxGroups": 2},
+        ]});
+        let one = |story, name| region(story, name, "r1");
+        ["m1", "m2"].into_iter().fold(Story::new(), one).policy(spread, 2).binding()
+    };
+    holds("PLACEMENT-10", &replaced(region(regions(), "m3", "r2"), &["m2", "m3"]).until(21.0));
+    shows("PLACEMENT-10", &replaced(region(regions(), "m3", "r1"), &["m2", "m3"]).until(21.0));
+}
+
+/// Three replicas, divided equally by weight.
+fn weighted() -> Story {
+    Story::new().serving(&["m1", "m2"]).at(11.0).divided().policy(json!({}), 3)
+}
+
+#[test]
+fn a_divided_workload_that_is_whole_stays() {
+    let whole = || weighted().divide(&[("m1", 2), ("m2", 1)]).at(20.0);
+    let recovered = uncordoned(whole().taint("m3", "unschedulable", "NoSchedule").at(21.0));
+    holds("PLACEMENT-11", &recovered.until(22.0));
+    shows(
+        "PLACEMENT-11",
+        &whole().serving(&["m3"]).at(30.0).divide(&[("m1", 1), ("m2", 1), ("m3", 1)]).until(31.0),
+    );
+}
+
+#[test]
+fn of_equal_members_the_first_by_name_is_chosen() {
+    let four = || Story::new().ready("m4", "True").serving(&["m3", "m4"]);
+    shows("PLACEMENT-12", &replaced(four(), &["m2", "m4"]).until(21.0));
+    holds("PLACEMENT-12", &replaced(four(), &["m2", "m3"]).until(21.0));
+}
+
+#[test]
+fn an_assignment_names_a_member_once() {
+    holds("REPLICAS-01", &Story::new().until(11.0));
+    shows("REPLICAS-01", &Story::new().twice("m1").until(11.0));
+}
+
+#[test]
+fn every_member_of_a_duplicated_workload_has_all_replicas() {
+    let scaled = || Story::new().policy(one_of(&["m1"]), 3).divide(&[("m1", 2)]);
+    holds("REPLICAS-02", &scaled().at(11.0).divide(&[("m1", 3)]).until(12.0));
+    shows("REPLICAS-02", &scaled().until(11.1));
+    let stuck =
+        scaled().reports(&json!({"conditions": [{"type": "Scheduled", "status": "False"}]})).binding();
+    assert!(ids(&stuck.until(30.0), Outcome::is_violated).is_empty());
+}
+
+#[test]
+fn what_is_late_on_its_way_comes_late_when_the_lag_is_over() {
+    let stays = |seconds: f64| {
+        let lag = |state: &str| json!({"fault": "lag", "seconds": seconds, "state": state});
+        let lagged = Story::new().at(10.5).mark(lag("begin")).at(11.5).mark(lag("end"));
+        ids(&lagged.policy(one_of(&["m1"]), 3).divide(&[("m1", 2)]).until(40.0), Outcome::is_violated)
+    };
+    assert!(stays(2.0).contains(&"REPLICAS-02"));
+    assert!(!stays(60.0).contains(&"REPLICAS-02"));
+}
+
+#[test]
+fn the_shares_of_a_divided_workload_add_up() {
+    let grown = || weighted().divide(&[("m1", 2), ("m2", 1)]).at(20.0).policy(json!({}), 4).binding();
+    holds("REPLICAS-03", &grown().at(20.5).divide(&[("m1", 2), ("m2", 2)]).until(22.0));
+    shows("REPLICAS-03", &grown().until(21.1));
+}
+
+#[test]
+fn no_member_has_an_empty_share() {
+    holds("REPLICAS-04", &weighted().divide(&[("m1", 2), ("m2", 1)]).until(13.0));
+    let empty = weighted().divide(&[("m1", 2), ("m2", 1), ("m3", 0)]);
+    shows("REPLICAS-04", &empty.until(12.1));
+}
+
+#[test]
+fn what_has_no_replicas_is_assigned_none() {
+    let plain = || Story::new().without_replicas();
+    holds("REPLICAS-05", &plain().divide(&[("m1", 0), ("m2", 0)]).until(13.0));
+    shows("REPLICAS-05", &plain().divide(&[("m1", 1), ("m2", 0)]).until(11.1));
+}
+
+#[test]
+fn fixed_weights_divide_exactly() {
+    let list = json!([
+        {"targetCluster": {"clusterNames": ["m1"]}, "weight": 1},
+        {"targetCluster": {"clusterNames": ["m2"]}, "weight": 2},
+    ]);
+    let weights = json!({"replicaScheduling": {"replicaDivisionPreference": "Weighted", "weightPreference": {"staticWeightList": list}}});
+    let story = || {
+        Story::new()
+            .serving(&["m1", "m2", "m3"])
+            .at(12.0)
+            .divided()
+            .policy(weights.clone(), 4)
+            .divide(&[])
+            .at(12.5)
+    };
+    // Thirds of four are 1 and 2; the one left over is the heavier one's. The third member has no weight.
+    holds("REPLICAS-06", &story().divide(&[("m1", 1), ("m2", 3)]).until(13.0));
+    shows("REPLICAS-06", &story().divide(&[("m1", 2), ("m2", 2)]).until(13.0));
+    breaks("REPLICAS-06", &story().divide(&[("m1", 1), ("m2", 2), ("m3", 1)]).until(13.0));
+}
+
+#[test]
+fn a_share_by_weight_may_come_to_nothing_when_another_member_leaves() {
+    let names = ["m1", "m2", "m3", "m4", "m5"];
+    let weight = |(name, weight)| json!({"targetCluster": {"clusterNames": [name]}, "weight": weight});
+    let list: Vec<_> = names.into_iter().zip([3, 3, 3, 2, 2]).map(weight).collect();
+    let weights = json!({"spreadConstraints": null, "replicaScheduling": {"replicaDivisionPreference": "Weighted", "weightPreference": {"staticWeightList": list}}});
+    // Thirteenths of four come to nothing: the four largest get one each. Tenths do not, for the larger two.
+    let left = |shares: &[(&str, u64)]| {
+        let story = names.iter().fold(Story::new(), |story, name| story.ready(name, "True"));
+        let story = story.serving(&names).at(12.0).divided().policy(weights.clone(), 4);
+        let story = story.divide(&[("m1", 1), ("m2", 1), ("m3", 1), ("m4", 1)]).at(20.0);
+        let story = story.mark(json!({"step": "taint", "cluster": "m1"}));
+        story.taint("m1", "maintenance", "NoExecute").at(20.9).evict("m1").at(21.3).divide(shares).until(21.5)
+    };
+    holds("PLACEMENT-01", &left(&[("m2", 2), ("m3", 2)]));
+    let wrong = left(&[("m2", 2), ("m4", 2)]);
+    assert_eq!(ids(&wrong, Outcome::is_violated), ["PLACEMENT-01", "REPLICAS-06"]);
+}
+
+/// Replicas divided by room; `preference` is Weighted or Aggregated.
+fn by_room(preference: &str, replicas: u64) -> Story {
+    let scheduling = json!({"replicaSchedulingType": "Divided", "replicaDivisionPreference": preference,
+        "weightPreference": {"dynamicWeight": "AvailableReplicas"}});
+    let roomy = Story::new().room("m1", 10).room("m2", 10).room("m3", 10).at(12.0);
+    roomy.policy(json!({"spreadConstraints": null, "replicaScheduling": scheduling}), replicas)
+}
+
+#[test]
+fn a_member_that_keeps_its_place_keeps_its_replicas() {
+    let grown = || by_room("Weighted", 4).divide(&[("m1", 2), ("m2", 2)]).at(20.0).policy_replicas(6);
+    holds("REPLICAS-07", &grown().divide(&[("m1", 3), ("m2", 3)]).until(21.0));
+    shows("REPLICAS-07", &grown().divide(&[("m1", 1), ("m2", 5)]).until(21.0));
+}
+
+#[test]
+fn nobody_gains_where_there_is_less_to_divide() {
+    let shrunk = || by_room("Weighted", 4).divide(&[("m1", 2), ("m2", 2)]).at(20.0).policy_replicas(3);
+    holds("REPLICAS-08", &shrunk().divide(&[("m1", 2), ("m2", 1)]).until(21.0));
+    shows("REPLICAS-08", &shrunk().divide(&[("m1", 3), ("m2", 0)]).until(20.5));
+}
+
+#[test]
+fn all_replicas_are_divided_or_none() {
+    let story = || by_room("Weighted", 4).divide(&[]).at(20.0);
+    holds("REPLICAS-09", &story().divide(&[("m1", 2), ("m2", 2)]).until(21.0));
+    shows("REPLICAS-09", &story().divide(&[("m1", 3), ("m2", 2)]).until(20.5));
+}
+
+#[test]
+fn nobody_is_given_more_than_there_is_room_for() {
+    let full = || by_room("Weighted", 16).room("m2", 3).at(20.0);
+    holds("REPLICAS-10", &full().divide(&[("m1", 12), ("m2", 4)]).until(21.0));
+    shows("REPLICAS-10", &full().divide(&[("m1", 8), ("m2", 8)]).until(21.0));
+}
+
+#[test]
+fn what_is_for_few_members_comes_to_another_only_for_want_of_room() {
+    let aggregated = |replicas| {
+        let story = by_room("Aggregated", 2).divide(&[("m1", 2)]).at(20.0);
+        story.policy_replicas(replicas)
+    };
+    holds("REPLICAS-11", &aggregated(14).divide(&[("m1", 12), ("m2", 2)]).until(21.0));
+    shows("REPLICAS-11", &aggregated(4).divide(&[("m1", 2), ("m2", 2)]).until(21.0));
+    // The first time, only one may be chosen; but where none are wanted, everybody is.
+    let fresh = |replicas| by_room("Aggregated", 2).divide(&[]).at(20.0).policy_replicas(replicas);
+    breaks("REPLICAS-11", &fresh(2).divide(&[("m1", 1), ("m2", 1)]).until(21.0));
+    assert_eq!(ids(&fresh(0).divide(&[("m1", 0), ("m2", 0)]).until(21.0), Outcome::is_violated), [""; 0]);
+}

@@ -1,0 +1,529 @@
+//! What users wish: policies, templates, what is held back, what is theirs. For each guarantee the smallest history that
+//! breaks it and nothing else, and one that it holds on.
+
+use capsize_judge::guarantee::Outcome;
+use serde_json::{Value, json};
+
+use crate::examples::shows;
+use crate::outcomes::{breaks, holds, ids};
+use crate::story::{Story, needed};
+
+const STAMP: &str = "2030-01-01T00:00:20Z";
+
+/// A policy of this name that places as the story's binding is placed, but for these fields of its spec.
+fn policy(name: &str, most: u64, fields: &Value) -> Value {
+    let mut spec = json!({
+        "resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}],
+        "placement": {
+            "replicaScheduling": {"replicaSchedulingType": "Duplicated"},
+            "spreadConstraints": [{"spreadByField": "cluster", "minGroups": 2, "maxGroups": most}],
+        },
+    });
+    spec.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    let metadata = json!({"name": name, "namespace": "default"});
+    json!({"apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy", "metadata": metadata, "spec": spec})
+}
+
+#[test]
+fn a_record_follows_its_policy() {
+    let changed = || {
+        let story = Story::new().object(policy("web", 2, &json!({}))).belongs_to("web");
+        story.at(20.0).object(policy("web", 3, &json!({})))
+    };
+    let spread = json!({"spreadConstraints": [{"spreadByField": "cluster", "minGroups": 2, "maxGroups": 3}]});
+    holds("POLICY-01", &changed().at(20.5).policy(spread, 2).binding().until(22.0));
+    shows("POLICY-01", &changed().until(21.1));
+}
+
+#[test]
+fn a_template_stays_with_its_policy_unless_another_preempts() {
+    let taken = |fields: Value| {
+        let story = Story::new().object(policy("one", 2, &json!({}))).object(policy("two", 2, &fields));
+        story.belongs_to("one").at(20.0).belongs_to("two").until(21.5)
+    };
+    holds("POLICY-02", &taken(json!({"priority": 1, "preemption": "Always"})));
+    shows("POLICY-02", &taken(json!({"priority": 1, "preemption": "Never"})));
+    breaks("POLICY-02", &taken(json!({"preemption": "Always"})));
+    let held = || {
+        let story = Story::new().object(policy("one", 2, &json!({}))).object(policy("two", 2, &json!({})));
+        story.belongs_to("one")
+    };
+    let other = json!([{"apiVersion": "apps/v1", "kind": "Deployment", "name": "other"}]);
+    let let_go = |story: Story| story.object(policy("one", 2, &json!({"resourceSelectors": other.clone()})));
+    let mark = |story: Story, fault: &str, state: &str| story.mark(json!({"fault": fault, "state": state}));
+    let is_broken = |story: Story, until: f64| {
+        ids(&story.belongs_to("two").until(until), Outcome::is_violated).contains(&"POLICY-02")
+    };
+    // Who sees an old past learns late that a policy means it no more.
+    let lagging = mark(held().at(20.0), "lag", "begin");
+    assert!(!is_broken(let_go(lagging.at(21.0)).at(23.0), 23.5));
+    assert!(is_broken(let_go(held().at(21.0)).at(23.0), 23.5));
+    // Who was away learns of it when it is back, and of nothing else then.
+    let away = |story: Story| mark(story.at(20.0), "kill", "begin");
+    let back = |story: Story| mark(story.at(40.0), "kill", "end").at(40.5);
+    assert!(!is_broken(back(let_go(away(held()).at(25.0))), 41.0));
+    assert!(is_broken(back(away(let_go(held().at(15.0)))), 41.0));
+}
+
+#[test]
+fn the_record_of_what_a_lazy_policy_has_taken_over_stays_as_it_is() {
+    let claimed = |by: &str| {
+        let mut template = deployment("web:1");
+        template["metadata"]["annotations"] = json!({
+            "propagationpolicy.karmada.io/namespace": "default", "propagationpolicy.karmada.io/name": by,
+        });
+        let all =
+            [policy("rival", 2, &json!({})), policy("idle", 2, &json!({"activationPreference": "Lazy"}))];
+        let story = all.into_iter().fold(Story::new(), Story::object).belongs_to("rival").at(20.0);
+        let story = story.object(policy("rival", 1, &json!({}))).at(20.1).object(template);
+        ids(&story.until(25.0), Outcome::is_violated).contains(&"POLICY-01")
+    };
+    assert!(!claimed("idle"));
+    assert!(claimed("rival"));
+}
+
+#[test]
+fn what_is_lazy_waits_for_its_template() {
+    let changed = |version: &str| {
+        let lazy = policy("web", 2, &json!({"activationPreference": "Lazy"}));
+        let made_of = |version: &str| json!({"resource": {"resourceVersion": version}});
+        let story = Story::new().object(lazy).belongs_to("web").spec(&made_of("1")).at(20.0);
+        let narrower = json!({"clusterAffinity": {"clusterNames": ["m1", "m2"]}});
+        story.policy(narrower, 2).spec(&made_of(version)).until(21.5)
+    };
+    holds("POLICY-03", &changed("2"));
+    shows("POLICY-03", &changed("1"));
+}
+
+/// A Deployment with this image, and these other fields.
+fn deployment(image: &str) -> Value {
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"replicas": 2, "template": {"spec": {"containers": [{"name": "main", "image": image}]}}},
+    })
+}
+
+/// What a Work with this manifest has, over that of the story.
+fn with(manifest: &Value) -> Value {
+    json!({"spec": {"workload": {"manifests": [manifest]}}})
+}
+
+/// The copy of this manifest in a member: all is ready.
+fn copy_of(manifest: &Value) -> Value {
+    let mut copy = manifest.clone();
+    copy["metadata"]["generation"] = json!(1);
+    copy["metadata"]["annotations"] = json!({"work.karmada.io/name": "web-1"});
+    let replicas = copy["spec"]["replicas"].clone();
+    copy["status"] = json!({"observedGeneration": 1, "replicas": replicas, "readyReplicas": replicas});
+    copy
+}
+
+/// m1 and m2 hold what was written for them: this.
+fn delivered(story: Story, manifests: [&Value; 2]) -> Story {
+    let one = |story: Story, (member, manifest): (&str, &Value)| {
+        story.work(member, &with(manifest)).in_member(member, copy_of(manifest))
+    };
+    ["m1", "m2"].into_iter().zip(manifests).fold(story, one)
+}
+
+#[test]
+fn a_manifest_asks_for_what_its_template_asks_for() {
+    let [old, new] = ["web:1", "web:2"].map(deployment);
+    let written = |second: &Value| delivered(Story::new().object(old.clone()), [&old, second]).until(11.5);
+    holds("DELIVERY-11", &written(&old));
+    shows("DELIVERY-11", &written(&new));
+}
+
+#[test]
+fn an_override_makes_a_manifest_different() {
+    let [old, new] = ["web:1", "web:2"].map(deployment);
+    let overriders = json!({"imageOverrider": [{"component": "Tag", "operator": "replace", "value": "2"}]});
+    let rule = json!({"targetCluster": {"clusterNames": ["m2"]}, "overriders": overriders});
+    let policy = json!({
+        "apiVersion": "policy.karmada.io/v1alpha1", "kind": "OverridePolicy",
+        "metadata": {"name": "web", "namespace": "default"}, "spec": {"overrideRules": [rule]},
+    });
+    let story = || Story::new().object(old.clone()).object(policy.clone());
+    holds("DELIVERY-11", &delivered(story(), [&old, &new]).until(11.5));
+    breaks("DELIVERY-11", &delivered(story(), [&old, &old]).until(11.5));
+}
+
+#[test]
+fn the_completions_of_a_job_are_shared_out_as_its_pods_are() {
+    let job = |parallelism: u64, completions: u64| {
+        json!({
+            "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "sum", "namespace": "default"},
+            "spec": {"parallelism": parallelism, "completions": completions},
+        })
+    };
+    let work = |member: &str, manifest: &Value| {
+        json!({
+            "apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
+            "metadata": {
+                "name": "sum-1", "namespace": format!("karmada-es-{member}"),
+                "annotations": {"resourcebinding.karmada.io/name": "sum-job"},
+            },
+            "spec": {"workload": {"manifests": [manifest]}},
+        })
+    };
+    let binding = json!({
+        "apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
+        "metadata": {"name": "sum-job", "namespace": "default", "generation": 1},
+        "spec": {
+            "resource": {"apiVersion": "batch/v1", "kind": "Job", "namespace": "default", "name": "sum"},
+            "replicas": 3, "replicaRequirements": {},
+            "placement": {"replicaScheduling": {"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted"}},
+            "clusters": [{"name": "m1", "replicas": 1}, {"name": "m2", "replicas": 2}],
+        },
+        "status": {"schedulerObservedGeneration": 1, "conditions": [{"type": "Scheduled", "status": "True"}]},
+    });
+    let shared = |shares: [u64; 2]| {
+        let [one, two] = [job(1, shares[0]), job(2, shares[1])];
+        let story = Story::new().object(job(3, 6)).object(binding.clone());
+        story.object(work("m1", &one)).object(work("m2", &two)).until(11.5)
+    };
+    holds("DELIVERY-11", &shared([2, 4]));
+    breaks("DELIVERY-11", &shared([2, 3]));
+    let mixed_up = shared([4, 2]);
+    breaks("DELIVERY-11", &mixed_up);
+}
+
+#[test]
+fn every_member_gets_the_namespaces_of_the_control_plane() {
+    let namespace = |labels: Value| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": labels}});
+    let for_members = |story: Story, members: &[&str]| {
+        let work = |member: &&str| {
+            json!({
+                "apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
+                "metadata": {"name": "shop-1", "namespace": format!("karmada-es-{member}")},
+                "spec": {"workload": {"manifests": [{"kind": "Namespace", "metadata": {"name": "shop"}}]}},
+            })
+        };
+        members.iter().map(work).fold(story, Story::object)
+    };
+    let manifest = deployment("web:1");
+    let story = |labels: Value| delivered(Story::new(), [&manifest, &manifest]).object(namespace(labels));
+    holds("DELIVERY-12", &for_members(story(json!({})).at(10.5), &["m1", "m2", "m3"]).until(11.5));
+    shows("DELIVERY-12", &for_members(story(json!({})), &["m1", "m2"]).until(11.5));
+    let kept_back = json!({"namespace.karmada.io/skip-auto-propagation": "true"});
+    breaks("DELIVERY-12", &for_members(story(kept_back), &["m1"]).until(11.5));
+}
+
+#[test]
+fn what_pods_refer_to_comes_along() {
+    let conf = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "conf", "namespace": "default"}});
+    let needs = |conf: Value| {
+        json!({
+            "apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
+            "metadata": {"name": "conf-1", "namespace": "karmada-es-m2"}, "spec": {"workload": {"manifests": [conf]}},
+        })
+    };
+    let (mut using, plain) = (deployment("web:1"), deployment("web:1"));
+    using["spec"]["template"]["spec"]["volumes"] = json!([{"name": "conf", "configMap": {"name": "conf"}}]);
+    let story = || {
+        let story = Story::new().spec(&json!({"propagateDeps": true})).object(conf.clone());
+        delivered(story, [&plain, &using])
+    };
+    holds("DELIVERY-13", &story().at(10.5).object(needs(conf.clone())).until(11.5));
+    shows("DELIVERY-13", &story().until(11.5));
+    // A manifest that nobody needed for a moment may take long to go, and is in the way of the next until then.
+    let mut going = needs(conf.clone());
+    going["metadata"]["deletionTimestamp"] = json!("2030-01-01T00:00:12Z");
+    let goes = || story().at(10.5).object(needs(conf.clone())).at(12.0).object(going.clone()).at(20.0);
+    let is_broken = |story: Story| ids(&story.until(21.5), Outcome::is_violated).contains(&"DELIVERY-13");
+    assert!(!is_broken(goes()));
+    assert!(is_broken(goes().object_gone(going.clone())));
+    // Where the member was removed and made anew, who could not write for it tries again as late as it was away: here 8 s.
+    let anew = |until: f64| {
+        let used = story().at(10.5).object(needs(conf.clone())).at(12.0).leaves("m2");
+        let back = used.object_gone(needs(conf.clone())).at(20.0).ready("m2", "True");
+        let mut changed = conf.clone();
+        changed["data"] = json!({"key": "value"});
+        ids(&back.object(changed).until(until), Outcome::is_violated).contains(&"DELIVERY-13")
+    };
+    assert!(!anew(27.9));
+    assert!(anew(30.0));
+}
+
+#[test]
+fn what_failed_for_several_members_in_turn_is_tried_again_late() {
+    let conf = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "conf", "namespace": "default"}});
+    let work = json!({
+        "apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
+        "metadata": {"name": "conf-1", "namespace": "karmada-es-m2"}, "spec": {"workload": {"manifests": [conf]}},
+    });
+    let (mut using, plain) = (deployment("web:1"), deployment("web:1"));
+    using["spec"]["template"]["spec"]["volumes"] = json!([{"name": "conf", "configMap": {"name": "conf"}}]);
+    // m3 is away from 11 s, and m2 from 16 s to 20 s.
+    let is_broken = |m3_is_back: f64, until: f64| {
+        let story = Story::new().spec(&json!({"propagateDeps": true})).object(conf.clone());
+        let story = delivered(story, [&plain, &using]).at(10.5).object(work.clone());
+        let story = story.at(11.0).leaves("m3").at(m3_is_back).ready("m3", "True").at(16.0).leaves("m2");
+        let story = story.object_gone(work.clone()).at(20.0).ready("m2", "True");
+        let mut changed = conf.clone();
+        changed["data"] = json!({"key": "value"});
+        ids(&story.object(changed).until(until), Outcome::is_violated).contains(&"DELIVERY-13")
+    };
+    // It may have failed for m3 until 17 s: nobody knows how late that makes m2.
+    assert!(!is_broken(14.0, 1019.0));
+    assert!(is_broken(14.0, 1022.0));
+    // Here it has not since 15 s, so that m2 is as late as it was away.
+    assert!(!is_broken(13.0, 23.9));
+    assert!(is_broken(13.0, 26.0));
+}
+
+#[test]
+fn what_is_suspended_is_held_back() {
+    let manifest = deployment("web:1");
+    let suspended = || {
+        let story = delivered(Story::new(), [&manifest, &manifest]).at(20.0);
+        story.spec(&json!({"suspension": {"dispatchingOnClusters": {"clusterNames": ["m2"]}}}))
+    };
+    let mut held_back = with(&manifest);
+    held_back["spec"]["suspendDispatching"] = json!(true);
+    let held = || suspended().at(20.5).work("m2", &held_back);
+    holds("DELIVERY-14", &held().until(21.5));
+    shows("DELIVERY-14", &suspended().until(21.1));
+    breaks("DELIVERY-14", &held().at(25.0).copy_gone("m2").at(25.1).copy("m2").until(26.0));
+    // A backup brings back what nobody has written.
+    let gone = held().at(25.0).copy_gone("m2").at(26.0).fault("restore", "m2", "begin").copy("m2");
+    holds("DELIVERY-14", &gone.at(27.0).fault("restore", "m2", "end").until(28.0));
+}
+
+#[test]
+fn replicas_that_are_left_to_a_member_stay_as_it_has_them() {
+    let mut manifest = deployment("web:1");
+    manifest["metadata"]["labels"] = json!({"resourcetemplate.karmada.io/retain-replicas": "true"});
+    let with_replicas = |replicas: u64| {
+        let mut copy = copy_of(&manifest);
+        copy["spec"]["replicas"] = json!(replicas);
+        copy["status"]["readyReplicas"] = json!(replicas);
+        copy
+    };
+    let scaled =
+        || delivered(Story::new(), [&manifest, &manifest]).at(20.0).in_member("m1", with_replicas(3));
+    holds("DELIVERY-15", &scaled().at(30.0).in_member("m1", with_replicas(2)).until(31.0));
+    shows("DELIVERY-15", &scaled().at(20.2).in_member("m1", with_replicas(2)).until(21.0));
+    let restored = scaled().at(20.2).fault("restore", "m1", "begin").in_member("m1", with_replicas(2));
+    holds("DELIVERY-15", &restored.at(21.0).fault("restore", "m1", "end").until(22.0));
+}
+
+#[test]
+fn addresses_outlast_an_outage() {
+    let work = |kind: &str, labels: Value, going: bool| {
+        let manifest = json!({"kind": kind, "metadata": {"name": "web", "namespace": "default"}});
+        let stamp = if going { json!(STAMP) } else { Value::Null };
+        let mut work = json!({
+            "apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
+            "metadata": {"name": format!("{kind}-1"), "namespace": "karmada-es-m1", "labels": labels},
+            "spec": {"workload": {"manifests": [manifest]}},
+        });
+        if going {
+            work["metadata"]["deletionTimestamp"] = stamp;
+        }
+        work
+    };
+    let of_web =
+        json!({"endpointslice.karmada.io/namespace": "default", "endpointslice.karmada.io/name": "web"});
+    let slice = |going: bool| work("EndpointSlice", of_web.clone(), going);
+    let story = || Story::new().object(work("ServiceExport", json!({}), false)).object(slice(false));
+    let away = |story: Story| {
+        let story = story.fault("refuse", "m1", "begin").at(14.0).ready("m1", "False");
+        story.taint("m1", "not-ready", "NoSchedule").at(14.5)
+    };
+    holds("SERVICES-01", &story().at(12.0).object(slice(true)).until(12.5));
+    shows("SERVICES-01", &away(story()).object(slice(true)).until(15.0));
+    holds(
+        "SERVICES-01",
+        &away(story()).object(work("ServiceExport", json!({}), true)).object(slice(true)).until(15.0),
+    );
+}
+
+#[test]
+fn nothing_is_chosen_for_what_is_suspended_or_somebody_elses() {
+    let moved = |story: Story| {
+        let story = story.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1").stamp("m1");
+        story.at(20.4).assign(&["m2", "m3"]).until(21.0)
+    };
+    shows("PLACEMENT-13", &moved(Story::new().spec(&json!({"suspension": {"scheduling": true}}))));
+    let theirs = || Story::new().spec(&json!({"schedulerName": "theirs"}));
+    // Where nothing is said of schedulers, it may be theirs that chose.
+    holds("PLACEMENT-03", &moved(theirs()));
+    breaks("PLACEMENT-13", &moved(theirs().mark(json!({"schedulers": ["default-scheduler"]}))));
+}
+
+#[test]
+fn the_next_group_is_used_where_the_first_has_nobody() {
+    let groups = json!({"spreadConstraints": null, "clusterAffinities": [
+        {"affinityName": "near", "clusterNames": ["m4"]},
+        {"affinityName": "far", "clusterNames": ["m3"]},
+    ]});
+    let nowhere = || {
+        let mut placement = groups.clone();
+        placement["spreadConstraints"] = json!([]);
+        Story::new().serving(&["m3"]).at(12.0).policy(placement, 2).divide(&[])
+    };
+    holds("PLACEMENT-14", &nowhere().at(12.5).assign(&["m3"]).until(14.0));
+    shows("PLACEMENT-14", &nowhere().until(13.1));
+}
+
+#[test]
+fn a_workload_leaves_what_its_placement_means_no_more() {
+    let changed = || {
+        let placement = json!({
+            "clusterAffinity": {"clusterNames": ["m2", "m3"]},
+            "spreadConstraints": [{"spreadByField": "cluster", "minGroups": 2, "maxGroups": 2}],
+        });
+        Story::new().at(20.0).policy(placement, 2).binding()
+    };
+    holds("PLACEMENT-15", &changed().at(20.5).assign(&["m2", "m3"]).until(22.0));
+    shows("PLACEMENT-15", &changed().until(21.1));
+}
+
+#[test]
+fn a_workload_does_not_come_back_while_the_taint_is_there() {
+    let left = || {
+        let all = json!({"spreadConstraints": []});
+        let story = Story::new().policy(all, 2).assign(&["m1", "m2", "m3"]).healthy("m3").at(11.0);
+        let story =
+            story.mark(json!({"step": "taint", "cluster": "m1"})).taint("m1", "not-ready", "NoExecute");
+        story.at(16.2).evict("m1").stamp("m1").at(16.4).end("m1").at(17.0)
+    };
+    let back = |story: Story| story.assign(&["m1", "m2", "m3"]).until(18.0);
+    shows("PLACEMENT-16", &back(left()));
+    holds("PLACEMENT-16", &back(left().untaint("m1", "NoExecute").at(18.0)));
+}
+
+#[test]
+fn what_is_new_is_divided_by_the_room_that_there_is() {
+    let scheduling = json!({"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted",
+        "weightPreference": {"dynamicWeight": "AvailableReplicas"}});
+    let grown = || {
+        let roomy = Story::new().room("m1", 10).room("m2", 20).at(12.0);
+        let roomy = roomy.policy(json!({"spreadConstraints": null, "replicaScheduling": scheduling}), 4);
+        roomy.divide(&[("m1", 2), ("m2", 2)]).at(20.0).policy_replicas(7)
+    };
+    holds("REPLICAS-12", &grown().divide(&[("m1", 3), ("m2", 4)]).until(21.0));
+    shows("REPLICAS-12", &grown().divide(&[("m1", 4), ("m2", 3)]).until(21.0));
+}
+
+/// m1 is tainted with what is not tolerated, and evicted from with this task.
+fn evicted(story: Story, task: &Value) -> Story {
+    let story = story.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3);
+    let mut whole = json!({"fromCluster": "m1", "producer": "TaintManager", "reason": "TaintUntolerated", "creationTimestamp": STAMP});
+    whole.as_object_mut().unwrap().extend(task.as_object().unwrap().clone());
+    story.spec(&json!({"clusters": [{"name": "m2", "replicas": 2}], "gracefulEvictionTasks": [whole]}))
+}
+
+#[test]
+fn an_old_copy_goes_as_the_policy_says() {
+    let asked = || Story::new().spec(&json!({"failover": {"cluster": {"purgeMode": "Directly"}}}));
+    holds("EVICTION-14", &evicted(asked(), &json!({"purgeMode": "Directly"})).until(21.0));
+    shows("EVICTION-14", &evicted(asked(), &json!({"purgeMode": "Gracefully"})).until(21.0));
+}
+
+#[test]
+fn state_that_no_copy_has_made_use_of_is_handed_on() {
+    let task = |from: &str, state: &str| {
+        json!({"fromCluster": from, "producer": "TaintManager", "reason": "TaintUntolerated", "creationTimestamp": STAMP,
+            "preservedLabelState": {"state": state}})
+    };
+    let twice = |state: &str| {
+        let first = evicted(Story::new(), &json!({"preservedLabelState": {"state": "seven"}}));
+        let tasks = json!([task("m1", "seven"), task("m2", state)]);
+        let second = first.at(21.0).taint("m2", "maintenance", "NoExecute").at(21.3);
+        second.spec(&json!({"clusters": [], "gracefulEvictionTasks": tasks})).until(21.5)
+    };
+    holds("EVICTION-15", &twice("seven"));
+    shows("EVICTION-15", &twice("none"));
+    let after = evicted(Story::new(), &json!({"preservedLabelState": {"state": "seven"}})).at(21.0);
+    let ended =
+        after.spec(&json!({"gracefulEvictionTasks": []})).at(22.0).taint("m2", "maintenance", "NoExecute");
+    let next = ended.at(22.3).spec(&json!({"clusters": [], "gracefulEvictionTasks": [task("m2", "none")]}));
+    assert!(!ids(&next.until(22.5), Outcome::is_violated).contains(&"EVICTION-15"), "nobody knows any more");
+}
+
+#[test]
+fn a_task_that_keeps_the_old_copy_does_not_go_by_itself() {
+    let kept = json!({"fromCluster": "m1", "producer": "resource-binding-application-failover-controller",
+        "reason": "ApplicationFailure", "purgeMode": "Never", "suppressDeletion": true, "creationTimestamp": STAMP});
+    let leaves = || {
+        let story = Story::new().mark(json!({"scenario": "kept"})).at(20.0);
+        story
+            .spec(&json!({"clusters": [{"name": "m2", "replicas": 2}], "gracefulEvictionTasks": [kept]}))
+            .at(45.0)
+    };
+    let gone = |story: Story| story.spec(&json!({"gracefulEvictionTasks": []})).until(45.5);
+    breaks("EVICTION-11", &gone(leaves()));
+    let said = leaves().mark(json!({"step": "delete", "object": "ResourceBinding default/web-deployment"}));
+    holds("EVICTION-11", &gone(said));
+}
+
+#[test]
+fn what_a_person_taints_stays_tainted() {
+    let tainted = || {
+        let story = Story::new().mark(json!({"scenario": "by hand"}));
+        story.mark(json!({"step": "taint", "cluster": "m3"})).taint("m3", "mine", "NoSchedule").at(20.0)
+    };
+    let by_hand = tainted().mark(json!({"step": "untaint", "cluster": "m3"}));
+    holds("TAINT-09", &by_hand.untaint("m3", "NoSchedule").until(21.0));
+    shows("TAINT-09", &tainted().untaint("m3", "NoSchedule").until(21.0));
+}
+
+#[test]
+fn a_member_that_is_reached_otherwise_has_the_threshold_too() {
+    let rotated = Story::new().member("m1", json!({"spec": {"secretRef": {"name": "new"}}}));
+    breaks(
+        "HEALTH-01",
+        &rotated.at(11.0).ready("m1", "False").taint("m1", "not-ready", "NoSchedule").until(11.5),
+    );
+}
+
+#[test]
+fn what_is_written_for_a_member_that_is_removed_while_away_goes() {
+    let leaving = json!({"metadata": {"deletionTimestamp": STAMP}});
+    let removed = |story: Story, fault: &str| {
+        let story = story.fault(fault, "m3", "begin").at(14.0).ready("m3", "False");
+        let story = story.taint("m3", "not-ready", "NoSchedule").work("m3", &leaving).at(15.0);
+        story.member("m3", leaving.clone())
+    };
+    let refused = || removed(Story::new(), "refuse");
+    holds("LIVENESS-05", &refused().at(20.0).work_gone("m3").leaves("m3").until(21.0));
+    shows("LIVENESS-05", &refused().until(36.1));
+    // Who is asking it waits as long as for a probe.
+    let others = || Story::new().work("m1", &json!({})).work("m2", &json!({})).copy("m1").copy("m2");
+    let vanished = || removed(others(), "partition");
+    holds("LIVENESS-05", &vanished().at(67.9).work_gone("m3").leaves("m3").until(69.0));
+    breaks("LIVENESS-05", &vanished().until(68.1));
+    // A removal waits for the workloads of the member: one is being evicted from it until 30 s.
+    let evicting = || removed(others(), "refuse").sick("m2").health("m2", "Unknown").task("m3").stamp("m3");
+    let evicted = || evicting().at(30.0).copy("m2").health("m2", "Healthy").end("m3");
+    holds("LIVENESS-05", &evicted().at(50.4).work_gone("m3").leaves("m3").until(50.5));
+    breaks("LIVENESS-05", &evicted().until(51.1));
+}
+
+#[test]
+fn what_has_no_state_is_well_where_it_is() {
+    holds(
+        "LIVENESS-06",
+        &Story::new().object(needed("Unknown")).at(10.5).object(needed("Healthy")).until(12.0),
+    );
+    shows("LIVENESS-06", &Story::new().object(needed("Unknown")).until(11.1));
+}
+
+#[test]
+fn what_its_manifest_says_failed_is_not_told_to_be_applied() {
+    let manifest = deployment("web:1");
+    let each = |name: &str| json!({"clusterName": name, "health": "Healthy", "applied": true});
+    let observed = |story: Story| {
+        let conditions =
+            json!([{"type": "Scheduled", "status": "True"}, {"type": "FullyApplied", "status": "False"}]);
+        story
+            .reports(&json!({"aggregatedStatus": [each("m1"), each("m2")], "conditions": conditions}))
+            .binding()
+    };
+    let mut failed = with(&manifest);
+    failed["status"] = json!({"conditions": [{"type": "Applied", "status": "False"}]});
+    let story = delivered(Story::new(), [&manifest, &manifest]);
+    breaks("DELIVERY-06", &observed(story).work("m2", &failed).until(11.5));
+}
