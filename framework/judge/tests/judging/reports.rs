@@ -64,7 +64,7 @@ fn a_run_is_told_as_junit() {
 #[test]
 fn a_guarantee_is_explained_with_its_bound() {
     let rules = Catalogue::rules();
-    insta::assert_snapshot!(capsize_report::rules(&rules[..1], None, COLUMNS));
+    insta::assert_snapshot!(capsize_report::rules(&rules[..1], None, &capsize_report::Traces::new(), COLUMNS));
     let mut ids: Vec<_> = rules.iter().map(|rule| rule.id).collect();
     ids.dedup();
     assert_eq!(ids.len(), rules.len());
