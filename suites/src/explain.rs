@@ -5,9 +5,10 @@ use clap::Args;
 use miette::miette;
 
 use crate::exit::{Trouble, Verdict};
+use crate::traces::traces;
 use crate::{output, targets};
 
-/// Explain a guarantee: what must hold, by which bound, and where the rule comes from
+/// Explain a guarantee: what must hold, by which bound, where it is written, and what exercises and breaks it
 #[derive(Args, Debug)]
 pub struct Explain {
     /// The id of a guarantee, or the beginning of several ids: TAINT-01, TAINT. All guarantees where none is given
@@ -32,7 +33,7 @@ impl Explain {
             return Err(Trouble::Input(miette!(help = help, "there is no guarantee `{id}`")));
         }
         let profile = self.target.as_deref().map(targets::find).transpose().map_err(Trouble::input)?;
-        output::print(&capsize_report::specs(&specs, profile.as_ref(), output::columns()))?;
+        output::print(&capsize_report::specs(&specs, profile.as_ref(), &traces(), output::columns()))?;
         Ok(Verdict::Conforms)
     }
 }

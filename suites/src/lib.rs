@@ -30,4 +30,5 @@ pub mod run;
 pub mod schema;
 pub mod side_by_side;
 pub mod targets;
+pub mod traces;
 pub mod up;

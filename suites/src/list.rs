@@ -9,6 +9,7 @@ use clap::Args;
 use crate::conformance;
 use crate::exit::{Trouble, Verdict};
 use crate::output;
+use crate::traces::traces;
 
 /// List the cases and the guarantees, with a sentence about each
 #[derive(Args, Debug)]
@@ -43,9 +44,9 @@ impl List {
         let columns = output::columns();
         if self.guarantees {
             output::print(&match self.format {
-                Format::Text => capsize_report::specs(&Catalogue::specs(), None, columns),
-                Format::Md => capsize_report::guarantees_page(),
-                Format::Json => capsize_report::guarantees_json(),
+                Format::Text => capsize_report::specs(&Catalogue::specs(), None, &traces(), columns),
+                Format::Md => capsize_report::guarantees_page(&traces()),
+                Format::Json => capsize_report::guarantees_json(&traces()),
             })?;
             return Ok(Verdict::Conforms);
         }

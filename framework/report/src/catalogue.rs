@@ -1,5 +1,6 @@
 //! Formats the catalogue of guarantees: for people at a console, as a page, and for programs.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use schemars::JsonSchema;
@@ -7,6 +8,7 @@ use serde::Serialize;
 
 use super::example::example_of;
 use super::layout::Page;
+use super::trace::Trace;
 use capsize_judge::guarantee::transition::{Transition, transitions_of};
 use capsize_judge::guarantee::{Catalogue, Coverage, Formula, GuaranteeSpec, requirements};
 use capsize_judge::profile::Profile;
@@ -15,9 +17,12 @@ use capsize_judge::text::span;
 /// The version of the document; another one where a field goes or changes its meaning.
 const SCHEMA: &str = "capsize.guarantees/v1";
 
-/// Guarantees in full; with the values of their bounds where `profile` says whose. Of a single one an example is given, too.
+/// What belongs to each guarantee, by its id.
+pub type Traces = BTreeMap<String, Trace>;
+
+/// Formats guarantees in full, with the values of their bounds for `profile`. A single guarantee comes with its trace and an example.
 #[must_use]
-pub fn specs(specs: &[&GuaranteeSpec], profile: Option<&Profile>, columns: usize) -> String {
+pub fn specs(specs: &[&GuaranteeSpec], profile: Option<&Profile>, traces: &Traces, columns: usize) -> String {
     let mut page = Page::new(columns);
     for spec in specs {
         page.wrapped(&format!("{:<14} ", spec.id), spec.sentence);
@@ -37,6 +42,9 @@ pub fn specs(specs: &[&GuaranteeSpec], profile: Option<&Profile>, columns: usize
         page.labelled("source", spec.source);
     }
     if let [spec] = specs {
+        if let Some(trace) = traces.get(spec.id) {
+            trace.write(&mut page);
+        }
         page.blank();
         page.line("How it is broken, in a smallest history:");
         page.blank();
@@ -58,7 +66,7 @@ fn features(spec: &GuaranteeSpec) -> Vec<String> {
 
 /// The page of all guarantees.
 #[must_use]
-pub fn guarantees_page() -> String {
+pub fn guarantees_page(traces: &Traces) -> String {
     let specs = Catalogue::specs();
     let mut page = format!(
         "# The guarantees\n\n\
@@ -83,6 +91,9 @@ pub fn guarantees_page() -> String {
         let needs = if features.is_empty() { "nothing".to_owned() } else { features.join(", ") };
         let _ = write!(page, "- Needs: {needs}\n- Releases: {}\n", spec.releases);
         let _ = writeln!(page, "- Source: {}", spec.source);
+        for (label, text) in traces.get(spec.id).map(Trace::lines).unwrap_or_default() {
+            let _ = writeln!(page, "- {}{}: {text}", label[..1].to_uppercase(), &label[1..]);
+        }
     }
     requirements_table(&mut page);
     page
@@ -139,6 +150,8 @@ struct OneRule {
     features: Vec<String>,
     releases: &'static str,
     source: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace: Option<Trace>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -154,8 +167,8 @@ struct OneTransition {
 /// # Panics
 /// Never: text and lists are always JSON.
 #[must_use]
-pub fn guarantees_json() -> String {
-    let guarantees = Catalogue::specs().into_iter().map(one).collect();
+pub fn guarantees_json(traces: &Traces) -> String {
+    let guarantees = Catalogue::specs().into_iter().map(|spec| one(spec, traces)).collect();
     let rules = requirements().iter().map(|requirement| {
         let (guarantees, none) = match requirement.coverage {
             Coverage::By(ids) => (ids, None),
@@ -167,7 +180,7 @@ pub fn guarantees_json() -> String {
     serde_json::to_string_pretty(&document).expect("text and lists are always JSON") + "\n"
 }
 
-fn one(spec: &'static GuaranteeSpec) -> OneRule {
+fn one(spec: &'static GuaranteeSpec, traces: &Traces) -> OneRule {
     let transition = |&Transition { what, lower, upper, .. }: &Transition| OneTransition {
         what,
         at_least: lower.to_string(),
@@ -182,5 +195,6 @@ fn one(spec: &'static GuaranteeSpec) -> OneRule {
         features: features(spec),
         releases: spec.releases,
         source: spec.source,
+        trace: traces.get(spec.id).cloned(),
     }
 }

@@ -13,9 +13,10 @@ mod numbers;
 mod phrase;
 mod schema;
 mod side_by_side;
+mod trace;
 
 pub use budget::{budget, budget_json};
-pub use catalogue::{guarantees_json, guarantees_page, specs};
+pub use catalogue::{Traces, guarantees_json, guarantees_page, specs};
 pub use console::{checked, failure, listing, summary};
 pub use difference::{differences, differences_json};
 pub use example::{example, example_of};
@@ -25,3 +26,4 @@ pub use layout::{COLUMNS, Page};
 pub use model::{Case, Failure, Report, Stand, Standing, Status, Totals};
 pub use schema::{Document, schema};
 pub use side_by_side::{Column, side_by_side};
+pub use trace::{Breakage, Trace};

@@ -36,7 +36,8 @@ macro_rules! mutants {
         /// All of this file.
         pub(crate) fn all() -> Vec<crate::Mutant> {
             vec![$(
-                crate::Mutant::$new(stringify!($name), $case, $guarantee, || Arc::new($name)),
+                crate::Mutant::$new(stringify!($name), $case, $guarantee, || Arc::new($name))
+                    .overriding(stringify!($($method)*)),
             )*]
         }
     };
@@ -66,6 +67,8 @@ pub struct Mutant {
     pub guarantee: &'static str,
     /// The profile that it is put to, which is the reference's own unless it spoils what only a release does.
     pub profile: &'static str,
+    /// The names of the rules that it overrides; none where it has a bug of a release.
+    pub overridden: Vec<&'static str>,
     wrong: Box<dyn Fn() -> Wrong + Send + Sync>,
 }
 
@@ -85,7 +88,7 @@ impl Mutant {
         rules: impl Fn() -> Arc<dyn Rules> + Send + Sync + 'static,
     ) -> Self {
         let wrong = Box::new(move || Wrong::Clusters(rules()));
-        Self { id: name.replace('_', "-"), case, guarantee, profile: "reference", wrong }
+        Self { id: name.replace('_', "-"), case, guarantee, profile: "reference", overridden: Vec::new(), wrong }
     }
 
     fn of_nodes(
@@ -95,7 +98,7 @@ impl Mutant {
         rules: impl Fn() -> Arc<dyn NodeRules> + Send + Sync + 'static,
     ) -> Self {
         let wrong = Box::new(move || Wrong::Nodes(rules()));
-        Self { id: name.replace('_', "-"), case, guarantee, profile: "reference-nodes", wrong }
+        Self { id: name.replace('_', "-"), case, guarantee, profile: "reference-nodes", overridden: Vec::new(), wrong }
     }
 
     /// Of nodes whose pods are deleted after a time.
@@ -106,6 +109,12 @@ impl Mutant {
         rules: impl Fn() -> Arc<dyn NodeRules> + Send + Sync + 'static,
     ) -> Self {
         Self { profile: "reference-nodes-1.16-drains", ..Self::of_nodes(name, case, guarantee, rules) }
+    }
+
+    /// The same, with the names of the methods in `code`.
+    fn overriding(self, code: &'static str) -> Self {
+        let names = code.split("fn ").skip(1).filter_map(|rest| rest.split(['(', '<', ' ']).next());
+        Self { overridden: names.collect(), ..self }
     }
 
     /// Its rules.

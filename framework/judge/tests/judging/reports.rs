@@ -64,7 +64,7 @@ fn a_run_is_reported_as_junit() {
 #[test]
 fn a_guarantee_is_explained_with_its_bound() {
     let specs = Catalogue::specs();
-    insta::assert_snapshot!(capsize_report::specs(&specs[..1], None, COLUMNS));
+    insta::assert_snapshot!(capsize_report::specs(&specs[..1], None, &capsize_report::Traces::new(), COLUMNS));
     let mut ids: Vec<_> = specs.iter().map(|spec| spec.id).collect();
     ids.dedup();
     assert_eq!(ids.len(), specs.len());

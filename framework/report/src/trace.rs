@@ -1,0 +1,67 @@
+//! Where a guarantee is written, and what implements, exercises and breaks it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::layout::Page;
+
+/// What belongs to one guarantee, by the names of files, scenarios, mutants and recordings.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Trace {
+    /// The file and line of the guarantee.
+    pub code: String,
+    /// The rules of the reference that its mutants change, as a file and a function.
+    pub rules: Vec<String>,
+    /// Some of the scenarios that exercise the guarantee: those of its mutants first, then those of its own group.
+    pub scenarios: Vec<String>,
+    /// The number of all scenarios that exercise it.
+    pub exercised: usize,
+    /// The wrong implementations that it notices, each with the scenario that shows the violation.
+    pub mutants: Vec<Breakage>,
+    /// Some of the recordings of real systems that exercise the guarantee and do not violate it.
+    pub recordings: Vec<String>,
+    /// The recordings that violate it.
+    pub violated: Vec<String>,
+    /// The upstream issues of the bugs among its mutants, such as `karmada-io/karmada#3736`.
+    pub issues: Vec<String>,
+}
+
+/// A wrong implementation, and the scenario that shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Breakage {
+    /// The id of the mutant.
+    pub mutant: String,
+    /// The scenario, as `group/name`.
+    pub scenario: String,
+}
+
+impl Trace {
+    /// Labels and texts, without those that are empty.
+    pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
+        let mut scenarios = self.scenarios.join(", ");
+        let more = self.exercised.saturating_sub(self.scenarios.len());
+        if more > 0 {
+            scenarios.push_str(&format!(" and {more} more"));
+        }
+        let mutants = self.mutants.iter().map(|each| format!("{} ({})", each.mutant, each.scenario));
+        let lines = [
+            ("code", self.code.clone()),
+            ("rules", self.rules.join(", ")),
+            ("scenarios", scenarios),
+            ("mutants", mutants.collect::<Vec<_>>().join(", ")),
+            ("holds in", self.recordings.join(", ")),
+            ("fails in", self.violated.join(", ")),
+            ("issues", self.issues.join(", ")),
+        ];
+        lines.into_iter().filter(|(_, text)| !text.is_empty()).collect()
+    }
+
+    /// Adds the lines to a page for a console.
+    pub(super) fn write(&self, page: &mut Page) {
+        for (label, text) in self.lines() {
+            page.labelled(label, &text);
+        }
+    }
+}

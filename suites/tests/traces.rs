@@ -1,0 +1,245 @@
+//! What `capsize explain` prints of each guarantee is what the code, the suite and the recordings show.
+
+#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use capsize::check::check;
+use capsize::run::implementation;
+use capsize::traces::traces;
+use capsize::{conformance, targets};
+use capsize_clock::Seed;
+use capsize_judge::guarantee::{Catalogue, Outcome, Verdict};
+use capsize_judge::profile::Start;
+use capsize_mutants::Mutant;
+use capsize_report::{Breakage, Trace, Traces};
+use capsize_runner::run::{Target, missing_requirement, run_case};
+
+/// So many scenarios and recordings are listed for a guarantee.
+const LISTED: usize = 8;
+
+#[test]
+fn every_guarantee_is_traced_to_what_implements_exercises_and_breaks_it() {
+    let found = serde_json::to_string_pretty(&collected()).unwrap() + "\n";
+    let path = root().join("suites/traces.json");
+    if env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, &found).unwrap();
+        return;
+    }
+    let there = fs::read_to_string(&path).unwrap();
+    assert!(
+        there == found,
+        "suites/traces.json is old: run UPDATE_DOCS=1 cargo test -p capsize --test traces --test docs"
+    );
+}
+
+#[test]
+fn every_guarantee_is_exercised_by_a_scenario_or_a_recording() {
+    let traces = traces();
+    let bare = Catalogue::specs().into_iter().filter(|rule| {
+        traces.get(rule.id).is_none_or(|trace| trace.scenarios.is_empty() && trace.recordings.is_empty())
+    });
+    assert_eq!(bare.map(|rule| rule.id).collect::<Vec<_>>(), Vec::<&str>::new());
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+fn collected() -> Traces {
+    let sources = Sources::read();
+    let scenarios = by_guarantee(exercised_scenarios());
+    let (held, violated) = judged_recordings();
+    let (held, violated) = (by_guarantee(held), by_guarantee(violated));
+    let issues = known_issues();
+    let mutants = capsize_mutants::all();
+    let trace = |id: &'static str| {
+        let own: Vec<&Mutant> = mutants.iter().filter(|mutant| mutant.guarantee == id).collect();
+        let rules: BTreeSet<String> = own.iter().flat_map(|mutant| sources.rules_of(mutant)).collect();
+        let mut cases = scenarios.get(id).cloned().unwrap_or_default();
+        let exercised = cases.len();
+        let group = id.split('-').next().unwrap_or(id).to_lowercase();
+        cases.sort_by_key(|case| {
+            (own.iter().all(|mutant| mutant.case != case), !case.starts_with(&group), case.clone())
+        });
+        cases.truncate(LISTED);
+        let shown = |name: &&Mutant| Breakage { mutant: name.id.clone(), scenario: name.case.to_owned() };
+        let mut recordings = held.get(id).cloned().unwrap_or_default();
+        recordings.truncate(LISTED);
+        let trace = Trace {
+            code: sources.guarantee(id),
+            rules: rules.into_iter().collect(),
+            scenarios: cases,
+            exercised,
+            mutants: own.iter().map(shown).collect(),
+            recordings,
+            violated: violated.get(id).cloned().unwrap_or_default(),
+            issues: own
+                .iter()
+                .flat_map(|mutant| issues.get(&mutant.id).cloned().unwrap_or_default())
+                .collect(),
+        };
+        (id.to_owned(), trace)
+    };
+    Catalogue::specs().into_iter().map(|spec| trace(spec.id)).collect()
+}
+
+/// Names by guarantee, in the order of the names.
+fn by_guarantee(named: Vec<(String, Vec<&'static str>)>) -> BTreeMap<&'static str, Vec<String>> {
+    let mut all: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
+    for (name, ids) in named {
+        for id in ids {
+            all.entry(id).or_default().push(name.clone());
+        }
+    }
+    all
+}
+
+fn ids(verdicts: &[Verdict], which: impl Fn(&Outcome) -> bool) -> Vec<&'static str> {
+    verdicts.iter().filter(|verdict| which(&verdict.outcome)).map(|verdict| verdict.spec.id).collect()
+}
+
+fn is_exercised(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Held { times, .. } => *times > 0,
+        Outcome::Violated { .. } => true,
+        Outcome::Undecided { held, .. } => *held > 0,
+        _ => false,
+    }
+}
+
+/// Each scenario on the first shipped profile that can run it, and the guarantees that it exercises.
+fn exercised_scenarios() -> Vec<(String, Vec<&'static str>)> {
+    let profiles = targets::shipped();
+    let profiles = profiles.iter().filter(|profile| profile.start == Start::Reference);
+    let targets: Vec<_> = profiles.map(|profile| (profile, implementation(profile).unwrap())).collect();
+    let mut all = Vec::new();
+    for case in conformance::cases().unwrap() {
+        let target = targets.iter().find_map(|(profile, implementation)| {
+            let target = Target { profile, implementation: &**implementation };
+            missing_requirement(&case, target).is_none().then_some(target)
+        });
+        let outcome = run_case(&case, target.unwrap(), Seed(1), false);
+        let judgement = outcome.case.judgement.unwrap();
+        all.push((case.id(), ids(&judgement.verdicts, is_exercised)));
+    }
+    all
+}
+
+/// The recordings of real systems with the guarantees that hold there, and with those that are violated.
+#[expect(clippy::type_complexity, reason = "two lists of the same kind")]
+fn judged_recordings() -> (Vec<(String, Vec<&'static str>)>, Vec<(String, Vec<&'static str>)>) {
+    let (mut held, mut violated) = (Vec::new(), Vec::new());
+    for folder in sorted(&root().join("suites/recordings")) {
+        let system = folder.file_name().unwrap().to_string_lossy().into_owned();
+        if !(system.starts_with("karmada-") || system.starts_with("nodes-")) {
+            continue;
+        }
+        for path in sorted(&folder) {
+            let name = format!("{system}/{}", path.file_stem().unwrap().display());
+            let verdicts = check(&path, None).unwrap().verdicts;
+            held.push((
+                name.clone(),
+                ids(&verdicts, |outcome| is_exercised(outcome) && !outcome.is_violated()),
+            ));
+            violated.push((name, ids(&verdicts, Outcome::is_violated)));
+        }
+    }
+    (held, violated)
+}
+
+/// The issues that `docs/known-bugs.md` names for each switch.
+fn known_issues() -> BTreeMap<String, Vec<String>> {
+    let page = fs::read_to_string(root().join("docs/known-bugs.md")).unwrap();
+    let mut all = BTreeMap::new();
+    for row in page.lines().filter(|line| line.starts_with("| ")) {
+        let mut cells = row.split('|').skip(1).map(str::trim);
+        let (Some(bug), Some(switch)) = (cells.next(), cells.next()) else { continue };
+        let numbers = bug.split([' ', ',']).filter(|word| word.starts_with('#'));
+        let issues: Vec<String> = numbers.map(|number| format!("karmada-io/karmada{number}")).collect();
+        for name in switch.split('`').skip(1).step_by(2) {
+            all.insert(name.to_owned(), issues.clone());
+        }
+    }
+    all
+}
+
+fn sorted(folder: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+}
+
+/// The source files of the guarantees and of the rules, by their path from the root.
+struct Sources {
+    guarantees: Vec<(String, String)>,
+    rules: Vec<(String, String)>,
+}
+
+impl Sources {
+    fn read() -> Self {
+        Self { guarantees: files("framework/judge/src"), rules: files("controllers/src/rules") }
+    }
+
+    fn guarantee(&self, id: &str) -> String {
+        let wanted = format!("id: \"{id}\"");
+        let found = self.guarantees.iter().find_map(|(path, text)| {
+            let line = text.lines().position(|line| line.contains(&wanted))?;
+            // The line before is that of the declaration.
+            Some(format!("{path}:{line}"))
+        });
+        found.unwrap_or_else(|| panic!("no file declares {id}"))
+    }
+
+    fn rules_of(&self, mutant: &Mutant) -> Vec<String> {
+        let nodes = mutant.profile.starts_with("reference-nodes");
+        let overridden = mutant.overridden.iter().map(ToString::to_string);
+        let names = overridden.chain(self.rules_with_switch(&mutant.id));
+        names.filter_map(|name| self.rule(&name, nodes)).collect()
+    }
+
+    /// The file and the name of a rule; `None` for a method that is no function of its own.
+    fn rule(&self, name: &str, of_nodes: bool) -> Option<String> {
+        let wanted = [format!("pub fn {name}("), format!("pub fn {name}<"), format!("pub(crate) fn {name}(")];
+        let mut files = self.rules.iter().filter(|(path, _)| path.contains("/node/") == of_nodes);
+        let (path, _) = files.find(|(_, text)| wanted.iter().any(|wanted| text.contains(wanted)))?;
+        Some(format!("{path}: {name}"))
+    }
+
+    /// The rules in which a release with the bug of this name decides otherwise.
+    fn rules_with_switch(&self, bug: &str) -> BTreeSet<String> {
+        let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
+        let variant = format!("Bug::{})", bug.split('-').map(capital).collect::<String>());
+        let mut found = BTreeSet::new();
+        for (_, text) in self.rules.iter().filter(|(path, _)| path.contains("release")) {
+            let mut function = "";
+            for line in text.lines() {
+                if let Some((_, rest)) = line.split_once("    fn ") {
+                    function = rest.split(['(', '<']).next().unwrap_or_default();
+                }
+                if line.contains(&variant) {
+                    found.insert(function.to_owned());
+                }
+            }
+        }
+        found
+    }
+}
+
+fn files(folder: &str) -> Vec<(String, String)> {
+    let (mut all, mut folders) = (Vec::new(), vec![root().join(folder)]);
+    while let Some(folder) = folders.pop() {
+        for path in sorted(&folder) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path.strip_prefix(root()).unwrap().display().to_string();
+                all.push((name, fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    all.sort();
+    all
+}
