@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::digest::digest;
 use super::observed_object::{LastDigest, ObservedObject, conditions, list, replace, text, time_in, value};
 use super::quantity::quantities;
+use super::works::EXECUTION_NAMESPACE;
 use crate::facts::{Change, Health, Member, Taint, TaintEffect, World};
 use crate::format::digest::Table;
 use crate::format::{Field, Tree};
@@ -33,6 +34,13 @@ struct ClusterFields {
     resources: LastDigest,
 }
 
+/// Whether the namespace for the manifests of a member is absent. A history may leave out namespaces.
+fn lacks_execution_namespace(world: &World, member: &str) -> bool {
+    let mut recorded =
+        world.namespaces.keys().filter_map(|name| name.strip_prefix(EXECUTION_NAMESPACE)).peekable();
+    recorded.peek().is_some() && !recorded.any(|owner| owner == member)
+}
+
 /// What was read of what members tell, which is much, and mostly the same for all.
 #[derive(Debug, Default)]
 struct SharedReports {
@@ -51,6 +59,10 @@ impl Clusters {
             return gone.map(|_| Change::MemberGone(name.to_owned())).into_iter().collect();
         }
         let first = !self.last.contains_key(name);
+        // While requests fail, the namespace for the manifests of a new member may come late, too.
+        if first && world.is_hindered(now) && lacks_execution_namespace(world, name) {
+            world.closed.entry(name.to_owned()).or_insert(now);
+        }
         let last = self.last.entry(name.to_owned()).or_default();
         let member = world.members.entry(name.to_owned()).or_default();
         member.record = Some(observed.witness.clone());

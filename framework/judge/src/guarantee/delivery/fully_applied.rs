@@ -69,6 +69,10 @@ impl Guarantee for FullyAppliedCondition {
                 let Some(workload) = context.workload(key).filter(|each| each.recorded) else {
                     return;
                 };
+                // Controllers that cannot write the manifest for a member do not get to the condition.
+                if workload.holders().any(|member| context.world.is_closed(member)) {
+                    return self.deadlines.cancel(&Subject::workload(key));
+                }
                 let wrong = (self.wrong)(workload);
                 let limit = bounds::change_reported(context.timings());
                 self.deadlines.expect_correction(Subject::workload(key), fact, limit, wrong, context);

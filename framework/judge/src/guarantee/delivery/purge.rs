@@ -43,8 +43,10 @@ impl Guarantee for PurgeBeforeNewManifests {
             _ => return,
         };
         let Some(workload) = context.workload(key) else { return };
-        let chosen_later = self.later.remove(&Subject::on(key, member));
-        let latency = context.timings().latency;
+        // Of two leaders, each may choose what the other has not observed yet.
+        let chosen_later =
+            self.later.remove(&Subject::on(key, member)) && !context.controllers_are_hindered(fact.at);
+        let observed = context.latest_surely_observed(fact.at);
         let mut purged = workload.evictions.iter().filter(|task| task.directly).peekable();
         if purged.peek().is_none() {
             return;
@@ -52,7 +54,7 @@ impl Guarantee for PurgeBeforeNewManifests {
         let there = |task: &&capsize_history::facts::EvictionTask| {
             workload.deliveries.contains_key(&task.member) && task.member != *member
         };
-        match purged.find(there).filter(|task| chosen_later || fact.at > task.seen.saturating_add(latency)) {
+        match purged.find(there).filter(|task| chosen_later || observed > task.seen) {
             None => context.tally.record_held(),
             Some(task) => {
                 let because = format!("the old copy on {} goes directly, and is still there", task.member);
