@@ -38,7 +38,7 @@ pub struct Breakage {
 }
 
 impl Trace {
-    /// Labels and texts, without those that are empty.
+    /// Labels and texts; `none` where a text would be empty.
     pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
         let mut scenarios = self.scenarios.join(", ");
         let more = self.exercised.saturating_sub(self.scenarios.len());
@@ -51,11 +51,17 @@ impl Trace {
             ("rules", self.rules.join(", ")),
             ("scenarios", scenarios),
             ("mutants", mutants.collect::<Vec<_>>().join(", ")),
-            ("holds in", self.recordings.join(", ")),
-            ("fails in", self.violated.join(", ")),
+            ("recorded", self.recorded()),
             ("issues", self.issues.join(", ")),
         ];
-        lines.into_iter().filter(|(_, text)| !text.is_empty()).collect()
+        let lines = lines.into_iter().filter(|(label, text)| *label != "issues" || !text.is_empty());
+        lines.map(|(label, text)| (label, if text.is_empty() { "none".to_owned() } else { text })).collect()
+    }
+
+    /// The recordings, with a note on those that violate the guarantee.
+    fn recorded(&self) -> String {
+        let violated = self.violated.iter().map(|name| format!("{name} (violated)"));
+        self.recordings.iter().cloned().chain(violated).collect::<Vec<_>>().join(", ")
     }
 
     /// Adds the lines to a page for a console.
