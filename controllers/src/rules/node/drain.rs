@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_is_told_once_that_its_node_is_lost() {
+    fn a_pod_gets_the_reason_node_lost_once() {
         let mut pod = serde_json::from_value::<Pod>(json!({"metadata": {"name": "web"}})).unwrap();
         let (reason, message) = lost(&pod, "n1").unwrap();
         assert_eq!(
