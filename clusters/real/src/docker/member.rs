@@ -11,7 +11,7 @@ use capsize_clock::Simulation;
 use capsize_clusters::{ExternalMember, Keys, MemberSpec, ProviderError};
 
 use super::engine::refused;
-use super::image::{Image, said};
+use super::image::{Image, log_end};
 use super::machine::Container;
 
 const PORT: u16 = 6443;
@@ -89,9 +89,9 @@ impl Container {
             let runs = self.runs().await?;
             if !runs || self.clock.elapsed().saturating_sub(since) > PATIENCE {
                 let what = if runs { "does not answer" } else { "has ended" };
-                let said = said(&self.engine, &self.name).await;
+                let log = log_end(&self.engine, &self.name).await;
                 return Err(ProviderError(format!(
-                    "the container {} {what}; its log ends with:\n{said}",
+                    "the container {} {what}; its log ends with:\n{log}",
                     self.name
                 )));
             }

@@ -59,8 +59,8 @@ async fn join(form: Form, cluster: &str, first: &Node, node: &Node) -> Result<()
     kubeadm_in(node, "join", &kubeadm::join(form, &first.name, address), &[]).await
 }
 
-async fn kubeadm_in(node: &Node, phase: &str, told: &str, more: &[&str]) -> Result<(), ProviderError> {
-    node.run(&["sh", "-c", WRITE], &[("FILE", kubeadm::FILE), ("TEXT", told)]).await?;
+async fn kubeadm_in(node: &Node, phase: &str, text: &str, more: &[&str]) -> Result<(), ProviderError> {
+    node.run(&["sh", "-c", WRITE], &[("FILE", kubeadm::FILE), ("TEXT", text)]).await?;
     let config = format!("--config={}", kubeadm::FILE);
     let command = ["kubeadm", phase, &config, "--skip-phases=preflight", "--v=6"];
     let ran = node.run(&[&command[..], more].concat(), &[]).await;
