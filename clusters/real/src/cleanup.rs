@@ -17,7 +17,7 @@ use crate::run_id::RunId;
 use crate::{kubeconfig, process};
 
 /// The time limit for Docker to remove resources, and the pause between two looks.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// The number of looks without a resource after which none is expected: a busy Docker was observed to take over half a second
@@ -193,7 +193,7 @@ async fn until_nothing_comes(
     loop {
         let Look { found, left } = look().await?;
         in_vain = if found { 0 } else { in_vain + 1 };
-        if in_vain >= LOOKS_IN_VAIN || clock.elapsed().saturating_sub(since) > PATIENCE {
+        if in_vain >= LOOKS_IN_VAIN || clock.elapsed().saturating_sub(since) > TIMEOUT {
             return Ok(left);
         }
         clock.sleep(PAUSE).await;

@@ -64,7 +64,7 @@ fn is_own(folder: &Path, metadata: &Metadata) -> io::Result<()> {
     match owner == user {
         true => Ok(()),
         false => Err(io::Error::other(format!(
-            "{} belongs to user {owner}, and not to user {user}, as whom this runs",
+            "{} belongs to user {owner}, and not to user {user}, who runs this program",
             folder.display()
         ))),
     }

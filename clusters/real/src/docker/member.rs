@@ -20,7 +20,7 @@ const PORT: u16 = 6443;
 const KEYS: &str = "keys.json";
 
 /// The time limit until a member answers, and the pause between two looks.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
 
 impl Container {
@@ -87,7 +87,7 @@ impl Container {
         let since = self.clock.elapsed();
         while client.apiserver_version().await.is_err() {
             let runs = self.runs().await?;
-            if !runs || self.clock.elapsed().saturating_sub(since) > PATIENCE {
+            if !runs || self.clock.elapsed().saturating_sub(since) > TIMEOUT {
                 let what = if runs { "does not answer" } else { "has ended" };
                 let log = log_end(&self.engine, &self.name).await;
                 return Err(ProviderError(format!(

@@ -27,7 +27,7 @@ const KINDS: [(&str, &str, &str, &str); 7] = [
 ];
 
 /// The time limit until removed objects are gone, and the pause between two looks.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The objects of a run in one cluster.
@@ -80,7 +80,7 @@ async fn remove(cluster: &Cluster, selector: &str) -> Result<(), ProviderError> 
     loop {
         let copies = find(&cluster.client, selector).await?;
         let [(_, first), ..] = copies.as_slice() else { return Ok(()) };
-        if clock.elapsed() > PATIENCE {
+        if clock.elapsed() > TIMEOUT {
             let (count, context) = (copies.len(), &cluster.allowed.context);
             let first = first.name_any();
             return Err(ProviderError(format!(
