@@ -1,4 +1,4 @@
-//! What `capsize explain` prints of each guarantee is what the code, the suite and the recordings show.
+//! Checks the data of `capsize explain` against the code, the suite and the recordings.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
@@ -17,7 +17,7 @@ use capsize_mutants::Mutant;
 use capsize_report::{Breakage, Trace, Traces};
 use capsize_runner::run::{Target, missing_requirement, run_case};
 
-/// So many scenarios and recordings are listed for a guarantee.
+/// The maximum number of listed scenarios and recordings of a guarantee.
 const LISTED: usize = 8;
 
 #[test]
@@ -128,7 +128,7 @@ fn exercised_scenarios() -> Vec<(String, Vec<&'static str>)> {
     all
 }
 
-/// The recordings of real systems with the guarantees that hold there, and with those that are violated.
+/// The recordings of real systems with the guarantees that hold there, and the guarantees that are violated.
 #[expect(clippy::type_complexity, reason = "two lists of the same kind")]
 fn judged_recordings() -> (Vec<(String, Vec<&'static str>)>, Vec<(String, Vec<&'static str>)>) {
     let (mut held, mut violated) = (Vec::new(), Vec::new());
@@ -187,7 +187,7 @@ impl Sources {
         let wanted = format!("id: \"{id}\"");
         let found = self.guarantees.iter().find_map(|(path, text)| {
             let line = text.lines().position(|line| line.contains(&wanted))?;
-            // The line before is that of the declaration.
+            // The declaration begins on the line before.
             Some(format!("{path}:{line}"))
         });
         found.unwrap_or_else(|| panic!("no file declares {id}"))
@@ -200,7 +200,7 @@ impl Sources {
         names.filter_map(|name| self.rule(&name, nodes)).collect()
     }
 
-    /// The file and the name of a rule; `None` for a method that is no function of its own.
+    /// The file and the name of a rule; `None` if the method has no function of its own.
     fn rule(&self, name: &str, of_nodes: bool) -> Option<String> {
         let wanted = [format!("pub fn {name}("), format!("pub fn {name}<"), format!("pub(crate) fn {name}(")];
         let mut files = self.rules.iter().filter(|(path, _)| path.contains("/node/") == of_nodes);
@@ -208,7 +208,7 @@ impl Sources {
         Some(format!("{path}: {name}"))
     }
 
-    /// The rules in which a release with the bug of this name decides otherwise.
+    /// The rules in which a release with the bug of this name decides differently.
     fn rules_with_switch(&self, bug: &str) -> BTreeSet<String> {
         let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
         let variant = format!("Bug::{})", bug.split('-').map(capital).collect::<String>());
