@@ -71,8 +71,8 @@ impl Image {
         }
     }
 
-    /// Builds the image and starts the program in it once, in a container that is written into `journal`. Returns the size in
-    /// bytes.
+    /// Builds the image and starts the program in it once, in a container that is written into `journal`. Returns
+    /// the size in bytes.
     ///
     /// # Errors
     /// Docker refuses the image, or the program does not start in it.

@@ -1,7 +1,7 @@
 //! Finds programs that have outlived their run by their environment, and kills them.
 //!
-//! A process id is unknown before the process exists, and is reused later. The environment is known before the start and stays
-//! with the process. Only Linux shows it; elsewhere no program is found.
+//! A process id is unknown before the process exists, and is reused later. The environment is known before the
+//! start and stays with the process. Only Linux shows it; elsewhere no program is found.
 
 use std::fs;
 use std::time::Duration;
