@@ -1,6 +1,7 @@
 //! Deletion of the pods of an unhealthy node without taints: 1.16 without `TaintBasedEvictions`.
 //!
-//! kubernetes/kubernetes 1.16 `pkg/controller/nodelifecycle/node_lifecycle_controller.go` (`processNoTaintBaseEviction`,
+//! kubernetes/kubernetes 1.16 `pkg/controller/nodelifecycle/node_lifecycle_controller.go`
+//! (`processNoTaintBaseEviction`,
 //! `doEvictionPass`) and `pkg/controller/util/node/controller_utils.go` (`DeletePods`, `SetPodTerminationReason`).
 
 use std::time::Duration;
