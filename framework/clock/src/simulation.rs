@@ -1,4 +1,4 @@
-//! Runs in virtual time: a fresh thread, one paused single-threaded runtime, and randomness from the seed.
+//! Runs in virtual time: a fresh thread with one paused runtime, and randomness from the seed.
 //!
 //! The thread is fresh because std draws its hash keys once a thread and increments them with every map: the
 //! second run on a thread would differ from the same run alone.

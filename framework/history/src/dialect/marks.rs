@@ -10,7 +10,7 @@ use crate::format::{CONTROL_PLANE, FOREVER, FaultKind, Mark};
 /// The longest back-off of a work queue.
 pub(super) const LONGEST_BACK_OFF: Duration = Duration::from_secs(1000);
 
-/// A history whose marks begin later than this was cut out of a longer history.
+/// A history with a later header was cut out of a longer history.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// Applies a mark, and returns its change. The field `cluster` or `node` names the member.

@@ -1,5 +1,4 @@
-//! One version of one object, as text that is split into its parts (`metadata`, `spec`, `status`), and the
-//! fields of each.
+//! One version of one object, split into its parts (`metadata`, `spec`, `status`) and their fields.
 //!
 //! Versions of one object differ in few fields. Each field therefore has a digest: a reader parses the field
 //! again only if the digest has changed. The module [`split`](super::split) splits the text.

@@ -70,7 +70,7 @@ fn content((version, kind): (&str, &str), [spec, data, binary_data]: [&Tree<'_>;
     }
 }
 
-/// The workload that an autoscaler scales. Targets outside the group `apps` are ignored.
+/// The workload that an autoscaler scales. Targets of other API versions than `apps/v1` are ignored.
 fn scaled(target: &Tree<'_>) -> Option<(String, String)> {
     let is_known = matches!(target["apiVersion"].text(), "" | "apps/v1");
     let kind_and_name = target["kind"].as_str().zip(target["name"].as_str()).filter(|_| is_known);
