@@ -1,4 +1,4 @@
-//! Histories and scenarios that were judged wrongly once, with the right verdict: every folder of `cases/`.
+//! Histories and scenarios that were judged wrongly once: every folder of `cases/`.
 //!
 //! A folder holds the inputs and `expected.json`: the expected verdict of each input. `cases/README.md` has
 //! more.

@@ -1,6 +1,7 @@
-//! The conformance suite against the reference, with a trial for each scenario, and again with each release.
-//! A trial passes if the scenario's expectations are met and no guarantee is violated. A profile may lack
-//! features, but every scenario is run with at least one profile.
+//! The conformance suite against the reference, a trial for each scenario, and again with each release.
+//!
+//! A trial passes if the scenario's expectations are met and no guarantee is violated. A profile may lack features,
+//! but every scenario is run with at least one profile.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,6 @@
-//! Repeats the steps of every recording of the real system with the reference, as that release with those
-//! settings: the same must happen, at the same times.
+//! Repeats the recorded steps of the real system with the reference, as that release with its settings.
+//!
+//! The same must happen, at the same times.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 

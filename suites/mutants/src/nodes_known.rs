@@ -1,4 +1,4 @@
-//! The known bugs of Kubernetes releases with nodes: each is a mutant with the name that profiles use for it.
+//! The known bugs of Kubernetes releases with nodes, each as a mutant with the name in profiles.
 
 use std::sync::Arc;
 

@@ -152,7 +152,7 @@ async fn no_fault_strikes_more_members_than_are_allowed_at_a_time() {
             && line.contains("broken: ")
             && line.contains("1 members would be struck at a time, m1")
     };
-    assert_eq!(output_of_cases.lines().filter(refused).count(), faults.len(), "{printed_of_cases}");
+    assert_eq!(output_of_cases.lines().filter(refused).count(), faults.len(), "{output_of_cases}");
     let skipped = others.run(&[("down", case("down: {cluster: m1, by: crash}"))], &others.allowed());
     assert!(printed(&skipped).contains("1 skipped"), "{}", printed(&skipped));
 }

@@ -1,4 +1,4 @@
-//! Damaged kubeconfigs: each gives one clear message without a key in it, and nothing is written or done.
+//! Damaged kubeconfigs: each gives one clear message without a key, and nothing is written.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Permission for faults: the provider of the members is asked before each kind of fault, and can refuse it.
+//! Permission for faults: the provider of the members is asked before each fault, and can refuse it.
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -1,5 +1,6 @@
-//! Members that are processes, as users run them: with a real etcd, and with a kube-apiserver or a stand-in.
-//! Without etcd, each test that needs it is listed as ignored, after a message with the reason.
+//! Members that are processes, with a real etcd, and a kube-apiserver or a stand-in.
+//!
+//! Without etcd, each test that needs it is listed as ignored, and a message gives the reason.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
