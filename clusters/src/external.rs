@@ -182,9 +182,9 @@ async fn has_nodes(client: &Client, clock: Clock, spec: &MemberSpec) -> Result<(
         if there >= spec.nodes {
             return Ok(());
         }
-        if clock.elapsed().saturating_sub(since) > PATIENCE {
+        if clock.elapsed().saturating_sub(since) > TIMEOUT {
             let why = listed.err().map(|error| format!(": {error}")).unwrap_or_default();
-            let (name, wanted, seconds) = (&spec.name, spec.nodes, PATIENCE.as_secs());
+            let (name, wanted, seconds) = (&spec.name, spec.nodes, TIMEOUT.as_secs());
             return Err(ProviderError(format!(
                 "{name} has {there} of {wanted} nodes after {seconds} s{why}"
             )));
@@ -326,7 +326,7 @@ pub(crate) const SETTINGS: &str = "kube-system";
 pub(crate) const START_UP: &str = "capsize/start-up";
 
 /// The time limit for the Nodes of a member to exist, and the pause between two checks.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The pause between two attempts to write a setting.

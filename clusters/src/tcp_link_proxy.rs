@@ -119,7 +119,7 @@ mod tests {
 
     /// The time for which a test that expects silence waits; every other time limit is longer.
     const SILENCE: Duration = Duration::from_millis(200);
-    const PATIENCE: Duration = Duration::from_secs(20);
+    const TIMEOUT: Duration = Duration::from_secs(20);
 
     /// A server behind a proxy that returns each word twice.
     async fn echo_twice(link: &Link) -> (TcpLinkProxy, JoinSet<()>) {
@@ -141,7 +141,7 @@ mod tests {
 
     async fn answer(stream: &mut TcpStream) -> io::Result<String> {
         let mut words = [0; 8];
-        timeout(PATIENCE, stream.read_exact(&mut words)).await.expect("an answer, or an end")?;
+        timeout(TIMEOUT, stream.read_exact(&mut words)).await.expect("an answer, or an end")?;
         Ok(String::from_utf8_lossy(&words).into_owned())
     }
 
@@ -235,7 +235,7 @@ mod tests {
             }
             drop(fault);
             for stream in [&mut sent, &mut ended] {
-                assert!(timeout(PATIENCE, stream.read(&mut [0])).await.unwrap().is_err());
+                assert!(timeout(TIMEOUT, stream.read(&mut [0])).await.unwrap().is_err());
             }
             new.write_all(b"land").await.unwrap();
             assert_eq!(answer(&mut new).await.unwrap(), "landland");

@@ -73,7 +73,7 @@ impl MetricSet {
         let registry = &mut self.registry;
         registry.register(
             "cluster_sync_status_duration_seconds",
-            "Time to probe a member and to write what it told",
+            "Time to probe a member and to write its status",
             self.status_syncs.clone(),
         );
         registry.register(

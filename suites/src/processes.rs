@@ -29,7 +29,7 @@ use crate::die_with_parent::dying_with_parent;
 use crate::reference::Reference;
 
 /// How long a program may take until it is ready.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// From one look whether it is to the next, and how long a look may take.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -214,8 +214,8 @@ impl Running {
             if timeout(LOOK, answers(process.port, program.tls, path)).await.is_ok_and(|answer| answer) {
                 return Ok(());
             }
-            if clock.elapsed().saturating_sub(since) > PATIENCE {
-                let seconds = PATIENCE.as_secs();
+            if clock.elapsed().saturating_sub(since) > TIMEOUT {
+                let seconds = TIMEOUT.as_secs();
                 return Err(format!(
                     "{path} does not answer 200 within {seconds} s; it says:\n{}",
                     tail(&log)

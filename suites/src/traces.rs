@@ -1,11 +1,11 @@
-//! What implements, exercises and breaks each guarantee: a file that a test makes.
+//! The code, scenarios, mutants and recordings of each guarantee, from a file that a test generates.
 
 use capsize_report::Traces;
 
 /// Made by `UPDATE_DOCS=1 cargo test -p capsize --test traces`.
 const TRACES: &str = include_str!("../traces.json");
 
-/// What belongs to each guarantee, by its id.
+/// The traces of each guarantee, by its id.
 ///
 /// # Panics
 /// Never: a test reads the file.

@@ -1,4 +1,4 @@
-//! The budget of a failover, against the times that were derived from the real controllers' code.
+//! The budget of a failover, compared with the times in the code of the real controllers.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
@@ -15,19 +15,19 @@ fn budget(profile: &Profile, failure: Failure) -> EndToEnd {
     *budget.failovers.iter().find(|each| each.failure == failure).expect("members of the target fail so")
 }
 
-/// Seconds from and to, latency apart.
+/// The limits in seconds, without the latency.
 fn seconds(range: Range) -> (u64, Option<u64>) {
     (range.lower.as_secs(), range.upper.as_ref().map(Duration::as_secs))
 }
 
-/// A shipped profile, of which a refused probe fails at once.
+/// A shipped profile in which a refused probe fails at once.
 fn quick(name: &str) -> Profile {
     let mut profile = targets::find(name).unwrap();
     profile.timings.set_text("refusedProbe=0s").unwrap();
     profile
 }
 
-/// One transition of a target, by how it begins.
+/// The duration of the transition of a target whose description begins with `what`.
 fn transition(profile: &Profile, what: &str) -> (u64, Option<u64>) {
     let budget = Budget::new(profile, 1);
     let found = budget.transitions.iter().find(|(transition, _)| transition.what.starts_with(what));
@@ -84,10 +84,10 @@ fn the_black_hole_that_nobody_noticed_might_have_lasted_longer() {
         .arg(&history)
         .output()
         .unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success());
-    assert!(told.contains("1 min 5 s to 1 min 6 s"), "{told}");
-    let wide = told.lines().find(|line| line.chars().count() > 80);
+    assert!(printed.contains("1 min 5 s to 1 min 6 s"), "{printed}");
+    let wide = printed.lines().find(|line| line.chars().count() > 80);
     assert_eq!(wide, None);
 }
 
@@ -96,6 +96,6 @@ fn a_longer_queue_takes_longer() {
     let profile = targets::find("karmada-1.18").unwrap();
     let evicted =
         |workloads| Budget::new(&profile, workloads).failovers[0].moved.unwrap().evicted.upper.unwrap();
-    // One in two seconds, each looked at once, for nothing is tolerated there; three at a time.
+    // One eviction in two seconds, because nothing is tolerated there; three at a time.
     assert_eq!(evicted(100) - evicted(1), Duration::from_secs(2 * 33));
 }

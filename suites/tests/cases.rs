@@ -1,6 +1,7 @@
-//! Histories and scenarios that were judged wrongly once, and what the right answer is: every folder of `cases/`.
+//! Histories and scenarios that were judged wrongly once: every folder of `cases/`.
 //!
-//! A folder holds the inputs and `expected.json`: for each input what it conforms to or violates. `cases/README.md` says more.
+//! A folder holds the inputs and `expected.json`: the expected verdict of each input. `cases/README.md` has
+//! more.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
@@ -18,26 +19,27 @@ use capsize_runner::scenario;
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde::Deserialize;
 
-/// What is expected of a folder.
+/// The expectations of a folder.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Expected {
-    /// What the case is, for readers.
+    /// The description of the case for readers.
     #[expect(dead_code, reason = "it is for readers")]
     about: String,
-    /// By file.
+    /// The expectations by file.
     inputs: BTreeMap<String, Input>,
 }
 
-/// What is expected of one input.
+/// The expectation of one input.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Input {
-    /// The profile to judge or run by: a shipped one, or a file of the folder; that of the header where nothing is said.
+    /// The profile for judging or running: a shipped profile, or a file of the folder. If it is absent, the
+    /// profile of the header counts.
     target: Option<String>,
-    /// The guarantees that are violated, at least; none at all where this is empty.
+    /// The guarantees that are violated, at least; if the list is empty, no guarantee is violated.
     violated: Vec<String>,
-    /// Guarantees that are not violated, whatever others are.
+    /// Guarantees that are not violated, whatever other guarantees are.
     #[serde(default)]
     not_violated: Vec<String>,
 }
@@ -83,7 +85,8 @@ fn is_as_expected(path: &Path, input: &Input) -> Result<(), Failed> {
     Ok(())
 }
 
-/// What a scenario comes to with the implementation of `profile`; its steps are met where `passes`.
+/// Runs a scenario with the implementation of `profile`, and returns the verdicts. All steps must be met if
+/// `passes` is set.
 fn played(
     path: &Path,
     profile: &capsize_judge::profile::Profile,

@@ -1,4 +1,4 @@
-//! What chaos once found, and that what it finds can be found again.
+//! Replays the scenarios that chaos found, and checks that chaos is reproducible.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
@@ -52,7 +52,7 @@ fn a_seed_is_the_same_run_again() {
     }
 }
 
-/// A scenario in which a workload moves while something disturbs.
+/// A scenario in which a workload moves during a fault.
 fn while_a_workload_moves(name: &str, fault: &str) -> String {
     format!(
         "scenario: {name}
@@ -73,7 +73,8 @@ then:
     )
 }
 
-/// What one disturbance of the control plane comes to: the marks of its beginning and end in the history.
+/// Runs a case with one fault of the control plane, and returns the marks of its beginning and end in the
+/// history.
 fn troubled(fault: &str) -> Vec<String> {
     let text = while_a_workload_moves("troubled", fault);
     let profile = targets::find("reference").unwrap();
@@ -94,7 +95,7 @@ fn troubled(fault: &str) -> Vec<String> {
         .collect()
 }
 
-/// Holds one disturbance that a person brings about, in which a workload moves, to leaving nothing behind.
+/// Checks that a fault by a person during a move of a workload leaves nothing behind.
 fn disturbed(fault: &str) {
     let text = while_a_workload_moves("disturbed", fault)
         + "- seen: {in: controlPlane, object: {apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: default}, spec: {replicas: 2}}}

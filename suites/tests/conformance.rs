@@ -1,6 +1,7 @@
-//! The conformance suite against the reference implementation, a trial a scenario, and again as each release behaves. A
-//! trial passes if the scenario's expectations are met and no guarantee is violated. A profile may lack features, but there
-//! is no scenario for which all do.
+//! The conformance suite against the reference, a trial for each scenario, and again with each release.
+//!
+//! A trial passes if the scenario's expectations are met and no guarantee is violated. A profile may lack features,
+//! but every scenario is run with at least one profile.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! The pages that are made of the catalogue are those that are there.
+//! Checks that the pages that are generated from the catalogue are up to date.
 
 use std::path::Path;
 use std::{env, fs};

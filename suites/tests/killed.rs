@@ -1,4 +1,4 @@
-//! A run of chaos that is killed at any moment goes on where it was, and comes to the same.
+//! A chaos run that is killed at any time can be resumed, and comes to the same result.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ fn chaos(folder: &Path, more: &[&str]) -> Command {
     command
 }
 
-/// How many whole lines the journal has, its head included.
+/// The number of whole lines of the journal, including its head.
 fn lines(folder: &Path) -> usize {
     fs::read(folder.join("journal.jsonl"))
         .map_or(0, |text| text.iter().filter(|byte| **byte == b'\n').count())

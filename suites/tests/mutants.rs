@@ -1,4 +1,4 @@
-//! Every mutant, a trial each: the case that it names notices it, and the guarantee that it names is violated there.
+//! Runs every mutant as a trial: its case notices it by a violation of its guarantee.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,6 @@
-//! The steps of every recording of the real system, done to the reference as that release with those settings: the same
-//! must happen, at the same times.
+//! Repeats the recorded steps of the real system with the reference, as that release with its settings.
+//!
+//! The same must happen, at the same times.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -16,7 +17,7 @@ use capsize_report::{COLUMNS, differences};
 use capsize_runner::run::{Target, run_case};
 use capsize_runner::scenario;
 
-/// The releases that were recorded, the profiles that are like them, and the folders of their steps.
+/// The recorded releases, the profiles with their behaviour, and the folders of their steps.
 const RELEASES: [(&str, &str, &str); 3] = [
     ("karmada-1.5.0", "reference-1.5", "1.5"),
     ("karmada-1.13.10", "reference-1.13", "1.5"),
@@ -27,7 +28,7 @@ fn recordings() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings")
 }
 
-/// What differs between the recording at `path` and the same steps done to the reference as `profile`.
+/// The differences between the recording at `path` and the same steps with the reference as `profile`.
 fn difference(path: &Path, profile: &str, steps: &Path) -> Option<String> {
     let case = scenario::find(&[steps.to_owned()]).unwrap().remove(0);
     let profile = targets::find(profile).unwrap();
@@ -48,7 +49,7 @@ fn difference(path: &Path, profile: &str, steps: &Path) -> Option<String> {
 
 #[test]
 fn the_same_steps_come_to_the_same() {
-    let mut told = String::new();
+    let mut printed = String::new();
     for (release, profile, folder) in RELEASES {
         let mut paths: Vec<_> =
             recordings().join(release).read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -57,9 +58,9 @@ fn the_same_steps_come_to_the_same() {
             let name = path.file_stem().unwrap().to_str().unwrap();
             let steps = recordings().join("steps").join(folder).join(format!("{name}.yaml"));
             if let Some(differences) = difference(&path, profile, &steps) {
-                writeln!(told, "== {release}/{name}\n{differences}").unwrap();
+                writeln!(printed, "== {release}/{name}\n{differences}").unwrap();
             }
         }
     }
-    assert!(told.is_empty(), "{told}");
+    assert!(printed.is_empty(), "{printed}");
 }

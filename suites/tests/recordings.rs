@@ -1,4 +1,4 @@
-//! What real systems did, judged: every recorded history and what its verdicts must be.
+//! Judges the recordings of real systems: the expected verdicts of every recorded history.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
@@ -8,7 +8,7 @@ use capsize::check::check;
 use capsize_judge::guarantee::Outcome;
 use capsize_judge::judge::Judgement;
 
-/// What is violated in a recording, rightly; `docs/real-systems.md` says why. In all others nothing is.
+/// The violations in recordings; `docs/real-systems.md` has the reasons. No other guarantee is violated.
 const VIOLATED: [(&str, &str); 10] = [
     ("karmada-1.13.10/divided-weighted", "EVICTION-03"),
     ("karmada-1.13.10/replacement-never-ready", "STATUS-01"),
@@ -22,7 +22,8 @@ const VIOLATED: [(&str, &str); 10] = [
     ("nodes-1.36/freeze-then-one-node-at-rate-one", "NODE-02"),
 ];
 
-/// What a scenario is recorded for, and so must put to the test, with how many guarantees at least.
+/// The guarantees that the recordings of a scenario must exercise, and the least number of exercised
+/// guarantees.
 const EXERCISED: [(&str, &[&str], usize); 14] = [
     ("divided-weighted", &["HEALTH-01", "TAINT-01", "TOLERATION-01", "PLACEMENT-01"], 8),
     ("duplicated-partitioned", &["PLACEMENT-02"], 1),
@@ -88,7 +89,7 @@ fn every_recording_puts_to_the_test_what_it_was_made_for() {
 }
 
 #[test]
-fn the_stale_health_of_1_18_is_told_with_what_really_ran() {
+fn the_stale_health_of_1_18_is_reported_with_the_running_replicas() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings/karmada-1.18.2/divided-weighted.jsonl");
     let judgement = check(&path, None).unwrap();
     let verdict = judgement.verdicts.iter().find(|verdict| verdict.spec.id == "EVICTION-03").unwrap();
@@ -99,7 +100,7 @@ fn the_stale_health_of_1_18_is_told_with_what_really_ran() {
 }
 
 #[test]
-fn the_zone_that_stays_frozen_at_a_rate_of_one_is_told_with_its_known_cause() {
+fn the_zone_that_stays_frozen_at_a_rate_of_one_is_reported_with_its_known_cause() {
     let path = "recordings/nodes-1.36/freeze-then-one-node-at-rate-one.jsonl";
     let judgement = check(&Path::new(env!("CARGO_MANIFEST_DIR")).join(path), None).unwrap();
     let verdict = judgement.verdicts.iter().find(|verdict| verdict.spec.id == "NODE-02").unwrap();

@@ -1,4 +1,4 @@
-//! One part of the reference switched off at a time: the scenarios that say so fail without it.
+//! Switches one part of the reference off at a time: the scenarios of that part fail without it.
 
 use std::collections::BTreeSet;
 

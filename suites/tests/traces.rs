@@ -1,4 +1,4 @@
-//! What `capsize explain` prints of each guarantee is what the code, the suite and the recordings show.
+//! Checks the data of `capsize explain` against the code, the suite and the recordings.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
@@ -136,7 +136,7 @@ fn exercised_scenarios() -> Vec<(String, Vec<&'static str>)> {
     all
 }
 
-/// The recordings of real systems with the guarantees that hold there, and with those that are violated.
+/// The recordings of real systems with the guarantees that hold there, and the guarantees that are violated.
 #[expect(clippy::type_complexity, reason = "two lists of the same kind")]
 fn judged_recordings() -> (Vec<(String, Vec<&'static str>)>, Vec<(String, Vec<&'static str>)>) {
     let (mut held, mut violated) = (Vec::new(), Vec::new());
@@ -195,7 +195,7 @@ impl Sources {
         let wanted = format!("id: \"{id}\"");
         let found = self.guarantees.iter().find_map(|(path, text)| {
             let line = text.lines().position(|line| line.contains(&wanted))?;
-            // The line before is that of the declaration.
+            // The declaration begins on the line before.
             Some(format!("{path}:{line}"))
         });
         found.unwrap_or_else(|| panic!("no file declares {id}"))
@@ -219,7 +219,7 @@ impl Sources {
             .or_else(|| find([format!("fn {name}(&self"), format!("fn {name}(\n        &self")]))
     }
 
-    /// The rules in which a release with the bug of this name decides otherwise.
+    /// The rules in which a release with the bug of this name decides differently.
     fn rules_with_switch(&self, bug: &str) -> BTreeSet<String> {
         let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
         let variant = format!("Bug::{})", bug.split('-').map(capital).collect::<String>());

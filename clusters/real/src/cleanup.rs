@@ -17,11 +17,11 @@ use crate::run_id::RunId;
 use crate::{kubeconfig, process};
 
 /// The time limit for Docker to remove resources, and the pause between two looks.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// The number of looks without a resource after which none is expected: a busy Docker was observed to take over half a second
-/// for a network that a killed run had requested.
+/// The number of looks without a resource after which none is expected: a busy Docker was observed to take over
+/// half a second for a network that a killed run had requested.
 const LOOKS_IN_VAIN: u32 = 12;
 
 /// The result of a cleanup.
@@ -35,9 +35,9 @@ pub struct CleanUpReport {
     pub kept: Vec<String>,
 }
 
-/// Removes the resources that the journals in `folder` name for runs that are surely over, and all resources in Docker with the
-/// identity of these runs: Docker may have made them after the end of the run that requested them. A resource without the
-/// identity of the run whose journal names it is never removed.
+/// Removes the resources that the journals in `folder` name for runs that are surely over, and all resources in
+/// Docker with the identity of these runs: Docker may have made them after the end of the run that requested them.
+/// A resource without the identity of the run whose journal names it is never removed.
 ///
 /// # Errors
 /// The folder is not accessible to this user alone, or a journal cannot be read.
@@ -120,7 +120,8 @@ struct Sweep<'a> {
     engine: &'a Engine,
     journals: &'a mut [Leftover],
     report: &'a mut CleanUpReport,
-    /// The runs of which resources are removed that their journals do not name, too: those whose journals were read completely.
+    /// The runs of which resources are removed that their journals do not name, too: those whose journals were read
+    /// completely.
     whole: BTreeSet<RunId>,
 }
 
@@ -183,8 +184,8 @@ struct Look {
     left: Vec<(Resource, String)>,
 }
 
-/// Looks until no resource has appeared for a while, or until the time limit. Returns the failures of the last look, because
-/// Docker refuses for a moment to remove a resource that it is still working on.
+/// Looks until no resource has appeared for a while, or until the time limit. Returns the failures of the last
+/// look, because Docker refuses for a moment to remove a resource that it is still working on.
 async fn until_nothing_comes(
     clock: Clock,
     mut look: impl AsyncFnMut() -> io::Result<Look>,
@@ -193,7 +194,7 @@ async fn until_nothing_comes(
     loop {
         let Look { found, left } = look().await?;
         in_vain = if found { 0 } else { in_vain + 1 };
-        if in_vain >= LOOKS_IN_VAIN || clock.elapsed().saturating_sub(since) > PATIENCE {
+        if in_vain >= LOOKS_IN_VAIN || clock.elapsed().saturating_sub(since) > TIMEOUT {
             return Ok(left);
         }
         clock.sleep(PAUSE).await;

@@ -1,8 +1,9 @@
 //! The journal of a run: resources are written down before they are made, and struck out at the end.
 //!
-//! A journal is a file of JSON lines that its run holds locked. The lock ends with the process, however that ends, so a journal
-//! that can be locked belongs to a run that is over. The first line has the identity of the run, which every resource of the
-//! run carries. `leftover.rs` reads the journals of runs that are over, and `cleanup.rs` removes their resources.
+//! A journal is a file of JSON lines that its run holds locked. The lock ends with the process, however that ends,
+//! so a journal that can be locked belongs to a run that is over. The first line has the identity of the run, which
+//! every resource of the run carries. `leftover.rs` reads the journals of runs that are over, and `cleanup.rs`
+//! removes their resources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, File};
@@ -68,8 +69,8 @@ impl Origin {
         Self { id, host: read("hostname"), boot: read("random/boot_id") }
     }
 
-    /// Whether it ran on this machine, so that the lock of its journal shows whether it is over. Machines may share a folder
-    /// without sharing its locks.
+    /// Whether it ran on this machine, so that the lock of its journal shows whether it is over. Machines may share
+    /// a folder without sharing its locks.
     pub(crate) fn is_of_this_machine(&self) -> bool {
         let Self { host, boot, .. } = Self::of(self.id.clone());
         self.host == host || (self.boot == boot && !boot.is_empty())
@@ -174,8 +175,9 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes a folder in `parent` that only this user may read. Its name begins with `prefix` and carries the identity of the run.
-    /// The folder is written down before it is made, so that none is left when the process is killed in between.
+    /// Makes a folder in `parent` that only this user may read. Its name begins with `prefix` and carries the
+    /// identity of the run. The folder is written down before it is made, so that none is left when the process is
+    /// killed in between.
     ///
     /// # Errors
     /// It cannot be written down, or made.

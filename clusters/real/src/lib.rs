@@ -1,7 +1,7 @@
 //! Providers of members outside this process: containers, kind, processes, existing clusters.
 //!
-//! Everything that a run makes on the machine is written into a journal first, so that the next start can remove what a crash
-//! has left. The member and the faults on the link to it are in `capsize-clusters`.
+//! Everything that a run makes on the machine is written into a journal first, so that the next start can remove
+//! what a crash has left. The member and the faults on the link to it are in `capsize-clusters`.
 
 mod cleanup;
 mod docker;

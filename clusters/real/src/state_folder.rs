@@ -15,8 +15,8 @@ const MODE: u32 = 0o700;
 const ALL: u32 = 0o777;
 const WRITTEN_BY_OTHERS: u32 = 0o022;
 
-/// The folder of this user's journals: `CAPSIZE_STATE`, or the state folder of XDG, or a folder with the user's id among the
-/// temporary files. Its owner is not checked yet.
+/// The folder of this user's journals: `CAPSIZE_STATE`, or the state folder of XDG, or a folder with the user's id
+/// among the temporary files. Its owner is not checked yet.
 #[must_use]
 pub fn state_folder() -> PathBuf {
     let folder = |name: &str| env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
@@ -64,7 +64,7 @@ fn is_own(folder: &Path, metadata: &Metadata) -> io::Result<()> {
     match owner == user {
         true => Ok(()),
         false => Err(io::Error::other(format!(
-            "{} belongs to user {owner}, and not to user {user}, as whom this runs",
+            "{} belongs to user {owner}, and not to user {user}, who runs this program",
             folder.display()
         ))),
     }

@@ -214,7 +214,7 @@ pub trait Rules: Send + Sync {
         fn observed_workloads(
             spec: &WorkloadRebalancerSpec, status: Option<&WorkloadRebalancerStatus>,
         ) -> Vec<ObservedWorkload>;
-        fn is_new_request(made: Timestamp, told: Option<Timestamp>) -> bool;
+        fn is_new_request(made: Timestamp, reported: Option<Timestamp>) -> bool;
         fn rebalance_expires(spec: &WorkloadRebalancerSpec, status: &WorkloadRebalancerStatus) -> Option<Timestamp>;
         fn is_for_scheduler(spec: &ResourceBindingSpec, name: &str) -> bool;
         fn concerns(spec: &ResourceBindingSpec, before: Option<&Cluster>, after: Option<&Cluster>) -> bool;

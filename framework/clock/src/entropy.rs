@@ -1,28 +1,29 @@
-//! The override of libc's `getrandom`: seeded while a simulation is active on the thread, the system's otherwise.
+//! The override of libc's `getrandom`: seeded during a simulation on the thread, random otherwise.
 //!
-//! Hash maps of std and of the crates below us take their keys from `getrandom`, and their order decides which
-//! object a controller looks at first. The symbol defined here comes before libc's in every program that links
-//! this crate. Outside a simulation it forwards to the kernel, so TLS keys of real runs stay random.
+//! Hash maps of std and of dependencies take their keys from `getrandom`, and their order decides which
+//! object a controller processes first. The symbol defined here comes before libc's in every program that
+//! links this crate. Outside a simulation it forwards to the kernel, so TLS keys of real runs stay random.
 //!
-//! Every call on a thread gets the same bytes. A stream would not do: some libraries ask once a process, on
-//! whichever thread comes first, and would shift what all others on that thread get.
+//! Every call on a thread gets the same bytes. A stream would not be deterministic: some libraries ask once a
+//! process, on any thread, and would shift the bytes of all later calls on that thread.
 
 use std::cell::Cell;
 use std::ffi::{c_uint, c_void};
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What chance a simulated thread has.
+/// The random source of a simulated thread.
 #[derive(Clone, Copy, Debug)]
 struct Chance {
-    /// What the bytes of `getrandom` come from.
+    /// The source of the bytes of `getrandom`.
     seed: u64,
-    /// How many hashers ahash has made here.
+    /// How many hashers ahash has made on the thread.
     hashers: u64,
 }
 
 thread_local! {
-    /// `None` where no simulation is active. It must not allocate: the allocator itself may ask for chance.
+    /// The source of the thread; `None` outside a simulation. It must not allocate, because the allocator
+    /// itself may call `getrandom`.
     static CHANCE: Cell<Option<Chance>> = const { Cell::new(None) };
 }
 
@@ -45,13 +46,14 @@ impl Drop for OverrideGuard {
     }
 }
 
-/// ahash, which kube's stores hash with, has keys and a counter for the whole process: what one simulation draws
-/// would change the others. Its keys are made the same in every process, and its counter one of the thread's.
+/// Makes the state of ahash independent of other threads. The stores of kube hash with ahash, which has keys
+/// and a counter for the whole process, so that one simulation would change the others. The keys become the
+/// same in every process, and each thread gets a counter.
 fn share_nothing_between_threads() {
     static DONE: Once = Once::new();
     DONE.call_once(|| {
-        // Refused only where ahash was used before the first simulation; the keys are then what they are.
-        let _refused = ahash::random_state::set_random_source(OfTheThread);
+        // The call fails only if ahash was used before the first simulation. Its keys then stay as they are.
+        let _refused = ahash::random_state::set_random_source(RandomSourceOfThread);
         let before = CHANCE.replace(Some(Chance { seed: 0, hashers: 0 }));
         let _keys = ahash::RandomState::new();
         CHANCE.set(before);
@@ -59,9 +61,9 @@ fn share_nothing_between_threads() {
 }
 
 /// Draws from the simulation of the thread, if there is one.
-struct OfTheThread;
+struct RandomSourceOfThread;
 
-impl ahash::random_state::RandomSource for OfTheThread {
+impl ahash::random_state::RandomSource for RandomSourceOfThread {
     fn gen_hasher_seed(&self) -> usize {
         static OUTSIDE: AtomicUsize = AtomicUsize::new(0);
         let Some(Chance { seed, hashers }) = CHANCE.try_with(Cell::get).ok().flatten() else {
@@ -143,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn ahash_follows_the_seed_whatever_other_threads_draw() {
+    fn ahash_follows_the_seed_despite_other_threads() {
         let hash = || {
             let _guard = override_on_this_thread(7);
             ahash::RandomState::new().hash_one("which object comes first")
@@ -154,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_first_on_a_thread_does_not_change_what_others_get() {
+    fn the_first_call_on_a_thread_does_not_change_later_calls() {
         let _guard = override_on_this_thread(7);
         assert_eq!(draw(), draw());
     }

@@ -1,9 +1,9 @@
 //! The one clock of a run, virtual or real, and its seeded randomness.
 //!
-//! Everything that Capsize does reads the time from [`Clock`] and chance from [`Seed`]; nothing else may
-//! (clippy.toml refuses the rest). [`simulate`] runs a future on a thread of its own in virtual time, where
-//! eleven minutes of failover take milliseconds and the same seed gives the same run in every process. [`live`] runs
-//! one beside the rest of the world, in real time or at a multiple of it, until [`Stop`] is asked for.
+//! Everything in Capsize reads the time from [`Clock`] and randomness from [`Seed`] (clippy.toml refuses
+//! other sources). [`simulate`] runs a future on a thread of its own in virtual time, where eleven minutes of
+//! failover take milliseconds and the same seed gives the same run in every process. [`live`] runs a future
+//! in real time or at a multiple of it, until [`Stop`] is asked for.
 //!
 //! This is the only crate with unsafe code: the override of `getrandom` in [`entropy`].
 

@@ -1,7 +1,7 @@
-//! A run beside the rest of the world, with sockets: in real time, or at a multiple of it.
+//! Runs a future with sockets, in real time or at a multiple of it.
 //!
-//! At a multiple, tokio's clock is paused and moved on by hand every few milliseconds. It does not jump to the next
-//! timer, as it does in a simulation, because that is held back while a blocking task runs.
+//! At a multiple, tokio's clock is paused and advanced by hand every few milliseconds. The clock does not
+//! jump to the next timer, as it does in a simulation, because a running blocking task prevents that.
 
 use std::future::Future;
 use std::io;
@@ -14,14 +14,14 @@ use tokio::sync::mpsc;
 
 use crate::{Clock, Seed, Simulation};
 
-/// How often a clock that does not go at the speed of the world is moved on, in real time.
+/// The real time between two advances of the paused clock.
 const TICK: Duration = Duration::from_millis(5);
 
-/// The most that it is moved on at once, so that what is late is late by no more.
+/// The longest advance at once, which limits how late a timer can fire.
 const STEP: Duration = Duration::from_millis(100);
 
-/// Runs the future that `main` makes, `speed` seconds of its clock in a second, and returns what it returns. What is
-/// spawned runs on several threads at speed 1, and on one thread otherwise.
+/// Runs the future that `main` makes, at `speed` seconds of its clock in a second, and returns its result.
+/// Spawned tasks run on several threads at speed 1, and on one thread otherwise.
 ///
 /// # Errors
 /// When the machine refuses a thread or a file descriptor.
@@ -39,7 +39,7 @@ where
     Ok(runtime.block_on(paced(run, speed)))
 }
 
-/// Runs `run` while the paused clock is moved on.
+/// Runs `run` while the paused clock is advanced.
 async fn paced<T>(run: impl Future<Output = T>, speed: f64) -> T {
     let (beats, mut beaten) = mpsc::channel(1);
     let (running, stopped) = channel::<()>();
@@ -52,7 +52,7 @@ async fn paced<T>(run: impl Future<Output = T>, speed: f64) -> T {
             biased;
             ended = run.as_mut() => break ended,
             Some(passed) = beaten.recv() => due = Duration::mul_f64(passed, speed),
-            // Not raced with the others: it has moved the clock when it is first polled.
+            // This branch needs no race with the others: its first poll has advanced the clock.
             () = std::future::ready(()), if !step.is_zero() => {
                 tokio::time::advance(step).await;
                 shown += step;
@@ -63,12 +63,12 @@ async fn paced<T>(run: impl Future<Output = T>, speed: f64) -> T {
     ended
 }
 
-/// Tells how much real time has passed, until the other end of `stopped` is gone.
+/// Sends how much real time has passed, until the other end of `stopped` is dropped.
 #[expect(clippy::disallowed_methods, reason = "this is where real time enters")]
 fn beat(beats: &mpsc::Sender<Duration>, stopped: &Receiver<()>) {
     let start = Instant::now();
     while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(TICK) {
-        // Where the last one has not been heard yet, the next one tells of both.
+        // If the last message was not received yet, the next message covers both periods.
         let _ = beats.try_send(start.elapsed());
     }
 }
@@ -77,7 +77,7 @@ fn beat(beats: &mpsc::Sender<Duration>, stopped: &Receiver<()>) {
 mod tests {
     use super::*;
 
-    /// How far a clock goes at `speed` in 200 ms of real time that a blocking task takes.
+    /// How far a clock at `speed` advances while a blocking task takes 200 ms of real time.
     fn moved(speed: f64) -> f64 {
         let run = |run: Simulation| async move {
             let before = run.clock.elapsed();

@@ -1,12 +1,13 @@
-//! How far clocks are off. A clock is copied everywhere, so its copies share a cell that lives as long as the program;
-//! those of a simulation are used again when it has ended, so that a thousand runs need no more of them than one.
+//! The offsets of clocks. All copies of a clock share one cell, which lives as long as the program.
+//!
+//! The cells of a simulation are reused after its end, so that a thousand runs need no more cells than one.
 
 use std::cell::RefCell;
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// How far a clock and its copies are off, in nanoseconds.
+/// The offset of a clock and its copies, in nanoseconds.
 #[derive(Clone, Copy)]
 pub(crate) struct Offset(&'static AtomicI64);
 
@@ -14,12 +15,12 @@ pub(crate) struct Offset(&'static AtomicI64);
 static IDLE: Mutex<Vec<Offset>> = Mutex::new(Vec::new());
 
 thread_local! {
-    /// The cells that the simulation on this thread has taken; `None` where there is none.
+    /// The cells that the simulation on this thread has taken; `None` outside a simulation.
     static TAKEN: RefCell<Option<Vec<Offset>>> = const { RefCell::new(None) };
 }
 
 impl Offset {
-    /// Of a clock that is right.
+    /// The offset of a right clock.
     pub(crate) fn none() -> Self {
         let idle = idle().pop();
         let offset = idle.unwrap_or_else(|| Self(Box::leak(Box::default())));
@@ -51,7 +52,8 @@ fn idle() -> std::sync::MutexGuard<'static, Vec<Offset>> {
     IDLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes back, when it is dropped, what the clocks that are made on this thread have taken. They must not be used then.
+/// Makes the cells of the clocks of this thread reusable when it is dropped. The clocks must not be used
+/// afterwards.
 #[must_use = "cells are taken back when it is dropped"]
 pub(crate) struct Returns(());
 

@@ -1,6 +1,7 @@
 //! One seed, and named streams of chance drawn from it.
 //!
-//! A stream depends on the seed and its name only, so that a new user of chance does not shift the others.
+//! A stream depends on the seed and its name only, so that a new user of randomness does not shift the
+//! others.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,10 +9,10 @@ use std::str::FromStr;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-/// A stream of chance. Use it through the `rand` traits.
+/// A stream of random numbers. Use it through the `rand` traits.
 pub type Stream = ChaCha8Rng;
 
-/// What all chance of a run comes from.
+/// The source of all randomness of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Seed(pub u64);
 
@@ -69,6 +70,6 @@ mod tests {
         assert_eq!(Seed(7).stream("nemesis").next_u64(), FIRST_DRAW);
     }
 
-    /// Pinned: were it to change, every saved seed would mean another run.
+    /// A fixed value: if it changed, every saved seed would mean another run.
     const FIRST_DRAW: u64 = 1_115_965_969_141_204_155;
 }

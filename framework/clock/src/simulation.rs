@@ -1,6 +1,6 @@
-//! A run in virtual time: a fresh thread, one paused single-threaded runtime, and chance from the seed.
+//! Runs in virtual time: a fresh thread with one paused runtime, and randomness from the seed.
 //!
-//! The thread is fresh because std draws its hash keys once a thread and counts them up with every map: the
+//! The thread is fresh because std draws its hash keys once a thread and increments them with every map: the
 //! second run on a thread would differ from the same run alone.
 
 use std::future::Future;
@@ -13,22 +13,22 @@ use rand::RngExt;
 use crate::offset::Returns;
 use crate::{Clock, Seed, entropy};
 
-/// What a simulated run is given.
+/// The clock and the seed of a simulated run.
 #[derive(Clone, Copy, Debug)]
 pub struct Simulation {
-    /// The run's clock. Its fraction of a second is drawn from the seed, so that time stamps, which have whole
-    /// seconds, are cut off by a different part in different runs.
+    /// The run's clock. Its fraction of a second is drawn from the seed, so that time stamps of whole seconds
+    /// lose a different fraction in different runs.
     pub clock: Clock,
     /// The run's seed.
     pub seed: Seed,
 }
 
-/// Runs the future that `main` makes in virtual time, and returns what it returns.
+/// Runs the future that `main` makes in virtual time, and returns its result.
 ///
 /// There must be no sockets, threads or blocking calls inside: a paused runtime does not wait for them.
 ///
 /// # Panics
-/// Panics where the future panics, or where the machine refuses a thread.
+/// Panics if the future panics, or if the machine refuses a thread.
 pub fn simulate<F, Fut, T>(seed: Seed, main: F) -> T
 where
     F: FnOnce(Simulation) -> Fut + Send,
@@ -38,7 +38,7 @@ where
     let body = move || {
         let _chance = entropy::override_on_this_thread(seed.derive("entropy").0);
         fastrand::seed(seed.derive("fastrand").0);
-        // Dropped after the runtime, and with it all that has a clock.
+        // The guard is dropped after the runtime, and therefore after everything that has a clock.
         let _offsets = Returns::on_this_thread();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
@@ -57,7 +57,7 @@ where
     })
 }
 
-/// Where simulated time begins: a round date, and a fraction of a second from the seed.
+/// The start of simulated time: a round date, and a fraction of a second from the seed.
 fn epoch(seed: Seed) -> Timestamp {
     let fraction = Duration::from_millis(seed.stream("epoch").random_range(0..1000));
     Timestamp::constant(1_893_456_000, 0).saturating_add(fraction).unwrap_or(Timestamp::MAX)
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_is_right_at_first_whatever_was_set_on_the_thread_before() {
+    fn a_clock_is_right_at_first_despite_earlier_offsets_on_the_thread() {
         let off = || {
             simulate(Seed(5), |run| async move {
                 let wrong = run.clock.now() != run.clock.steady();

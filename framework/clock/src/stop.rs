@@ -1,4 +1,4 @@
-//! The signals that ask a process to stop. A process that runs live listens to them; a simulation ends by itself.
+//! The signals that ask a process to stop. A live run listens to them; a simulation ends by itself.
 
 use std::sync::{Arc, OnceLock};
 use std::{io, process, thread};
@@ -7,7 +7,8 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 
-/// Ctrl-C, and the signal that supervisors send. From when it is made until it is dropped, they do not end the process.
+/// Listens to Ctrl-C and to the signal of supervisors. The signals do not end the process until the listener
+/// is dropped.
 #[derive(Debug)]
 pub struct Stop {
     interrupt: Signal,
@@ -15,15 +16,15 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Listens, within the current runtime.
+    /// Starts to listen, within the current runtime.
     ///
     /// # Errors
-    /// As the machine says.
+    /// The error of the operating system.
     pub fn listen() -> io::Result<Self> {
         Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
     }
 
-    /// Ends when one of them comes.
+    /// Waits for one of the signals.
     pub async fn asked(&mut self) -> Asked {
         tokio::select! {
             biased;
@@ -38,12 +39,12 @@ impl Stop {
 pub enum Asked {
     /// Ctrl-C.
     Interrupt,
-    /// What supervisors send.
+    /// The signal of supervisors.
     Terminate,
 }
 
 impl Asked {
-    /// The signal's name.
+    /// The name of the signal.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -52,7 +53,7 @@ impl Asked {
         }
     }
 
-    /// The exit code of a process that it ended: 128 and the number of the signal.
+    /// The exit code of a process that the signal ended: 128 and the number of the signal.
     #[must_use]
     pub fn exit_code(self) -> u8 {
         match self {
@@ -62,22 +63,22 @@ impl Asked {
     }
 }
 
-/// Hears of the first signal, for all who have something to undo; at the second one, the process ends at once. Before it
-/// listens, there are none.
+/// Announces the first signal to all tasks that have something to undo. The second signal ends the process at
+/// once. No signal is received before [`listen`](Self::listen).
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<Heard>);
 
 #[derive(Debug, Default)]
 struct Heard {
     first: OnceLock<Asked>,
-    told: Notify,
+    signaled: Notify,
 }
 
 impl Interrupt {
-    /// Listens from now on, on a thread of its own.
+    /// Starts to listen, on a separate thread.
     ///
     /// # Errors
-    /// As the machine says.
+    /// The error of the operating system.
     pub fn listen(&self) -> io::Result<()> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let mut stop = runtime.block_on(async { Stop::listen() })?;
@@ -92,9 +93,9 @@ impl Interrupt {
     }
 
     fn hear(&self, asked: Asked) {
-        // Whoever comes second finds what the first one said.
+        // The first signal stays recorded if a second signal arrives.
         let _ = self.0.first.set(asked);
-        self.0.told.notify_waiters();
+        self.0.signaled.notify_waiters();
     }
 
     /// The signal, if there was one.
@@ -103,13 +104,13 @@ impl Interrupt {
         self.0.first.get().copied()
     }
 
-    /// Ends when there was one.
+    /// Waits for a signal.
     pub async fn heard(&self) -> Asked {
         loop {
-            let told = self.0.told.notified();
+            let signaled = self.0.signaled.notified();
             match self.asked() {
                 Some(asked) => return asked,
-                None => told.await,
+                None => signaled.await,
             }
         }
     }
@@ -120,7 +121,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_signal_is_heard_by_who_waits_and_by_who_asks_later() {
+    async fn a_signal_reaches_waiting_tasks_and_later_calls() {
         let interrupt = Interrupt::default();
         let waits = tokio::spawn({
             let interrupt = interrupt.clone();

@@ -1,6 +1,6 @@
 //! Wall time derived from the runtime's own instant, so that a paused runtime has a paused wall clock.
 //!
-//! What a time stamp means is left to the kinds that carry it; here is only how one is made and written.
+//! This module makes and writes time stamps. The kinds that contain time stamps define their meaning.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use tokio::time::Instant;
 
 use crate::offset::Offset;
 
-/// The wall clock of one machine in a run: an epoch, how far the runtime has moved since, and how far the clock is off. Cheap to
-/// copy; copies are the same clock.
+/// The wall clock of one machine in a run: an epoch, the time of the runtime since then, and an offset. It is
+/// cheap to copy, and all copies are the same clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     epoch: Timestamp,
@@ -19,48 +19,50 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that shows `epoch` now and moves with the tokio runtime: virtual where that is paused.
+    /// A clock that shows `epoch` now and moves with the tokio runtime, so that it is virtual if the runtime
+    /// is paused.
     #[must_use]
     pub fn starting_at(epoch: Timestamp) -> Self {
         Self { epoch, start: Instant::now(), offset: Offset::none() }
     }
 
-    /// The clock of another machine: it shows the same, and is set by itself.
+    /// The clock of another machine: it shows the same time now, and has an offset of its own.
     #[must_use]
     pub fn apart(&self) -> Self {
         Self { offset: Offset::none(), ..*self }
     }
 
-    /// Sets this clock and all copies of it wrong until the guard is dropped. Where several are in force, they add up.
+    /// Sets this clock and all copies of it wrong until the guard is dropped. Several offsets add up.
     pub fn set_off(&self, by: SignedDuration) -> SetOff {
-        // 292 years, either way, are as far as it can be off.
+        // The offset is limited to 292 years in either direction.
         let by = i64::try_from(by.as_nanos()).unwrap_or(if by.is_negative() { i64::MIN } else { i64::MAX });
         self.offset.add(by);
         SetOff { offset: self.offset, by }
     }
 
-    /// A clock that shows the machine's time. For runs on real clusters.
+    /// A clock that shows the machine's time, for runs on real clusters.
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "the one place where real time enters")]
     pub fn real() -> Self {
         Self::starting_at(Timestamp::now())
     }
 
-    /// The present wall time, to the nanosecond, as the clock is set.
+    /// The present wall time, to the nanosecond, with the offset of the clock.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.shown_at(self.steady())
     }
 
-    /// The present wall time as if nobody had ever set the clock: what is told apart by it within one process, as Go tells apart what
-    /// `time.Now` returns, by the monotonic reading that it keeps. What came from a time stamp is held against [`now`](Self::now).
+    /// The present wall time without the offset. Durations within one process are measured with it, as Go
+    /// measures them with the monotonic reading in `time.Now`. Times from time stamps are compared with
+    /// [`now`](Self::now).
     #[must_use]
     pub fn steady(&self) -> Timestamp {
         let since = SignedDuration::try_from(self.elapsed()).unwrap_or(SignedDuration::MAX);
         self.epoch.saturating_add(since).unwrap_or(Timestamp::MAX)
     }
 
-    /// What the clock, as it is set now, shows at this [`steady`](Self::steady) time.
+    /// The time that the clock shows with its present offset at this [`steady`](Self::steady) time.
     #[must_use]
     pub fn shown_at(&self, steady: Timestamp) -> Timestamp {
         match self.offset.nanoseconds() {
@@ -69,7 +71,7 @@ impl Clock {
         }
     }
 
-    /// The [`steady`](Self::steady) time at which the clock, as it is set now, shows this.
+    /// The [`steady`](Self::steady) time at which the clock shows this time with its present offset.
     #[must_use]
     pub fn steady_at(&self, shown: Timestamp) -> Timestamp {
         match self.offset.nanoseconds() {
@@ -78,7 +80,8 @@ impl Clock {
         }
     }
 
-    /// The present wall time as Kubernetes writes it into objects (`metav1.Time`): whole seconds, cut off.
+    /// The present wall time as Kubernetes writes it into objects (`metav1.Time`): whole seconds, rounded
+    /// down.
     #[must_use]
     pub fn now_in_seconds(&self) -> Timestamp {
         whole_seconds(self.now())
@@ -100,7 +103,7 @@ fn moved(time: Timestamp, by: SignedDuration) -> Timestamp {
     time.saturating_add(by).unwrap_or(time)
 }
 
-/// A clock that is set wrong. It is set right by as much when this is dropped.
+/// The guard of a wrong clock. The offset is removed when the guard is dropped.
 #[derive(Debug)]
 #[must_use = "the clock is set right when the guard is dropped"]
 pub struct SetOff {
@@ -114,14 +117,14 @@ impl Drop for SetOff {
     }
 }
 
-/// `time` with its fraction of a second cut off, which is all that `metav1.Time` keeps.
+/// `time` without its fraction of a second, as `metav1.Time` stores it.
 #[must_use]
 pub fn whole_seconds(time: Timestamp) -> Timestamp {
     let rounded = time.round(jiff::TimestampRound::new().smallest(Unit::Second).mode(jiff::RoundMode::Floor));
     rounded.unwrap_or(time)
 }
 
-/// Reads an RFC 3339 time stamp as objects carry it; `None` where `text` is not one.
+/// Reads an RFC 3339 time stamp; `None` if `text` is not one.
 #[must_use]
 pub fn parse_time(text: &str) -> Option<Timestamp> {
     text.parse().ok()

@@ -1,7 +1,8 @@
 //! The format of histories, and the neutral facts that dialects read from recorded objects.
 //!
-//! A history is every version of every observed object, in the order in which the versions were observed, with marks for faults
-//! and steps. A [`dialect`] folds the entries into [`facts`], which no longer depend on the API of one implementation.
+//! A history is every version of every observed object, in the order of observation, with marks for faults
+//! and steps. A [`dialect`] folds the entries into [`facts`], which no longer depend on the API of one
+//! implementation.
 
 pub mod dialect;
 pub mod facts;

@@ -17,7 +17,7 @@ use capsize_judge::text::span;
 /// The version of the document; another one where a field goes or changes its meaning.
 const SCHEMA: &str = "capsize.guarantees/v1";
 
-/// What belongs to each guarantee, by its id.
+/// The traces of each guarantee, by its id.
 pub type Traces = BTreeMap<String, Trace>;
 
 /// Formats guarantees in full, with the values of their bounds for `profile`. A single guarantee comes with its trace and an example.

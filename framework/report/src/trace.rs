@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::layout::Page;
 
-/// What belongs to one guarantee, by the names of files, scenarios, mutants and recordings.
+/// The trace of one guarantee: names of files, scenarios, mutants and recordings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Trace {

@@ -53,13 +53,13 @@ async fn recorded(run: Simulation) -> (Vec<Entry>, Vec<Tidings>) {
     let client = fleet.member("m1").unwrap().remote_client();
     let resources = served(&client, &of_members(Default::default())).await.unwrap();
     let source = Source { name: "m1".into(), client, resources };
-    let reported = Mutex::new(Vec::new());
+    let reports = Mutex::new(Vec::new());
     let mut history = Vec::new();
     let record = Record { clock: run.clock.into(), header: Map::new(), sources: vec![source] };
-    let tell = |tidings| reported.lock().unwrap().push(tidings);
-    record.run(&mut history, happens(run, &fleet), tell).await.unwrap();
+    let report = |tidings| reports.lock().unwrap().push(tidings);
+    record.run(&mut history, happens(run, &fleet), report).await.unwrap();
     let entries = Reader::new("h.jsonl", history.as_slice()).map(Result::unwrap).collect();
-    (entries, reported.into_inner().unwrap())
+    (entries, reports.into_inner().unwrap())
 }
 
 /// The events of config maps between two seconds, each with its observation latency.

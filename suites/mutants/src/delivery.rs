@@ -1,4 +1,4 @@
-//! Wrong rules about what is written to members, and what they say.
+//! Wrong rules about manifests for members, and about the reports of copies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ mutants! {
         }
     }
 
-    what_is_to_go_directly_stays("eviction/directly", "DELIVERY-02") {
+    copies_to_purge_directly_stay("eviction/directly", "DELIVERY-02") {
         fn clusters_with_work<'a>(&self, spec: &'a ResourceBindingSpec) -> BTreeSet<&'a str> {
             let leaving = spec.graceful_eviction_tasks.iter().map(|task| task.from_cluster.as_str());
             clusters_with_work(spec).into_iter().chain(leaving).collect()
@@ -34,7 +34,7 @@ mutants! {
         }
     }
 
-    nobody_is_asked_whether_the_old_copy_may_go("application/never", "EVICTION-11") {
+    suppressed_deletions_are_ignored("application/never", "EVICTION-11") {
         fn task_fate(
             &self,
             task: &GracefulEvictionTask,
@@ -61,7 +61,7 @@ mutants! {
         }
     }
 
-    a_new_copy_is_not_told_of_the_old_one("application/directly-with-its-state", "DELIVERY-09") {
+    a_new_copy_gets_no_state_of_the_old_one("application/directly-with-its-state", "DELIVERY-09") {
         fn injected_state(&self, _: &ResourceBindingSpec, _: &str) -> BTreeMap<String, String> {
             BTreeMap::new()
         }
@@ -85,7 +85,7 @@ mutants! {
         }
     }
 
-    what_others_need_is_not_delivered("dependencies/come-and-go", "DELIVERY-01") {
+    dependencies_are_not_delivered("dependencies/come-and-go", "DELIVERY-01") {
         fn work_targets(&self, spec: &ResourceBindingSpec) -> Vec<TargetCluster> {
             spec.clusters.clone()
         }
@@ -97,13 +97,13 @@ mutants! {
         }
     }
 
-    whatever_runs_is_called_healthy("eviction/replacement-slow", "EVICTION-03") {
+    every_running_copy_is_called_healthy("eviction/replacement-slow", "EVICTION-03") {
         fn health(&self, _: &Value) -> Health {
             Health::Healthy
         }
     }
 
-    what_somebody_changes_in_a_member_stays_changed("delivery/drift", "DELIVERY-04") {
+    drift_in_a_member_is_not_mended("delivery/drift", "DELIVERY-04") {
         fn matches_manifest(&self, _: &Value, _: &Value) -> bool {
             true
         }

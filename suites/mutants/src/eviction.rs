@@ -1,4 +1,4 @@
-//! Wrong rules about leaving a member: tolerations, eviction tasks, their end.
+//! Wrong rules about eviction: tolerations, eviction tasks, and their ends.
 
 use std::sync::Arc;
 use std::time::Duration;

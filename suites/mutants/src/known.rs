@@ -1,4 +1,4 @@
-//! What releases of the real system did wrong: each a mutant by the name that profiles know it by.
+//! The known bugs of Karmada releases: each is a mutant with the name that profiles use for it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use capsize_controllers::rules::{Bug, Release, Rules};
 
 use crate::Mutant;
 
-/// The scenario that notices, and the guarantee that names the cause.
+/// The bug, the scenario that notices it, and the guarantee that names the cause.
 const NOTICED: [(Bug, &str, &str); 38] = [
     (Bug::ChosenWhileLeaving, "placement/not-chosen-while-leaving", "EVICTION-04"),
     (Bug::TasksLost, "eviction/two-members-at-once", "EVICTION-02"),
@@ -49,29 +49,29 @@ const NOTICED: [(Bug, &str, &str); 38] = [
     (Bug::AutoscalersStay, "autoscaling/follows-its-workload", "DELIVERY-16"),
 ];
 
-/// Those for which the reference has to be as a release that does what the bug spoils.
+/// The bugs that need the behaviour of a release, because the bug changes that behaviour.
 const AS_RELEASE: [(Bug, &str); 3] = [
     (Bug::ScaleUpShrinks, "1.18"),
-    // Without a pace, placing and evicting would take turns without time passing.
+    // Without a pace, placement and eviction would alternate without time passing.
     (Bug::RunOutTolerationAdmits, "1.18"),
     (Bug::TolerantTakeTurns, "1.18"),
 ];
 
-/// Those that only a test of their rule shows, and why (`controllers/src/rules/release/tests.rs`).
+/// The bugs that only a test of their rule shows, and the reason (`controllers/src/rules/release/tests.rs`).
 #[cfg(test)]
 const BY_THEIR_RULE: [(Bug, &str); 6] = [
-    (Bug::TwoTasks, "only a schedule that knows no evictions brings a cluster back so soon"),
+    (Bug::TwoTasks, "only a scheduler that ignores evictions brings a cluster back so soon"),
     (Bug::ConditionsPutBack, "a step of tainting/condition-of-a-person notices"),
-    (Bug::ReportsBringProbes, "how often a member is asked is not in a history"),
-    (Bug::PlacementUnguarded, "the taint manager takes back at once what the scheduler brought back"),
+    (Bug::ReportsBringProbes, "the history does not record how often a member is probed"),
     (
-        Bug::SwapRestartsToleration,
-        "nothing breaks a member for its own agent, so no taint takes another's place",
+        Bug::PlacementUnguarded,
+        "the taint manager undoes at once the assignment that the scheduler brought back",
     ),
-    (Bug::PartialListsReplace, "nothing breaks discovery alone"),
+    (Bug::SwapRestartsToleration, "no fault breaks a member for its own agent, so no taint replaces another"),
+    (Bug::PartialListsReplace, "no fault breaks discovery alone"),
 ];
 
-/// All that a scenario notices.
+/// All bugs that a scenario notices.
 pub(crate) fn all() -> Vec<Mutant> {
     let mutant = |(bug, case, guarantee): (Bug, &'static str, &'static str)| {
         let release = AS_RELEASE.iter().find(|(of, _)| *of == bug).map(|(_, release)| *release);

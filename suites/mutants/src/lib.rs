@@ -1,20 +1,21 @@
-//! Wrong implementations of one rule of failover each: what a suite is worth shows in whether it notices them.
+//! Wrong implementations of one rule of failover each: a good suite notices all of them.
 //!
-//! A mutant is the reference but for one method of [`Rules`], or of [`NodeRules`]; or it has one of the bugs that releases of the real system
-//! had. Running the suite on them is left to `capsize mutants` and its tests.
+//! A mutant is the reference with one wrong method of [`Rules`], or of [`NodeRules`]; or it has one of the
+//! bugs of real releases. `capsize mutants` and its tests run the suite on the mutants.
 
 use std::sync::Arc;
 
 use capsize_controllers::rules::Rules;
 use capsize_controllers::rules::node::NodeRules;
 
-/// What mutants of the reference as it is have in common.
+/// The methods that all mutants of the unchanged reference have in common.
 macro_rules! as_it_is {
     () => {};
 }
 
-/// Declares wrong rules: the name says what is wrong, then comes the case that notices it, and the guarantee that names
-/// the cause, then the methods that are overridden. What all of a file override is a macro that is named first.
+/// Declares wrong rules: the name of the mutant, the case that notices it, the guarantee that names the
+/// cause, and the methods that are overridden. A macro may come first, with methods that all mutants of the
+/// file override.
 macro_rules! mutants {
     ($($name:ident ($case:literal, $guarantee:literal) { $($method:tt)* })*) => {
         mutants! { Rules, new: $($name ($case, $guarantee) { $($method)* })* }
@@ -33,7 +34,7 @@ macro_rules! mutants {
             }
         )*
 
-        /// All of this file.
+        /// All mutants of this file.
         pub(crate) fn all() -> Vec<crate::Mutant> {
             vec![$(
                 crate::Mutant::$new(stringify!($name), $case, $guarantee, || Arc::new($name))
@@ -59,24 +60,25 @@ mod tasks;
 
 /// A wrong implementation.
 pub struct Mutant {
-    /// What it is called by: `one-failed-probe-is-enough`.
+    /// The id: `one-failed-probe-is-enough`.
     pub id: String,
-    /// The scenario that notices it, as `group/name`.
+    /// The scenario that notices the mutant, as `group/name`.
     pub case: &'static str,
     /// The guarantee that is violated then, and names the cause.
     pub guarantee: &'static str,
-    /// The profile that it is put to, which is the reference's own unless it spoils what only a release does.
+    /// The profile for the runs. It is the profile of the reference, unless the mutant changes the behaviour
+    /// of a release.
     pub profile: &'static str,
-    /// The names of the rules that it overrides; none where it has a bug of a release.
+    /// The names of the overridden rules; empty if the mutant has a bug of a release.
     pub overridden: Vec<&'static str>,
     wrong: Box<dyn Fn() -> Wrong + Send + Sync>,
 }
 
 /// Wrong rules.
 pub enum Wrong {
-    /// Of clusters.
+    /// The rules of clusters.
     Clusters(Arc<dyn Rules>),
-    /// Of nodes.
+    /// The rules of nodes.
     Nodes(Arc<dyn NodeRules>),
 }
 
@@ -88,7 +90,14 @@ impl Mutant {
         rules: impl Fn() -> Arc<dyn Rules> + Send + Sync + 'static,
     ) -> Self {
         let wrong = Box::new(move || Wrong::Clusters(rules()));
-        Self { id: name.replace('_', "-"), case, guarantee, profile: "reference", overridden: Vec::new(), wrong }
+        Self {
+            id: name.replace('_', "-"),
+            case,
+            guarantee,
+            profile: "reference",
+            overridden: Vec::new(),
+            wrong,
+        }
     }
 
     fn of_nodes(
@@ -98,10 +107,17 @@ impl Mutant {
         rules: impl Fn() -> Arc<dyn NodeRules> + Send + Sync + 'static,
     ) -> Self {
         let wrong = Box::new(move || Wrong::Nodes(rules()));
-        Self { id: name.replace('_', "-"), case, guarantee, profile: "reference-nodes", overridden: Vec::new(), wrong }
+        Self {
+            id: name.replace('_', "-"),
+            case,
+            guarantee,
+            profile: "reference-nodes",
+            overridden: Vec::new(),
+            wrong,
+        }
     }
 
-    /// Of nodes whose pods are deleted after a time.
+    /// A mutant of nodes whose pods are deleted after a timeout.
     fn of_drains(
         name: &str,
         case: &'static str,
@@ -111,20 +127,20 @@ impl Mutant {
         Self { profile: "reference-nodes-1.16-drains", ..Self::of_nodes(name, case, guarantee, rules) }
     }
 
-    /// The same, with the names of the methods in `code`.
+    /// The same mutant, with the names of the methods in `code`.
     fn overriding(self, code: &'static str) -> Self {
         let names = code.split("fn ").skip(1).filter_map(|rest| rest.split(['(', '<', ' ']).next());
         Self { overridden: names.collect(), ..self }
     }
 
-    /// Its rules.
+    /// The rules of the mutant.
     #[must_use]
     pub fn rules(&self) -> Wrong {
         (self.wrong)()
     }
 }
 
-/// All of them, those that are made up before those that releases had.
+/// All mutants: the invented ones before the bugs of releases.
 #[must_use]
 pub fn all() -> Vec<Mutant> {
     let files = [

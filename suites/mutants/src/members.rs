@@ -156,7 +156,7 @@ mutants! {
         }
     }
 
-    a_member_that_is_back_is_never_told_so("eviction/partition", "HEALTH-04") {
+    a_member_that_is_back_is_never_reported_ready("eviction/partition", "HEALTH-04") {
         fn keeps_condition(
             &self,
             before: Option<ProbeRun>,
@@ -220,7 +220,7 @@ mutants! {
         }
     }
 
-    what_is_unknown_evicts_nothing("tainting/silent-agent", "TAINT-07") {
+    unknown_members_evict_nothing("tainting/silent-agent", "TAINT-07") {
         fn no_execute_taints(
             &self,
             ready: Ready<'_>,

@@ -130,7 +130,7 @@ mutants! { NodeRules, of_nodes:
         }
     }
 
-    whoever_is_silent_never_said_anything("nodes/unreachable", "NODE-11") {
+    silent_nodes_are_taken_for_new_ones("nodes/unreachable", "NODE-11") {
         fn silent_conditions(
             &self,
             health: &NodeHealth,
@@ -155,7 +155,7 @@ mutants! { NodeRules, of_nodes:
         }
     }
 
-    a_full_disk_keeps_nobody_away("nodes/keeps-away-disk-pressure", "NODE-06") {
+    disk_pressure_sets_no_taint("nodes/keeps-away-disk-pressure", "NODE-06") {
         fn condition_taints(
             &self,
             conditions: &[NodeCondition],
@@ -169,7 +169,7 @@ mutants! { NodeRules, of_nodes:
         }
     }
 
-    a_cordon_keeps_nobody_away("nodes/keeps-away-cordoned", "NODE-06") {
+    a_cordon_sets_no_taint("nodes/keeps-away-cordoned", "NODE-06") {
         fn condition_taints(
             &self,
             conditions: &[NodeCondition],
@@ -181,7 +181,7 @@ mutants! { NodeRules, of_nodes:
         }
     }
 
-    what_kept_away_stays("nodes/pressure-goes-unknown", "NODE-06") {
+    pressure_taints_stay("nodes/pressure-goes-unknown", "NODE-06") {
         fn condition_taints(
             &self,
             conditions: &[NodeCondition],
@@ -236,7 +236,7 @@ mutants! { NodeRules, of_nodes:
         }
     }
 
-    nobody_waits_for_its_turn("nodes/zone-lost-wholly", "NODE-03") {
+    evictions_do_not_wait_for_their_turn("nodes/zone-lost-wholly", "NODE-03") {
         fn tainting(&self, ready: Option<&str>, taints: &[Taint]) -> Option<TaintAction> {
             match tainting(ready, taints) {
                 Some(TaintAction::Wait) => Some(TaintAction::Swap),
@@ -318,7 +318,7 @@ mutants! { NodeRules, of_nodes:
         }
     }
 
-    what_has_stopped_never_goes_on("nodes/zones-come-back-in-turn", "NODE-02") {
+    stopped_evictions_never_go_on("nodes/zones-come-back-in-turn", "NODE-02") {
         fn disruption(
             &self,
             before: &BTreeMap<String, ZoneState>,
@@ -370,7 +370,7 @@ mutants! { NodeRules, of_nodes:
         }
     }
 
-    less_than_no_time_is_for_ever("nodes/tolerates-for-less-than-no-time", "TOLERATION-01") {
+    negative_tolerations_last_for_ever("nodes/tolerates-for-less-than-no-time", "TOLERATION-01") {
         fn pod_due(&self, taints: &[Taint], tolerations: &[Toleration], created: Timestamp, now: Timestamp) -> Due {
             let negative = |toleration: &Toleration| toleration.toleration_seconds.is_some_and(|it| it < 0);
             let mut tolerations = tolerations.to_vec();
@@ -379,7 +379,7 @@ mutants! { NodeRules, of_nodes:
         }
     }
 
-    what_is_due_is_never_taken_back("nodes/taint-removed-in-time", "TOLERATION-02") {
+    timers_are_never_cancelled("nodes/taint-removed-in-time", "TOLERATION-02") {
         fn timer(&self, is_set: bool, due: Due) -> Timer {
             match timer(is_set, due) {
                 Timer::Cancel => Timer::Keep,
@@ -388,7 +388,7 @@ mutants! { NodeRules, of_nodes:
         }
     }
 
-    nothing_is_said_before_an_eviction("nodes/disruption-is-told", "NODE-13") {
+    no_condition_announces_an_eviction("nodes/disruption-is-told", "NODE-13") {
         fn disruption_target(
             &self,
             _: &[PodCondition],

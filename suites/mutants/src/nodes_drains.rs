@@ -1,4 +1,4 @@
-//! Wrong rules about nodes whose pods are deleted after a time, where no taint drives them out.
+//! Wrong rules about nodes whose pods are deleted after a timeout, without a taint that evicts them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use capsize_controllers::rules::node::{
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 
-/// All are as 1.16 without its gate.
+/// All mutants behave as release 1.16 without its feature gate for taints.
 macro_rules! as_1_16_drains {
     () => {
         fn node_behaviour(&self) -> NodeBehaviour {

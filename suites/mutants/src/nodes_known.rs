@@ -1,4 +1,4 @@
-//! What releases of Kubernetes did wrong with nodes: each a mutant by the name that profiles know it by.
+//! The known bugs of Kubernetes releases with nodes, each as a mutant with the name in profiles.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use capsize_controllers::rules::node::{NodeBug, NodeRelease};
 
 use crate::Mutant;
 
-/// The scenario that notices, and the guarantee that names the cause.
+/// The bug, the scenario that notices it, and the guarantee that names the cause.
 const NOTICED: [(NodeBug, &str, &str); 6] = [
     (NodeBug::TaintedOnce, "nodes/taint-taken-away-comes-back", "NODE-02"),
     (NodeBug::ForeverKeepsTimer, "nodes/another-taint-stays", "TOLERATION-01"),
@@ -16,19 +16,19 @@ const NOTICED: [(NodeBug, &str, &str); 6] = [
     (NodeBug::UncountedZonesForgotten, "nodes/uncounted-zone-keeps-its-rate", "NODE-03"),
 ];
 
-/// Those that only a test of their rule shows, and why.
+/// The bugs that only a test of their rule shows, and the reason.
 #[cfg(test)]
 const BY_THEIR_RULE: [(NodeBug, &str); 7] = [
     (NodeBug::NewcomersDropped, "a step of nodes/marked-on-arrival notices"),
-    (NodeBug::MarkLost, "nothing makes writes fail"),
-    (NodeBug::WaitersOvertaken, "the rate is kept, and everybody has a turn in the end"),
-    (NodeBug::EvictionGivenUp, "nothing makes writes fail"),
-    (NodeBug::NamesakeDeleted, "pods of one name come one after the other, and a watch tells of each"),
-    (NodeBug::TaintsOverwritten, "nobody writes taints between a read and its write"),
-    (NodeBug::LeaseForgotten, "it costs one look, which the bound allows for"),
+    (NodeBug::MarkLost, "no fault makes writes fail"),
+    (NodeBug::WaitersOvertaken, "the rate is kept, and every node has its turn in the end"),
+    (NodeBug::EvictionGivenUp, "no fault makes writes fail"),
+    (NodeBug::NamesakeDeleted, "pods of one name exist one after the other, and a watch reports each"),
+    (NodeBug::TaintsOverwritten, "no other client writes taints between a read and its write"),
+    (NodeBug::LeaseForgotten, "it costs one check, which the bound allows for"),
 ];
 
-/// All that a scenario notices.
+/// All bugs that a scenario notices.
 pub(crate) fn all() -> Vec<Mutant> {
     let mutant = |(bug, case, guarantee): (NodeBug, &'static str, &'static str)| {
         Mutant::of_nodes(bug.name(), case, guarantee, move || Arc::new(NodeRelease::with(bug)))

@@ -20,7 +20,7 @@ mutants! {
         }
     }
 
-    where_a_workload_is_does_not_count("placement/two-members-in-turn", "PLACEMENT-01") {
+    the_present_members_do_not_count("placement/two-members-in-turn", "PLACEMENT-01") {
         fn locality_score(&self, _: &[TargetCluster], _: &str) -> i64 {
             0
         }
@@ -63,7 +63,7 @@ mutants! {
             replicas: i32,
             ranked: &[Candidate],
         ) -> Result<Vec<String>, ScheduleError> {
-            // Each is a group of its own where it names none.
+            // A member without a provider is a group of its own.
             let mut ranked = ranked.to_vec();
             for candidate in ranked.iter_mut().filter(|candidate| candidate.groups.is_empty()) {
                 candidate.groups.push(candidate.name.clone());
@@ -90,7 +90,7 @@ mutants! {
         }
     }
 
-    what_is_placed_is_divided_anew("placement/room-divides", "REPLICAS-12") {
+    every_division_is_fresh("placement/room-divides", "REPLICAS-12") {
         fn assign(
             &self,
             spec: &ResourceBindingSpec,
@@ -176,7 +176,7 @@ mutants! {
         }
     }
 
-    what_a_member_serves_is_not_looked_at("placement/only-where-the-kind-is-served", "PLACEMENT-05") {
+    served_kinds_are_not_looked_at("placement/only-where-the-kind-is-served", "PLACEMENT-05") {
         fn api_filter(&self, _: &ObjectReference, _: &Cluster, _: bool) -> Refusal {
             None
         }
@@ -189,7 +189,7 @@ mutants! {
         }
     }
 
-    what_is_evicted_is_not_placed_again("eviction/partition", "PLACEMENT-08") {
+    evicted_workloads_are_not_placed_again("eviction/partition", "PLACEMENT-08") {
         fn needs_scheduling(
             &self,
             spec: &ResourceBindingSpec,

@@ -1,4 +1,4 @@
-//! Wrong rules about policies and namespaces, and about what goes along with a workload.
+//! Wrong rules about policies and namespaces, and about the dependencies of workloads.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ mutants! {
         }
     }
 
-    whoever_has_the_highest_priority_takes_a_template("policy/taken-by-a-higher-priority", "POLICY-02") {
+    the_highest_priority_always_takes_a_template("policy/taken-by-a-higher-priority", "POLICY-02") {
         fn owner<'a>(&self, claims: &'a [Claim], _: Option<(bool, &str)>) -> Option<&'a Claim> {
             owner(claims, None)
         }
     }
 
-    what_a_workload_depends_on_leaves_before_it("dependencies/stay-as-long-as-the-workload", "DELIVERY-10") {
+    dependencies_leave_before_their_workload("dependencies/stay-as-long-as-the-workload", "DELIVERY-10") {
         fn snapshot(&self, namespace: &str, name: &str, spec: &ResourceBindingSpec) -> BindingSnapshot {
             let placed = ResourceBindingSpec { graceful_eviction_tasks: Vec::new(), ..spec.clone() };
             snapshot(namespace, name, &placed)

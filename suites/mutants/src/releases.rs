@@ -1,4 +1,4 @@
-//! Wrong rules about what only some releases do: each is put to the profile of such a release.
+//! Wrong rules about the behaviour of some releases: each runs with the profile of such a release.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ fn like_1_18() -> Behaviour {
     Behaviour::of("1.18")
 }
 
-/// Release 1.18, but members that stay not ready get a taint that evicts, as until 1.13.
+/// Release 1.18, but members that stay not ready get a taint that evicts, as releases until 1.13 do.
 struct Eager;
 
 impl Rules for Eager {
@@ -46,10 +46,10 @@ impl Rules for Unpaced {
     }
 }
 
-/// All of this file.
+/// All mutants of this file.
 pub(crate) fn all() -> Vec<Mutant> {
     let eager = Mutant::new(
-        "members_are_tainted_though_nobody_asks",
+        "members_are_tainted_without_the_flag",
         "tainting/blip-without-eviction",
         "TAINT-06",
         || Arc::new(Eager),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use capsize_controllers::api::{BindingStatus, Cluster, Placement, ResourceBindingSpec, TargetCluster};
 use capsize_controllers::rules::{LostTargets, Rules, ScheduleError, assign, free_replicas};
 
-/// What the reference assigns.
+/// The assignment of the reference.
 fn right(
     rules: &impl Rules,
     spec: &ResourceBindingSpec,
@@ -54,7 +54,7 @@ mutants! {
         }
     }
 
-    what_has_no_replicas_is_given_one("eviction/cluster-scoped", "REPLICAS-05") {
+    objects_without_replicas_get_one("eviction/cluster-scoped", "REPLICAS-05") {
         fn assign(
             &self,
             spec: &ResourceBindingSpec,
@@ -68,7 +68,7 @@ mutants! {
         }
     }
 
-    what_grows_is_dealt_out_backwards("placement/room-divides", "REPLICAS-07") {
+    additional_replicas_are_divided_backwards("placement/room-divides", "REPLICAS-07") {
         fn assign(
             &self,
             spec: &ResourceBindingSpec,
@@ -86,7 +86,7 @@ mutants! {
         }
     }
 
-    what_shrinks_is_dealt_out_backwards("placement/room-divides", "REPLICAS-08") {
+    removed_replicas_are_divided_backwards("placement/room-divides", "REPLICAS-08") {
         fn assign(
             &self,
             spec: &ResourceBindingSpec,
@@ -126,7 +126,7 @@ mutants! {
         }
     }
 
-    whatever_happens_is_a_reason_to_divide_anew("placement/divided-moves-to-the-survivor", "PLACEMENT-11") {
+    every_event_divides_replicas_again("placement/divided-moves-to-the-survivor", "PLACEMENT-11") {
         fn needs_scheduling(
             &self,
             _: &ResourceBindingSpec,

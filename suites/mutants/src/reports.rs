@@ -1,4 +1,4 @@
-//! Wrong rules about what is reported: of members, of copies, of templates.
+//! Wrong rules about reports: of members, of copies, of templates.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Wrong rules about what an eviction task says, and what a copy in a member becomes.
+//! Wrong rules about the contents of eviction tasks, and about copies in members.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::{Taint, Toleration};
 use serde_json::{Map, Value};
 
 mutants! {
-    what_was_to_leave_leaves_though_the_taint_is_gone("toleration/taint-removed-in-time", "TOLERATION-02") {
+    evictions_ignore_that_the_taint_is_gone("toleration/taint-removed-in-time", "TOLERATION-02") {
         fn eviction_due(&self, taints: &[Taint], tolerations: &[Toleration]) -> Due {
             if taints.is_empty() { Due::AtOnce } else { eviction_due(taints, tolerations) }
         }
@@ -31,7 +31,7 @@ mutants! {
         }
     }
 
-    a_task_tells_one_replica_too_many("eviction/partition", "EVICTION-06") {
+    a_task_records_one_replica_too_many("eviction/partition", "EVICTION-06") {
         fn evict(&self, spec: &mut ResourceBindingSpec, cluster: &str, task: GracefulEvictionTask) -> bool {
             let evicted = evict(spec, cluster, task);
             if let Some(replicas) = spec.graceful_eviction_tasks.last_mut().and_then(|task| task.replicas.as_mut()) {

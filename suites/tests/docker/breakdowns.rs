@@ -1,4 +1,4 @@
-//! Fleets of containers: they start and go, and their machines break down.
+//! Fleets of containers: they start and stop, and their machines break down.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use capsize_clusters::{MemberSpec, Provider};
 use capsize_real::{Containers, Image, Journal};
 use tempfile::TempDir;
 
-use crate::stage::{Stage, moves, moves_after, program, said};
+use crate::stage::{Stage, moves, moves_after, printed, program};
 
 pub(crate) fn ready() {
     let folder = TempDir::new().unwrap();
@@ -27,7 +27,7 @@ pub(crate) fn ready() {
 
 pub(crate) fn each() {
     let breakdowns = ["pause", "disconnect", "stop", "crash"];
-    // Its machine is well, and its API server is not: somebody on the way reads requests.
+    // The machine works, but its API server does not: a proxy answers requests with errors.
     let stage =
         Stage::new(&moves_after("refused", "disturb", "{fail: {with: ServiceUnavailable, every: 1}}"));
     let mut command = stage.run(program());
@@ -37,8 +37,8 @@ pub(crate) fn each() {
         command.arg(path);
     }
     let ran = command.args(["--jobs", "5"]).output().unwrap();
-    assert_eq!(ran.status.code(), Some(0), "{}", said(&ran));
-    assert!(said(&ran).contains("5 cases passed"), "{}", said(&ran));
+    assert_eq!(ran.status.code(), Some(0), "{}", printed(&ran));
+    assert!(printed(&ran).contains("5 cases passed"), "{}", printed(&ran));
     assert_eq!(stage.left(), []);
 }
 
@@ -65,6 +65,6 @@ then:
 ",
     );
     let ran = stage.run(program()).output().unwrap();
-    assert_eq!(ran.status.code(), Some(0), "{}", said(&ran));
+    assert_eq!(ran.status.code(), Some(0), "{}", printed(&ran));
     assert_eq!(stage.left(), []);
 }

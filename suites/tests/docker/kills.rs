@@ -1,4 +1,4 @@
-//! Runs that are killed while they make containers.
+//! Runs that are killed while they create containers.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -6,14 +6,14 @@ use std::time::Duration;
 use capsize_clock::{Seed, live};
 use capsize_real::{Journal, Resource};
 
-use crate::stage::{Stage, kills, moves, program, said};
+use crate::stage::{Stage, kills, moves, printed, program};
 use crate::support::node_image;
 
-/// Runs have made all that they make by then: members in containers, and those with nodes.
+/// The time after which runs have created everything: members in containers, and members with nodes.
 const ALL_MADE: Duration = Duration::from_secs(6);
 const NODES_MADE: Duration = Duration::from_secs(15);
 
-/// So long after the next start, a busy Docker makes what a killed run had asked for.
+/// How long after the next start a busy Docker executes a request of the killed run.
 const LATE: Duration = Duration::from_secs(1);
 
 pub(crate) fn leave_nothing() {
@@ -43,7 +43,8 @@ pub(crate) fn late() {
     let mut heal = stage.capsize(program(), &["doctor", "--heal"]);
     let heal = heal.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     live(Seed(0), 1.0, |run| async move { run.clock.sleep(LATE).await }).unwrap();
-    // However long it takes to make the network, it is that late for who heals.
+    // The process is paused, so that the network is created late for the cleanup, however long its creation
+    // takes.
     let signal = |name: &str| {
         let sent = Command::new("kill").args([name, &heal.id().to_string()]).status().unwrap();
         assert!(sent.success());
@@ -53,11 +54,11 @@ pub(crate) fn late() {
     create.args(["network", "create"]);
     create.args(labels.iter().map(|(name, value)| format!("--label={name}={value}"))).arg(&network);
     let created = create.output().unwrap();
-    assert!(created.status.success(), "{}", said(&created));
+    assert!(created.status.success(), "{}", printed(&created));
     assert_eq!(stage.left(), [Resource::Network(network)]);
     signal("-CONT");
     let healed = heal.wait_with_output().unwrap();
-    assert_eq!(healed.status.code(), Some(0), "{}", said(&healed));
-    assert_eq!(stage.left(), [], "{}", said(&healed));
-    assert_eq!(stage.journals(), 0, "{}", said(&healed));
+    assert_eq!(healed.status.code(), Some(0), "{}", printed(&healed));
+    assert_eq!(stage.left(), [], "{}", printed(&healed));
+    assert_eq!(stage.journals(), 0, "{}", printed(&healed));
 }

@@ -1,4 +1,4 @@
-//! Members that are clusters of kind's: real ones where there is an image of kind's, and else such that stand in for them.
+//! Members that are clusters of kind, or clusters that stand in for them if there is no image of kind.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
 use tempfile::TempDir;
 
-use crate::stage::{Stage, moves, moves_after, program, said};
+use crate::stage::{Stage, moves, moves_after, printed, program};
 use crate::support::{find_image, node_image};
 
-/// What is to be said to run on them.
+/// The arguments for members that are clusters of kind.
 fn on(image: &str) -> [&str; 4] {
     ["--provider", "kind", "--kind-image", image]
 }
@@ -35,7 +35,8 @@ pub(crate) fn ready() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "the journal is empty, and went");
 }
 
-/// Its nodes are ready and carry workloads, its volumes have a class, and the token that it gave is an administrator's.
+/// Checks that the nodes are ready and run workloads, that volumes have a class, and that the token is an
+/// administrator's.
 async fn looks_like_kind(member: &ExternalMember, nodes: usize) {
     assert!(member.address.ip().is_loopback(), "{}", member.address);
     let client: Client = member.client(member.address).await.unwrap();
@@ -60,7 +61,7 @@ pub(crate) fn moves_away() {
         ("api-server", "apiServer"),
         ("vanish", "{vanish: both}"),
     ];
-    // Its machine is well, and its API server is not: somebody on the way reads requests.
+    // The machine works, but its API server does not: a proxy answers requests with errors.
     let stage =
         Stage::new(&moves_after("refused", "disturb", "{fail: {with: ServiceUnavailable, every: 1}}"));
     let mut command = stage.run_on(program(), &on(&image));
@@ -70,9 +71,13 @@ pub(crate) fn moves_away() {
         command.arg(path);
     }
     let ran = command.args(["--jobs", "2"]).output().unwrap();
-    assert_eq!(ran.status.code(), Some(0), "{}", said(&ran));
-    assert!(said(&ran).contains("7 cases passed"), "{}", said(&ran));
-    assert!(said(&ran).contains(&format!("kind, {image}")), "the report names the image: {}", said(&ran));
+    assert_eq!(ran.status.code(), Some(0), "{}", printed(&ran));
+    assert!(printed(&ran).contains("7 cases passed"), "{}", printed(&ran));
+    assert!(
+        printed(&ran).contains(&format!("kind, {image}")),
+        "the report names the image: {}",
+        printed(&ran)
+    );
     assert_eq!(stage.left(), []);
 }
 
@@ -80,22 +85,22 @@ pub(crate) fn no_image() {
     let stage = Stage::new(&moves("first", "pause"));
     let missing = on("no.example/such/node:v1");
     let ran = stage.run_on(program(), &missing).output().unwrap();
-    assert_eq!(ran.status.code(), Some(3), "{}", said(&ran));
+    assert_eq!(ran.status.code(), Some(3), "{}", printed(&ran));
     let says = "Docker has no image no.example/such/node:v1";
-    assert!(said(&ran).contains(says), "{}", said(&ran));
+    assert!(printed(&ran).contains(says), "{}", printed(&ran));
     let doctor = |more: &[&str]| {
         let looked = stage.capsize(program(), &[&["doctor"], more].concat()).output().unwrap();
-        (looked.status.code(), said(&looked))
+        (looked.status.code(), printed(&looked))
     };
-    let (code, told) = doctor(&missing[2..]);
-    assert_eq!(code, Some(0), "{told}");
-    assert!(told.contains("missing  nodes") && told.contains("scripts/stand-in-node.sh"), "{told}");
-    let (code, told) = doctor(&missing);
-    assert_eq!(code, Some(3), "{told}");
-    assert!(told.contains("are not possible here: nodes"), "{told}");
+    let (code, printed) = doctor(&missing[2..]);
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains("missing  nodes") && printed.contains("scripts/stand-in-node.sh"), "{printed}");
+    let (code, printed) = doctor(&missing);
+    assert_eq!(code, Some(3), "{printed}");
+    assert!(printed.contains("are not possible here: nodes"), "{printed}");
     let Ok(image) = node_image() else { return };
-    let (code, told) = doctor(&on(&image));
-    assert_eq!(code, Some(0), "{told}");
-    assert!(told.contains("nodes run with"), "it says which privileges nodes have: {told}");
+    let (code, printed) = doctor(&on(&image));
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains("nodes run with"), "it says which privileges nodes have: {printed}");
     assert_eq!(stage.left(), []);
 }

@@ -1,4 +1,6 @@
-//! Members in containers, as users run them. Where there is no Docker, each test is listed as ignored, and why is said first.
+//! Members in containers, as users run them.
+//!
+//! Without Docker, each test is listed as ignored, and a message gives the reason.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use crate::support::{find_image, node_image};
 
-/// A member of one node, of which the name is known.
+/// A member of one node, with the name of the node.
 struct Member {
     provider: Kind,
     outside: ExternalMember,
@@ -25,13 +25,13 @@ impl Member {
         &*self.outside.machine
     }
 
-    /// Whether its API server answers within a few seconds.
+    /// Whether the API server of the member answers within a few seconds.
     async fn answers(&self) -> bool {
         let client = self.outside.client(self.outside.address).await.unwrap();
         timeout(Duration::from_secs(3), client.apiserver_version()).await.is_ok_and(|answer| answer.is_ok())
     }
 
-    /// What a command in the node says.
+    /// The output of a command in the node.
     fn says(&self, command: &[&str]) -> String {
         let ran = Command::new("docker").args(["exec", &self.node]).args(command).output().unwrap();
         String::from_utf8([&*ran.stdout, &*ran.stderr].concat()).unwrap().trim().to_owned()
@@ -77,7 +77,7 @@ pub(crate) fn addresses() {
         for member in &members {
             member.machine.break_down(Breakdown::Stop).await.unwrap();
         }
-        // Docker would give the first one that is free to whoever comes first.
+        // Docker would give the first free address to the first container that starts.
         let last_first = if before[0] < before[1] { [1, 0] } else { [0, 1] };
         for place in last_first {
             members[place].machine.mend(Breakdown::Stop).await.unwrap();
@@ -137,7 +137,7 @@ pub(crate) fn packets() {
                 assert!(!rules.contains("CAPSIZE"), "{rules}");
                 assert_eq!(member.says(&["pgrep", "-f", "sleep 3600"]), "");
             }
-            // Its time is over, and nobody else has undone it.
+            // The time of the fault is over, and nothing else has removed its rules.
             member.machine().break_down(Breakdown::Vanish(Direction::Both)).await.unwrap();
             assert!(!member.answers().await);
             member.says(&["pkill", "-f", "^sleep 3600"]);

@@ -1,4 +1,4 @@
-//! Runs that are asked to stop: they undo what they have done, and say by their exit code who asked.
+//! Runs that are asked to stop: they undo their changes, and their exit code names the signal.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use capsize_clock::{Clock, Seed, live};
 use capsize_real::Resource;
 
-use crate::stage::{Stage, program, said};
+use crate::stage::{Stage, printed, program};
 
 const CASE: &str = "
 scenario: waits
@@ -28,14 +28,14 @@ pub(crate) fn undo() {
         let sent = Command::new("kill").args([signal, &run.id().to_string()]).status().unwrap();
         assert!(sent.success());
         let ran = run.wait_with_output().unwrap();
-        assert_eq!(ran.status.code(), Some(code), "{}", said(&ran));
-        assert!(said(&ran).contains(&format!("ended by {name}")), "{}", said(&ran));
+        assert_eq!(ran.status.code(), Some(code), "{}", printed(&ran));
+        assert!(printed(&ran).contains(&format!("ended by {name}")), "{}", printed(&ran));
         assert_eq!(stage.left(), []);
         assert_eq!(stage.journals(), 0, "nothing is left to undo");
     }
 }
 
-/// Waits until the run has made one. What it is about to do then, is left to the machine.
+/// Waits until the run has created a container. The progress of the run at that time is random.
 async fn has_a_container(clock: Clock, stage: &Stage) {
     while !stage.made().await.iter().any(|resource| matches!(resource, Resource::Container(_))) {
         clock.sleep(Duration::from_millis(50)).await;

@@ -1,4 +1,4 @@
-//! What the tests of Docker share: images, and what Docker has.
+//! Shared code of the tests of Docker: images, and the containers of runs.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -6,11 +6,11 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::stage::{Stage, program, said};
+use crate::stage::{Stage, printed, program};
 use capsize_clock::{Seed, live};
 use capsize_real::{Engine, EngineError, NodeImage, Resource};
 
-/// Why Docker cannot be used, if so.
+/// The reason why Docker cannot be used, if there is one.
 pub(crate) fn away() -> Option<String> {
     live(Seed(0), 1.0, |_| Engine::find()).unwrap().err().map(|error| error.to_string())
 }
@@ -24,17 +24,17 @@ pub(crate) fn build_image() {
     assert!(built.status.success(), "{built:?}");
 }
 
-/// The image of the script, which stands in for one of kind's.
+/// The image of the script, which stands in for an image of kind.
 const STAND_IN: &str = "capsize-stand-in-node:latest";
 
-/// What it is made of: without that, it takes minutes.
+/// The base image of the stand-in. Building it takes minutes.
 const STAND_IN_BASE: &str = "capsize-stand-in-base:bookworm";
 
-/// The image of nodes for tests: the one that `CAPSIZE_KIND_IMAGE` names, one of kind's that is there, or one that stands in
-/// for them, which is built from this program.
+/// The image of nodes for tests: the image that `CAPSIZE_KIND_IMAGE` names, an existing image of kind, or a
+/// stand-in that is built from this program.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason why there is no image.
 pub(crate) fn node_image() -> Result<String, String> {
     static FOUND: OnceLock<Result<String, String>> = OnceLock::new();
     FOUND.get_or_init(find_or_build).clone()
@@ -55,29 +55,29 @@ fn find_or_build() -> Result<String, String> {
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/stand-in-node.sh");
     let built = Command::new(script).env("CAPSIZE", program()).output().unwrap();
-    assert!(built.status.success(), "{}", said(&built));
+    assert!(built.status.success(), "{}", printed(&built));
     Ok(STAND_IN.into())
 }
 
-/// The image of this name, or one of kind's.
+/// The image of this name, or an image of kind.
 pub(crate) fn find_image(name: Option<&str>) -> Result<NodeImage, EngineError> {
     live(Seed(0), 1.0, |_| async { NodeImage::find(&Engine::find().await?, name).await }).unwrap()
 }
 
 impl Stage {
-    /// Its case on members in containers.
+    /// The command that runs the case on members in containers.
     pub(crate) fn run(&self, program: &Path) -> Command {
         self.run_on(program, &["--provider", "container"])
     }
 
-    /// What Docker has of the runs of this stage.
+    /// The resources of Docker that belong to runs of this stage.
     pub(crate) fn left(&self) -> Vec<Resource> {
         live(Seed(0), 1.0, |_| self.made()).unwrap()
     }
 
-    /// The same, for who is in a runtime.
+    /// The same inside of a runtime.
     pub(crate) async fn made(&self) -> Vec<Resource> {
-        // Before a run has begun, there is no folder.
+        // The folder does not exist before the first run.
         let Ok(state) = self.path("state").canonicalize() else { return Vec::new() };
         let ours = Engine::find().await.unwrap().ours(&state.display().to_string()).await.unwrap();
         ours.into_iter().map(|one| one.resource).collect()
@@ -101,13 +101,13 @@ pub(crate) fn no_image() {
     fs::copy(program(), &other).unwrap();
     File::options().append(true).open(&other).unwrap().write_all(b"another build").unwrap();
     let ran = stage.run(&other).output().unwrap();
-    assert_eq!(ran.status.code(), Some(3), "{}", said(&ran));
-    assert!(said(&ran).contains("`capsize images build`"), "{}", said(&ran));
+    assert_eq!(ran.status.code(), Some(3), "{}", printed(&ran));
+    assert!(printed(&ran).contains("`capsize images build`"), "{}", printed(&ran));
     let looked = stage.capsize(&other, &["doctor"]).output().unwrap();
-    assert_eq!(looked.status.code(), Some(0), "{}", said(&looked));
-    assert!(said(&looked).contains("missing  image"), "{}", said(&looked));
+    assert_eq!(looked.status.code(), Some(0), "{}", printed(&looked));
+    assert!(printed(&looked).contains("missing  image"), "{}", printed(&looked));
     let looked = stage.capsize(&other, &["doctor", "--provider", "container"]).output().unwrap();
-    assert_eq!(looked.status.code(), Some(3), "{}", said(&looked));
-    assert!(said(&looked).contains("are not possible here: image"), "{}", said(&looked));
+    assert_eq!(looked.status.code(), Some(3), "{}", printed(&looked));
+    assert!(printed(&looked).contains("are not possible here: image"), "{}", printed(&looked));
     assert_eq!(stage.left(), []);
 }

@@ -1,4 +1,4 @@
-//! `capsize doctor` on machines that lack something, and what it heals where there is no Docker.
+//! `capsize doctor` on machines without required programs, and its cleanup without Docker.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -20,12 +20,12 @@ fn capsize(folder: &Path, docker: &str, arguments: &[&str]) -> Output {
     command.args(arguments).output().unwrap()
 }
 
-fn said(output: &Output) -> String {
+fn printed(output: &Output) -> String {
     String::from_utf8([&*output.stdout, &*output.stderr].concat()).unwrap().replace("\n  │ ", " ")
 }
 
 #[test]
-fn without_docker_embedded_runs_are_well_and_others_are_told_what_to_do() {
+fn without_docker_embedded_runs_work_and_other_providers_give_advice() {
     let folder = TempDir::new().unwrap();
     let stopped = folder.path().join("stopped.sock");
     drop(UnixListener::bind(&stopped).unwrap());
@@ -36,19 +36,23 @@ fn without_docker_embedded_runs_are_well_and_others_are_told_what_to_do() {
     ];
     for (docker, advice) in cases {
         let looked = doctor(folder.path(), &docker, &[]);
-        assert_eq!(looked.status.code(), Some(0), "{docker}: {}", said(&looked));
-        assert!(said(&looked).contains("missing  Docker"), "{docker}: {}", said(&looked));
-        assert!(said(&looked).contains(advice), "{docker}: {}", said(&looked));
+        assert_eq!(looked.status.code(), Some(0), "{docker}: {}", printed(&looked));
+        assert!(printed(&looked).contains("missing  Docker"), "{docker}: {}", printed(&looked));
+        assert!(printed(&looked).contains(advice), "{docker}: {}", printed(&looked));
         for provider in ["container", "kind"] {
             let looked = doctor(folder.path(), &docker, &["--provider", provider]);
-            assert_eq!(looked.status.code(), Some(3), "{docker}: {}", said(&looked));
-            assert!(said(&looked).contains("are not possible here: Docker"), "{docker}: {}", said(&looked));
-            assert!(said(&looked).contains(advice), "{docker}: {}", said(&looked));
+            assert_eq!(looked.status.code(), Some(3), "{docker}: {}", printed(&looked));
+            assert!(
+                printed(&looked).contains("are not possible here: Docker"),
+                "{docker}: {}",
+                printed(&looked)
+            );
+            assert!(printed(&looked).contains(advice), "{docker}: {}", printed(&looked));
             let case = ["--provider", provider, "--target", "capsize-controllers", "--filter", "run-out"];
             let ran = capsize(folder.path(), &docker, &[&["run"], &case[..]].concat());
-            assert_eq!(ran.status.code(), Some(3), "{docker}: {}", said(&ran));
+            assert_eq!(ran.status.code(), Some(3), "{docker}: {}", printed(&ran));
             for part in ["Docker does not answer at", "`capsize doctor` looks closer"] {
-                assert!(said(&ran).contains(part), "{part}: {}", said(&ran));
+                assert!(printed(&ran).contains(part), "{part}: {}", printed(&ran));
             }
         }
     }
@@ -60,17 +64,21 @@ fn what_a_killed_run_left_is_removed_once_and_what_cannot_be_stays_written_down(
     let state = folder.path().join("state");
     let nowhere = format!("unix://{}/none.sock", folder.path().display());
     let journals = || fs::read_dir(&state).unwrap().count();
-    // A run that ends without undoing anything.
+    // This run ends without undoing anything.
     let journal = Journal::begin(&state).unwrap();
     let keys = journal.folder(folder.path(), "keys-").unwrap();
     journal.will(Resource::Container("c".into())).unwrap();
     drop(journal);
     let healed = doctor(folder.path(), &nowhere, &["--heal"]);
-    assert!(said(&healed).contains("removed what an earlier run left: the folder"), "{}", said(&healed));
     assert!(
-        said(&healed).contains("cannot remove what an earlier run left: the container c"),
+        printed(&healed).contains("removed what an earlier run left: the folder"),
         "{}",
-        said(&healed)
+        printed(&healed)
+    );
+    assert!(
+        printed(&healed).contains("cannot remove what an earlier run left: the container c"),
+        "{}",
+        printed(&healed)
     );
     assert!(!keys.exists());
     assert_eq!(journals(), 1);
@@ -81,7 +89,7 @@ fn what_a_killed_run_left_is_removed_once_and_what_cannot_be_stays_written_down(
     doctor(folder.path(), &nowhere, &["--heal"]);
     assert_eq!(journals(), 0);
     let nothing = doctor(folder.path(), &nowhere, &["--heal"]);
-    assert!(said(&nothing).contains("nothing was left to remove"), "{}", said(&nothing));
+    assert!(printed(&nothing).contains("nothing was left to remove"), "{}", printed(&nothing));
 }
 
 #[test]
@@ -95,8 +103,8 @@ fn a_journal_that_no_run_has_written_is_not_obeyed() {
     fs::write(&journal, &text).unwrap();
     let nowhere = format!("unix://{}/none.sock", folder.path().display());
     let healed = doctor(folder.path(), &nowhere, &["--heal"]);
-    assert!(said(&healed).contains("left.jsonl is kept"), "{}", said(&healed));
-    assert!(said(&healed).contains("from line 1 on"), "{}", said(&healed));
+    assert!(printed(&healed).contains("left.jsonl is kept"), "{}", printed(&healed));
+    assert!(printed(&healed).contains("from line 1 on"), "{}", printed(&healed));
     assert!(keys.exists());
     assert_eq!(fs::read_to_string(&journal).unwrap(), text);
 }
@@ -109,7 +117,7 @@ fn a_state_folder_that_others_may_write_is_refused() {
     fs::set_permissions(&state, fs::Permissions::from_mode(0o777)).unwrap();
     let nowhere = format!("unix://{}/none.sock", folder.path().display());
     let refused = doctor(folder.path(), &nowhere, &["--heal"]);
-    assert_eq!(refused.status.code(), Some(3), "{}", said(&refused));
-    assert!(said(&refused).contains("has mode 777"), "{}", said(&refused));
-    assert!(said(&refused).contains("chmod 700"), "{}", said(&refused));
+    assert_eq!(refused.status.code(), Some(3), "{}", printed(&refused));
+    assert!(printed(&refused).contains("has mode 777"), "{}", printed(&refused));
+    assert!(printed(&refused).contains("chmod 700"), "{}", printed(&refused));
 }

@@ -1,4 +1,4 @@
-//! Members that exist: `capsize up` stands for clusters that somebody else runs.
+//! Members that exist: `capsize up` stands for clusters of other users.
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +23,7 @@ pub(crate) fn write_target(path: &Path) {
     fs::write(path, format!("{before}start: reference\nfeatures:\n{after}")).unwrap();
 }
 
-/// Two clusters, and what has to be said to use them.
+/// Two clusters, and the arguments that allow their use.
 struct Others {
     folder: TempDir,
     _up: Up,
@@ -45,7 +45,7 @@ impl Others {
         Self { folder, _up: up, allow }
     }
 
-    /// Runs cases on them.
+    /// Runs cases on the clusters.
     fn run(&self, cases: &[(&str, String)], more: &[&str]) -> Output {
         let path = |name: &str| self.folder.path().join(name);
         let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
@@ -64,7 +64,7 @@ impl Others {
         self.allow.iter().flat_map(|allow| ["--allow", allow]).collect()
     }
 
-    /// How many Deployments there are in both.
+    /// The number of Deployments in both clusters.
     async fn deployments(&self) -> usize {
         let mut count = 0;
         for context in ["member1", "member2"] {
@@ -75,7 +75,7 @@ impl Others {
     }
 }
 
-fn said(output: &Output) -> String {
+fn printed(output: &Output) -> String {
     let text = [&*output.stdout, &*output.stderr].concat();
     String::from_utf8(text).unwrap().replace("\n  │ ", " ")
 }
@@ -84,14 +84,14 @@ fn said(output: &Output) -> String {
 async fn clusters_that_are_allowed_are_members_for_a_while_and_are_left_as_they_were() {
     let others = Others::start().await;
     let ran = others.run(&[("moves", MOVES.into())], &others.allowed());
-    assert_eq!(ran.status.code(), Some(0), "{}", said(&ran));
-    let told = said(&ran);
-    assert!(told.find("member 1 is member1").unwrap() < told.find("1 case passed").unwrap(), "{told}");
+    assert_eq!(ran.status.code(), Some(0), "{}", printed(&ran));
+    let text = printed(&ran);
+    assert!(text.find("member 1 is member1").unwrap() < text.find("1 case passed").unwrap(), "{text}");
     assert_eq!(others.deployments().await, 0);
     let twice = [("moves", MOVES.to_owned()), ("again", MOVES.to_owned())];
     let dry = others.run(&twice, &[&*others.allowed(), &["--dry-run"]].concat());
-    assert_eq!(dry.status.code(), Some(0), "{}", said(&dry));
-    assert!(!said(&dry).contains("passed"), "{}", said(&dry));
+    assert_eq!(dry.status.code(), Some(0), "{}", printed(&dry));
+    assert!(!printed(&dry).contains("passed"), "{}", printed(&dry));
 }
 
 #[tokio::test]
@@ -108,14 +108,14 @@ async fn nothing_is_done_to_a_cluster_that_is_not_allowed_by_both_its_names() {
     ];
     for (arguments, code, says) in cases {
         let ran = others.run(&[("moves", MOVES.into())], arguments);
-        assert_eq!(ran.status.code(), Some(code), "{arguments:?}: {}", said(&ran));
-        assert!(said(&ran).contains(says), "{arguments:?}: {}", said(&ran));
+        assert_eq!(ran.status.code(), Some(code), "{arguments:?}: {}", printed(&ran));
+        assert!(printed(&ran).contains(says), "{arguments:?}: {}", printed(&ran));
         assert_eq!(others.deployments().await, 0, "{arguments:?}");
     }
 }
 
 #[tokio::test]
-async fn a_user_who_has_a_certificate_and_no_token_is_told_how_to_get_one() {
+async fn a_user_with_a_certificate_and_no_token_gets_advice_for_a_token() {
     let others = Others::start().await;
     let path = others.folder.path().join("all.yaml");
     let text = fs::read_to_string(&path).unwrap();
@@ -124,9 +124,9 @@ async fn a_user_who_has_a_certificate_and_no_token_is_told_how_to_get_one() {
     assert!(text.contains("client-certificate-data:"));
     fs::write(&path, text).unwrap();
     let ran = others.run(&[("moves", MOVES.into())], &others.allowed());
-    assert_eq!(ran.status.code(), Some(3), "{}", said(&ran));
+    assert_eq!(ran.status.code(), Some(3), "{}", printed(&ran));
     for part in ["context member1", "has no bearer token", "`kubectl create token`"] {
-        assert!(said(&ran).contains(part), "{part}: {}", said(&ran));
+        assert!(printed(&ran).contains(part), "{part}: {}", printed(&ran));
     }
 }
 
@@ -145,14 +145,14 @@ async fn no_fault_strikes_more_members_than_are_allowed_at_a_time() {
     let case = |fault: &str| format!("fleet: {{members: 1}}\nwhen:\n  - {fault}\nthen:\n  - wait: 0s\n");
     let cases: Vec<(&str, String)> = faults.map(|(name, fault)| (name, case(fault))).into();
     let ran = others.run(&cases, &[&*others.allowed(), &["--max-down", "0"]].concat());
-    assert_eq!(ran.status.code(), Some(3), "{}", said(&ran));
-    let said_of_cases = said(&ran);
+    assert_eq!(ran.status.code(), Some(3), "{}", printed(&ran));
+    let output_of_cases = printed(&ran);
     let refused = |line: &&str| {
         line.starts_with('[')
             && line.contains("broken: ")
             && line.contains("1 members would be struck at a time, m1")
     };
-    assert_eq!(said_of_cases.lines().filter(refused).count(), faults.len(), "{said_of_cases}");
+    assert_eq!(output_of_cases.lines().filter(refused).count(), faults.len(), "{output_of_cases}");
     let skipped = others.run(&[("down", case("down: {cluster: m1, by: crash}"))], &others.allowed());
-    assert!(said(&skipped).contains("1 skipped"), "{}", said(&skipped));
+    assert!(printed(&skipped).contains("1 skipped"), "{}", printed(&skipped));
 }

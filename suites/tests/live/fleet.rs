@@ -8,15 +8,15 @@ use std::time::Duration;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
-/// No condition takes longer to come true, or the test fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The time limit for a condition of a test.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// `capsize up`, at work. It is killed when the test fails.
+/// A running `capsize up`, which is killed when the test fails.
 pub(crate) struct Up {
     process: Child,
     stdout: BufReader<ChildStdout>,
-    /// What it said when it had started.
-    pub(crate) told: String,
+    /// The output of the start.
+    pub(crate) printed: String,
 }
 
 impl Up {
@@ -25,20 +25,20 @@ impl Up {
         command.env("COLUMNS", "1000");
         let mut process = command.arg("up").args(arguments).stdout(Stdio::piped()).spawn().unwrap();
         let mut stdout = BufReader::new(process.stdout.take().unwrap());
-        let mut told = String::new();
-        while !told.ends_with("Ctrl-C stops it.\n") {
-            assert_ne!(stdout.read_line(&mut told).unwrap(), 0, "it ended: {told}");
+        let mut printed = String::new();
+        while !printed.ends_with("Ctrl-C stops it.\n") {
+            assert_ne!(stdout.read_line(&mut printed).unwrap(), 0, "it ended: {printed}");
         }
-        Self { process, stdout, told }
+        Self { process, stdout, printed }
     }
 
-    /// The path after `before` in what it said.
+    /// The path after `before` in the output.
     pub(crate) fn path(&self, before: &str) -> PathBuf {
-        let (_, rest) = self.told.split_once(before).unwrap();
+        let (_, rest) = self.printed.split_once(before).unwrap();
         rest.split([' ', '\n']).next().unwrap().into()
     }
 
-    /// Asks it to stop by `signal`; what it says then.
+    /// Stops the process by `signal`, and returns the rest of the output.
     pub(crate) fn stop(mut self, signal: &str) -> String {
         let pid = self.process.id().to_string();
         assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
@@ -51,20 +51,20 @@ impl Up {
 
 impl Drop for Up {
     fn drop(&mut self) {
-        // It may have ended.
+        // The process may have ended.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// A client of the cluster that the kubeconfig calls so.
+/// A client of the cluster with this context in the kubeconfig.
 pub(crate) async fn client(kubeconfig: &Path, context: &str) -> Client {
     let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
     let options = KubeConfigOptions { context: Some(context.into()), ..KubeConfigOptions::default() };
     Client::try_from(Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap()).unwrap()
 }
 
-/// Tries again until `attempt` has something.
+/// Repeats `attempt` until it returns a value.
 pub(crate) async fn eventually<T, F: Future<Output = Option<T>>>(what: &str, attempt: impl Fn() -> F) -> T {
     let tries = async {
         loop {
@@ -73,5 +73,5 @@ pub(crate) async fn eventually<T, F: Future<Output = Option<T>>>(what: &str, att
             }
         }
     };
-    tokio::time::timeout(PATIENCE, tries).await.unwrap_or_else(|_| panic!("{what}: it does not come true"))
+    tokio::time::timeout(TIMEOUT, tries).await.unwrap_or_else(|_| panic!("{what}: it does not come true"))
 }

@@ -1,4 +1,4 @@
-//! A run in real time that a signal ends: what had been done until then is reported.
+//! A run in real time that a signal ends: the results until then are reported.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Two cases, of which the second never ends.
+/// Two cases, the second of which never ends.
 fn write_cases(folder: &TempDir) {
     let case = |name: &str, steps: &str| {
         let text = format!(
@@ -29,7 +29,7 @@ fn a_run_that_a_signal_ends_reports_each_case_that_had_ended_and_exits_by_the_si
         let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
         command.env("COLUMNS", "1000");
         command.args(["run", "cases", "--target", "capsize-controllers", "--jobs", "1", "--report", "out"]);
-        // The program of the target is part of this one.
+        // The target needs no other program than this one.
         command.current_dir(folder.path()).env("PATH", "").env("CAPSIZE_STATE", folder.path().join("state"));
         let mut run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stderr = BufReader::new(run.stderr.take().unwrap());
@@ -37,13 +37,13 @@ fn a_run_that_a_signal_ends_reports_each_case_that_had_ended_and_exits_by_the_si
         stderr.read_line(&mut line).unwrap();
         assert!(line.starts_with("[1/2] cases/first passed, "), "{line}");
         assert!(Command::new("kill").args([signal, &run.id().to_string()]).status().unwrap().success());
-        let (mut told, mut why) = (String::new(), String::new());
+        let (mut printed, mut why) = (String::new(), String::new());
         stderr.read_to_string(&mut why).unwrap();
-        run.stdout.take().unwrap().read_to_string(&mut told).unwrap();
-        assert_eq!(run.wait().unwrap().code(), Some(code), "{told}{why}");
+        run.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
+        assert_eq!(run.wait().unwrap().code(), Some(code), "{printed}{why}");
         assert!(why.contains(&format!("ended by {name}")), "{why}");
         for part in ["1 of 2 cases ended", "1 case passed · "] {
-            assert!(told.contains(part), "{part}: {told}");
+            assert!(printed.contains(part), "{part}: {printed}");
         }
         let out = folder.path().join("out");
         let report: Value = serde_json::from_slice(&fs::read(out.join("report.json")).unwrap()).unwrap();

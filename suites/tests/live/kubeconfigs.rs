@@ -1,4 +1,4 @@
-//! Kubeconfigs that are damaged in many ways: one clear message each, no key in it, and nothing is written or done.
+//! Damaged kubeconfigs: each gives one clear message without a key, and nothing is written.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::existing::write_target;
 use crate::processes::MOVES;
 
-/// In each of the damaged files, all tokens begin with one of these.
+/// All tokens in the damaged files begin with one of these texts.
 const TOKENS: [&str; 4] = ["cb77964f5bd9", "3f6478b2779d", "b9483b0d01de", "hunter2"];
 
 fn record(kubeconfig: &Path, folder: &TempDir) -> Output {
@@ -31,20 +31,20 @@ fn run(kubeconfig: &Path, folder: &TempDir, context: &str) -> Output {
     command.args(["--allow", &format!("{context}=0a1b"), "--allow", "member1=0a1b"]).output().unwrap()
 }
 
-/// One message, with this in it, and no secret.
+/// Checks that the output is one message that contains `says`, without a secret.
 fn is_clear(output: &Output, code: i32, says: &str) {
-    let said = String::from_utf8([&*output.stdout, &*output.stderr].concat()).unwrap();
-    let line = said.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
+    let printed = String::from_utf8([&*output.stdout, &*output.stderr].concat()).unwrap();
+    let line = printed.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
     let line = line.replace(" ╰─▶ ", ": ");
-    assert_eq!(output.status.code(), Some(code), "{said}");
-    assert!(line.contains(says), "{says}: {said}");
+    assert_eq!(output.status.code(), Some(code), "{printed}");
+    assert!(line.contains(says), "{says}: {printed}");
     assert_eq!(
-        said.lines().filter(|line| line.starts_with("Error:") || line.starts_with("error: ")).count(),
+        printed.lines().filter(|line| line.starts_with("Error:") || line.starts_with("error: ")).count(),
         1,
-        "{said}"
+        "{printed}"
     );
     for never in TOKENS.into_iter().chain(["panicked", "PRIVATE KEY", "Uri(", "Some("]) {
-        assert!(!said.contains(never), "{never}: {said}");
+        assert!(!printed.contains(never), "{never}: {printed}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! The commands that run beside the rest of the world, with sockets and signals, as users run them.
+//! The commands that run in real time, with sockets and signals, as users run them.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 

@@ -1,4 +1,4 @@
-//! Clusters behind paths of one server, as Rancher has them: every request goes to the path of the server URL.
+//! Clusters behind paths of one server, as in Rancher: every request has the path of the server URL.
 
 use std::fs;
 use std::path::Path;
@@ -28,14 +28,14 @@ use tower::Service;
 use crate::existing::write_target;
 use crate::processes::MOVES;
 
-/// A server with a cluster behind each of the paths `/k8s/clusters/m1` and `/k8s/clusters/m2`, and another one behind all other
-/// paths.
+/// A server with a cluster behind each of the paths `/k8s/clusters/m1` and `/k8s/clusters/m2`, and another
+/// cluster behind all other paths.
 struct Paths {
     fleet: Fleet,
     url: String,
     authority: String,
-    /// How many requests have come for the other cluster.
-    astray: Arc<AtomicUsize>,
+    /// The number of requests to the other cluster.
+    misrouted: Arc<AtomicUsize>,
     _task: JoinSet<()>,
 }
 
@@ -47,14 +47,14 @@ impl Paths {
         let acceptor = TlsAcceptor::from(Arc::new(authority.server(vec!["127.0.0.1".into()]).unwrap()));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("https://{}", listener.local_addr().unwrap());
-        let astray = Arc::new(AtomicUsize::new(0));
+        let misrouted = Arc::new(AtomicUsize::new(0));
         let services = ["m1", "m2", "other"].map(|name| fleet.member(name).unwrap().api().unwrap().service());
         let route = {
-            let astray = Arc::clone(&astray);
+            let misrouted = Arc::clone(&misrouted);
             move |mut request: Request<Incoming>| {
                 let (cluster, path) = routed(request.uri());
                 *request.uri_mut() = path;
-                astray.fetch_add(usize::from(cluster == 2), Ordering::SeqCst);
+                misrouted.fetch_add(usize::from(cluster == 2), Ordering::SeqCst);
                 let mut service = services[cluster].clone();
                 async move { service.call(request).await }
             }
@@ -71,10 +71,10 @@ impl Paths {
                 });
             }
         });
-        Self { fleet, url, authority: authority.pem(), astray, _task: task }
+        Self { fleet, url, authority: authority.pem(), misrouted, _task: task }
     }
 
-    /// A kubeconfig in which the first members are reached by these paths.
+    /// A kubeconfig with these paths for the first members.
     fn kubeconfig(&self, paths: &[&str]) -> Value {
         use base64::Engine as _;
         let authority = base64::engine::general_purpose::STANDARD.encode(&self.authority);
@@ -101,7 +101,7 @@ impl Paths {
     }
 }
 
-/// Which cluster a request is for, and what is asked there.
+/// The cluster of a request, and the path in that cluster.
 fn routed(uri: &Uri) -> (usize, Uri) {
     let all = uri.path_and_query().map_or("/", |path| path.as_str());
     for (cluster, prefix) in ["/k8s/clusters/m1", "/k8s/clusters/m2"].into_iter().enumerate() {
@@ -112,7 +112,7 @@ fn routed(uri: &Uri) -> (usize, Uri) {
     (2, all.parse().unwrap())
 }
 
-/// Runs a case on both, while this thread serves them.
+/// Runs a case on both clusters, while this thread serves them.
 async fn run(folder: &Path, case: &str, allow: [String; 2]) -> Output {
     let path = |name: &str| folder.join(name);
     write_target(&path("target.yaml"));
@@ -153,13 +153,13 @@ fn all_requests_go_to_the_path_of_the_server_url() {
             let folder = TempDir::new().unwrap();
             fs::write(folder.path().join("kubeconfig"), kubeconfig.to_string()).unwrap();
             let ran = run(folder.path(), case, allow.clone()).await;
-            let said = String::from_utf8([ran.stdout, ran.stderr].concat()).unwrap();
-            assert_eq!(ran.status.code(), Some(0), "{said}");
-            assert!(said.contains("/k8s/clusters/m1, kube-system"), "the plan names the path: {said}");
+            let printed = String::from_utf8([ran.stdout, ran.stderr].concat()).unwrap();
+            assert_eq!(ran.status.code(), Some(0), "{printed}");
+            assert!(printed.contains("/k8s/clusters/m1, kube-system"), "the plan names the path: {printed}");
             for member in ["m1", "m2", "other"] {
                 assert_eq!(paths.deployments(member).await, 0, "{member}");
             }
-            assert_eq!(paths.astray.load(Ordering::SeqCst), 0, "{case}");
+            assert_eq!(paths.misrouted.load(Ordering::SeqCst), 0, "{case}");
         }
     })
     .unwrap();
@@ -174,9 +174,9 @@ fn a_path_to_another_cluster_is_refused_before_anything_is_done() {
         let kubeconfig = paths.kubeconfig(&["/k8s/clusters/m1", ""]);
         fs::write(folder.path().join("kubeconfig"), kubeconfig.to_string()).unwrap();
         let ran = run(folder.path(), MOVES, allow).await;
-        let said = String::from_utf8([ran.stdout, ran.stderr].concat()).unwrap().replace("\n  │ ", " ");
-        assert_eq!(ran.status.code(), Some(3), "{said}");
-        assert!(said.contains("m2 is not allowed"), "{said}");
+        let printed = String::from_utf8([ran.stdout, ran.stderr].concat()).unwrap().replace("\n  │ ", " ");
+        assert_eq!(ran.status.code(), Some(3), "{printed}");
+        assert!(printed.contains("m2 is not allowed"), "{printed}");
         for member in ["m1", "m2", "other"] {
             assert_eq!(paths.deployments(member).await, 0, "{member}");
         }

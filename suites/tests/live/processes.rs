@@ -1,4 +1,4 @@
-//! An implementation that consists of programs of their own, under the suite.
+//! An implementation that consists of separate programs.
 
 use std::fs;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-/// The profile that comes with Capsize for its own controllers as a program.
+/// The shipped profile for the program with the controllers of Capsize.
 const PROFILE: &str = include_str!("../../targets/capsize-controllers.yaml");
 
-/// What of a case lets a workload move, without its name.
+/// The steps of a case in which a workload moves.
 pub(crate) const MOVES: &str = "
 fleet: {members: 2}
 given:
@@ -35,7 +35,7 @@ fn run(folder: &Path, profile: &str) -> Output {
 }
 
 #[test]
-fn a_program_that_does_not_start_or_ends_is_told_with_what_it_said() {
+fn a_program_that_does_not_start_or_ends_is_reported_with_its_output() {
     let folder = TempDir::new().unwrap();
     let command = |command: &str| {
         let (before, rest) = PROFILE.split_once("      command:\n").unwrap();
@@ -50,8 +50,8 @@ fn a_program_that_does_not_start_or_ends_is_told_with_what_it_said() {
     ];
     for (text, says) in cases {
         let output = run(folder.path(), &command(text));
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(3), "{text}: {told}");
-        assert!(told.replace("\n  │ ", " ").contains(says), "{text}: {told}");
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(3), "{text}: {printed}");
+        assert!(printed.replace("\n  │ ", " ").contains(says), "{text}: {printed}");
     }
 }

@@ -1,4 +1,5 @@
-//! `capsize record` as users run it: beside a fleet that it knows by a kubeconfig only, and then judged.
+//! `capsize record` as users run it: on a fleet that it reaches by a kubeconfig. The recording is then
+//! judged.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -50,36 +51,36 @@ async fn place_a_workload(kubeconfig: &Path) {
     }
 }
 
-/// `capsize record`, at work.
+/// A running `capsize record`.
 struct Recorder {
     process: std::process::Child,
     stdout: BufReader<std::process::ChildStdout>,
-    /// What it said so far.
-    said: String,
+    /// The output so far.
+    printed: String,
 }
 
 impl Recorder {
-    /// Records by the kubeconfig into `history` until it is stopped; it has listed all that there is.
+    /// Records with the kubeconfig into `history`, and waits until the lists are complete.
     fn start(kubeconfig: &str, history: &str) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
         command.env("COLUMNS", "1000");
         command.args(["record", "--kubeconfig", kubeconfig, "--out", history, "--target", "reference"]);
         let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut stdout = BufReader::new(process.stdout.take().unwrap());
-        let mut said = String::new();
-        while !said.ends_with("Ctrl-C ends the recording\n") {
-            assert_ne!(stdout.read_line(&mut said).unwrap(), 0, "it ended: {said}");
+        let mut printed = String::new();
+        while !printed.ends_with("Ctrl-C ends the recording\n") {
+            assert_ne!(stdout.read_line(&mut printed).unwrap(), 0, "it ended: {printed}");
         }
-        Self { process, stdout, said }
+        Self { process, stdout, printed }
     }
 
-    /// Ends the recording; what it said in all.
+    /// Ends the recording, and returns the whole output.
     fn stop(mut self) -> String {
         let pid = self.process.id().to_string();
         assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
-        self.stdout.read_to_string(&mut self.said).unwrap();
-        assert_eq!(self.process.wait().unwrap().code(), Some(0), "{}", self.said);
-        self.said
+        self.stdout.read_to_string(&mut self.printed).unwrap();
+        assert_eq!(self.process.wait().unwrap().code(), Some(0), "{}", self.printed);
+        self.printed
     }
 }
 
@@ -91,11 +92,11 @@ async fn a_fleet_at_a_speed_of_its_own_is_recorded_by_its_clock_and_conforms() {
     let (kubeconfig, history) = (path("all.yaml"), path("h.jsonl"));
     let recorder = Recorder::start(&kubeconfig, &history);
     place_a_workload(Path::new(&kubeconfig)).await;
-    let said = recorder.stop();
+    let printed = recorder.stop();
     up.stop("-TERM");
-    assert!(said.contains("60 times the speed"), "{said}");
+    assert!(printed.contains("60 times the speed"), "{printed}");
 
-    // A minute of the fleet passes in a second: what stamps and the times of the entries say agrees.
+    // A minute of the fleet passes in a second: time stamps and the times of entries agree.
     let text = fs::read_to_string(&history).unwrap();
     let entries: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let ready = |entry: &&Value| entry["on"] == "member1" && entry["object"]["status"]["readyReplicas"] == 2;
@@ -117,10 +118,14 @@ async fn what_a_fleet_does_is_recorded_and_conforms() {
     let up = Up::start(&["--members", "2", "--kubeconfigs", &path("")]);
     let (kubeconfig, history) = (path("all.yaml"), path("h.jsonl"));
     let recorder = Recorder::start(&kubeconfig, &history);
-    assert!(recorder.said.contains("recording control-plane, member1, member2 into"), "{}", recorder.said);
+    assert!(
+        recorder.printed.contains("recording control-plane, member1, member2 into"),
+        "{}",
+        recorder.printed
+    );
     place_a_workload(Path::new(&kubeconfig)).await;
-    let said = recorder.stop();
-    assert!(said.contains(&format!("capsize check {history}")), "{said}");
+    let printed = recorder.stop();
+    assert!(printed.contains(&format!("capsize check {history}")), "{printed}");
     up.stop("-TERM");
 
     let text = fs::read_to_string(&history).unwrap();
@@ -134,18 +139,18 @@ async fn what_a_fleet_does_is_recorded_and_conforms() {
         assert!(text.lines().any(observer), "{on}");
     }
     let checked = capsize(&["check", &history, "--format", "json"]);
-    let told = String::from_utf8(checked.stdout).unwrap();
-    assert_eq!(checked.status.code(), Some(0), "{told}");
-    let report: Value = serde_json::from_str(&told).unwrap();
+    let printed = String::from_utf8(checked.stdout).unwrap();
+    assert_eq!(checked.status.code(), Some(0), "{printed}");
+    let report: Value = serde_json::from_str(&printed).unwrap();
     let held = |id: &str| {
         let verdicts = report["cases"][0]["verdicts"].as_array().unwrap();
         verdicts.iter().any(|verdict| verdict["id"] == id && verdict["verdict"] == "held")
     };
-    assert!(held("PLACEMENT-07") && held("DELIVERY-11"), "{told}");
+    assert!(held("PLACEMENT-07") && held("DELIVERY-11"), "{printed}");
 }
 
 #[test]
-fn what_cannot_be_recorded_is_told_once_and_nothing_is_written() {
+fn every_error_of_a_recording_is_reported_once_and_nothing_is_written() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let kubeconfig = |port: u16| {
@@ -179,15 +184,15 @@ fn what_cannot_be_recorded_is_told_once_and_nothing_is_written() {
     ];
     for (arguments, code, says) in cases {
         let output = capsize(&[&["record", "--out", &history], arguments].concat());
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {told}");
-        assert!(told.replace("\n  │ ", " ").contains(says), "{arguments:?}: {told}");
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {printed}");
+        assert!(printed.replace("\n  │ ", " ").contains(says), "{arguments:?}: {printed}");
         assert_eq!(
-            told.matches("Error:").count() + usize::from(told.starts_with("error: ")),
+            printed.matches("Error:").count() + usize::from(printed.starts_with("error: ")),
             1,
-            "{arguments:?}: {told}"
+            "{arguments:?}: {printed}"
         );
-        assert!(!told.contains("hunter2"), "{told}");
+        assert!(!printed.contains("hunter2"), "{printed}");
         assert!(!Path::new(&history).exists(), "{arguments:?}");
     }
 }

@@ -1,5 +1,4 @@
-//! Leave to strike: for each kind of fault, whoever provides the members is asked before it strikes, and when the answer is
-//! no, it does not.
+//! Permission for faults: the provider of the members is asked before each fault, and can refuse it.
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -24,13 +23,13 @@ use serde_json::Value;
 
 const NO: &str = "this one is not to be struck";
 
-/// Members in this process, behind sockets, that may be struck so many times.
+/// Members in this process, behind sockets, with a limited number of permitted faults.
 struct Guarded {
     strikes: usize,
     asked: AtomicUsize,
 }
 
-/// A machine that does what it is told, which is nothing.
+/// A machine whose breakdowns do nothing.
 struct Idle(#[expect(dead_code, reason = "it serves until it is dropped")] Served);
 
 #[async_trait]
@@ -71,12 +70,12 @@ impl Provider for Guarded {
     }
 }
 
-/// Runs a case in which `step` strikes, on a member that may be struck `strikes` times.
+/// Runs a case with the fault `step`, on a member that permits `strikes` faults.
 fn struck(step: &str, strikes: usize) -> (Outcome, Vec<Value>) {
     struck_until(step, "wait: 5s", strikes)
 }
 
-/// As [`struck`], with what is to come of it.
+/// As [`struck`], with a final step.
 fn struck_until(step: &str, then: &str, strikes: usize) -> (Outcome, Vec<Value>) {
     let text = format!(
         "scenario: struck\nabout: A member is to be struck.\nfleet: {{members: 1}}\nwhen:\n  - {step}\nthen:\n  - {then}\n"
@@ -94,7 +93,7 @@ fn struck_until(step: &str, then: &str, strikes: usize) -> (Outcome, Vec<Value>)
     (outcome, faults)
 }
 
-/// A step with each fault of links. One that is new has no text, and this does not compile.
+/// A step for each fault of links. A new fault does not compile until it has a step here.
 fn of_link(fault: Fault) -> &'static str {
     match fault {
         Fault::Refuse => "refuse: {cluster: m1}",
@@ -119,7 +118,7 @@ fn of_link(fault: Fault) -> &'static str {
     }
 }
 
-/// And with each breakdown of machines.
+/// A step for each breakdown of machines.
 fn of_machine(how: Breakdown) -> String {
     let by = match how {
         Breakdown::Pause
@@ -192,7 +191,7 @@ fn a_member_that_flaps_is_asked_for_each_time_that_it_goes_down() {
     let (outcome, faults) = struck("flap: {cluster: m1, down: 200ms, up: 200ms, times: 5}", 3);
     assert!(outcome.broken.is_some_and(|why| why.ends_with(NO)));
     let states: Vec<&str> = faults.iter().filter_map(|entry| entry["mark"]["state"].as_str()).collect();
-    // Leave is given for the step, and then for two times.
+    // Permission is given for the step, and then for two of its faults.
     assert_eq!(states, ["begin", "end", "begin", "end"], "{faults:?}");
 }
 

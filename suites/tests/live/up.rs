@@ -18,7 +18,7 @@ async fn a_fleet_is_reached_by_its_kubeconfigs_and_works() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().to_str().unwrap();
     let up = Up::start(&["--members", "2", "--kubeconfigs", path, "--speed", "60"]);
-    assert!(up.told.contains("member2") && up.told.contains("(kept)"), "{}", up.told);
+    assert!(up.printed.contains("member2") && up.printed.contains("(kept)"), "{}", up.printed);
     let member = client(&folder.path().join("all.yaml"), "member2").await;
     let nodes: Api<Node> = Api::all(member.clone());
     let count =
@@ -42,8 +42,8 @@ async fn a_fleet_is_reached_by_its_kubeconfigs_and_works() {
         conditions.iter().any(|one| one["type"] == "Ready" && one["status"] == "True").then_some(())
     };
     eventually("a member is ready for the control plane", joined).await;
-    let said = up.stop("-TERM");
-    assert!(said.contains("stay, and lead nowhere now"), "{said}");
+    let printed = up.stop("-TERM");
+    assert!(printed.contains("stay, and lead nowhere now"), "{printed}");
     for name in ["control-plane", "member1", "member2", "all"] {
         assert!(folder.path().join(format!("{name}.yaml")).is_file(), "{name}");
     }
@@ -53,13 +53,13 @@ async fn a_fleet_is_reached_by_its_kubeconfigs_and_works() {
 async fn a_bare_api_server_leaves_nothing_behind() {
     let up = Up::start(&["--members", "0", "--controllers", "none"]);
     let (folder, all) = (up.path("kubeconfigs in "), up.path("KUBECONFIG="));
-    assert!(up.told.contains("removed when this stops"), "{}", up.told);
+    assert!(up.printed.contains("removed when this stops"), "{}", up.printed);
     let namespaces: Api<Namespace> = Api::all(client(&all, "control-plane").await);
     assert_eq!(namespaces.list(&ListParams::default()).await.unwrap().items.len(), 4);
     let made = json!({"metadata": {"name": "made"}});
     namespaces.create(&PostParams::default(), &serde_json::from_value(made).unwrap()).await.unwrap();
     let accounts: Api<ServiceAccount> = Api::all(client(&all, "control-plane").await);
-    // Where the controllers of service accounts run, they are faster than the first of these answers.
+    // If controllers of service accounts ran, they would be faster than the first of these answers.
     for _ in 0..20 {
         assert_eq!(accounts.list(&ListParams::default()).await.unwrap().items.len(), 0);
     }
@@ -68,7 +68,7 @@ async fn a_bare_api_server_leaves_nothing_behind() {
 }
 
 #[test]
-fn what_is_in_the_way_is_told_once() {
+fn every_obstacle_is_reported_once() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let folder = TempDir::new().unwrap();
@@ -90,10 +90,10 @@ fn what_is_in_the_way_is_told_once() {
             .args(arguments)
             .output()
             .unwrap();
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {told}");
-        assert!(told.replace("\n  │ ", " ").contains(says), "{arguments:?}: {told}");
-        assert_eq!(told.to_lowercase().matches("error:").count(), 1, "{arguments:?}: {told}");
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {printed}");
+        assert!(printed.replace("\n  │ ", " ").contains(says), "{arguments:?}: {printed}");
+        assert_eq!(printed.to_lowercase().matches("error:").count(), 1, "{arguments:?}: {printed}");
         assert!(output.stdout.is_empty(), "{arguments:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Fleets of processes: they start and go, break down, and keep what is on the disk.
+//! Fleets of processes: they start and stop, break down, and keep the data on the disk.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::stage::kills::at_work;
-use crate::stage::{Stage, moves, program, said};
+use crate::stage::{Stage, moves, printed, program};
 use crate::support::{assets, folders, run};
 
 fn provider(journal: &Arc<Journal>) -> Processes {
@@ -54,21 +54,21 @@ pub(crate) fn each() {
         command.arg(path);
     }
     let ran = command.args(["--jobs", "4"]).output().unwrap();
-    assert_eq!(ran.status.code(), Some(0), "{}", said(&ran));
-    assert!(said(&ran).contains("4 cases passed"), "{}", said(&ran));
-    assert!(said(&ran).contains("process, kube-apiserver "), "the report says of what: {}", said(&ran));
+    assert_eq!(ran.status.code(), Some(0), "{}", printed(&ran));
+    assert!(printed(&ran).contains("4 cases passed"), "{}", printed(&ran));
+    assert!(printed(&ran).contains("process, kube-apiserver "), "the report says of what: {}", printed(&ran));
     assert_eq!(folders(&stage), [] as [std::path::PathBuf; 0]);
 }
 
 pub(crate) fn no_network() {
     let stage = Stage::new(&moves("unplugged", "disconnect"));
     let ran = run(&stage, &assets().unwrap()).arg("--report").arg(stage.path("report")).output().unwrap();
-    assert_eq!(ran.status.code(), Some(0), "{}", said(&ran));
+    assert_eq!(ran.status.code(), Some(0), "{}", printed(&ran));
     let report = fs::read_to_string(stage.path("report/report.json")).unwrap();
     assert!(report.contains("machines with a network of their own"), "{report}");
 }
 
-/// By etcd's own API, so that it holds for a kube-apiserver that keeps nothing there, too.
+/// Uses the API of etcd, so that it also holds for a kube-apiserver that stores nothing there.
 pub(crate) fn data_survive() {
     let folder = TempDir::new().unwrap();
     let journal = Arc::new(Journal::begin(folder.path()).unwrap());
@@ -90,7 +90,7 @@ pub(crate) fn data_survive() {
     .unwrap();
 }
 
-/// Where the only etcd listens whose data are in a folder that the journal says.
+/// The address of the only etcd whose data are in a folder of the journal.
 fn etcd_of(journal: &Journal) -> String {
     let folder = &journal.labels()["capsize.journal"];
     let text = fs::read_to_string(format!("{folder}/{}.jsonl", journal.run())).unwrap();

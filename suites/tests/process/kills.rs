@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::stage::kills;
 use crate::support::{assets, folders, run};
 
-/// Runs have made all that they make by then.
+/// The time after which runs have created everything.
 const ALL_MADE: Duration = Duration::from_secs(6);
 
 pub(crate) fn leave_nothing() {

@@ -1,4 +1,4 @@
-//! What is said where something is missing, does not start, or fails.
+//! Messages about programs that are missing, do not start, or fail.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use capsize_real::Assets;
 
-use crate::stage::{Stage, moves, program, said};
+use crate::stage::{Stage, moves, printed, program};
 use crate::support::{assets, folders, run};
 
 pub(crate) fn does_not_start() {
@@ -15,10 +15,10 @@ pub(crate) fn does_not_start() {
     fs::write(&broken, "#!/bin/sh\necho no room on this boat\nexit 7\n").unwrap();
     fs::set_permissions(&broken, Permissions::from_mode(0o755)).unwrap();
     let ran = run(&stage, &Assets { kube_apiserver: broken, ..assets().unwrap() }).output().unwrap();
-    assert_eq!(ran.status.code(), Some(3), "{}", said(&ran));
-    let [logs] = &folders(&stage)[..] else { panic!("{:?}: {}", folders(&stage), said(&ran)) };
+    assert_eq!(ran.status.code(), Some(3), "{}", printed(&ran));
+    let [logs] = &folders(&stage)[..] else { panic!("{:?}: {}", folders(&stage), printed(&ran)) };
     for part in ["kube-apiserver has ended", "no room on this boat", &logs.display().to_string()] {
-        assert!(said(&ran).contains(part), "{part}: {}", said(&ran));
+        assert!(printed(&ran).contains(part), "{part}: {}", printed(&ran));
     }
     assert!(!logs_with(logs, "no room on this boat").is_empty(), "{:?}", fs::read_dir(logs));
 }
@@ -26,17 +26,17 @@ pub(crate) fn does_not_start() {
 pub(crate) fn fails() {
     let case = "
 scenario: fails
-about: A member is said to be tainted, and nothing is wrong with it.
+about: A step expects a taint on a healthy member, and fails.
 fleet: {members: 1}
 then:
   - tainted: {cluster: m1, key: not-ready, effect: NoSchedule, within: 1s}
 ";
     let stage = Stage::new(case);
     let ran = run(&stage, &assets().unwrap()).output().unwrap();
-    assert_eq!(ran.status.code(), Some(1), "{}", said(&ran));
-    let [logs] = &folders(&stage)[..] else { panic!("{:?}: {}", folders(&stage), said(&ran)) };
+    assert_eq!(ran.status.code(), Some(1), "{}", printed(&ran));
+    let [logs] = &folders(&stage)[..] else { panic!("{:?}: {}", folders(&stage), printed(&ran)) };
     for part in [&logs.display().to_string(), "m1-etcd.log", "m1-kube-apiserver.log"] {
-        assert!(said(&ran).contains(part), "{part}: {}", said(&ran));
+        assert!(printed(&ran).contains(part), "{part}: {}", printed(&ran));
     }
     assert_eq!(fs::read_dir(stage.path("state")).unwrap().count(), 0, "nobody removes what is kept");
 }
@@ -56,10 +56,10 @@ pub(crate) fn no_programs() {
         command.env_remove("TEST_ASSET_ETCD").env("TEST_ASSET_KUBE_APISERVER", &nowhere);
         command.env("KUBEBUILDER_ASSETS", &nowhere);
         let ran = command.output().unwrap();
-        assert_eq!(ran.status.code(), Some(3), "{}", said(&ran));
+        assert_eq!(ran.status.code(), Some(3), "{}", printed(&ran));
         let places = ["TEST_ASSET_ETCD is not set", "KUBEBUILDER_ASSETS leads to", "setup-envtest"];
         for part in places {
-            assert!(said(&ran).contains(part), "{part}: {}", said(&ran));
+            assert!(printed(&ran).contains(part), "{part}: {}", printed(&ran));
         }
     }
 }

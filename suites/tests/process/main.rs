@@ -1,5 +1,6 @@
-//! Members that are processes, as users run them: with a real etcd, and with a kube-apiserver or what stands in for it. Where there
-//! is no etcd, each test that needs it is listed as ignored, and why is said first.
+//! Members that are processes, with a real etcd, and a kube-apiserver or a stand-in.
+//!
+//! Without etcd, each test that needs it is listed as ignored, and a message gives the reason.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -35,7 +36,7 @@ fn main() -> ExitCode {
         etcd("what_etcd_holds_survives_a_crash", breakdowns::data_survive),
         etcd("what_needs_a_network_of_its_own_is_skipped", breakdowns::no_network),
         etcd("runs_that_are_killed_leave_no_processes_after_the_next_start", kills::leave_nothing),
-        etcd("a_member_that_does_not_start_is_told_with_its_logs_which_are_kept", lacking::does_not_start),
+        etcd("a_member_that_does_not_start_is_reported_with_its_kept_logs", lacking::does_not_start),
         etcd("a_run_that_fails_keeps_the_logs_and_lists_them", lacking::fails),
         any("without_the_programs_the_doctor_and_the_run_name_all_that_was_looked_for", lacking::no_programs),
     ];

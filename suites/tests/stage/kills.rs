@@ -1,4 +1,4 @@
-//! Runs that are killed at random moments: whatever they had made is gone after the next start.
+//! Runs that are killed at random moments: everything that they made is gone after the next start.
 
 use std::fs;
 use std::path::Path;
@@ -8,13 +8,13 @@ use std::time::Duration;
 use capsize_clock::{Clock, Seed, live};
 use rand::RngExt;
 
-use super::{Stage, program, said};
+use super::{Stage, printed, program};
 
-/// How many runs are killed where nothing is said.
+/// The number of killed runs, unless the environment sets it.
 const KILLS: u32 = 4;
 
 /// How long the kernel may take to end a program whose harness is gone.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 const CASE: &str = "
 scenario: waits
@@ -24,13 +24,13 @@ then:
   - wait: 1h
 ";
 
-/// What stands for an implementation reads this file for ever.
+/// The program that stands for an implementation reads this file forever.
 const ASLEEP: &str = "asleep";
 
-/// The folder of temporary things of runs.
+/// The folder for temporary files of runs.
 pub(crate) const TEMPORARY: &str = "temporary";
 
-/// A case that goes on until it is killed, beside a program that stands for an implementation.
+/// A case that runs until it is killed, beside a program that stands for an implementation.
 pub(crate) fn waiting() -> Stage {
     let start = |folder: &Path| {
         let asleep = folder.join(ASLEEP);
@@ -40,8 +40,8 @@ pub(crate) fn waiting() -> Stage {
     Stage::with(start, CASE)
 }
 
-/// Kills what `run` starts, a few times, at moments before all is made. Programs have to be gone then, and after the next start all that
-/// `made` tells.
+/// Kills the command of `run` a few times, at random moments before `all_made`. The programs must end then,
+/// and everything that `made` returns must be gone after the next start.
 pub(crate) fn leave_nothing(
     stage: &Stage,
     all_made: Duration,
@@ -65,28 +65,29 @@ pub(crate) fn leave_nothing(
             "kill {kill} after {moment:?}: {outlived:?} have outlived their harness"
         );
         let healed = stage.capsize(program(), &["doctor", "--heal"]).output().unwrap();
-        assert_eq!(healed.status.code(), Some(0), "{}", said(&healed));
-        assert_eq!(made(), [] as [String; 0], "kill {kill} after {moment:?}: {}", said(&healed));
-        assert_eq!(stage.journals(), 0, "kill {kill} after {moment:?}: {}", said(&healed));
+        assert_eq!(healed.status.code(), Some(0), "{}", printed(&healed));
+        assert_eq!(made(), [] as [String; 0], "kill {kill} after {moment:?}: {}", printed(&healed));
+        assert_eq!(stage.journals(), 0, "kill {kill} after {moment:?}: {}", printed(&healed));
     }
     println!("{kills} runs killed: {had_made} had made something, {had_programs} had programs at work");
 }
 
-/// Which programs are there, after as long as it takes the kernel to end them.
+/// The programs that are still running after the time that the kernel takes to end them.
 async fn outlived(clock: Clock, stage: &Stage) -> Vec<Vec<String>> {
-    while !programs(stage).is_empty() && clock.elapsed() < PATIENCE {
+    while !programs(stage).is_empty() && clock.elapsed() < TIMEOUT {
         clock.sleep(Duration::from_millis(10)).await;
     }
     programs(stage)
 }
 
-/// What stands for the implementation, and members that are processes, which have their folder in their arguments.
+/// The program that stands for the implementation, and members that are processes, which have their folder in
+/// their arguments.
 fn programs(stage: &Stage) -> Vec<Vec<String>> {
     let marks = [ASLEEP, TEMPORARY].map(|name| stage.path(name).display().to_string());
     marks.iter().flat_map(|mark| at_work(mark)).collect()
 }
 
-/// The commands of the processes that say `mark` there, be it in their arguments.
+/// The commands of the processes with `mark` in their arguments.
 pub(crate) fn at_work(mark: &str) -> Vec<Vec<String>> {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let commands = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());

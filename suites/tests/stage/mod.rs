@@ -1,4 +1,4 @@
-//! What tests of members outside of the process share: a target with short timings and a case, on which runs keep to a folder.
+//! Shared code of tests with external members: a target with short timings, and a case in a folder.
 
 pub(crate) mod kills;
 
@@ -8,19 +8,19 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-/// The profile with the shortest timings; those who are under test are in the process here.
+/// The profile with the shortest timings. The controllers under test run in this process.
 const PROFILE: &str = include_str!("../../targets/capsize-controllers.yaml");
 
 /// A folder with a target and a case, whose runs keep their journals in it.
 pub(crate) struct Stage(TempDir);
 
 impl Stage {
-    /// The reference on the case, in real time.
+    /// A stage with the reference and the case, in real time.
     pub(crate) fn new(case: &str) -> Self {
         Self::with(|_| "start: reference".to_owned(), case)
     }
 
-    /// What `start` says, which hears of the folder, on the case.
+    /// A stage with the case, and the start section that `start` returns for the folder.
     pub(crate) fn with(start: impl FnOnce(&Path) -> String, case: &str) -> Self {
         let stage = Self(TempDir::new().unwrap());
         let start = start(stage.0.path());
@@ -31,9 +31,9 @@ impl Stage {
         stage
     }
 
-    /// How many journals there are, of runs that are over or not.
+    /// The number of journals, of ended and running runs.
     pub(crate) fn journals(&self) -> usize {
-        // Before a run has begun, there is no folder.
+        // The folder does not exist before the first run.
         fs::read_dir(self.path("state")).map_or(0, Iterator::count)
     }
 
@@ -41,14 +41,14 @@ impl Stage {
         self.0.path().join(name)
     }
 
-    /// This program, or a copy of it, with its journals here.
+    /// The command for this program, or a copy of it, with its journals in the folder.
     pub(crate) fn capsize(&self, program: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new(program);
         command.args(arguments).env("CAPSIZE_STATE", self.path("state"));
         command
     }
 
-    /// Its case on members of a provider.
+    /// The command that runs the case on members of a provider.
     pub(crate) fn run_on(&self, program: &Path, provider: &[&str]) -> Command {
         let (case, target) = (self.path("case.yaml"), self.path("target.yaml"));
         let mut command = self.capsize(program, &[&["run"], provider].concat());
@@ -61,18 +61,18 @@ pub(crate) fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_capsize"))
 }
 
-/// What it says, in lines that are not broken.
-pub(crate) fn said(output: &Output) -> String {
+/// The output without line breaks in messages.
+pub(crate) fn printed(output: &Output) -> String {
     let text = [&*output.stdout, &*output.stderr].concat();
     String::from_utf8(text).unwrap().replace("\n  │ ", " ")
 }
 
-/// A workload that goes elsewhere when the machine of its member breaks down, and is well afterwards.
+/// A case in which a workload moves when the machine of its member breaks down, and is healthy afterwards.
 pub(crate) fn moves(name: &str, by: &str) -> String {
     moves_after(name, "down", by)
 }
 
-/// A workload that goes elsewhere when something is done to its member, and is well afterwards.
+/// A case in which a workload moves after a step on its member, and is healthy afterwards.
 pub(crate) fn moves_after(name: &str, step: &str, by: &str) -> String {
     format!(
         "

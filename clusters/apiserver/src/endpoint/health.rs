@@ -81,8 +81,8 @@ pub(crate) fn answer(ready: bool, path: &[&str], query: &Query) -> Response<ApiB
 
 fn all(endpoint: &str, passes: &dyn Fn(&str) -> bool, query: &Query) -> Response<ApiBody> {
     let mut excluded: Vec<&str> = query.all("exclude").collect();
-    let tells_all = query.all("verbose").next().is_some();
-    if excluded.is_empty() && !tells_all && checks(endpoint).all(passes) {
+    let is_verbose = query.all("verbose").next().is_some();
+    if excluded.is_empty() && !is_verbose && checks(endpoint).all(passes) {
         return respond::text(StatusCode::OK, "ok");
     }
     let (mut report, mut failed) = (String::new(), false);
@@ -111,7 +111,7 @@ fn all(endpoint: &str, passes: &dyn Fn(&str) -> bool, query: &Query) -> Response
             format!("{report}{endpoint} check failed\n"),
         );
     }
-    if !tells_all {
+    if !is_verbose {
         return respond::text(StatusCode::OK, "ok");
     }
     respond::text(StatusCode::OK, format!("{report}{endpoint} check passed\n"))

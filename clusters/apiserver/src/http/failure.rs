@@ -367,7 +367,7 @@ impl Failure {
         )
     }
 
-    /// Tells the client to try again after `seconds`.
+    /// Asks the client to retry after `seconds`.
     pub(crate) fn with_retry_after(mut self, seconds: u64) -> Self {
         self.details.get_or_insert_default().insert("retryAfterSeconds".into(), seconds.into());
         self

@@ -93,9 +93,9 @@ mod tests {
                 (TypeFields::Omitted, Value::Null),
                 (rewritten, json!("b/v2")),
             ] {
-                let (pieces, said) = pieces(count, types);
+                let (pieces, length) = pieces(count, types);
                 let text = pieces.concat();
-                assert_eq!(text.len() as u64, said);
+                assert_eq!(text.len() as u64, length);
                 let list: Value = serde_json::from_slice(&text).unwrap();
                 let items = list["items"].as_array().unwrap();
                 assert_eq!(items.len(), count);
@@ -108,8 +108,8 @@ mod tests {
 
     #[test]
     fn a_long_list_comes_in_pieces() {
-        let (pieces, said) = pieces(200, TypeFields::Stored);
+        let (pieces, length) = pieces(200, TypeFields::Stored);
         assert!(pieces.len() > 2, "{}", pieces.len());
-        assert!(pieces.iter().all(|piece| (piece.len() as u64) < said / 2));
+        assert!(pieces.iter().all(|piece| (piece.len() as u64) < length / 2));
     }
 }

@@ -60,11 +60,11 @@ impl From<EngineError> for ProviderError {
 /// Turns an error of Docker into the refusal of the request `what`.
 pub(crate) fn refused(what: impl Into<String>) -> impl FnOnce(Error) -> EngineError {
     let what = what.into();
-    |error| EngineError::Refused { what, why: said(&error) }
+    |error| EngineError::Refused { what, why: message_of(&error) }
 }
 
 /// The message of Docker, without the text around it.
-fn said(error: &Error) -> String {
+fn message_of(error: &Error) -> String {
     match error {
         Error::DockerResponseServerError { message, .. } => message.clone(),
         other => other.to_string(),
@@ -102,8 +102,8 @@ impl Engine {
     /// The address of Docker: `DOCKER_HOST`, or the usual socket.
     #[must_use]
     pub fn address() -> String {
-        let said = env::var("DOCKER_HOST").ok().filter(|host| !host.is_empty());
-        said.unwrap_or_else(|| "unix:///var/run/docker.sock".to_owned())
+        let host = env::var("DOCKER_HOST").ok().filter(|host| !host.is_empty());
+        host.unwrap_or_else(|| "unix:///var/run/docker.sock".to_owned())
     }
 
     /// Connects to the Engine that `DOCKER_HOST` names, or to that of this machine.
@@ -120,7 +120,7 @@ impl Engine {
     /// It does not answer.
     pub(crate) async fn at(address: &str) -> Result<Self, EngineError> {
         let unreachable =
-            |error: Error| EngineError::Unreachable { address: address.to_owned(), why: said(&error) };
+            |error: Error| EngineError::Unreachable { address: address.to_owned(), why: message_of(&error) };
         let docker = Docker::connect_with_host(address).map_err(unreachable)?;
         docker.negotiate_version().await.map(Self).map_err(unreachable)
     }
@@ -130,7 +130,7 @@ impl Engine {
     /// # Errors
     /// It does not report them.
     pub async fn known(&self) -> Result<Known, EngineError> {
-        let info = self.0.info().await.map_err(refused("tell about itself"))?;
+        let info = self.0.info().await.map_err(refused("describe itself"))?;
         let cgroups = info.cgroup_version.map(|version| version.to_string());
         Ok(Known {
             version: info.server_version.unwrap_or_default(),
@@ -177,8 +177,8 @@ impl Engine {
         Ok(containers.chain(networks).chain(volumes).collect())
     }
 
-    /// Removes a container (even if it is running), network or volume that carries the identity of `run`. Succeeds if it does not
-    /// exist.
+    /// Removes a container (even if it is running), network or volume that carries the identity of `run`. Succeeds
+    /// if it does not exist.
     pub(crate) async fn remove(&self, run: &RunId, resource: &Resource) -> Result<(), EngineError> {
         match resource {
             Resource::Container(name) => self.remove_container(run, name).await,

@@ -28,7 +28,7 @@ pub(crate) struct Command<'a> {
 pub(crate) struct Ended {
     pub(crate) code: i64,
     /// Its standard output.
-    pub(crate) said: String,
+    pub(crate) output: String,
     /// Its standard error.
     pub(crate) complaint: String,
 }
@@ -54,12 +54,12 @@ impl Engine {
         };
         let id = self.0.create_exec(name, options).await.map_err(failed())?.id;
         let started = self.0.start_exec(&id, None::<StartExecOptions>).await.map_err(failed())?;
-        let (mut said, mut complaint) = (Vec::new(), Vec::new());
+        let (mut standard_output, mut complaint) = (Vec::new(), Vec::new());
         if let StartExecResults::Attached { mut output, .. } = started {
             while let Some(part) = output.next().await {
                 match part.map_err(failed())? {
                     LogOutput::StdErr { message } => complaint.extend_from_slice(&message),
-                    part => said.extend_from_slice(&part.into_bytes()),
+                    part => standard_output.extend_from_slice(&part.into_bytes()),
                 }
             }
         }
@@ -67,7 +67,7 @@ impl Engine {
         loop {
             // The exit code may be known a moment after the end of the output.
             if let Some(code) = self.0.inspect_exec(&id).await.map_err(failed())?.exit_code {
-                return Ok(Ended { code, said: text(&said), complaint: text(&complaint) });
+                return Ok(Ended { code, output: text(&standard_output), complaint: text(&complaint) });
             }
             clock.sleep(PAUSE).await;
         }

@@ -71,8 +71,8 @@ impl Image {
         }
     }
 
-    /// Builds the image and starts the program in it once, in a container that is written into `journal`. Returns the size in
-    /// bytes.
+    /// Builds the image and starts the program in it once, in a container that is written into `journal`. Returns
+    /// the size in bytes.
     ///
     /// # Errors
     /// Docker refuses the image, or the program does not start in it.
@@ -123,7 +123,7 @@ impl Image {
                 Some(Ok(_)) => Ok(()),
                 _ => Err(EngineError::Refused {
                     what: format!("run the image {}", self.0),
-                    why: said(engine, &name).await,
+                    why: log_end(engine, &name).await,
                 }),
             }
         };
@@ -135,7 +135,7 @@ impl Image {
 }
 
 /// The last lines of a container's log.
-pub(crate) async fn said(engine: &Engine, name: &str) -> String {
+pub(crate) async fn log_end(engine: &Engine, name: &str) -> String {
     let options = LogsOptions { stdout: true, stderr: true, tail: "10".into(), ..Default::default() };
     let lines = engine.0.logs(name, Some(options)).filter_map(async |line| line.ok());
     let lines: Vec<String> = lines.map(|line| line.to_string()).collect().await;

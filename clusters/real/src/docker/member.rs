@@ -11,7 +11,7 @@ use capsize_clock::Simulation;
 use capsize_clusters::{ExternalMember, Keys, MemberSpec, ProviderError};
 
 use super::engine::refused;
-use super::image::{Image, said};
+use super::image::{Image, log_end};
 use super::machine::Container;
 
 const PORT: u16 = 6443;
@@ -20,7 +20,7 @@ const PORT: u16 = 6443;
 const KEYS: &str = "keys.json";
 
 /// The time limit until a member answers, and the pause between two looks.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
 
 impl Container {
@@ -87,11 +87,11 @@ impl Container {
         let since = self.clock.elapsed();
         while client.apiserver_version().await.is_err() {
             let runs = self.runs().await?;
-            if !runs || self.clock.elapsed().saturating_sub(since) > PATIENCE {
+            if !runs || self.clock.elapsed().saturating_sub(since) > TIMEOUT {
                 let what = if runs { "does not answer" } else { "has ended" };
-                let said = said(&self.engine, &self.name).await;
+                let log = log_end(&self.engine, &self.name).await;
                 return Err(ProviderError(format!(
-                    "the container {} {what}; its log ends with:\n{said}",
+                    "the container {} {what}; its log ends with:\n{log}",
                     self.name
                 )));
             }

@@ -15,6 +15,6 @@ pub use engine::{Engine, EngineError, Known, Labelled};
 pub(crate) use engine::{is_missing, refused};
 pub(crate) use exec::{Command, Ended};
 pub use image::Image;
-pub(crate) use image::said;
+pub(crate) use image::log_end;
 pub(crate) use machine::Container;
 pub(crate) use network::{FleetNetwork, Fleets};

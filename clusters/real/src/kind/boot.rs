@@ -12,7 +12,7 @@ use super::kubeadm::{self, Address, Form};
 use super::node::{ADMIN, Node};
 
 /// The time limit until nodes are ready, and the pause between two looks.
-const PATIENCE: Duration = Duration::from_secs(180);
+const TIMEOUT: Duration = Duration::from_secs(180);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The manifests in the image for the pod network and for volumes. The first is a template with one field.
@@ -59,8 +59,8 @@ async fn join(form: Form, cluster: &str, first: &Node, node: &Node) -> Result<()
     kubeadm_in(node, "join", &kubeadm::join(form, &first.name, address), &[]).await
 }
 
-async fn kubeadm_in(node: &Node, phase: &str, told: &str, more: &[&str]) -> Result<(), ProviderError> {
-    node.run(&["sh", "-c", WRITE], &[("FILE", kubeadm::FILE), ("TEXT", told)]).await?;
+async fn kubeadm_in(node: &Node, phase: &str, text: &str, more: &[&str]) -> Result<(), ProviderError> {
+    node.run(&["sh", "-c", WRITE], &[("FILE", kubeadm::FILE), ("TEXT", text)]).await?;
     let config = format!("--config={}", kubeadm::FILE);
     let command = ["kubeadm", phase, &config, "--skip-phases=preflight", "--v=6"];
     let ran = node.run(&[&command[..], more].concat(), &[]).await;
@@ -85,8 +85,8 @@ pub(super) async fn ready(nodes: &[Node], client: &Client) -> Result<(), Provide
         if there == nodes.len() && waiting == 0 {
             return Ok(());
         }
-        if clock.elapsed().saturating_sub(since) > PATIENCE {
-            let (count, seconds) = (nodes.len(), PATIENCE.as_secs());
+        if clock.elapsed().saturating_sub(since) > TIMEOUT {
+            let (count, seconds) = (nodes.len(), TIMEOUT.as_secs());
             let error = listed.err().map(|error| format!(" ({error})")).unwrap_or_default();
             return Err(ProviderError(format!(
                 "after {seconds} s, {there} of {count} nodes of {} are there, and {waiting} are not ready{error}; \

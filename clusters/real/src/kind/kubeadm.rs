@@ -115,7 +115,8 @@ fn endpoint(node: &str) -> String {
     format!("{node}:{PORT}")
 }
 
-/// Nodes share the disk and memory of the machine, so their kubelets must not evict or collect anything when these are full.
+/// Nodes share the disk and memory of the machine, so their kubelets must not evict or collect anything when these
+/// are full.
 fn kubelet() -> Value {
     json!({
         "apiVersion": "kubelet.config.k8s.io/v1beta1",

@@ -41,8 +41,8 @@ pub(super) async fn start(shared: Shared, spec: &MemberSpec) -> Result<ExternalM
     boot::ready(&nodes, &administrator.client).await?;
     let token = administrator.token().await?;
     if stand_in {
-        let told = write_start_up(&administrator.client, spec.start_up).await;
-        told.map_err(|error| {
+        let written = write_start_up(&administrator.client, spec.start_up).await;
+        written.map_err(|error| {
             ProviderError(format!(
                 "the time that replicas take to become ready cannot be set in {}: {error}",
                 spec.name

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use super::image::NodeImage;
 use super::kubeadm;
 use super::privilege::Privilege;
-use crate::docker::{Command, Container, Ended, Engine, EngineError, FleetNetwork, said};
+use crate::docker::{Command, Container, Ended, Engine, EngineError, FleetNetwork, log_end};
 
 /// The time limit until a node has booted, and the pause between two looks.
 const BOOT: Duration = Duration::from_secs(90);
@@ -100,7 +100,7 @@ impl Node {
         environment: &[(&str, &str)],
     ) -> Result<String, ProviderError> {
         let ended = self.attempt(line, environment).await?;
-        self.said(ended, &format!("`{}`", line.join(" ")))
+        self.output(ended, &format!("`{}`", line.join(" ")))
     }
 
     /// Runs a script in it; `what` describes the script in errors.
@@ -111,17 +111,17 @@ impl Node {
         environment: &[(&str, &str)],
     ) -> Result<(), ProviderError> {
         let ended = self.attempt(&["sh", "-c", script], environment).await?;
-        self.said(ended, what).map(drop)
+        self.output(ended, what).map(drop)
     }
 
     /// The output of a command that succeeded.
-    fn said(&self, ended: Ended, what: &str) -> Result<String, ProviderError> {
-        let Ended { code, said, complaint } = ended;
+    fn output(&self, ended: Ended, what: &str) -> Result<String, ProviderError> {
+        let Ended { code, output, complaint } = ended;
         if code == 0 {
-            return Ok(said);
+            return Ok(output);
         }
         let name = &self.name;
-        let why = last_lines(if complaint.is_empty() { &said } else { &complaint });
+        let why = last_lines(if complaint.is_empty() { &output } else { &complaint });
         Err(ProviderError(format!("in the node {name}, {what} ends with {code}: {why}")))
     }
 
@@ -132,8 +132,9 @@ impl Node {
         engine.execute(*clock, &self.name, Command { line, environment, privileged }).await
     }
 
-    /// Waits until it has booted. No command is executed before systemd is running, which would find its control group in use
-    /// otherwise. The console, which kind reads for this, needs a terminal, which testcontainers do not request.
+    /// Waits until it has booted. No command is executed before systemd is running, which would find its control
+    /// group in use otherwise. The console, which kind reads for this, needs a terminal, which testcontainers do
+    /// not request.
     async fn booted(&self) -> Result<(), ProviderError> {
         let since = self.shared.clock.elapsed();
         let mut seen = "its init does not come to work".to_owned();
@@ -142,12 +143,12 @@ impl Node {
                 let state = self.attempt(&["systemctl", "is-system-running", "--wait"], &[]);
                 match timeout(BOOT, state).await {
                     // A degraded system lacks only units that nodes do not need, as swap.
-                    Ok(Ok(Ended { said, .. })) if ["running", "degraded"].contains(&said.as_str()) => {
+                    Ok(Ok(Ended { output, .. })) if ["running", "degraded"].contains(&output.as_str()) => {
                         return Ok(());
                     }
                     Ok(ended) => {
-                        let Ended { said, complaint, .. } = ended?;
-                        seen = format!("systemd reports {said}{complaint}");
+                        let Ended { output, complaint, .. } = ended?;
+                        seen = format!("systemd reports {output}{complaint}");
                     }
                     Err(_) => seen = "its init does not come to an end".into(),
                 }
@@ -155,9 +156,9 @@ impl Node {
             let runs = self.machine().runs().await?;
             if !runs || self.shared.clock.elapsed().saturating_sub(since) > BOOT {
                 let why = if runs { seen } else { "it has ended".into() };
-                let said = said(&self.shared.engine, &self.name).await;
+                let log = log_end(&self.shared.engine, &self.name).await;
                 return Err(ProviderError(format!(
-                    "the node {} does not boot: {why}; its log ends with:\n{said}",
+                    "the node {} does not boot: {why}; its log ends with:\n{log}",
                     self.name
                 )));
             }

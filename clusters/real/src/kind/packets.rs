@@ -1,7 +1,8 @@
 //! Packet faults in the network of a node, by iptables rules and the netem discipline of tc.
 //!
-//! Rules are tagged with the run. A watchdog process in the node, which is started before the first rule, removes them after an
-//! hour, even if this program is gone. Only packets through the gateway are affected, which is the way to the control plane.
+//! Rules are tagged with the run. A watchdog process in the node, which is started before the first rule, removes
+//! them after an hour, even if this program is gone. Only packets through the gateway are affected, which is the
+//! way to the control plane.
 
 use std::time::Duration;
 

@@ -35,8 +35,8 @@ pub enum Privilege {
 }
 
 impl Privilege {
-    /// Finds out which privileges Docker grants, by starting a container called `name` of `image` that ends at once. The
-    /// container is in `journal` already, and is removed.
+    /// Finds out which privileges Docker grants, by starting a container called `name` of `image` that ends at
+    /// once. The container is in `journal` already, and is removed.
     ///
     /// # Errors
     /// Docker grants neither.

@@ -11,8 +11,8 @@ pub(super) const KUBELET: &str = "kubelet";
 pub(super) const API_SERVER: &str = "kube-apiserver";
 pub(super) const ETCD: &str = "etcd";
 
-/// The script that moves the manifest away, so that the kubelet does not start the program again, and stops its containers,
-/// one of which may be about to start.
+/// The script that moves the manifest away, so that the kubelet does not start the program again, and stops its
+/// containers, one of which may be about to start.
 const STOP: &str = r#"
 manifest=/etc/kubernetes/manifests/$NAME.yaml
 if [ -e "$manifest" ]; then
@@ -48,10 +48,10 @@ else
 fi || exit
 [ "$NAME" != kubelet ] || exit 0
 for _ in $(seq 240); do
-    said=$(kubectl --kubeconfig="$ADMIN" --request-timeout=5s get --raw /readyz 2>&1) && exit 0
+    message=$(kubectl --kubeconfig="$ADMIN" --request-timeout=5s get --raw /readyz 2>&1) && exit 0
     sleep 0.5
 done
-echo "the API server is not ready again: $said" >&2
+echo "the API server is not ready again: $message" >&2
 exit 1
 "#;
 

@@ -1,7 +1,8 @@
 //! The claim of a run on a cluster that exists: a Lease there that carries the identity of the run.
 //!
-//! The implementation under test writes its objects without the identity of the run. The claim assigns them to the run: it
-//! exists before the first object and until after the last, it names their label, and only one run holds it at a time.
+//! The implementation under test writes its objects without the identity of the run. The claim assigns them to the
+//! run: it exists before the first object and until after the last, it names their label, and only one run holds it
+//! at a time.
 
 use capsize_clusters::ProviderError;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};

@@ -80,9 +80,8 @@ pub fn read_kubeconfig(file: &Path) -> Result<Kubeconfig, String> {
 
 /// The server URL of a context: absolute, and nothing but scheme, host, port and path.
 ///
-/// # Errors
-/// The URL has another form, which the error names with the right one, or the kubeconfig lacks a cluster or user that the
-/// context names.
+/// # Errors The URL has another form, which the error names with the right one, or the kubeconfig lacks a cluster
+/// or user that the context names.
 pub fn server_url(kubeconfig: &Kubeconfig, context: &str) -> Result<Uri, String> {
     let cluster = cluster(kubeconfig, context)?;
     user(kubeconfig, context)?;

@@ -27,7 +27,7 @@ const KINDS: [(&str, &str, &str, &str); 7] = [
 ];
 
 /// The time limit until removed objects are gone, and the pause between two looks.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The objects of a run in one cluster.
@@ -44,7 +44,8 @@ pub struct Copies {
     pub selector: String,
 }
 
-/// Removes the objects of `run` from a cluster, and releases the cluster. Nothing is removed unless the run has claimed it.
+/// Removes the objects of `run` from a cluster, and releases the cluster. Nothing is removed unless the run has
+/// claimed it.
 pub(crate) async fn undo(run: &RunId, copies: &Copies) -> Result<(), ProviderError> {
     let Copies { kubeconfig, context, uid, selector } = copies;
     let allowed = Allowed { context: context.clone(), uid: uid.clone() };
@@ -80,7 +81,7 @@ async fn remove(cluster: &Cluster, selector: &str) -> Result<(), ProviderError> 
     loop {
         let copies = find(&cluster.client, selector).await?;
         let [(_, first), ..] = copies.as_slice() else { return Ok(()) };
-        if clock.elapsed() > PATIENCE {
+        if clock.elapsed() > TIMEOUT {
             let (count, context) = (copies.len(), &cluster.allowed.context);
             let first = first.name_any();
             return Err(ProviderError(format!(

@@ -24,7 +24,7 @@ pub enum Asset {
 /// A program that is in none of the places where it is expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "there is no {name}: {}. `setup-envtest use` fetches etcd and kube-apiserver, and tells the folder for {FOLDER_OF_BOTH}",
+    "there is no {name}: {}. `setup-envtest use` fetches etcd and kube-apiserver, and prints the folder for {FOLDER_OF_BOTH}",
     looked.join(", ")
 )]
 pub struct NoAsset {
@@ -105,12 +105,12 @@ impl Assets {
     /// # Errors
     /// It cannot be run, or prints nothing.
     pub fn version(path: &Path) -> io::Result<String> {
-        let said = Command::new(path).arg("--version").output()?.stdout;
-        let said = String::from_utf8_lossy(&said).lines().next().unwrap_or_default().trim().to_owned();
-        if said.is_empty() {
+        let version = Command::new(path).arg("--version").output()?.stdout;
+        let version = String::from_utf8_lossy(&version).lines().next().unwrap_or_default().trim().to_owned();
+        if version.is_empty() {
             return Err(io::Error::other("it prints nothing when it is started with --version"));
         }
-        Ok(said)
+        Ok(version)
     }
 }
 

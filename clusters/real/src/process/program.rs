@@ -17,7 +17,7 @@ use super::sweep::LABEL;
 use crate::journal::Journal;
 
 /// The time limit until a program is ready, the pause between two looks, and the time limit of a look.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 const LOOK: Duration = Duration::from_secs(5);
 
@@ -69,11 +69,11 @@ impl Program {
             }
             let ended = self.child.as_mut().map(Child::try_wait);
             let why = match ended {
-                Some(Ok(None)) if clock.elapsed().saturating_sub(since) < PATIENCE => {
+                Some(Ok(None)) if clock.elapsed().saturating_sub(since) < TIMEOUT => {
                     clock.sleep(PAUSE).await;
                     continue;
                 }
-                Some(Ok(None)) => format!("is not ready after {} s", PATIENCE.as_secs()),
+                Some(Ok(None)) => format!("is not ready after {} s", TIMEOUT.as_secs()),
                 Some(Ok(Some(status))) => format!("has ended ({status})"),
                 Some(Err(error)) => format!("is not known to be at work: {error}"),
                 None => "was not started".into(),

@@ -1,7 +1,7 @@
 //! Finds programs that have outlived their run by their environment, and kills them.
 //!
-//! A process id is unknown before the process exists, and is reused later. The environment is known before the start and stays
-//! with the process. Only Linux shows it; elsewhere no program is found.
+//! A process id is unknown before the process exists, and is reused later. The environment is known before the
+//! start and stays with the process. Only Linux shows it; elsewhere no program is found.
 
 use std::fs;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::run_id::RunId;
 pub(super) const LABEL: &str = "CAPSIZE_MEMBER";
 
 /// The time limit until a killed program is gone, and the pause between two looks.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Kills the programs of the member `label` that carry the identity of `run`, and waits until they are gone.
@@ -34,7 +34,7 @@ pub(crate) async fn end(run: &RunId, label: &str) -> Result<(), String> {
             return Ok(());
         }
         found_none = found.is_empty();
-        if clock.elapsed() > PATIENCE {
+        if clock.elapsed() > TIMEOUT {
             let ids: Vec<String> = found.iter().map(|pid| pid.as_raw_nonzero().to_string()).collect();
             return Err(format!("the processes {} do not end", ids.join(", ")));
         }

@@ -174,10 +174,10 @@ mod tests {
             {"key": "there", "effect": "NoSchedule", "value": "new"}, {"key": "there", "effect": "NoExecute", "value": "new"}]});
         let policy = |spec| policy("p", "2030-01-01T00:00:00Z", spec);
         let taints = taints_by_policies(&[&policy(spec)], &cluster(), at(9));
-        let told =
+        let summary =
             taints.iter().map(|taint| (&*taint.effect, taint.value.as_deref(), taint.time_added.clone()));
         let expected = [("NoSchedule", Some("old"), None), ("NoExecute", Some("new"), Some(Time(at(9))))];
-        assert_eq!(told.collect::<Vec<_>>(), expected);
+        assert_eq!(summary.collect::<Vec<_>>(), expected);
         let other = json!({"removeOnConditions": on("In", &["Unknown"]), "taints": [{"key": "there", "effect": "NoExecute"}]});
         assert_eq!(keys(&[policy(other)]), ["there"], "one of another effect is another");
     }

@@ -168,11 +168,11 @@ mod tests {
     }
 
     #[test]
-    fn a_new_copy_is_told_of_the_old_one_by_labels() {
+    fn a_new_copy_gets_the_state_of_the_old_one_by_labels() {
         let template = json!({"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "web"}});
         let state = BTreeMap::from([("job-id".to_owned(), "a1".to_owned())]);
-        let told = Delivery { state: &state, ..Delivery::to_m1(&template, ("default", "web-thing")) };
-        let made = manifest(&ReferenceRules, &told).unwrap();
+        let delivery = Delivery { state: &state, ..Delivery::to_m1(&template, ("default", "web-thing")) };
+        let made = manifest(&ReferenceRules, &delivery).unwrap();
         assert_eq!(made["metadata"]["labels"]["job-id"], "a1");
         let managed = made["metadata"]["annotations"][ANNOTATION_MANAGED_LABELS].as_str().unwrap();
         assert!(managed.starts_with("job-id,"), "{managed}");

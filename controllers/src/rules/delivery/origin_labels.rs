@@ -254,16 +254,16 @@ mod tests {
     }
 
     #[test]
-    fn a_generation_is_told_as_from_1_10_and_only_where_there_is_one() {
-        let told = |release: &str, template: &Value| {
+    fn an_existing_generation_is_reported_as_of_1_10() {
+        let reported = |release: &str, template: &Value| {
             let made = manifest(&Release::of(release), &to_m1(template, "default", "web-thing")).unwrap();
             made["metadata"]["annotations"].get(ANNOTATION_TEMPLATE_GENERATION).cloned()
         };
         let thing =
             |generation: i64| json!({"kind": "Thing", "metadata": {"name": "web", "generation": generation}});
-        assert_eq!(told("1.9", &thing(3)), None);
-        assert_eq!(told("1.10", &thing(3)), Some(json!("3")));
-        assert_eq!(told("1.10", &thing(0)), None);
+        assert_eq!(reported("1.9", &thing(3)), None);
+        assert_eq!(reported("1.10", &thing(3)), Some(json!("3")));
+        assert_eq!(reported("1.10", &thing(0)), None);
     }
 
     #[test]

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_work_tells_of_what_it_did_and_of_every_failure() {
+    fn a_work_reports_its_writes_and_every_failure() {
         let cases = [
             (false, Ok(WriteOutcome::Created), Some((true, "AppliedSuccessful"))),
             (true, Ok(WriteOutcome::Created), Some((true, "ReCreateSuccessful"))),
@@ -75,15 +75,15 @@ mod tests {
         ];
         for (was_applied, outcome, expected) in cases {
             for mending in [true, false] {
-                let said = applied_condition(was_applied, mending, outcome);
-                let said = said.map(|(applied, reason, _)| (applied, reason));
-                assert_eq!(said, expected, "{was_applied} {mending} {outcome:?}");
+                let condition = applied_condition(was_applied, mending, outcome);
+                let condition = condition.map(|(applied, reason, _)| (applied, reason));
+                assert_eq!(condition, expected, "{was_applied} {mending} {outcome:?}");
             }
         }
     }
 
     #[test]
-    fn every_work_tells_whether_it_is_held_back_as_from_1_11() {
+    fn every_work_reports_whether_it_is_held_back_as_of_1_11() {
         let cases = [
             ("1.10", false, false, None),
             ("1.10", true, false, Some((true, "Dispatching"))),
@@ -91,10 +91,10 @@ mod tests {
             ("1.11", false, false, Some((true, "Dispatching"))),
             ("1.11", true, true, Some((false, "SuspendDispatching"))),
         ];
-        for (release, told, suspended, expected) in cases {
-            let said = dispatching_condition(Behaviour::of(release), told, suspended);
-            let said = said.map(|(holds, reason, _)| (holds, reason));
-            assert_eq!(said, expected, "{release} {told} {suspended}");
+        for (release, reported, suspended, expected) in cases {
+            let condition = dispatching_condition(Behaviour::of(release), reported, suspended);
+            let condition = condition.map(|(holds, reason, _)| (holds, reason));
+            assert_eq!(condition, expected, "{release} {reported} {suspended}");
         }
     }
 

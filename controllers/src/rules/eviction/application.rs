@@ -109,7 +109,7 @@ mod tests {
         let policy = json!({"application": {"decisionConditions": {}}});
         let whole = spec(json!({"failover": policy, "propagateDeps": true}));
         let found = application_failover(&whole, true).unwrap();
-        assert_eq!(tolerated_until(found, at(100)), at(400), "five minutes where nothing is said");
+        assert_eq!(tolerated_until(found, at(100)), at(400), "five minutes by default");
         assert_eq!(application_failover(&whole, false), None);
         assert_eq!(application_failover(&spec(json!({"failover": policy})), true), None);
         assert_eq!(application_failover(&spec(json!({"propagateDeps": true})), true), None);

@@ -91,7 +91,7 @@ mod tests {
         let report: AggregatedStatus =
             serde_json::from_value(json!({"clusterName": "m2", "status": status, "health": "Unhealthy"}))
                 .unwrap();
-        let told =
+        let task =
             |preserved_label_state| GracefulEvictionTask { preserved_label_state, ..Default::default() };
         let state = |id: &str| BTreeMap::from([("id".to_owned(), id.to_owned())]);
         let kept = |tasks: Vec<GracefulEvictionTask>| {
@@ -99,15 +99,15 @@ mod tests {
             task_state(&ReferenceRules, Some(&preservation), &spec, Some(&report)).unwrap()
         };
         assert_eq!(kept(vec![]), state("new"));
-        assert_eq!(kept(vec![told(BTreeMap::new())]), state("new"));
-        assert_eq!(kept(vec![told(state("old")), told(BTreeMap::new())]), state("old"));
+        assert_eq!(kept(vec![task(BTreeMap::new())]), state("new"));
+        assert_eq!(kept(vec![task(state("old")), task(BTreeMap::new())]), state("old"));
         let spec =
-            ResourceBindingSpec { graceful_eviction_tasks: vec![told(state("old"))], ..Default::default() };
+            ResourceBindingSpec { graceful_eviction_tasks: vec![task(state("old"))], ..Default::default() };
         assert_eq!(task_state(&ReferenceRules, None, &spec, Some(&report)), Ok(BTreeMap::new()));
     }
 
     #[test]
-    fn only_one_new_copy_that_replaces_a_purged_one_is_told() {
+    fn only_one_new_copy_that_replaces_a_purged_one_gets_the_state() {
         let state = BTreeMap::from([("id".to_owned(), "a1".to_owned())]);
         let spec = |targets: &[&str], mode, before: &[&str]| ResourceBindingSpec {
             clusters: targets
@@ -130,8 +130,8 @@ mod tests {
             ("it ran there before", spec(&["m2"], PurgeMode::Directly, &["m1", "m2"]), false),
             ("two targets", spec(&["m2", "m3"], PurgeMode::Directly, &["m1"]), false),
         ];
-        for (about, spec, told) in cases {
-            assert_eq!(!injected_state(&spec, "m2").is_empty(), told, "{about}");
+        for (about, spec, injected) in cases {
+            assert_eq!(!injected_state(&spec, "m2").is_empty(), injected, "{about}");
         }
     }
 }

@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(spec.graceful_eviction_tasks[0].creation_timestamp, None);
         spec.clusters.push(target("m3", 0));
         assert!(evict(&mut spec, "m3", task()));
-        assert_eq!(spec.graceful_eviction_tasks[1].replicas, None, "it has none to tell");
+        assert_eq!(spec.graceful_eviction_tasks[1].replicas, None, "it has no replicas to record");
     }
 
     #[test]
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_that_is_told_to_be_healthy_at_nothing_stands_in_for_no_replicas() {
+    fn a_status_without_counts_confirms_only_zero_replicas() {
         let generations = json!({"generation": 2, "observedGeneration": 2});
         let cases = [
             (0, &generations, true),

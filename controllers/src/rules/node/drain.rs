@@ -1,6 +1,7 @@
 //! Deletion of the pods of an unhealthy node without taints: 1.16 without `TaintBasedEvictions`.
 //!
-//! kubernetes/kubernetes 1.16 `pkg/controller/nodelifecycle/node_lifecycle_controller.go` (`processNoTaintBaseEviction`,
+//! kubernetes/kubernetes 1.16 `pkg/controller/nodelifecycle/node_lifecycle_controller.go`
+//! (`processNoTaintBaseEviction`,
 //! `doEvictionPass`) and `pkg/controller/util/node/controller_utils.go` (`DeletePods`, `SetPodTerminationReason`).
 
 use std::time::Duration;
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_is_told_once_that_its_node_is_lost() {
+    fn a_pod_gets_the_reason_node_lost_once() {
         let mut pod = serde_json::from_value::<Pod>(json!({"metadata": {"name": "web"}})).unwrap();
         let (reason, message) = lost(&pod, "n1").unwrap();
         assert_eq!(

@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn signs_of_life_are_counted_from_when_they_are_seen() {
         let cases: Vec<(&str, Looks, (i64, i64))> = vec![
-            ("one that has said nothing", vec![(50, None, None)], (7, 7)),
+            ("one that has reported nothing", vec![(50, None, None)], (7, 7)),
             ("one that only renews", vec![(50, None, Some(3)), (60, None, Some(4))], (60, 7)),
             ("first sight of a status", vec![(50, Some((1, 1)), None)], (50, 50)),
             ("the same status", vec![(50, Some((1, 1)), None), (60, Some((1, 1)), None)], (50, 50)),

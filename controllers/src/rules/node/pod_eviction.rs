@@ -210,19 +210,23 @@ mod tests {
     #[test]
     fn a_pod_says_once_that_a_taint_drives_it_out() {
         let ready = PodCondition { type_: "Ready".into(), status: "True".into(), ..PodCondition::default() };
-        let told = disruption_target(std::slice::from_ref(&ready), Some(3), at(9)).unwrap();
-        assert_eq!(told[0], ready);
-        let said = |condition: &PodCondition| (condition.type_.clone(), condition.reason.clone().unwrap());
-        assert_eq!(said(&told[1]), ("DisruptionTarget".into(), "DeletionByTaintManager".into()));
-        let PodCondition { status, message, observed_generation, last_transition_time, .. } = &told[1];
+        let conditions = disruption_target(std::slice::from_ref(&ready), Some(3), at(9)).unwrap();
+        assert_eq!(conditions[0], ready);
+        let type_and_reason =
+            |condition: &PodCondition| (condition.type_.clone(), condition.reason.clone().unwrap());
+        assert_eq!(
+            type_and_reason(&conditions[1]),
+            ("DisruptionTarget".into(), "DeletionByTaintManager".into())
+        );
+        let PodCondition { status, message, observed_generation, last_transition_time, .. } = &conditions[1];
         assert_eq!(
             (status.as_str(), message.as_deref()),
             ("True", Some("Taint manager: deleting due to NoExecute taint"))
         );
         assert_eq!((*observed_generation, last_transition_time), (Some(3), &Some(Time(at(9)))));
-        assert_eq!(disruption_target(&told, Some(3), at(10)), None);
-        let mut of_another = told.clone();
+        assert_eq!(disruption_target(&conditions, Some(3), at(10)), None);
+        let mut of_another = conditions.clone();
         of_another[1].reason = Some("PreemptionByScheduler".into());
-        assert_eq!(disruption_target(&of_another, Some(3), at(9)), Some(told));
+        assert_eq!(disruption_target(&of_another, Some(3), at(9)), Some(conditions));
     }
 }

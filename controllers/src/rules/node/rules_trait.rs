@@ -150,8 +150,8 @@ pub trait NodeRules: Send + Sync {
         generation: Option<i64>,
         now: Timestamp,
     ) -> Option<Vec<PodCondition>> {
-        let tells = self.node_behaviour().reports_disruption;
-        tells.then(|| super::disruption_target(conditions, generation, now)).flatten()
+        let reports = self.node_behaviour().reports_disruption;
+        reports.then(|| super::disruption_target(conditions, generation, now)).flatten()
     }
 
     /// Whether the deletion applies only to the pod with the observed uid, and not to a new pod of the same name.

@@ -225,7 +225,7 @@ mod tests {
                 None,
             ),
             (
-                "a member has said nothing",
+                "a member has reported nothing",
                 template(4, 3, "true"),
                 binding(4, "Divided"),
                 status(1, &[Some(3), None]),

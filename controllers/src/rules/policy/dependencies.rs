@@ -163,7 +163,7 @@ mod tests {
 
     use super::*;
 
-    fn said(kind: &str, template: &Value) -> Vec<String> {
+    fn named(kind: &str, template: &Value) -> Vec<String> {
         let of = |one: &ResourceSelector| format!("{}/{}", one.kind, one.name);
         dependencies(kind, template).iter().map(of).collect()
     }
@@ -208,14 +208,14 @@ mod tests {
         ];
         for (about, pod, expected) in cases {
             assert_eq!(
-                said("Deployment", &json!({"spec": {"template": {"spec": pod}}})),
+                named("Deployment", &json!({"spec": {"template": {"spec": pod}}})),
                 expected,
                 "{about}"
             );
-            assert_eq!(said("Pod", &json!({ "spec": pod })), expected, "{about}");
+            assert_eq!(named("Pod", &json!({ "spec": pod })), expected, "{about}");
             let cron = json!({"spec": {"jobTemplate": {"spec": {"template": {"spec": pod}}}}});
-            assert_eq!(said("CronJob", &cron), expected, "{about}");
-            assert_eq!(said("ConfigMap", &json!({ "spec": pod })), Vec::<String>::new(), "{about}");
+            assert_eq!(named("CronJob", &cron), expected, "{about}");
+            assert_eq!(named("ConfigMap", &json!({ "spec": pod })), Vec::<String>::new(), "{about}");
         }
     }
 
@@ -224,13 +224,13 @@ mod tests {
         let volumes = json!([{"persistentVolumeClaim": {"claimName": "own"}}, {"persistentVolumeClaim": {"claimName": "other"}}]);
         let set = json!({"spec": {"template": {"spec": {"volumes": volumes}},
             "volumeClaimTemplates": [{"metadata": {"name": "own"}}]}});
-        assert_eq!(said("StatefulSet", &set), ["PersistentVolumeClaim/other"]);
+        assert_eq!(named("StatefulSet", &set), ["PersistentVolumeClaim/other"]);
     }
 
     #[test]
     fn ingresses_need_their_certificates_and_imports_what_is_derived_from_them() {
         let ingress = json!({"spec": {"tls": [{"secretName": "b"}, {"hosts": []}, {"secretName": "a"}]}});
-        assert_eq!(said("Ingress", &ingress), ["Secret/a", "Secret/b"]);
+        assert_eq!(named("Ingress", &ingress), ["Secret/a", "Secret/b"]);
         let import = json!({"metadata": {"name": "web", "namespace": "default"}});
         let found = dependencies("ServiceImport", &import);
         let slice = |name: &str, service: &str| {

@@ -161,13 +161,13 @@ mod tests {
             unserved_targets: UnservedTargets::Stay,
         };
         let ranked = Behaviour { grouping: Grouping::WithinLimits, ranks_by_room: true, ..old };
-        let telling = Behaviour {
+        let reporting = Behaviour {
             specific_reasons: true,
             resolves_conflicts: true,
             copies_autoscalers: false,
             ..ranked
         };
-        let identified = Behaviour { permanent_ids: true, ..telling };
+        let identified = Behaviour { permanent_ids: true, ..reporting };
         let counted = Behaviour { reports_generation: true, policy_finalizers: true, ..identified };
         let dispatching = Behaviour { always_reports_dispatching: true, ..counted };
         let graciously = Behaviour { purge_mode: Some(PurgeMode::Graciously), ..dispatching };
@@ -187,7 +187,7 @@ mod tests {
         let cases = [
             ("v1.5.0", old),
             ("1.6.1", ranked),
-            ("1.7.0", telling),
+            ("1.7.0", reporting),
             ("1.8", identified),
             ("1.10", counted),
             ("1.11", dispatching),

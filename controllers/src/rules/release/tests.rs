@@ -265,7 +265,7 @@ fn leaves_what_is_suspended(rules: &dyn Rules) -> bool {
     rules.holds_back(&Work::new("w", spec), true)
 }
 
-fn tells_of_failed_mending(rules: &dyn Rules) -> bool {
+fn reports_failed_mending(rules: &dyn Rules) -> bool {
     rules.applied_condition(true, true, Err("no")).is_some()
 }
 
@@ -318,7 +318,7 @@ fn a_bug_changes_its_rule_and_no_other() {
         (Bug::CompletionsMixedUp, deals_out_completions_as_divided, false),
         (Bug::SuspendedIsMended, leaves_what_is_suspended, false),
         (Bug::FailedIsApplied, reports_failure_as_success, true),
-        (Bug::FailedMendingUntold, tells_of_failed_mending, false),
+        (Bug::FailedMendingUntold, reports_failed_mending, false),
         (Bug::NotReadyCutsServices, keeps_the_slices_of_an_outage, false),
         (Bug::AutoscalersStay, takes_autoscalers_away, false),
     ];
@@ -362,7 +362,7 @@ fn what_a_release_does_without_is_left_as_it_is() {
         }),
         ("one that is removed is tainted", |rules| rules.terminating_taints(&[], at(1)).len() == 1),
         ("its workloads leave it for the taint", keeps_what_is_removed),
-        ("why it is not scheduled is not told apart", |rules| {
+        ("the reasons for not scheduling are not distinguished", |rules| {
             let error = ScheduleError::Fit("none".into());
             rules.scheduled_condition(Some(&error)) == ("BindingFailedScheduling", "none".to_owned())
         }),
@@ -391,7 +391,7 @@ fn a_release_is_made_with_its_bugs_or_with_one() {
 }
 
 #[test]
-fn ill_health_that_is_remembered_is_until_the_member_is_told_to_be_well() {
+fn remembered_ill_health_lasts_until_the_member_is_reported_healthy() {
     let (rules, before) =
         (Release::with(Bug::IllHealthRemembered), UnhealthySince::from([("m1".to_owned(), at(1))]));
     let left = spec(json!({"clusters": [{"name": "m2"}]}));

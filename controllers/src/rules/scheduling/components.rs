@@ -97,7 +97,7 @@ mod tests {
         for (pods, cpu, expected) in cases {
             assert_eq!(free_sets(&job, &cluster(pods, cpu)), expected, "{pods} pods, {cpu} CPUs");
         }
-        assert_eq!(free_sets(&job, &Cluster::new("m1", Default::default())), 0, "nothing is told");
+        assert_eq!(free_sets(&job, &Cluster::new("m1", Default::default())), 0, "nothing is reported");
         let light = workload(&[(1, "0"), (1, "0")], 1, 1);
         assert_eq!(free_sets(&light, &cluster("110", "15")), 55, "only pods are asked for");
     }

@@ -120,7 +120,7 @@ mod tests {
                 json!({}),
                 0,
             ),
-            ("nothing told", json!({}), json!({}), 0),
+            ("nothing reported", json!({}), json!({}), 0),
         ];
         for (about, summary, needs, expected) in cases {
             assert_eq!(room(summary, needs), expected, "{about}");
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn grades_of_nodes_tell_better_than_the_sum_of_them() {
+    fn grades_of_nodes_estimate_better_than_their_sum() {
         let mut cluster = Cluster::new("m1", Default::default());
         cluster.spec.resource_models = serde_json::from_value(json!([
             {"grade": 0, "ranges": [{"name": "cpu", "min": "0", "max": "2"}]},

@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_been_told_stays_on_the_list_and_who_is_new_is_added() {
+    fn known_workloads_stay_on_the_list_and_new_ones_are_added() {
         let before =
             [seen("a", "Successful"), seen("b", "Failed"), seen("c", "Failed"), seen("d", "Successful")];
         let status = WorkloadRebalancerStatus { observed_workloads: before.into(), ..Default::default() };

@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn the_condition_tells_what_the_release_tells() {
+    fn the_condition_reports_as_the_release_does() {
         let (old, new) = (Behaviour::default(), Behaviour::of("1.18.2"));
         let fit = ScheduleError::Fit("0/1".into());
         let full = ScheduleError::Unschedulable("full".into());

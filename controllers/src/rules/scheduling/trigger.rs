@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_placed_and_never_told_so_is_worked_out_anew() {
+    fn a_placement_that_was_never_reported_is_computed_again() {
         let divided = binding(&one_to_two(), 3, &[("m2", 2), ("m1", 1)], &[]);
         let applied = divided.placement.as_ref();
         assert!(needed(&divided, &BindingStatus::default(), applied));
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_concerns_whom_it_was_or_is_meant_by() {
+    fn a_cluster_concerns_bindings_that_selected_or_select_it() {
         let labelled = |label: &str| {
             let mut cluster = Cluster::new("m1", Default::default());
             cluster.labels_mut().insert("tier".into(), label.into());

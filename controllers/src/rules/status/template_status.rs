@@ -340,15 +340,15 @@ mod tests {
 
     #[test]
     fn the_phase_that_says_most_counts() {
-        let said =
+        let phases =
             |phases: &[&str]| -> Vec<Value> { phases.iter().map(|phase| json!({"phase": phase})).collect() };
         let cases = [
-            ("Pod", said(&["Running", "Failed"]), "Failed"),
-            ("Pod", said(&["Running", "Succeeded"]), "Running"),
+            ("Pod", phases(&["Running", "Failed"]), "Failed"),
+            ("Pod", phases(&["Running", "Succeeded"]), "Running"),
             ("Pod", vec![json!({"phase": "Running"}), json!(null)], "Pending"),
-            ("PersistentVolume", said(&["Bound", "Available"]), "Available"),
-            ("PersistentVolumeClaim", said(&["Bound", "Pending"]), "Pending"),
-            ("PersistentVolumeClaim", said(&["Bound", "LostTargets"]), "LostTargets"),
+            ("PersistentVolume", phases(&["Bound", "Available"]), "Available"),
+            ("PersistentVolumeClaim", phases(&["Bound", "Pending"]), "Pending"),
+            ("PersistentVolumeClaim", phases(&["Bound", "LostTargets"]), "LostTargets"),
             ("PersistentVolumeClaim", vec![json!({"phase": "Bound"}), json!(null)], "Bound"),
         ];
         for (kind, statuses, expected) in cases {

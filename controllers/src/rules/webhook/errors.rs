@@ -31,12 +31,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_told_as_kubernetes_tells_them() {
+    fn errors_are_reported_like_those_of_kubernetes() {
         assert_eq!(invalid("spec.name", "a b", "no blanks"), r#"spec.name: Invalid value: "a b": no blanks"#);
         assert_eq!(invalid("spec.count", -1, "too few"), "spec.count: Invalid value: -1: too few");
-        let told = |errors: &[&str]| all_of(errors.iter().map(|error| (*error).to_owned()).collect());
-        assert_eq!(told(&[]), Ok(()));
-        assert_eq!(told(&["a", "a"]), Err("a".into()));
-        assert_eq!(told(&["b", "a"]), Err("[b, a]".into()));
+        let reported = |errors: &[&str]| all_of(errors.iter().map(|error| (*error).to_owned()).collect());
+        assert_eq!(reported(&[]), Ok(()));
+        assert_eq!(reported(&["a", "a"]), Err("a".into()));
+        assert_eq!(reported(&["b", "a"]), Err("[b, a]".into()));
     }
 }

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_keys_values_and_paths_are_told_from_others() {
+    fn names_keys_values_and_paths_are_validated() {
         type Check = fn(&str) -> Vec<String>;
         let long = "a".repeat(64);
         let [longest, prefixed] = [126, 127].map(|parts| format!("{}/a", "a.".repeat(parts) + "a"));

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_override_policy_may_not_say_is_told_with_its_field() {
+    fn errors_in_an_override_policy_name_the_field() {
         let rule = |overriders: Value| json!({"overrideRules": [{"overriders": overriders}]});
         let field =
             |patch: Value| rule(json!({"fieldOverrider": [{"fieldPath": "/data/a", "json": [patch]}]}));

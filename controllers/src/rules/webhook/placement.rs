@@ -153,14 +153,14 @@ mod tests {
 
     use super::*;
 
-    fn told(placement: &Value) -> String {
+    fn reported_errors(placement: &Value) -> String {
         let parsed: Placement = serde_json::from_value(placement.clone()).unwrap();
         placement_errors(&parsed, "spec.placement").join("; ")
     }
 
-    fn assert_told(cases: &[(Value, &str)]) {
+    fn assert_errors(cases: &[(Value, &str)]) {
         for (placement, expected) in cases {
-            let errors = told(placement);
+            let errors = reported_errors(placement);
             assert_eq!(expected.is_empty(), errors.is_empty(), "{placement}: {errors}");
             assert!(errors.contains(expected), "{placement}: {errors}");
         }
@@ -171,7 +171,7 @@ mod tests {
         let constraint =
             |by: &str, min: i64, max: i64| json!({"spreadByField": by, "minGroups": min, "maxGroups": max});
         let spread = |constraints: Value| json!({"spreadConstraints": constraints});
-        assert_told(&[
+        assert_errors(&[
             (json!({}), ""),
             (spread(json!([constraint("cluster", 2, 2)])), ""),
             (spread(json!([constraint("cluster", 1, 0)])), ""),
@@ -206,7 +206,7 @@ mod tests {
         };
         let mut both = groups(&["a"]);
         both["clusterAffinity"] = json!({"clusterNames": ["m1"]});
-        assert_told(&[
+        assert_errors(&[
             (json!({"clusterAffinity": fields("provider", "In")}), ""),
             (json!({"clusterAffinity": fields("zone", "NotIn")}), ""),
             (
@@ -240,7 +240,7 @@ mod tests {
             "dynamicWeight": "AvailableReplicas"}});
         let only_by_room = "overflowAffinities can only be used together with dynamic weight or aggregated";
         let unique = "overflow affinity name must be unique and must not duplicate the primary group's";
-        assert_told(&[
+        assert_errors(&[
             (placement(json!(["m1"]), &["a", "b"], aggregated()), ""),
             (placement(json!(["m1"]), &["a"], by_room), ""),
             (placement(json!(["m1"]), &["a"], json!({"replicaSchedulingType": "Divided"})), only_by_room),
@@ -264,7 +264,7 @@ mod tests {
             json!({"workloadAffinity": {"affinity": {"groupByLabelKey": with},
                 "antiAffinity": {"groupByLabelKey": without}}})
         };
-        assert_told(&[
+        assert_errors(&[
             (weight(1), ""),
             (weight(0), "staticWeightList[0].weight: Invalid value: 0"),
             (groups("a", "b"), ""),

@@ -101,18 +101,20 @@ mod tests {
             policy.as_object_mut().unwrap().extend(changes.as_object().cloned().unwrap());
             serde_json::from_value(policy).unwrap()
         };
-        let told = |policy: &PropagationPolicySpec, before| validate_policy(policy, before);
+        let validated = |policy: &PropagationPolicySpec, before| validate_policy(policy, before);
         let (plain, other) = (policy(json!({})), policy(json!({"schedulerName": "volcano"})));
-        assert_eq!(told(&plain, None), Ok(()));
-        assert_eq!(told(&other, Some(&other)), Ok(()));
-        let moved = told(&other, Some(&plain));
+        assert_eq!(validated(&plain, None), Ok(()));
+        assert_eq!(validated(&other, Some(&other)), Ok(()));
+        let moved = validated(&other, Some(&plain));
         assert_eq!(moved, Err("the schedulerName should not be updated".into()));
-        let greedy = told(&policy(json!({"preemption": "Always"})), None).unwrap_err();
+        let greedy = validated(&policy(json!({"preemption": "Always"})), None).unwrap_err();
         assert!(
             greedy.starts_with("spec.resourceSelectors[0].name: Invalid value: \"\": name cannot be empty")
         );
         let spread = policy(json!({"placement": {"spreadConstraints": [{"spreadByField": "zone"}]}}));
-        assert!(told(&spread, None).unwrap_err().contains("the cluster spread constraint must be enabled"));
+        assert!(
+            validated(&spread, None).unwrap_err().contains("the cluster spread constraint must be enabled")
+        );
     }
 
     #[test]

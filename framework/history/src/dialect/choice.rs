@@ -1,4 +1,4 @@
-//! Which dialect a history is told in.
+//! The dialect of a history, and the choice of the code that folds its entries.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,28 +6,28 @@ use super::{Karmada, Nodes};
 use crate::facts::{Fact, World};
 use crate::format::Entry;
 
-/// The dialect that an implementation speaks.
+/// The dialect of an implementation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum DialectKind {
-    /// Karmada's: clusters are the members.
+    /// The dialect of Karmada, in which clusters are the members.
     #[default]
     Karmada,
-    /// Kubernetes' own: nodes are the members.
+    /// The dialect of Kubernetes itself, in which nodes are the members.
     Nodes,
 }
 
 /// Folds the entries of a history.
 #[derive(Debug)]
 pub enum Dialect {
-    /// Of Karmada, or of anything that speaks its API.
+    /// The entries come from Karmada, or from anything that serves the API of Karmada.
     Karmada(Box<Karmada>),
-    /// Of a cluster with nodes.
+    /// The entries come from a cluster with nodes.
     Nodes(Box<Nodes>),
 }
 
 impl Dialect {
-    /// Nothing is known yet.
+    /// A dialect that has observed no entry yet.
     #[must_use]
     pub fn new(dialect: DialectKind) -> Self {
         match dialect {
@@ -45,7 +45,7 @@ impl Dialect {
         }
     }
 
-    /// Takes the next entry, and answers with what it changed, in order.
+    /// Takes the next entry, and returns the changes that it makes, in order.
     pub fn observe(&mut self, entry: &Entry) -> Vec<Fact> {
         match self {
             Self::Karmada(karmada) => karmada.observe(entry),

@@ -1,4 +1,4 @@
-//! Marks, which are the same in every dialect: faults that begin and end, and steps.
+//! Reads marks, which are the same in every dialect: faults that begin and end, and steps.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use serde_json::Value;
 use crate::facts::{Change, FaultInForce, World};
 use crate::format::{CONTROL_PLANE, FOREVER, FaultKind, Mark};
 
-/// The longest that a queue waits until it tries again what failed.
+/// The longest back-off of a work queue.
 pub(super) const LONGEST_BACK_OFF: Duration = Duration::from_secs(1000);
 
-/// A history that begins so late was cut out of a longer one.
+/// A history with a later header was cut out of a longer history.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
-/// A mark: a fault that begins or ends, or anything else. The member that it is about is called `cluster` or `node`.
+/// Applies a mark, and returns its change. The field `cluster` or `node` names the member.
 pub(super) fn observe(world: &mut World, mark: &Mark) -> Change {
     let text = |key: &str| mark.get(key).and_then(Value::as_str).map(str::to_owned);
     let member = text("cluster").or_else(|| text("node")).filter(|name| name != CONTROL_PLANE);
-    // Whoever reads a history refuses a kind that there is not.
+    // The reader of histories refuses unknown kinds.
     let fault = mark.get("fault").and_then(Value::as_str).and_then(FaultKind::named);
     if let (Some(fault), Some(member)) = (fault, &member)
         && fault.loses_data()
@@ -53,7 +53,7 @@ pub(super) fn observe(world: &mut World, mark: &Mark) -> Change {
                 let over = world.faults.remove(place);
                 if over.hinders() {
                     let lasted = world.now.saturating_sub(over.since).min(LONGEST_BACK_OFF);
-                    // What was on its way still comes late, and before all that is told after it.
+                    // Delayed messages still arrive late, and before everything that is sent after them.
                     let waits = lasted.max(over.late);
                     world.hindered = world.hindered.max(world.now.saturating_add(waits));
                 }
@@ -82,7 +82,7 @@ pub(super) fn observe(world: &mut World, mark: &Mark) -> Change {
     }
 }
 
-/// A clock is set wrong. That of a kubelet stamps nothing that counts.
+/// Notes that a clock is wrong. The clock of a kubelet makes no stamps that count.
 fn set_clock(world: &mut World, mark: &Mark, control_plane: bool) {
     world.stamps_are_off |= !mark.contains_key("node");
     if control_plane {
@@ -91,13 +91,13 @@ fn set_clock(world: &mut World, mark: &Mark, control_plane: bool) {
     }
 }
 
-/// By how much a clock is set in either direction, or how late answers come.
+/// The offset of a clock in either direction, or the delay of answers.
 fn seconds(mark: &Mark) -> Option<Duration> {
     let seconds = mark.get("seconds").and_then(Value::as_f64)?;
     Duration::try_from_secs_f64(seconds.abs()).ok().map(|length| length.min(FOREVER))
 }
 
-/// What a person does is told by a step.
+/// Notes the actions of a person, which the recorder marks as steps.
 fn by_hand(world: &mut World, step: Option<&str>, member: Option<String>, object: &str) {
     let now = world.now;
     match step {

@@ -1,4 +1,4 @@
-//! From the raw objects of an implementation to neutral facts, and from the words of a scenario to objects.
+//! Dialects, which translate the raw objects of an implementation to neutral facts.
 
 mod choice;
 mod karmada;

@@ -1,38 +1,37 @@
-//! What an object asks for, as far as failover must carry it over: the same of a template, of the manifest made of it, and
-//! of the copy in a member.
+//! The content that failover must preserve: the same in a template, a manifest, and a copy.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What an object asks for. What it does not have is absent.
+/// The content of an object. Fields that the object does not have are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Content {
-    /// Whether nothing is shown of what it asks for, though its kind asks for something: it was left out of the history.
+    /// Whether the recorder left out the content of the object, though its kind always has content.
     pub hidden: bool,
-    /// Replicas; of a Job, the pods at a time.
+    /// The replicas; for a Job, the pods that run at a time.
     pub replicas: Option<u64>,
     /// How many pods of a Job must succeed.
     pub completions: Option<u64>,
     /// The images of its containers, in order.
     pub images: Vec<String>,
-    /// The images of the containers that run before the others, in order.
+    /// The images of the init containers, in order.
     pub init_images: Vec<String>,
-    /// Stands for the environment of all containers; absent where none has any.
+    /// A digest of the environment of all containers; absent if no container has an environment.
     pub environment: Option<u64>,
-    /// The same of commands and their arguments.
+    /// A digest of the commands and arguments; absent if no container has any.
     pub commands: Option<u64>,
-    /// The same of the resources that they ask for and are limited to.
+    /// A digest of the requests and limits; absent if no container has any.
     pub resources: Option<u64>,
-    /// Stands for the data of what has data.
+    /// A digest of the data of a `ConfigMap` or a Secret.
     pub data: Option<u64>,
-    /// Stands for the selector and the ports of a Service.
+    /// A digest of the selector and the ports of a Service.
     pub service: Option<u64>,
-    /// Stands for all that an object of a kind asks for that is not Kubernetes' own, beside replicas.
+    /// A digest of the specification without replicas, for kinds that do not belong to Kubernetes.
     pub custom: Option<u64>,
-    /// Its labels, but for those by which the control plane marks what is its own.
+    /// The labels without the marks of the control plane.
     pub labels: BTreeMap<String, String>,
-    /// The labels that it had once and has no more.
+    /// The labels that the object had once and has no more.
     pub dropped: BTreeSet<String>,
-    /// Kind and name of what its pods refer to, in the same namespace.
+    /// Kind and name of the objects that its pods refer to, in the same namespace.
     pub refers_to: BTreeSet<(String, String)>,
     /// Kind and name of the workload that an autoscaler scales, in the same namespace.
     pub scales: Option<(String, String)>,
@@ -41,18 +40,19 @@ pub struct Content {
 /// A template in the control plane.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Template {
-    /// What it asks for.
+    /// The content of the template.
     pub content: Content,
     /// Whether it is being deleted.
     pub leaving: bool,
     /// The ready replicas of its status; absent where it has none.
     pub ready: Option<u64>,
-    /// The policy that it belongs to, by its marks; empty where there are none.
+    /// The policy that owns the template, by its marks; empty if there are none.
     pub policy: String,
 }
 
 impl Content {
-    /// What `present` asks for in another way, beside replicas, in words: what it has, and what it should have.
+    /// The first difference of `present` from `self`, apart from replicas, in words: the present value, and
+    /// the required value.
     #[must_use]
     pub fn difference(&self, present: &Self) -> Option<(String, String)> {
         if self.hidden || present.hidden {
@@ -90,7 +90,7 @@ impl Content {
         self.label(present)
     }
 
-    /// The first label that `present` lacks, has otherwise, or has still.
+    /// The first label that `present` lacks, has with another value, or has still.
     fn label(&self, present: &Self) -> Option<(String, String)> {
         let wrong = self.labels.iter().find(|(key, value)| present.labels.get(*key) != Some(value));
         if let Some((key, value)) = wrong {
@@ -102,7 +102,7 @@ impl Content {
         Some((format!("still the label {stays}"), format!("no label {stays}")))
     }
 
-    /// Notes which labels it had as it `was` and has no more.
+    /// Notes which labels the object had in the version `was` and has no more.
     pub fn drops_labels_of(&mut self, was: &Self) {
         let had = was.labels.keys().chain(&was.dropped);
         let gone: BTreeSet<String> = had.filter(|key| !self.labels.contains_key(*key)).cloned().collect();

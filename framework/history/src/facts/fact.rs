@@ -8,16 +8,16 @@ use super::names::Names;
 use super::{Assignment, EvictionTask, Health, Taint, Uncertainty, WorkloadKey};
 use crate::format::{FaultKind, Mark};
 
-/// Something that changed, and who says so.
+/// Something that changed, with the object version that shows it.
 #[derive(Clone, Debug)]
 pub struct Fact {
     /// When it was observed, since the start of the history.
     pub at: Duration,
-    /// How exactly that is known.
+    /// How exactly the time is known.
     pub uncertainty: Uncertainty,
-    /// What changed.
+    /// The change.
     pub change: Change,
-    /// The object version that shows it; absent for what a mark says.
+    /// The object version that shows the change; absent for marks.
     pub witness: Option<ObjectVersion>,
 }
 
@@ -30,31 +30,32 @@ pub struct ObjectVersion {
 }
 
 impl ObjectVersion {
-    /// `name` carries the namespace, if any: `default/web`.
+    /// A version of the object with this name. The name includes the namespace, if there is one:
+    /// `default/web`.
     #[must_use]
     pub fn new(on: Arc<str>, kind: &str, name: &str, version: &str) -> Self {
         Self { on, names: Names::new([kind, name, version]) }
     }
 
-    /// The cluster whose API sent it.
+    /// The cluster whose API sent the object.
     #[must_use]
     pub fn on(&self) -> &str {
         &self.on
     }
 
-    /// Its kind.
+    /// The kind of the object.
     #[must_use]
     pub fn kind(&self) -> &str {
         self.names.get(0)
     }
 
-    /// Its name, with the namespace if it has one.
+    /// The name of the object, with the namespace if it has one.
     #[must_use]
     pub fn name(&self) -> &str {
         self.names.get(1)
     }
 
-    /// Its resource version.
+    /// The resource version of the object.
     #[must_use]
     pub fn version(&self) -> &str {
         self.names.get(2)
@@ -67,14 +68,14 @@ impl fmt::Display for ObjectVersion {
     }
 }
 
-/// What a fact says. The [`World`](super::World) already shows the state after it.
+/// The change in a fact. The [`World`](super::World) already shows the state after the change.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// A fault began: its kind, and the member that it hits, if it hits one.
+    /// A fault began. The fault hits a member, or the control plane.
     FaultBegan {
-        /// Its kind.
+        /// The kind of the fault.
         fault: FaultKind,
-        /// The member hit.
+        /// The member that the fault hits.
         member: Option<String>,
     },
     /// A fault ended.
@@ -84,11 +85,11 @@ pub enum Change {
         /// The same as when it began.
         member: Option<String>,
     },
-    /// A clock was set wrong: that of this member, or that of the control plane.
+    /// The clock of this member, or of the control plane, was set wrong.
     ClockWrong {
-        /// Whose.
+        /// The owner of the clock; absent for the control plane.
         member: Option<String>,
-        /// By how much, either way.
+        /// The offset, in either direction.
         by: Duration,
     },
     /// A clock was set right.
@@ -100,77 +101,78 @@ pub enum Change {
     },
     /// Any other mark: a step of the scenario.
     Step(Mark),
-    /// A member's health changed, or was seen for the first time (`was` is then absent).
+    /// The health of a member changed, or was observed for the first time (`was` is then absent).
     Health {
         /// The member.
         member: String,
-        /// Before; absent also where it never reported.
+        /// The health before; absent also if the member never reported.
         was: Option<Health>,
-        /// Now; absent where it never reported.
+        /// The health now; absent if the member never reported.
         now: Option<Health>,
-        /// Whether this is the first sight of the member.
+        /// Whether this is the first observation of the member.
         first: bool,
     },
-    /// A taint is on a member that was not there before.
+    /// A member has a taint that it did not have before.
     TaintAdded {
         /// The member.
         member: String,
         /// The taint.
         taint: Taint,
-        /// Whether it was there already at the first sight of the member.
+        /// Whether the member had the taint at its first observation.
         first: bool,
     },
-    /// A taint is gone from a member.
+    /// A taint was removed from a member.
     TaintRemoved {
         /// The member.
         member: String,
         /// The taint as it was.
         taint: Taint,
     },
-    /// Anything about a member changed that a choice of members looks at. Comes after the facts of what changed.
+    /// Something changed about a member that affects the choice of members. Comes after the facts of the
+    /// changes.
     MemberChanged(String),
-    /// A member tells something else of itself than before, beside its conditions.
+    /// The status of a member changed, apart from its conditions.
     MemberReported {
         /// The member.
         member: String,
-        /// Its health before.
+        /// The health of the member before.
         was: Option<Health>,
     },
-    /// A condition of a member changed, or its first ones were seen.
+    /// A condition of a member changed, or its first conditions were observed.
     Conditions(String),
-    /// Something was heard of a member that reports by itself.
+    /// A member that reports by itself has reported.
     SignOfLife(String),
-    /// How a member is reached changed.
+    /// The way in which the control plane reaches a member changed.
     Access(String),
-    /// A policy on the placement of templates appeared, changed or went.
+    /// A policy on the placement of templates was created, changed or deleted.
     Policy(String),
-    /// Policies on how copies differ changed.
+    /// Override policies changed.
     Overrides,
-    /// A template appeared, changed or went.
+    /// A template was created, changed or deleted.
     Template(WorkloadKey),
-    /// A namespace of the control plane appeared, changed or went.
+    /// A namespace of the control plane was created, changed or deleted.
     Namespace(String),
     /// The record of a workload belongs to another policy than before.
     Claimed {
         /// The workload.
         workload: WorkloadKey,
-        /// The policy that had it; empty where none had.
+        /// The policy before; empty if there was none.
         was: String,
     },
-    /// What is held back of what is written for members changed, as the record says.
+    /// The suspension of dispatching in the record changed.
     HeldBack(WorkloadKey),
-    /// A policy of the user on taints appeared, changed or went.
+    /// A policy of the user on taints was created, changed or deleted.
     TaintPolicy(String),
     /// A member is being removed.
     MemberLeaving(String),
     /// A member is gone.
     MemberGone(String),
-    /// The record of a workload's placement has a new version, whatever changed in it. Comes after the facts of
-    /// what changed.
+    /// The record of a workload's placement has a new version, whatever changed in it. Comes after the facts
+    /// of the changes.
     Recorded(WorkloadKey),
-    /// Where those are that need the workload, as its record says, changed.
+    /// The members changed to which other workloads bring this workload, by its record.
     Required(WorkloadKey),
-    /// The replicas wanted, or the placement wanted, changed.
+    /// The wanted replicas, or the wanted placement, changed.
     Wanted(WorkloadKey),
     /// The assignment of members changed.
     Assigned {
@@ -180,7 +182,7 @@ pub enum Change {
         was: Assignment,
         /// Member and replicas now.
         now: Assignment,
-        /// Whether this is the first sight of it, so that nobody knows when it was made.
+        /// Whether this is the first observation, so that the time of the assignment is unknown.
         first: bool,
     },
     /// An eviction task appeared.
@@ -197,7 +199,7 @@ pub enum Change {
         /// The task, stamped.
         task: Box<EvictionTask>,
     },
-    /// An eviction task that goes on says something else than before, other than its stamp for the first time.
+    /// An eviction task changed, apart from getting its first stamp.
     EvictionChanged {
         /// The workload.
         workload: WorkloadKey,
@@ -220,7 +222,7 @@ pub enum Change {
         /// The member.
         member: String,
     },
-    /// The health that the control plane tells of a workload in a member changed.
+    /// The reported health of a workload in a member changed.
     InstanceHealth {
         /// The workload.
         workload: WorkloadKey,
@@ -233,18 +235,17 @@ pub enum Change {
         workload: WorkloadKey,
         /// The member.
         member: String,
-        /// Whether there was none before.
+        /// Whether there was no manifest before.
         new: bool,
     },
-    /// What a manifest for a member asks for changed.
+    /// The content of a manifest for a member changed.
     Rewritten {
         /// The workload.
         workload: WorkloadKey,
         /// The member.
         member: String,
     },
-    /// What the control plane says about a manifest for a member changed: whether it was written, is held back, or is
-    /// to stay.
+    /// The state of a manifest for a member changed: whether it is applied, suspended, or preserved.
     DeliveryReported {
         /// The workload.
         workload: WorkloadKey,
@@ -272,14 +273,14 @@ pub enum Change {
         /// The member.
         member: String,
     },
-    /// What runs in a member changed, by that member's own API.
+    /// A copy in a member changed, by the API of that member.
     Running {
         /// The workload.
         workload: WorkloadKey,
         /// The member.
         member: String,
     },
-    /// A workload is gone from a member, by that member's own API.
+    /// A copy is gone from a member, by the API of that member.
     RunningGone {
         /// The workload.
         workload: WorkloadKey,
@@ -291,7 +292,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// The workload that it is about, if it is about one.
+    /// The workload that the change is about, if there is one.
     #[must_use]
     pub fn workload(&self) -> Option<&WorkloadKey> {
         match self {
@@ -321,7 +322,7 @@ impl Change {
         }
     }
 
-    /// The member that it is about, if it is about one.
+    /// The member that the change is about, if there is one.
     #[must_use]
     pub fn member(&self) -> Option<&str> {
         match self {

@@ -1,4 +1,4 @@
-//! A failure domain: its health, its taints, and what a choice of members looks at.
+//! A failure domain: its health, its taints, and the properties by which schedulers choose members.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,14 +10,14 @@ use serde::Deserialize;
 
 use super::ObjectVersion;
 
-/// A member's health as the control plane tells it.
+/// The health of a member, as the control plane reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 pub enum Health {
-    /// It answers.
+    /// The member answers.
     Ready,
-    /// It does not.
+    /// The member reports that it is not ready.
     NotReady,
-    /// Nobody can tell.
+    /// The health is not known.
     Unknown,
 }
 
@@ -34,88 +34,89 @@ impl fmt::Display for Health {
 /// A failure domain.
 #[derive(Clone, Debug, Default)]
 pub struct Member {
-    /// The latest version of its record.
+    /// The latest version of the record of the member.
     pub record: Option<ObjectVersion>,
-    /// `None` where it never reported.
+    /// The health; `None` if it was never reported.
     pub health: Option<Health>,
-    /// When that health was first seen.
+    /// When that health was first observed.
     pub health_since: Duration,
-    /// Its taints, in the order of the object.
+    /// The taints, in the order of the object.
     pub taints: Vec<Taint>,
-    /// Whether it is being removed.
+    /// Whether the member is being removed.
     pub leaving: bool,
-    /// Whether it is kept, while it is being removed, by a finalizer that is not the control plane's own.
+    /// Whether a finalizer that is not the control plane's own holds up the removal.
     pub held_up: bool,
-    /// Whether its own agent speaks for it, rather than the control plane's probes.
+    /// Whether an agent in the member reports its status, rather than the control plane's probes.
     pub pulls: bool,
-    /// When a person last set a taint on it, by a mark of the history.
+    /// When a person last set a taint on the member, by a mark of the history.
     pub tainted_by_hand: Option<Duration>,
-    /// The same of taking one away, or of writing its record.
+    /// When a person last removed a taint from the member, or wrote its record.
     pub untainted_by_hand: Option<Duration>,
-    /// The remedies that its status asks for.
+    /// The remedies that the status asks for.
     pub remedies: BTreeSet<String>,
-    /// When the latest version was seen that lost some of them and reported something else besides.
+    /// When the latest version was observed that lost remedies and reported another change as well.
     pub remedies_lost: Option<Duration>,
-    /// Stands for how it is reached.
+    /// A digest of the way in which the member is reached.
     pub access: u64,
-    /// When its last `NoExecute` taint went.
+    /// When the last `NoExecute` taint was removed.
     pub untainted: Option<Duration>,
-    /// Its labels.
+    /// The labels of the member.
     pub labels: BTreeMap<String, String>,
     /// `provider`, `region` and `zone` with their values.
     pub fields: BTreeMap<String, Vec<String>>,
-    /// All of its conditions: type and status.
+    /// All conditions: type and status.
     pub conditions: BTreeMap<String, String>,
-    /// What its conditions give as reasons, by type.
+    /// The reasons of the conditions, by type.
     pub reasons: BTreeMap<String, String>,
-    /// When it was made, to the second, by the clock of the API server.
+    /// When the member was created, to the second, by the clock of the API server.
     pub created: Option<Timestamp>,
-    /// The kinds that its API serves, as `apps/v1/Deployment`; absent where it never told.
+    /// The kinds that the API of the member serves, as `apps/v1/Deployment`; absent if they were never
+    /// reported.
     pub serves: Option<Arc<BTreeSet<String>>>,
-    /// What it has left of each resource, in thousandths; absent where it never told.
+    /// The free amount of each resource, in thousandths; absent if it was never reported.
     pub free: Option<Arc<BTreeMap<String, u64>>>,
-    /// Stands for all that it tells of itself beside its conditions.
+    /// A digest of the status without the conditions.
     pub status_digest: u64,
-    /// Whether it tells its room by the sizes of its nodes, too.
+    /// Whether the status also reports the free resources by the sizes of nodes.
     pub modelled: bool,
-    /// When anything about it last changed that a choice of members looks at, beside its room.
+    /// When anything that affects the choice of members last changed, apart from free resources.
     pub changed: Duration,
-    /// When its room last changed.
+    /// When the free resources last changed.
     pub measured: Duration,
-    /// How long it had not been ready when it last became so.
+    /// How long the member had not been ready when it last became ready.
     pub away: Duration,
-    /// When something was last heard of it, of one that reports by itself; absent before the first time that was seen.
+    /// When a member that reports by itself last reported; absent before the first observed report.
     pub sign_of_life: Option<Duration>,
-    /// The time that its last report has by its own clock.
+    /// The time of the latest report by the clock of the member.
     pub heartbeat: String,
-    /// Whether somebody wants nothing new on it.
+    /// Whether the member is marked as unschedulable.
     pub cordoned: bool,
-    /// Region and zone in one, where members are counted by zones.
+    /// Region and zone in one text, where members are counted by zones.
     pub zone: Zone,
-    /// Whether it counts for its zone.
+    /// Whether the member counts for its zone.
     pub counts: bool,
 }
 
-/// Region and zone in one.
+/// Region and zone in one text.
 pub type Zone = Arc<str>;
 
-/// How many members of a zone count.
+/// The count of members of a zone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Census {
-    /// All of them.
+    /// All members.
     pub size: u64,
-    /// Those that are not ready.
+    /// The members that are not ready.
     pub away: u64,
 }
 
-/// What a taint does.
+/// The effect of a taint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub enum TaintEffect {
     /// Nothing new is placed.
     NoSchedule,
-    /// Nothing new is placed, where that can be helped.
+    /// Nothing new is placed, if there is another choice.
     PreferNoSchedule,
-    /// Nothing new is placed, and what is there is evicted.
+    /// Nothing new is placed, and existing workloads are evicted.
     NoExecute,
 }
 
@@ -132,21 +133,22 @@ impl fmt::Display for TaintEffect {
 /// A taint on a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Taint {
-    /// For example `cluster.karmada.io/not-ready`.
+    /// The key, for example `cluster.karmada.io/not-ready`.
     pub key: String,
-    /// Often empty.
+    /// The value, which is often empty.
     pub value: String,
-    /// What it does.
+    /// The effect.
     pub effect: TaintEffect,
-    /// The health that it stands for, if it is a health taint.
+    /// The health that the taint stands for, if it is a health taint.
     pub health: Option<Health>,
-    /// As stamped on it, to the second.
+    /// The time stamped on the taint, to the second.
     pub time_added: Option<Timestamp>,
-    /// Whether tolerations of it run out.
+    /// Whether tolerations of the taint expire.
     pub ages: bool,
-    /// When it was first seen.
+    /// When the taint was first observed.
     pub seen: Duration,
-    /// Whether it was there before the history began, so that `seen` says nothing about when it was added.
+    /// Whether the taint existed before the history began, so that `seen` is not the time at which it was
+    /// added.
     pub inherited: bool,
 }
 
@@ -164,13 +166,13 @@ impl Member {
         self.fields.get(name).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The taint with this effect that tells `health`.
+    /// The taint with this effect that stands for `health`.
     #[must_use]
     pub fn health_taint(&self, health: Health, effect: TaintEffect) -> Option<&Taint> {
         self.taints.iter().find(|taint| taint.health == Some(health) && taint.effect == effect)
     }
 
-    /// Its taints that evict.
+    /// The taints that evict.
     pub fn evicting_taints(&self) -> impl Iterator<Item = &Taint> {
         self.taints.iter().filter(|taint| taint.effect == TaintEffect::NoExecute)
     }

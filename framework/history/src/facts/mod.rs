@@ -1,7 +1,7 @@
-//! Neutral facts: one model for whatever carries workloads and whoever moves them.
+//! Neutral facts: one model for everything that places workloads on members.
 //!
-//! A *member* is a failure domain, a *workload* is what is placed on members. How facts are read from objects
-//! is left to the dialects; what must hold of them, to the guarantees.
+//! A *member* is a failure domain. A *workload* is an object that is placed on members. Dialects read facts
+//! from objects, and guarantees state what must hold of the facts.
 
 mod content;
 mod fact;

@@ -1,4 +1,4 @@
-//! Names that belong together, held as one text: cheap to clone, and compared in one go.
+//! Names that belong together, held as one text: cheap to clone, and compared at once.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -6,16 +6,17 @@ use std::sync::Arc;
 
 use crate::format::digest::{OFFSET, digest};
 
-/// Between names: before every other character, so that texts are in the order of their names.
+/// The separator of names. It sorts before every other character, so that texts are in the order of their
+/// names.
 const BETWEEN: char = '\0';
 
 /// Three names.
 #[derive(Clone, Debug, Default, Eq)]
 pub(super) struct Names {
     text: Arc<str>,
-    /// Stands for the text, to tell others apart at once.
+    /// A digest of the text, so that most different texts are found different at once.
     digest: u64,
-    /// Where all but the last end.
+    /// The ends of all names except for the last.
     ends: [usize; 2],
 }
 

@@ -1,4 +1,4 @@
-//! How exactly moments are known: what the recorder says of its watches, and what its clock shows of itself.
+//! How exactly times are known: the marks of the recorder about its watches, and jumps of its clock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,57 +9,57 @@ use indexmap::IndexSet;
 use crate::format::digest::ByDigest;
 use crate::format::{Entry, FOREVER, Kind, Observer};
 
-/// Entries may be so far out of order; a clock that goes back farther was set.
+/// How far entries may be out of order. A clock that goes back farther was set.
 const DISORDER: Duration = Duration::from_millis(100);
 
-/// An observed moment is an interval: it may have been so much earlier, or later, than the time that it has.
+/// The uncertainty of an observed time: the event may have happened earlier or later than the recorded time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Uncertainty {
-    /// So much earlier.
+    /// How much earlier the event may have happened.
     pub early: Duration,
-    /// So much later.
+    /// How much later the event may have happened.
     pub late: Duration,
 }
 
 impl Uncertainty {
-    /// Nothing is known of when it was.
+    /// The time of the event is not known at all.
     pub const UNKNOWN: Self = Self { early: FOREVER, late: FOREVER };
 
-    /// The narrowest interval that both are in.
+    /// The narrowest interval that contains both.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self { early: self.early.max(other.early), late: self.late.max(other.late) }
     }
 
-    /// Wider by `off` either way.
+    /// An interval that is wider by `off` in both directions.
     #[must_use]
     pub fn wider(self, off: Duration) -> Self {
         Self { early: self.early.saturating_add(off), late: self.late.saturating_add(off) }
     }
 
-    /// How exactly the time between the two is known.
+    /// The uncertainty of the time between the two events.
     #[must_use]
     pub fn and(self, since: Self) -> Self {
         Self { early: self.early.saturating_add(since.late), late: self.late.saturating_add(since.early) }
     }
 }
 
-/// What is known of the recorder.
+/// The observers of the clusters, as the recorder marks them.
 #[derive(Clone, Debug, Default)]
 pub struct Observers {
-    /// Of those that are not exact.
+    /// The uncertainty of each cluster that is not observed exactly.
     uncertainties: BTreeMap<String, Uncertainty>,
-    /// The least exact of them, which is asked for all the time.
+    /// The largest of these uncertainties, cached because it is read often.
     widest: Uncertainty,
     heard: IndexSet<Arc<str>, ByDigest>,
     last: Duration,
-    /// The recorder's clock was set back: times from before and after that cannot be compared.
+    /// Whether the recorder's clock was set back: times before and after that cannot be compared.
     set_back: bool,
 }
 
 impl Observers {
-    /// When `entry` happened, and how exactly that is known. Time does not go back: what comes late in the order is
-    /// taken to have the time of what came before it.
+    /// When `entry` happened, and how exactly that is known. Time does not go back: an entry that is out of
+    /// order gets the time of the entry before it.
     pub fn place(&mut self, entry: &Entry) -> (Duration, Uncertainty) {
         let behind = self.last.saturating_sub(entry.at);
         self.set_back |= behind > DISORDER;
@@ -95,14 +95,14 @@ impl Observers {
             .fold(Uncertainty::default(), |widest, uncertainty| widest.or(*uncertainty));
     }
 
-    /// Whether the cluster `on` is observed: it has told something, or the recorder says so. Of one that is not, what is
-    /// not seen may be there all the same.
+    /// Whether the cluster `on` is observed: an event of it was recorded, or the recorder marks it as
+    /// observed. The absence of an object in an unobserved cluster proves nothing.
     #[must_use]
     pub fn observes(&self, on: &str) -> bool {
         self.heard.contains(on)
     }
 
-    /// How exactly what the cluster `on` tells is known.
+    /// The uncertainty of observations in the cluster `on`.
     #[must_use]
     pub fn of(&self, on: &str) -> Uncertainty {
         if self.set_back {
@@ -112,7 +112,7 @@ impl Observers {
         }
     }
 
-    /// How exactly the least exact of all is known.
+    /// The largest uncertainty of all clusters.
     #[must_use]
     pub fn widest(&self) -> Uncertainty {
         self.of("").or(self.widest)

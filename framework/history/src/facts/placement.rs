@@ -4,110 +4,110 @@ use std::time::Duration;
 
 use super::{Member, Taint, TaintEffect};
 
-/// A workload's placement. The default asks for nothing.
+/// The placement of a workload. The default sets no constraints.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Placement {
-    /// Which members may carry it; `None` is all.
+    /// The members that may carry the workload; `None` allows all.
     pub affinity: Option<Affinity>,
-    /// Groups of members of which one at a time applies, in the order in which they are tried; empty where
+    /// Groups of members, in the order in which they are tried. One group applies at a time. Empty if
     /// `affinity` counts.
     pub groups: Vec<Group>,
-    /// How many groups it may or must be spread over.
+    /// Over how many groups the workload may or must be spread.
     pub spread: Vec<Spread>,
-    /// How replicas are given to members.
+    /// The way in which members get replicas.
     pub scheduling: Scheduling,
-    /// Fixed weights of members; those that no entry means get none, unless no entry means any.
+    /// Fixed weights of members. Members without a weight get no replicas, unless no member has a weight.
     pub weights: Vec<(Affinity, u64)>,
-    /// Whether they are divided among as few members as can take them.
+    /// Whether replicas are divided among as few members as possible.
     pub aggregated: bool,
-    /// Whether it matters where other workloads are.
+    /// Whether the choice depends on the members of other workloads.
     pub minds_others: bool,
 }
 
 /// One of several groups of members.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Group {
-    /// What it is called.
+    /// The name of the group.
     pub name: String,
-    /// Its members.
+    /// The members of the group.
     pub affinity: Affinity,
-    /// Members that take what those have no room for.
+    /// Members that take the replicas for which the group has no room.
     pub overflow: Vec<Affinity>,
 }
 
-/// How replicas are given to members.
+/// The way in which members get replicas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scheduling {
-    /// Each member chosen gets them all.
+    /// Each chosen member gets all replicas.
     #[default]
     Duplicated,
-    /// They are divided by fixed weights; spread constraints are not looked at.
+    /// Replicas are divided by fixed weights. Spread constraints are ignored.
     DividedByStaticWeight,
-    /// They are divided by what the members can take.
+    /// Replicas are divided by the available capacity of the members.
     DividedByCapacity,
 }
 
-/// A rule on the members chosen.
+/// A condition on the members that may be chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Affinity {
-    /// Names allowed; empty is all.
+    /// Allowed names; empty allows all.
     pub names: Vec<String>,
-    /// Names refused, whatever else holds.
+    /// Excluded names, whatever else holds.
     pub exclude: Vec<String>,
-    /// Labels that a member must have.
+    /// Required labels.
     pub labels: Vec<Requirement>,
-    /// Fields (provider, region, zone) that a member must have.
+    /// Required fields (provider, region, zone).
     pub fields: Vec<Requirement>,
 }
 
-/// `key operator values`, as selectors write it.
+/// A requirement `key operator values`, as in label selectors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requirement {
-    /// Label or field.
+    /// The name of the label or field.
     pub key: String,
     /// `In`, `NotIn`, `Exists` or `DoesNotExist`.
     pub operator: String,
-    /// What it is compared with.
+    /// The values of the comparison.
     pub values: Vec<String>,
 }
 
-/// What a spread constraint groups by.
+/// The property by which a spread constraint groups members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SpreadField {
-    /// Members themselves.
+    /// Each member is a group of its own.
     Member,
-    /// Region, zone, provider, or a label.
+    /// The groups are regions, zones, providers, or the values of a label.
     Other(String),
 }
 
-/// At least, and at most, how many groups.
+/// A spread constraint: the minimum and the maximum number of groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spread {
-    /// What is counted.
+    /// The property that is counted.
     pub field: SpreadField,
-    /// At least so many.
+    /// The minimum number of groups.
     pub min: u64,
-    /// At most so many; `None` is no limit.
+    /// The maximum number of groups; `None` is no limit.
     pub max: Option<u64>,
 }
 
 /// A toleration, as the Kubernetes API defines it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Toleration {
-    /// Empty matches every key.
+    /// The key; empty matches every key.
     pub key: String,
-    /// Whether `value` is compared: `Equal`, the default; else `Exists`.
+    /// Whether the operator is `Exists`, rather than the default `Equal`, which compares `value`.
     pub exists: bool,
-    /// Compared unless `exists`.
+    /// The value, which is compared unless `exists` is set.
     pub value: String,
-    /// `None` matches every effect.
+    /// The effect; `None` matches every effect.
     pub effect: Option<TaintEffect>,
     /// How long a `NoExecute` taint is tolerated; `None` is forever.
     pub lasts: Option<Duration>,
 }
 
 impl Toleration {
-    /// Whether it tolerates `taint`.
+    /// Whether the toleration matches `taint`.
     #[must_use]
     pub fn tolerates(&self, taint: &Taint) -> bool {
         let key = self.key.is_empty() && self.exists || self.key == taint.key;
@@ -117,7 +117,7 @@ impl Toleration {
 }
 
 impl Affinity {
-    /// Whether the member called `name` may be chosen.
+    /// Whether the member with this name may be chosen.
     #[must_use]
     pub fn admits(&self, name: &str, member: &Member) -> bool {
         let named = |names: &[String]| names.iter().any(|each| each == name);
@@ -130,7 +130,7 @@ impl Affinity {
 }
 
 impl Group {
-    /// Whether the member called `name` is in it, or among those that it overflows to.
+    /// Whether the member with this name is in the group, or in its overflow.
     #[must_use]
     pub fn admits(&self, name: &str, member: &Member) -> bool {
         std::iter::once(&self.affinity).chain(&self.overflow).any(|affinity| affinity.admits(name, member))
@@ -138,7 +138,7 @@ impl Group {
 }
 
 impl SpreadField {
-    /// Whether `member` has what is grouped by: without it, it cannot be chosen.
+    /// Whether `member` has the property. A member without it cannot be chosen.
     #[must_use]
     pub fn is_known_of(&self, member: &Member) -> bool {
         match self {
@@ -151,7 +151,7 @@ impl SpreadField {
 }
 
 impl Requirement {
-    /// Whether it holds where the key has the values `found`.
+    /// Whether the requirement holds if the key has the values `found`.
     fn holds(&self, found: &[String]) -> bool {
         let any = || found.iter().any(|value| self.values.contains(value));
         match self.operator.as_str() {
@@ -165,7 +165,7 @@ impl Requirement {
 }
 
 impl Placement {
-    /// Whether the member called `name` may be chosen, by some group where there are several.
+    /// Whether the member with this name may be chosen, by any of the groups if there are several.
     #[must_use]
     pub fn admits(&self, name: &str, member: &Member) -> bool {
         let group = |group: &Group| group.admits(name, member);
@@ -174,13 +174,13 @@ impl Placement {
             && self.spread.iter().all(|spread| spread.field.is_known_of(member))
     }
 
-    /// Whether several groups are tried one after another.
+    /// Whether the placement has groups that are tried one after another.
     #[must_use]
     pub fn is_grouped(&self) -> bool {
         !self.groups.is_empty()
     }
 
-    /// The constraint on the number of members, if it is one that selection looks at.
+    /// The spread constraint on the number of members, if the scheduling uses spread constraints.
     #[must_use]
     pub fn spread_over_members(&self) -> Option<&Spread> {
         if self.scheduling == Scheduling::DividedByStaticWeight {
@@ -189,7 +189,7 @@ impl Placement {
         self.spread.iter().find(|spread| spread.field == SpreadField::Member)
     }
 
-    /// Whether anything but members is spread over.
+    /// Whether a spread constraint groups by anything else than members.
     #[must_use]
     pub fn spreads_over_groups(&self) -> bool {
         self.spread.iter().any(|spread| spread.field != SpreadField::Member)

@@ -1,4 +1,4 @@
-//! What users ask of the placement of templates, and how copies are to differ.
+//! Policies of users: the placement of templates, and the differences between copies.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -8,59 +8,60 @@ use super::{Affinity, Placement, WorkloadKey};
 /// A policy that places templates.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Policy {
-    /// Where they may run.
+    /// The placement.
     pub placement: Placement,
-    /// Whether what changes in it waits for the templates.
+    /// Whether changes of the policy wait until the templates change.
     pub lazy: bool,
-    /// Whether it takes templates away from others.
+    /// Whether the policy takes templates away from other policies.
     pub preempts: bool,
-    /// Its explicit priority.
+    /// The explicit priority.
     pub priority: i64,
-    /// Whether it is for all namespaces.
+    /// Whether the policy applies to all namespaces.
     pub everywhere: bool,
-    /// Whether it means templates by their labels.
+    /// Whether the policy selects templates by labels.
     pub by_labels: bool,
-    /// What it means by name.
+    /// The templates that the policy selects by name.
     pub names: BTreeSet<WorkloadKey>,
-    /// Stands for what it means.
+    /// A digest of the selectors.
     pub selectors: u64,
-    /// When that last changed.
+    /// When the policy last changed.
     pub changed: Duration,
 }
 
-/// What is held back from members, or from all.
+/// The members for which dispatching is suspended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DispatchSuspension {
-    /// From all of them.
+    /// Whether dispatching is suspended for all members.
     pub all: bool,
-    /// From these.
+    /// The members for which dispatching is suspended by name.
     pub members: BTreeSet<String>,
 }
 
-/// A policy that makes copies different in some members.
+/// A policy that makes copies differ between members.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OverridePolicy {
-    /// The namespace of what it is about; absent for one that is about all.
+    /// The namespace of the policy; absent if the policy applies to all namespaces.
     pub namespace: Option<String>,
-    /// Kind, namespace and name of what it means; an empty text is any. Empty means everything.
+    /// Kind, namespace and name of the selected objects. An empty text matches any. An empty list selects all
+    /// objects.
     pub selectors: Vec<(String, String, String)>,
-    /// What it changes, one after another.
+    /// The changes, one after another.
     pub rules: Vec<Override>,
 }
 
 /// One change of an override policy.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Override {
-    /// The members meant; `None` is all.
+    /// The members that the change applies to; `None` is all.
     pub members: Option<Affinity>,
     /// New tags of all images.
     pub tags: Vec<String>,
-    /// Whether it changes anything else.
+    /// Whether it also changes anything else.
     pub more: bool,
 }
 
 impl DispatchSuspension {
-    /// Whether `member` gets nothing.
+    /// Whether dispatching is suspended for `member`.
     #[must_use]
     pub fn from(&self, member: &str) -> bool {
         self.all || self.members.contains(member)
@@ -68,7 +69,7 @@ impl DispatchSuspension {
 }
 
 impl OverridePolicy {
-    /// Whether it is about the object of this kind, namespace and name.
+    /// Whether the policy applies to the object with this kind, namespace and name.
     #[must_use]
     pub fn means(&self, kind: &str, namespace: &str, name: &str) -> bool {
         let any = |text: &str, is: &str| text.is_empty() || text == is;

@@ -1,35 +1,35 @@
-//! What users want members tainted for.
+//! The taints that users want on members with certain conditions.
 
 use super::{Affinity, Member, TaintEffect};
 
-/// A wish of the user: taints that come and go with the conditions of members.
+/// A policy of the user: taints that are added and removed by the conditions of members.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TaintPolicy {
-    /// When it was made, by its time stamp; those made first come first.
+    /// When the policy was created, by its time stamp. Older policies come first.
     pub created: String,
-    /// The members meant; `None` is all.
+    /// The members that the policy applies to; `None` is all.
     pub members: Option<Affinity>,
-    /// The taints come when all of these hold; never where there are none.
+    /// The taints are added when all of these hold; never if the list is empty.
     pub add_on: Vec<ConditionMatch>,
-    /// They go when all of these hold; never where there are none.
+    /// The taints are removed when all of these hold; never if the list is empty.
     pub remove_on: Vec<ConditionMatch>,
-    /// Key and effect of each.
+    /// Key and effect of each taint.
     pub taints: Vec<(String, TaintEffect)>,
 }
 
-/// What a condition must say.
+/// A required status of a condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConditionMatch {
-    /// Its type.
+    /// The type of the condition.
     pub condition: String,
-    /// Whether its status must be none of `statuses`, rather than one of them.
+    /// Whether the status must be none of `statuses`, rather than one of them.
     pub none_of: bool,
-    /// What it is compared with.
+    /// The statuses of the comparison.
     pub statuses: Vec<String>,
 }
 
 impl ConditionMatch {
-    /// Whether `member` has such a condition; one that it never told matches nothing.
+    /// Whether the condition of `member` matches. A condition that was never reported matches nothing.
     #[must_use]
     pub fn holds(&self, member: &Member) -> bool {
         member.conditions.get(&self.condition).is_some_and(|is| self.statuses.contains(is) != self.none_of)
@@ -37,7 +37,8 @@ impl ConditionMatch {
 }
 
 impl TaintPolicy {
-    /// Whether it wants its taints on the member called `name` (`Some(true)`), off it, or says nothing.
+    /// Whether the policy wants its taints on the member with this name (`Some(true)`), off it
+    /// (`Some(false)`), or neither.
     #[must_use]
     pub fn wants(&self, name: &str, member: &Member) -> Option<bool> {
         let all =

@@ -1,22 +1,22 @@
-//! What facts are about, for those who look at a few of them only.
+//! The topics of facts, by which a guarantee subscribes to a few kinds of changes.
 
 use super::Change;
 
-/// One variant of [`Change`] each.
+/// Defines a topic for each variant of [`Change`].
 macro_rules! topics {
     ($($name:ident)*) => {
-        /// What a fact is about, whatever it says.
+        /// The kind of change in a fact.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[expect(missing_docs, reason = "they are those of Change")]
         pub enum Topic { $($name),* }
 
         impl Topic {
-            /// Every one.
+            /// All topics.
             pub const ALL: &[Self] = &[$(Self::$name),*];
         }
 
         impl Change {
-            /// What it is about.
+            /// The topic of the change.
             #[must_use]
             pub fn topic(&self) -> Topic {
                 match self { $(Self::$name { .. } => Topic::$name),* }
@@ -34,15 +34,15 @@ topics! {
     Delivered Rewritten DeliveryReported DeliveredTwice Recalled DeliveryGone Running RunningGone
 }
 
-/// Some topics.
+/// A set of topics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Topics(u64);
 
 impl Topics {
-    /// Every one.
+    /// All topics.
     pub const ALL: Self = Self::of(Topic::ALL);
 
-    /// These.
+    /// The set of these topics.
     #[must_use]
     pub const fn of(topics: &[Topic]) -> Self {
         let (mut set, mut place) = (0, 0);
@@ -53,7 +53,7 @@ impl Topics {
         Self(set)
     }
 
-    /// Whether this is one of them.
+    /// Whether the set contains the topic.
     #[must_use]
     pub const fn has(self, topic: Topic) -> bool {
         self.0 & (1 << topic as u64) != 0

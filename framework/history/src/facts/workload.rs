@@ -1,4 +1,4 @@
-//! What is placed on members, and each step of its way there and away.
+//! Workloads, and each step of a copy on its way to a member and away from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,30 +10,30 @@ use jiff::Timestamp;
 use super::names::Names;
 use super::{Content, DispatchSuspension, ObjectVersion, Placement, Toleration};
 
-/// What is placed: the kind, namespace and name of the object that is copied to members.
+/// The kind, namespace and name of the object that is copied to members.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkloadKey(Names);
 
 impl WorkloadKey {
-    /// `namespace` is empty for what has none.
+    /// A key. `namespace` is empty for objects without a namespace.
     #[must_use]
     pub fn new(kind: impl AsRef<str>, namespace: impl AsRef<str>, name: impl AsRef<str>) -> Self {
         Self(Names::new([kind.as_ref(), namespace.as_ref(), name.as_ref()]))
     }
 
-    /// For example `Deployment`.
+    /// The kind, for example `Deployment`.
     #[must_use]
     pub fn kind(&self) -> &str {
         self.0.get(0)
     }
 
-    /// Empty for what has none.
+    /// The namespace; empty for objects without a namespace.
     #[must_use]
     pub fn namespace(&self) -> &str {
         self.0.get(1)
     }
 
-    /// The name alone.
+    /// The name without the namespace.
     #[must_use]
     pub fn name(&self) -> &str {
         self.0.get(2)
@@ -50,205 +50,210 @@ impl fmt::Display for WorkloadKey {
     }
 }
 
-/// Member and replicas; zero where the implementation writes none.
+/// Members and their replicas; zero if the implementation writes no replicas.
 pub type Assignment = BTreeMap<String, u64>;
 
-/// The replicas of an assignment, all together.
+/// The sum of the replicas of an assignment.
 #[must_use]
 pub fn sum(assignment: &Assignment) -> u64 {
     assignment.values().fold(0, |sum, replicas| sum.saturating_add(*replicas))
 }
 
-/// Something that is placed on members.
+/// An object that is placed on members.
 #[derive(Clone, Debug, Default)]
 pub struct Workload {
-    /// Whether its placement is on record (a binding exists); else only copies of it were seen.
+    /// Whether a record of the placement exists (a binding). Otherwise only copies were observed.
     pub recorded: bool,
-    /// The latest version of that record.
+    /// The latest version of the record.
     pub record: Option<ObjectVersion>,
-    /// Replicas wanted; zero also for what has none.
+    /// The wanted replicas; zero also for objects without replicas.
     pub replicas: u64,
-    /// When the replicas or the placement wanted last changed; zero where they are as they were first seen.
+    /// When the wanted replicas or the wanted placement last changed; zero if they never changed since the
+    /// first observation.
     pub wanted_since: Duration,
-    /// The same of the placement alone.
+    /// When the wanted placement last changed; zero if it never changed.
     pub placed_since: Duration,
-    /// When it came to where it is, if no toleration begins before that; zero where they begin with the taint.
+    /// When the workload arrived at its member, if no toleration begins before that; zero if tolerations
+    /// begin with the taint.
     pub arrived: Duration,
-    /// The name of the policy that it belongs to, with its namespace if it has one; empty where it has none.
+    /// The name of the policy that owns the workload, with its namespace if it has one; empty if there is
+    /// none.
     pub policy: String,
-    /// The version of its template that the record was last made of.
+    /// The version of the template from which the record was last made.
     pub template: String,
-    /// Whether the policy asks for old copies to go at once from a member that fails, or not before the new ones are
-    /// there; absent where it says nothing.
+    /// Whether the policy asks for the deletion of old copies at once on a failed member, or only after the
+    /// new copies are ready; absent if the policy does not say.
     pub purges: Option<bool>,
-    /// Whether what it depends on goes along.
+    /// Whether the dependencies of the workload are propagated with it.
     pub leads: bool,
-    /// What is held back of what is written for members.
+    /// The members for which dispatching is suspended.
     pub held_back: DispatchSuspension,
-    /// Whether somebody has suspended its scheduling.
+    /// Whether the scheduling is suspended.
     pub suspended: bool,
-    /// Who is to schedule it; empty for the default.
+    /// The name of the scheduler; empty for the default.
     pub scheduler: String,
-    /// Whether somebody asked for a choice from scratch, and it has not been made yet.
+    /// Whether a user asked for a choice from scratch that has not been made yet.
     pub asked_anew: bool,
-    /// Where it may run.
+    /// The placement.
     pub placement: Placement,
-    /// Whether it has a placement of its own, and whoever judges places it: not so for what only goes where others
-    /// need it, or while somebody holds its placement back.
+    /// Whether the workload has a placement of its own, and the judged scheduler places it. This is not so
+    /// for a dependency that follows other workloads, or while its scheduling is suspended.
     pub placeable: bool,
-    /// Its kind as members serve it: `apps/v1/Deployment`.
+    /// The kind as members serve it: `apps/v1/Deployment`.
     pub served_as: String,
-    /// Whether its owner keeps one like it on every member.
+    /// Whether its controller runs one copy on every member.
     pub everywhere: bool,
-    /// Whether it is a workload that has replicas, be they none at present.
+    /// Whether the workload has replicas, possibly zero at present.
     pub has_replicas: bool,
-    /// What one replica needs of each resource, in thousandths.
+    /// The amount of each resource that one replica needs, in thousandths.
     pub request: BTreeMap<String, u64>,
-    /// The name of the group of members in use, where the placement names several.
+    /// The name of the group of members in use, if the placement has groups.
     pub group: String,
-    /// How long it may be unhealthy in a member until it leaves it; absent where it stays.
+    /// How long the workload may be unhealthy in a member before it is evicted; absent if it stays.
     pub unhealthy_for: Option<Duration>,
-    /// What a copy that leaves for that says of itself, to be handed on: paths into its status.
+    /// Paths into the status of a copy that is evicted for its health. These values are handed on to the new
+    /// copy.
     pub hands_on: BTreeSet<String>,
-    /// What the control plane says of it: type and status of its conditions.
+    /// The conditions of the record: type and status.
     pub conditions: BTreeMap<String, String>,
-    /// Where those are that need it, by the names of their records.
+    /// The members of the workloads that need this one, by the names of their records.
     pub required_by: BTreeMap<String, BTreeSet<String>>,
-    /// What is wrong with the record of its assignment in itself, in words.
+    /// The defects of the recorded assignment, in words.
     pub defects: Vec<String>,
-    /// What it tolerates, by the placement that was last applied.
+    /// The tolerations of the placement that was last applied.
     pub tolerations: Vec<Toleration>,
-    /// Where it is to run.
+    /// The members on which the workload is to run.
     pub assignment: Assignment,
-    /// Members being evicted from. More than one for a member is a defect that is kept here.
+    /// The eviction tasks. Two tasks for one member are a defect, and are both kept here.
     pub evictions: Vec<EvictionTask>,
     /// When an event last announced the end of an eviction from each member.
     pub announced: BTreeMap<String, Duration>,
     /// Whether the scheduler has seen the latest version of the record.
     pub scheduled: bool,
-    /// What the control plane tells about it in each member.
+    /// The reported state in each member.
     pub instances: BTreeMap<String, Instance>,
-    /// Manifests delivered, by member.
+    /// The delivered manifests, by member.
     pub deliveries: BTreeMap<String, Delivery>,
-    /// What really runs, by member, as that member's own API tells.
+    /// The running copies, by member, as the API of that member shows them.
     pub running: BTreeMap<String, Running>,
-    /// The members whose latest manifest, or copy, took some time to be deleted: until when those who wait for its end may wait
-    /// before they look again.
+    /// The members whose latest manifest, or copy, took some time to be deleted, with the end of the back-off
+    /// of the controllers that wait for the deletion.
     pub retried: BTreeMap<String, Duration>,
 }
 
-/// An eviction under way.
+/// An eviction in progress.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EvictionTask {
-    /// From where.
+    /// The member.
     pub member: String,
-    /// For example `TaintUntolerated`.
+    /// The reason, for example `TaintUntolerated`.
     pub reason: String,
     /// Whether a taint is the reason.
     pub by_taint: bool,
-    /// When it was first seen.
+    /// When the task was first observed.
     pub seen: Duration,
-    /// Whether it was there before the history began.
+    /// Whether the task existed before the history began.
     pub inherited: bool,
-    /// The time stamped on it, to the second; absent until stamped.
+    /// The time stamped on the task, to the second; absent until it is stamped.
     pub created: Option<Timestamp>,
-    /// When the stamp was first seen.
+    /// When the stamp was first observed.
     pub stamped: Option<Duration>,
-    /// Its own timeout, if it has one.
+    /// The timeout of the task, if it has one.
     pub grace: Option<Duration>,
-    /// Whether the old copy goes at once, without waiting for the new one.
+    /// Whether the old copy is deleted at once, without waiting for the new copy.
     pub directly: bool,
-    /// Whether the old copy is to be kept until somebody says otherwise.
+    /// Whether the old copy is kept until a person decides.
     pub keeps: bool,
-    /// Whether the workload's own health is the reason.
+    /// Whether the health of the workload is the reason.
     pub by_health: bool,
-    /// The replicas that the member had; absent where it does not say.
+    /// The replicas that the member had; absent if the task does not record them.
     pub replicas: Option<u64>,
-    /// What the new copy is to be told of the old one: labels and their values.
+    /// The preserved state of the old copy for the new copy: labels and their values.
     pub preserved: BTreeMap<String, String>,
-    /// A person's word on whether it is to be kept (`true`) or dropped (`false`).
+    /// The decision of a person to keep the old copy (`true`) or to drop it (`false`).
     pub suppress_deletion: Option<bool>,
 }
 
-/// Health of a workload in a member as the control plane tells it.
+/// The health of a workload in a member, as the control plane reports it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InstanceHealth {
-    /// All is well.
+    /// The workload is healthy.
     Healthy,
-    /// It is not.
+    /// The workload is not healthy.
     Unhealthy,
-    /// Not known.
+    /// The health is not known.
     #[default]
     Unknown,
 }
 
-/// A workload in a member, as the control plane tells it.
+/// A workload in a member, as the control plane reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Instance {
-    /// Its health.
+    /// The health.
     pub health: InstanceHealth,
-    /// Replicas ready, where the status says; none also where it leaves out all counts, as those of zero are.
+    /// The ready replicas; absent if the status does not report them. Zero if the status omits all counts, as
+    /// it omits zeros.
     pub ready: Option<u64>,
-    /// Whether it is written to the member.
+    /// Whether the manifest is applied to the member.
     pub applied: bool,
-    /// Paths to what its status says, where any of it is to be handed on.
+    /// The paths in the status, if any of them is to be handed on.
     pub says: BTreeSet<String>,
 }
 
 /// A manifest delivered to a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// The name of what carries it.
+    /// The name of the Work that carries the manifest.
     pub by: String,
-    /// Replicas that it asks for; zero also for what has none.
+    /// The replicas of the manifest; zero also for objects without replicas.
     pub replicas: u64,
-    /// Since when it is being deleted, if it is.
+    /// Since when the manifest is being deleted, if it is.
     pub leaving: Option<Duration>,
-    /// Whether it is kept, while it is being deleted, by a finalizer that is not the control plane's own.
+    /// Whether a finalizer that is not the control plane's own holds up the deletion.
     pub held_up: bool,
-    /// Whether that had begun before it was first seen, and nobody knows when.
+    /// Whether the deletion had begun before the first observation, so that its time is unknown.
     pub leaving_before: bool,
-    /// Stands for all that it asks for.
+    /// A digest of the whole manifest.
     pub content: u64,
-    /// What of that is looked at.
+    /// The content of the manifest that guarantees compare.
     pub asks: Arc<Content>,
-    /// Whether an override policy has changed it.
+    /// Whether an override policy has changed the manifest.
     pub overridden: bool,
-    /// Namespace and name of the service whose addresses it brings from the member.
+    /// Namespace and name of the service whose endpoints the manifest collects from the member.
     pub collected: Option<(String, String)>,
-    /// The labels that it asks for.
+    /// The labels of the manifest.
     pub labels: Arc<BTreeMap<String, String>>,
-    /// Whether it is for a placement on record, rather than for every member.
+    /// Whether the manifest belongs to a recorded placement, rather than to every member.
     pub placed: bool,
-    /// Whether it was written to the member; absent where nobody has tried.
+    /// Whether the manifest was applied to the member; absent if there was no attempt yet.
     pub applied: Option<bool>,
-    /// Whether somebody holds back what would be written.
+    /// Whether dispatching of the manifest is suspended.
     pub suspended: bool,
-    /// Whether the member keeps its copy when this goes.
+    /// Whether the member keeps its copy when the manifest is deleted.
     pub preserved: bool,
 }
 
-/// What really runs in a member.
+/// A running copy in a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Running {
-    /// Replicas that the object there asks for; zero also for what has none.
+    /// The replicas of the object in the member; zero also for objects without replicas.
     pub replicas: u64,
-    /// Replicas ready, of whatever version.
+    /// The ready replicas of any version.
     pub ready: u64,
     /// Whether the status is about the present version of the object.
     pub current: bool,
-    /// Since when it is being deleted, if it is: it stays for as long as a finalizer of somebody in the member keeps it.
+    /// Since when the copy is being deleted, if it is. A finalizer of a controller in the member may keep it.
     pub leaving: Option<Duration>,
-    /// What it asks for.
+    /// The content of the copy.
     pub asks: Arc<Content>,
-    /// Whether it is the control plane's, rather than the member's own.
+    /// Whether the control plane manages the copy, rather than the member itself.
     pub managed: bool,
-    /// The name of what carried it there, by its own account.
+    /// The name of the Work that the copy carries as a mark.
     pub by: String,
 }
 
 impl Running {
-    /// Whether it is all that it is asked to be.
+    /// Whether all replicas of the present version are ready.
     #[must_use]
     pub fn is_healthy(&self) -> bool {
         self.current && self.ready >= self.replicas
@@ -256,37 +261,37 @@ impl Running {
 }
 
 impl Workload {
-    /// The eviction from `member`, if one is under way.
+    /// The eviction task for `member`, if there is one.
     #[must_use]
     pub fn eviction(&self, member: &str) -> Option<&EvictionTask> {
         self.evictions.iter().find(|task| task.member == member)
     }
 
-    /// The members that are to hold a copy: those assigned, those that need it for others, and those that it has not
-    /// left yet, unless it leaves them directly.
+    /// The members that are to hold a copy: assigned members, members of workloads that need this one, and
+    /// members that the workload is being evicted from, unless the eviction is direct.
     pub fn holders(&self) -> impl Iterator<Item = &String> {
         let leaving = self.evictions.iter().filter(|task| !task.directly).map(|task| &task.member);
         self.targets().chain(leaving)
     }
 
-    /// The members that get a copy: those assigned, and those that need it for others.
+    /// The members that get a copy: assigned members, and members of workloads that need this one.
     pub fn targets(&self) -> impl Iterator<Item = &String> {
         self.assignment.keys().chain(self.required_by.values().flatten())
     }
 
-    /// How long from `now` on those may wait before they look again who waited for the end of something in `member`.
+    /// How long controllers that waited for a deletion in `member` may still back off after `now`.
     #[must_use]
     pub fn retried_after(&self, member: &str, now: Duration) -> Duration {
         self.retried.get(member).map(|until| until.saturating_sub(now)).unwrap_or_default()
     }
 
-    /// What the condition called `name` says; empty where there is none.
+    /// The status of the condition with this name; empty if there is none.
     #[must_use]
     pub fn condition(&self, name: &str) -> &str {
         self.conditions.get(name).map(String::as_str).unwrap_or_default()
     }
 
-    /// The replicas that run and are ready, over all members.
+    /// The ready replicas over all members.
     #[must_use]
     pub fn ready(&self) -> u64 {
         self.running.values().fold(0, |sum, running| sum.saturating_add(running.ready))

@@ -12,104 +12,108 @@ use super::{
 use crate::format::FaultKind;
 use crate::format::digest::Table;
 
-/// Everything known now.
+/// The whole known state.
 #[derive(Clone, Debug, Default)]
 pub struct World {
     /// The time of the latest entry.
     pub now: Duration,
     /// Members by name.
     pub members: BTreeMap<String, Member>,
-    /// Members that were heard of, but whose records were not seen: the history began after their last change.
+    /// Members that were mentioned, but whose records were not observed: the history began after their last
+    /// change.
     pub strangers: BTreeSet<String>,
-    /// How many members each zone has, where they are counted by zones.
+    /// The count of members of each zone, where members are counted by zones.
     pub census: BTreeMap<Zone, Census>,
     /// Workloads by key.
     pub workloads: BTreeMap<WorkloadKey, Workload>,
     /// Faults that have begun and not ended, in the order in which they began.
     pub faults: Vec<FaultInForce>,
-    /// When members last lost what they held, or came back from that.
+    /// When each member last lost its data, or came back from that.
     pub lost: BTreeMap<String, Duration>,
-    /// Until when those who were hindered by faults of the control plane may wait to try again, each as long as its fault lasted,
-    /// or for what it still has on its way.
+    /// The end of the back-off after faults of the control plane. Each back-off is as long as its fault was,
+    /// or as the delay of messages that are still on their way.
     pub hindered: Duration,
-    /// Since when that is so, where it is: what has changed since they may not have seen.
+    /// The start of the period that `hindered` ends. Controllers may have missed changes since then.
     pub blind_since: Duration,
-    /// The wall time at the start of the history, as far as time stamps tell: it is at most a second (and the
-    /// latency of an observation) later than this.
+    /// The wall time at the start of the history, as derived from time stamps. The real start is later by at
+    /// most a second and the latency of an observation.
     pub wall_start: Option<Timestamp>,
-    /// How far the control plane's clock has been set, all in all: what follows from its stamps may come so much earlier or later
-    /// than it would.
+    /// The sum of the offsets of the control plane's clock. Deadlines that follow from its stamps may end
+    /// earlier or later by this much.
     pub clock_set: Duration,
-    /// Whether stamps were made by clocks that were wrong, other than those of kubelets: they no longer tell when the history began.
+    /// Whether clocks other than those of kubelets were wrong, so that stamps no longer bound the start of
+    /// the history.
     pub stamps_are_off: bool,
     /// How exactly each cluster is observed.
     pub observers: Observers,
-    /// When the history began, or the latest fault ended that was there before it, where something was under way before: nobody
-    /// knows what.
+    /// When the history began, if something unknown was in progress then, or when the latest fault ended that
+    /// began before the history.
     pub unknown_past: Option<Duration>,
-    /// Since when no clock of the control plane is wrong any more, where one was.
+    /// Since when all clocks of the control plane are right again, if one was wrong.
     pub clock_right: Option<Duration>,
-    /// Whether faults are marked in the history: it was made by a scenario, or one was marked already.
+    /// Whether the history marks its faults: a scenario made it, or it has marked one already.
     pub faults_are_marked: bool,
-    /// What users want members tainted for, by name.
+    /// The policies of users on taints, by name.
     pub taint_policies: BTreeMap<String, TaintPolicy>,
-    /// What users want placed where, by the names of the policies.
+    /// The policies of users on the placement of templates, by name.
     pub policies: BTreeMap<String, Policy>,
-    /// How users want copies to differ, by the names of the policies.
+    /// The override policies of users, by name.
     pub override_policies: BTreeMap<String, OverridePolicy>,
-    /// The templates that the control plane shows.
+    /// The templates in the control plane.
     pub templates: Table<WorkloadKey, Template>,
-    /// The namespaces of the control plane, and whether each is to be kept back from the members.
+    /// The namespaces of the control plane, and whether each is kept back from the members.
     pub namespaces: BTreeMap<String, bool>,
-    /// The schedulers that run, as the recorder says; absent where it says nothing.
+    /// The schedulers that run, as the recorder marks them; absent without such a mark.
     pub schedulers: Option<BTreeSet<String>>,
-    /// The members for which nothing can be written, since where that is kept is being deleted, and since when.
+    /// The members whose execution namespace is being deleted, so that nothing can be written for them, and
+    /// since when.
     pub closed: BTreeMap<String, Duration>,
-    /// Until when those may wait before they look again for whom a member was closed.
+    /// When controllers stop backing off from a member whose execution namespace was deleted.
     pub reopened: BTreeMap<String, Duration>,
     /// Whether the recorder watches the events about the ends of evictions.
     pub eviction_events: bool,
-    /// Whether a person did something that is marked to what members are reached by.
+    /// Whether a person changed the way in which members are reached, by a mark of the history.
     pub access_touched: bool,
-    /// When a person last did something that is marked, other than to a taint.
+    /// When a person last acted by a mark of the history, other than on a taint.
     pub acted: Duration,
-    /// Kinds of which the members' own APIs have shown a copy; of others the history may not tell.
+    /// Kinds of which the APIs of members have shown a copy. The history may lack copies of other kinds.
     pub kinds_shown: BTreeSet<String>,
-    /// Whether the history was begun late: there may be members of which it does not tell.
+    /// Whether the history began late, so that it may lack members.
     pub begun_late: bool,
-    /// Whether all signs of life of those that report by themselves are recorded; without, they may be silent or not.
+    /// Whether the history records all signs of life of members that report by themselves. Otherwise silence
+    /// proves nothing.
     pub heartbeats_shown: bool,
-    /// Whether a manifest for a placement on record was ever seen; a history may record none.
+    /// Whether a manifest for a recorded placement was ever observed. A history may record no manifests.
     pub manifests_shown: bool,
     /// The workloads by the names of their records.
     pub records: Table<String, WorkloadKey>,
-    /// The workloads that are assigned to a member.
+    /// The workloads that are assigned to each member.
     assigned: BTreeMap<String, BTreeSet<WorkloadKey>>,
 }
 
 /// A fault that has not ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultInForce {
-    /// Its kind.
+    /// The kind of the fault.
     pub fault: FaultKind,
-    /// The member hit, if it hits one.
+    /// The member that the fault hits, if there is one.
     pub member: Option<String>,
-    /// `toMember` or `fromMember` where it hits only what goes that way.
+    /// `toMember` or `fromMember` if the fault hits only this direction.
     pub direction: Option<String>,
-    /// How late answers come under it.
+    /// The delay of answers under the fault.
     pub late: Duration,
-    /// When it began.
+    /// When the fault began.
     pub since: Duration,
 }
 
 impl FaultInForce {
-    /// Whether it is a clock that is wrong: of that nobody is away, and nobody hindered.
+    /// Whether a wrong clock is the fault: it makes no member unreachable, and hinders no controller.
     #[must_use]
     pub fn is_of_a_clock(&self) -> bool {
         self.fault == FaultKind::Skew
     }
 
-    /// Whether it is one of the control plane under which controllers go on.
+    /// Whether the fault hits the control plane while controllers keep running.
     #[must_use]
     pub fn hinders(&self) -> bool {
         self.member.is_none() && self.fault.hinders_controllers()
@@ -117,31 +121,32 @@ impl FaultInForce {
 }
 
 impl World {
-    /// Whether what is to be written for `member` cannot be, or whoever writes it may not have looked again.
+    /// Whether nothing can be written for `member`, or controllers may still back off from it.
     #[must_use]
     pub fn is_closed(&self, member: &str) -> bool {
         self.closed.contains_key(member) || self.reopened.get(member).is_some_and(|until| self.now < *until)
     }
 
-    /// Whether there may be members of which nothing is known.
+    /// Whether there may be members that were never observed.
     #[must_use]
     pub fn has_strangers(&self) -> bool {
         self.begun_late || !self.strangers.is_empty()
     }
 
-    /// Whether that was so `then`, as far as the latest such time is concerned.
+    /// Whether controllers were hindered at `then`, judged by the latest such period.
     #[must_use]
     pub fn was_hindered(&self, then: Duration) -> bool {
         self.blind_since <= then && self.is_hindered(then)
     }
 
-    /// Whether controllers may not see or do what they should, for faults that are in force or were not long ago.
+    /// Whether controllers may miss changes or fail to act, because of faults that are in force or ended
+    /// recently.
     #[must_use]
     pub fn is_hindered(&self, now: Duration) -> bool {
         now < self.hindered || self.faults.iter().any(FaultInForce::hinders)
     }
 
-    /// Whether `member` has lost what it held at `now`, or had not long before: no longer than `recent`.
+    /// Whether `member` is without its data at `now`, or lost it at most `recent` ago.
     #[must_use]
     pub fn has_lost(&self, member: &str, now: Duration, recent: Duration) -> bool {
         let loses =
@@ -149,7 +154,7 @@ impl World {
         self.lost.get(member).is_some_and(|lost| now <= *lost + recent) || self.faults.iter().any(loses)
     }
 
-    /// Whether something is there that may have been stamped while a clock of the control plane was wrong.
+    /// Whether an object still exists whose stamp may come from a wrong clock of the control plane.
     #[must_use]
     pub fn is_stamped_wrongly(&self) -> bool {
         let Some(right) = self.clock_right else { return true };
@@ -179,7 +184,7 @@ impl World {
         }
     }
 
-    /// Counts a member in its zone, or no longer.
+    /// Adds a member to the count of its zone, or removes it.
     pub fn count(&mut self, member: &Member, there: bool) {
         let census = self.census.entry(member.zone.clone()).or_default();
         let one = u64::from(member.counts);
@@ -192,7 +197,7 @@ impl World {
         };
     }
 
-    /// The workload called `name`, in any namespace and of any kind; the first by key where there are more.
+    /// The workload with this name, of any namespace and kind; the first by key if there are several.
     #[must_use]
     pub fn workload(&self, name: &str) -> Option<&Workload> {
         self.workloads.iter().find(|(key, _)| key.name() == name).map(|(_, workload)| workload)

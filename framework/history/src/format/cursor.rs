@@ -1,62 +1,63 @@
-//! A place in a JSON text, which moves on from value to value and makes nothing of them.
+//! A position in a JSON text, which moves from value to value without building trees.
 //!
-//! It passes only what whoever reads trees would read as well. Of anything unusual (half a letter by its number, more levels
-//! than anybody writes) it makes nothing, and leaves it to them.
+//! The cursor accepts only text that a JSON parser accepts, too. It rejects unusual text (a surrogate escape,
+//! very deep nesting), which is then left to the parser.
 
 use std::ops::Range;
 
 use serde::Deserialize;
 
-/// The levels of what is passed.
+/// The deepest nesting that the cursor accepts.
 const DEEPEST: u8 = 64;
 
-/// Numbers are no longer; one that is may be more than a tree can hold.
+/// The longest number that the cursor accepts. A longer number may overflow a tree.
 const LONGEST_NUMBER: usize = 300;
 
-/// Every step answers with `None` where the text is not the usual.
+/// A cursor. Every step returns `None` if the text is unusual.
 pub(super) struct Cursor<'a> {
     text: &'a str,
     at: usize,
 }
 
 impl<'a> Cursor<'a> {
-    /// At the start of `text`.
+    /// A cursor at the start of `text`.
     pub(super) fn new(text: &'a str) -> Self {
         Self { text, at: 0 }
     }
 
-    /// At another place of the same text.
+    /// A cursor at another position of the same text.
     pub(super) fn at(&self, at: usize) -> Self {
         Self { text: self.text, at }
     }
 
-    /// Where it is.
+    /// The present position.
     pub(super) fn place(&self) -> usize {
         self.at
     }
 
-    /// Moves on behind what is known to be there.
+    /// Moves to `at`, because the text before it is known.
     pub(super) fn jump(&mut self, at: usize) {
         self.at = at;
     }
 
-    /// Whether there is nothing more.
+    /// Whether only space follows.
     pub(super) fn is_at_end(&mut self) -> bool {
         self.skip_space();
         self.at == self.text.len()
     }
 
-    /// All that is still to come.
+    /// The text from the present position on.
     pub(super) fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
 
-    /// What is there.
+    /// The text in `range`.
     pub(super) fn named(&self, range: Range<usize>) -> &'a str {
         &self.text[range]
     }
 
-    /// Walks through the fields of the object here; `each` is given where a name is, and moves on behind the value.
+    /// Walks through the fields of the object here. `each` gets the position of a name, and moves the cursor
+    /// behind the value.
     pub(super) fn fields(
         &mut self,
         mut each: impl FnMut(&mut Self, Range<usize>) -> Option<()>,
@@ -69,7 +70,7 @@ impl<'a> Cursor<'a> {
         self.more_fields(each)
     }
 
-    /// The same from behind one of them.
+    /// The same for the fields that follow a field.
     pub(super) fn more_fields(
         &mut self,
         mut each: impl FnMut(&mut Self, Range<usize>) -> Option<()>,
@@ -86,7 +87,7 @@ impl<'a> Cursor<'a> {
         each(self, name)
     }
 
-    /// The text here, if it is plain: without anything that would be written otherwise in JSON.
+    /// The text here, if it is plain: without escapes.
     pub(super) fn word(&mut self) -> Option<&'a str> {
         self.take(b'"')?;
         let start = self.at;
@@ -110,7 +111,7 @@ impl<'a> Cursor<'a> {
         (serde_json::to_string(&name).ok()? == quoted).then_some(start..self.at - 1)
     }
 
-    /// Where the value here is.
+    /// The position of the value here.
     pub(super) fn value(&mut self) -> Option<Range<usize>> {
         self.skip_space();
         let start = self.at;
@@ -118,7 +119,7 @@ impl<'a> Cursor<'a> {
         Some(start..self.at)
     }
 
-    /// The number here, as near as whoever reads trees comes to it: exactly where it has few digits.
+    /// The number here, with the same value as in a tree. Numbers with few digits are exact.
     pub(super) fn number(&mut self) -> Option<f64> {
         let number = &self.text[self.value()?];
         let plain = number.len() <= 16 && number.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.'));
@@ -155,7 +156,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes an opening bracket, items, and the bracket that ends them.
+    /// Passes an opening bracket, items, and the closing bracket.
     fn pass_items(&mut self, end: u8, mut pass: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
         self.at += 1;
         if self.take(end).is_some() {
@@ -194,7 +195,7 @@ impl<'a> Cursor<'a> {
         if self.bytes().first() == Some(&b'-') {
             self.at += 1;
         }
-        // Nothing follows a zero in front.
+        // No digit follows a leading zero.
         let whole = digits(self.bytes());
         self.at += if self.bytes().first() == Some(&b'0') { 1 } else { whole };
         if self.bytes().first() == Some(&b'.') {
@@ -231,22 +232,22 @@ fn digits(bytes: &[u8]) -> usize {
     bytes.iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
 
-/// Whether these digits are the number of a letter, and not of half of one.
+/// Whether these digits of an escape are a character, and not a surrogate.
 fn is_letter(digits: &[u8; 4]) -> bool {
     digits.iter().all(u8::is_ascii_hexdigit)
         && !matches!(digits, [b'd' | b'D', b'8' | b'9' | b'a'..=b'f' | b'A'..=b'F', ..])
 }
 
-/// In every byte a one.
+/// A one in every byte.
 const ONES: u64 = u64::MAX / 0xff;
 
-/// How many bytes at the start of `bytes` stand for themselves in a text: neither a quote nor a backslash, and nothing
+/// The number of bytes at the start of `bytes` that need no escape in a text: no quote, no backslash, nothing
 /// below a space.
 fn plain(bytes: &[u8]) -> usize {
     let (words, rest) = bytes.as_chunks();
     for (count, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
-        // The highest bit of a byte is set where that is zero, and the lowest such bit is right.
+        // The highest bit of a byte is set if the byte is zero. The lowest such bit is always right.
         let zeros = |word: u64| word.wrapping_sub(ONES) & !word;
         let quotes = zeros(word ^ (ONES * u64::from(b'"')));
         let backslashes = zeros(word ^ (ONES * u64::from(b'\\')));
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_json_is_passed_and_nothing_else() {
+    fn only_json_is_passed() {
         let right = [
             r#"{"a":[1,-0,2.5e-3,{"b":{}}],"c":"d\"\u00e9\\","e":[]}"#,
             r#" [ true , false , null , 0 , -17 , 1E9 , "" ] "#,
@@ -314,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn more_levels_than_anybody_writes_are_left_to_others() {
+    fn very_deep_nesting_is_left_to_the_json_parser() {
         let nested = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
         assert!(passes(&nested(64)));
         assert!(!passes(&nested(65)));
@@ -327,7 +328,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_is_passed_can_be_read_as_a_tree(text in r#"[\[\]{}",:0-9a-fnrtuleDd.\\ \x01é+-]{0,24}"#) {
+        fn passed_text_can_be_read_as_a_tree(text in r#"[\[\]{}",:0-9a-fnrtuleDd.\\ \x01é+-]{0,24}"#) {
             prop_assert!(!passes(&text) || serde_json::from_str::<Value>(&text).is_ok());
         }
     }

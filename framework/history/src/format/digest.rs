@@ -1,17 +1,18 @@
-//! A number that stands for bytes: of equal bytes it is equal, of others as good as never.
+//! A digest of bytes: equal bytes have equal digests, and different bytes almost never do.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
 use indexmap::IndexMap;
 
-/// Where a digest begins.
+/// The start value of a digest.
 pub const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-/// Odd, so that nothing is lost by multiplying with it; its bits are those of the golden ratio.
+/// The factor. It is odd, so that multiplication loses nothing. Its bits are those of the golden ratio.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The number of what `state` stands for and then `bytes`.
+/// Continues the digest `state` with `bytes`.
 ///
-/// Eight bytes at a time. The length goes first: a word of one byte and zeros is not that byte.
+/// Reads eight bytes at a time. The length goes first, so that a byte differs from a word of that byte and
+/// zeros.
 pub fn digest(state: u64, bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks();
     let state = words
@@ -20,19 +21,20 @@ pub fn digest(state: u64, bytes: &[u8]) -> u64 {
     rest.iter().fold(state, |state, byte| mix(state, u64::from(*byte)))
 }
 
-/// A product carries differences up only; the shift brings them down, so that no later word cancels them.
+/// Mixes a word into the state. A product carries differences up only. The shift brings them down, so that no
+/// later word cancels them.
 fn mix(state: u64, word: u64) -> u64 {
     let product = (state ^ word).wrapping_mul(FACTOR);
     product ^ (product >> 32)
 }
 
-/// Finds by digests: they are as good as hashes.
+/// Uses digests as the hashes of a table.
 pub type ByDigest = BuildHasherDefault<DigestHasher>;
 
-/// What is found by its key. Its order is the same in every run, and means nothing.
+/// A table by key. Its order is the same in every run, and has no meaning.
 pub type Table<K, V> = IndexMap<K, V, ByDigest>;
 
-/// The last number that it was given.
+/// A hasher that returns the last number written to it.
 #[derive(Default)]
 pub struct DigestHasher(u64);
 

@@ -1,4 +1,4 @@
-//! One entry of a history: an event that some cluster's API sent, or a mark that the recorder made.
+//! One entry of a history: an event that the API of a cluster sent, or a mark that the recorder made.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 
 use super::Object;
 
-/// What `on` is for the control plane's API; for a member's it is the member's name.
+/// The value of `on` for the API of the control plane. The value for a member is the name of the member.
 pub const CONTROL_PLANE: &str = "control-plane";
 
-/// What a mark says: `{"fault":"refuse","cluster":"m2","state":"begin"}` and the like.
+/// The fields of a mark, for example `{"fault":"refuse","cluster":"m2","state":"begin"}`.
 pub type Mark = Map<String, Value>;
 
 /// One entry. Entries come in the order of `at`, or nearly so.
@@ -19,35 +19,35 @@ pub type Mark = Map<String, Value>;
 pub struct Entry {
     /// Time since the start of the history.
     pub at: Duration,
-    /// What happened.
+    /// The event or the mark.
     pub kind: Kind,
 }
 
-/// What an entry holds.
+/// The content of an entry.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
-    /// Said by the recorder: the header, faults, steps.
+    /// A mark of the recorder: the header, a fault, a step.
     Mark(Mark),
-    /// Sent by an API server.
+    /// An event that an API server sent.
     Event {
         /// The cluster whose API sent it: `control-plane`, or the name of a member.
         on: Arc<str>,
-        /// What the watch said.
+        /// The type of the watch event.
         event: EventType,
         /// The object as the API server sent it.
         object: Object,
     },
 }
 
-/// What a watch says about an object.
+/// The type of a watch event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum EventType {
-    /// It exists now, or existed when the watch began.
+    /// The object exists now, or existed when the watch began.
     Added,
-    /// It changed.
+    /// The object changed.
     Modified,
-    /// It is gone; the object is its last state.
+    /// The object is deleted; the event holds its last state.
     Deleted,
 }
 

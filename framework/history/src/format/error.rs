@@ -1,4 +1,4 @@
-//! What can be wrong with a history, said with the place and what to do about it.
+//! Errors in histories, with the place and a remedy.
 
 use miette::Diagnostic;
 use thiserror::Error;
@@ -11,9 +11,9 @@ pub enum HistoryError {
     Unreadable {
         /// The file.
         path: String,
-        /// What the system said.
+        /// The error of the operating system.
         reason: String,
-        /// What to do.
+        /// The remedy.
         #[help]
         help: String,
     },
@@ -22,13 +22,13 @@ pub enum HistoryError {
     Line {
         /// The file.
         path: String,
-        /// Counted from 1.
+        /// The line, counted from 1.
         line: usize,
-        /// Counted from 1, in bytes.
+        /// The column, counted from 1, in bytes.
         column: usize,
-        /// What is wrong.
+        /// The error.
         what: String,
-        /// What to do.
+        /// The remedy.
         #[help]
         help: String,
     },

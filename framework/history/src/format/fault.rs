@@ -1,8 +1,8 @@
-//! The kinds of faults that a history can mark, and what each implies for those who are judged.
+//! The kinds of faults that a history can mark, and the consequences of each for controllers.
 
 use std::fmt;
 
-/// A kind of fault, by the name that the mark of a history has for it.
+/// A kind of fault, with the name that marks use.
 ///
 /// `docs/histories.md` lists all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -10,21 +10,21 @@ pub enum FaultKind {
     /// Connections to the member are refused, and open ones are reset.
     #[default]
     Refuse,
-    /// The same, as other recorders name it.
+    /// The same as `Refuse`, under the name of other recorders.
     Reset,
     /// The machine of the member has no power: its connections are refused.
     PowerOff,
     /// Packets to or from the member vanish.
     Partition,
-    /// The same of a machine.
+    /// Packets to or from the machine vanish.
     BlackHole,
-    /// Every message to and from the member is late.
+    /// Every message to and from the member is delayed.
     Delay,
-    /// Messages are late by chance.
+    /// Messages are delayed by chance.
     Jitter,
     /// Few bytes a second get through.
     Bandwidth,
-    /// Of a member, open connections are reset; of the control plane, watches break off.
+    /// Open connections of a member are reset, or watches of the control plane break off.
     Cut,
     /// Watches of a member break off.
     CutWatches,
@@ -32,13 +32,13 @@ pub enum FaultKind {
     Lose,
     /// Packets that the machine of the member sends are lost by chance.
     LosePackets,
-    /// Packets that the machine of the member sends are late.
+    /// Packets that the machine of the member sends are delayed.
     LatePackets,
     /// New connections to the member are refused, and open ones stay.
     RefuseNew,
     /// New connections to the member get no answer, and open ones stay.
     DropNew,
-    /// Open connections have lost their other end without a sign.
+    /// Open connections have lost their other end without a packet.
     HalfOpen,
     /// The API server answers some requests with an error.
     Fail,
@@ -46,17 +46,17 @@ pub enum FaultKind {
     FailAll,
     /// The API server is slow.
     Slow,
-    /// The member comes back with what it held once.
+    /// The member comes back with an old state.
     Restore,
-    /// The member comes back with nothing.
+    /// The member comes back without its data.
     Wipe,
-    /// The machine of the member stands still.
+    /// The machine of the member is paused.
     Pause,
     /// The machine of the member has lost its network.
     Disconnect,
     /// The machine of the member is shut down.
     Stop,
-    /// The machine of the member, or a controller, ends at once.
+    /// The machine of the member, or a controller, stops at once.
     Crash,
     /// The API server of the member is stopped.
     ApiServer,
@@ -72,33 +72,33 @@ pub enum FaultKind {
     Pressure,
     /// A clock is wrong.
     Skew,
-    /// The controllers are killed, and started again at the end.
+    /// The controllers are killed, and restarted at the end.
     Kill,
-    /// The same, as other recorders name it.
+    /// The same as `Kill`, under the name of other recorders.
     ControllerDown,
     /// A second set of controllers writes as well.
     Rival,
-    /// Some writes to the control plane are refused as if somebody else had written first.
+    /// Some writes to the control plane fail with a conflict, as if another client had written first.
     Conflict,
-    /// Watches of the control plane are late.
+    /// Watches of the control plane are delayed.
     Lag,
     /// Watches of the control plane send some events twice.
     Repeat,
-    /// Lists of the control plane are old.
+    /// Lists of the control plane return old versions.
     Stale,
 }
 
-/// How the probes of a member fail.
+/// The way in which the probes of a member fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProbeFailure {
-    /// At once, or nearly so.
+    /// Probes fail at once, or nearly so.
     Refused,
-    /// After a timeout.
+    /// Probes fail after a timeout.
     Silent,
 }
 
 impl FaultKind {
-    /// All kinds, in the order in which they are listed.
+    /// All kinds, in the order of the documentation.
     pub const ALL: [Self; 39] = [
         Self::Refuse,
         Self::Reset,
@@ -141,7 +141,7 @@ impl FaultKind {
         Self::Stale,
     ];
 
-    /// The name that histories have for it.
+    /// The name that marks use.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -187,21 +187,21 @@ impl FaultKind {
         }
     }
 
-    /// The kind that histories call `name`.
+    /// The kind with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// How the probes of a member fail under it; `None` where they may as well succeed.
+    /// The way in which probes of a member fail under the fault; `None` if probes may succeed.
     #[must_use]
     pub fn hits_probes(self) -> Option<ProbeFailure> {
         match self {
             Self::Refuse | Self::Reset | Self::PowerOff | Self::Restore | Self::Wipe => {
                 Some(ProbeFailure::Refused)
             }
-            // An address where no machine is any more answers nothing either, and a client that is asked to come back later may
-            // ask until its time is over. A machine that is asked to end answers until it has ended.
+            // An address without a machine does not answer either. A client that is asked to retry later may
+            // retry until its timeout. A machine that shuts down answers until it has stopped.
             Self::FailAll
             | Self::Partition
             | Self::BlackHole
@@ -215,27 +215,27 @@ impl FaultKind {
         }
     }
 
-    /// Whether the controllers go on under it, where it hits the control plane, but fail, or observe an old past. Controllers that
-    /// are killed begin anew.
+    /// Whether controllers keep running under the fault, but fail or observe an old state, if the fault hits
+    /// the control plane. Controllers that are killed start again.
     #[must_use]
     pub fn hinders_controllers(self) -> bool {
         self.fails_requests()
             || matches!(self, Self::Slow | Self::Lag | Self::Cut | Self::Repeat | Self::Stale | Self::Rival)
     }
 
-    /// Whether a member comes back from it with what it held once, or with nothing.
+    /// Whether a member comes back from the fault with an old state, or without its data.
     #[must_use]
     pub fn loses_data(self) -> bool {
         matches!(self, Self::Restore | Self::Wipe)
     }
 
-    /// Whether requests fail under it that would not otherwise, where it hits the control plane.
+    /// Whether requests to the control plane fail under the fault.
     #[must_use]
     pub fn fails_requests(self) -> bool {
         matches!(self, Self::Fail | Self::Conflict)
     }
 
-    /// Whether it is no outage, but makes a member slow.
+    /// Whether the fault is no outage, and only slows a member down.
     #[must_use]
     pub fn only_slows(self) -> bool {
         self == Self::Delay

@@ -1,11 +1,11 @@
-//! What marks may say: a word that is misspelt would be passed over, and something else be judged than was meant.
+//! Checks the words of marks: a misspelt word would be ignored, and the verdict would change.
 
 use super::{FaultKind, Mark};
 
-/// The fields by which a mark is told apart.
+/// The fields that identify the sort of a mark.
 const SORTS: [&str; 4] = ["history", "fault", "step", "observer"];
 
-/// The fields of the header that count.
+/// The fields of the header that have a meaning.
 const HEADER: [&str; 10] = [
     "history",
     "implementation",
@@ -36,36 +36,36 @@ const FAULT: [&str; 13] = [
     "write",
 ];
 
-/// What of a fault its mark says.
+/// The values of the field `state` of a fault.
 const STATES: [&str; 2] = ["begin", "end"];
 
-/// The ways in which a fault of a connection hits.
+/// The directions in which a fault of a connection hits.
 const DIRECTIONS: [&str; 3] = ["both", "toMember", "fromMember"];
 
-/// The fields of a mark of a step that count.
+/// The fields of a step that have a meaning.
 const STEP: [&str; 4] = ["step", "cluster", "node", "object"];
 
-/// The steps that count: what a person does.
+/// The steps that have a meaning: the actions of a person.
 const STEPS: [&str; 5] = ["taint", "untaint", "apply", "delete", "backup"];
 
 /// The fields of an observer.
 const OBSERVER: [&str; 3] = ["on", "latency", "clockOffset"];
 
-/// How alike two words are, of 1, if one is taken for the other misspelt.
+/// The similarity, of 1, from which a word counts as a misspelling of another.
 const ALIKE: f32 = 0.8;
 
-/// The same of the names of steps, of which there may be others: `tainted` is not `taint`.
+/// The same for names of steps. It is higher because other steps may exist: `tainted` is not `taint`.
 const ALIKE_STEPS: f32 = 0.85;
 
-/// What is wrong, and what to do about it.
+/// The error, and the remedy.
 type Wrong = (String, String);
 
-/// The word of `known` that `word` is likely to stand for.
+/// The word of `known` of which `word` is probably a misspelling.
 pub fn misspelt<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     like(word, known, ALIKE)
 }
 
-/// The word of `known` that `word` is at least so much like.
+/// The word of `known` that is at least as similar to `word` as `alike`.
 fn like<'a>(word: &str, known: &[&'a str], alike: f32) -> Option<&'a str> {
     let lower = |text: &str| text.to_lowercase().replace(['-', '_'], "");
     if let Some(same) = known.iter().find(|each| lower(each) == lower(word)) {
@@ -94,10 +94,10 @@ fn not_misspelt(what: &str, word: &str, known: &[&str], alike: f32) -> Result<()
     }
 }
 
-/// Refuses a mark that says something that does not count in the place of something that does.
+/// Refuses a mark with a field or value that is unknown, or that looks like a misspelling.
 ///
 /// # Errors
-/// What is wrong with it, and what to do.
+/// The error, and the remedy.
 pub(super) fn check(mark: &Mark) -> Result<(), Wrong> {
     let text = |key: &str| mark.get(key).and_then(serde_json::Value::as_str);
     let keys = || mark.keys().map(String::as_str);

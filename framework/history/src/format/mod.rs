@@ -1,6 +1,6 @@
-//! The recorded format, version 1: what an entry is, and how entries are read and written as JSON Lines.
+//! The recorded format, version 1: entries, and how they are read and written as JSON Lines.
 //!
-//! What the objects in it mean is left to the dialects.
+//! Dialects interpret the objects in the entries.
 
 mod cursor;
 pub mod digest;

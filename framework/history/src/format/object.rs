@@ -1,8 +1,7 @@
-//! One version of one object, as text that is taken apart as far as most who read it need: its parts (`metadata`, `spec`,
-//! `status`), and the fields of each.
+//! One version of one object, split into its parts (`metadata`, `spec`, `status`) and their fields.
 //!
-//! Versions of one object differ in few fields. So each field has a number that stands for what it says: who has read
-//! it once need not read it again until it has another. How text is taken apart is left to [`split`](super::split).
+//! Versions of one object differ in few fields. Each field therefore has a digest: a reader parses the field
+//! again only if the digest has changed. The module [`split`](super::split) splits the text.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -15,22 +14,21 @@ use super::digest::{OFFSET, digest};
 use super::split::split;
 use super::tree::Tree;
 
-/// An object of the Kubernetes API, cheap to clone. Versions that are read one after another share the parts in which
-/// they are the same.
+/// An object of the Kubernetes API, cheap to clone. Successive versions share the parts that are the same.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Object(Arc<[Arc<Part>]>);
 
-/// What an object has under one of its names.
+/// The value of an object under one of its top-level names.
 #[derive(Debug, PartialEq)]
 pub(super) struct Part {
     pub(super) name: Arc<str>,
     pub(super) text: Box<str>,
-    /// Of what has no fields, none.
+    /// The fields of the part; empty if the part has none.
     pub(super) places: Vec<Place>,
     digest: u64,
 }
 
-/// Where a field of a part is in its text.
+/// The position of a field in the text of a part.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Place {
     pub(super) name: Range<usize>,
@@ -38,14 +36,14 @@ pub(super) struct Place {
     digest: u64,
 }
 
-/// What a field says.
+/// The value of a field.
 #[derive(Clone, Copy, Debug)]
 pub struct Field<'a> {
     text: &'a str,
     digest: u64,
 }
 
-/// What servers write for themselves, and histories leave out.
+/// The field that API servers maintain themselves, and that histories leave out.
 const MANAGED_FIELDS: &str = "managedFields";
 
 impl From<Value> for Object {
@@ -63,7 +61,7 @@ impl Object {
         self.0.iter().find(|part| &*part.name == name)
     }
 
-    /// The whole of a part: `spec`, `kind`.
+    /// A part as a whole: `spec`, `kind`.
     #[must_use]
     pub fn whole(&self, part: &str) -> Option<Field<'_>> {
         self.part(part).map(|part| Field { text: &part.text, digest: part.digest })
@@ -82,19 +80,19 @@ impl Object {
         self.part(part).into_iter().flat_map(|part| part.fields())
     }
 
-    /// Its kind.
+    /// The kind of the object.
     #[must_use]
     pub fn kind(&self) -> Cow<'_, str> {
         self.whole("kind").and_then(Field::text).unwrap_or_default()
     }
 
-    /// The text of a field, empty where there is none.
+    /// The text of a field; empty if the field is absent.
     #[must_use]
     pub fn text(&self, part: &str, name: &str) -> Cow<'_, str> {
         self.field(part, name).and_then(Field::text).unwrap_or_default()
     }
 
-    /// All of it as a tree.
+    /// The whole object as a JSON value.
     #[must_use]
     pub fn value(&self) -> Value {
         let mut text = Vec::new();
@@ -102,7 +100,7 @@ impl Object {
         serde_json::from_slice(&text).ok().filter(|_| written).unwrap_or_default()
     }
 
-    /// Writes it as JSON, without its managed fields.
+    /// Writes the object as JSON, without its managed fields.
     pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         out.write_all(b"{")?;
         for (count, part) in self.0.iter().enumerate() {
@@ -144,13 +142,13 @@ impl Part {
 }
 
 impl Place {
-    /// The field whose name and value are there in `text`.
+    /// The field with the name and the value at these positions of `text`.
     pub(super) fn new(text: &str, name: Range<usize>, value: Range<usize>) -> Self {
         let digest = digest(OFFSET, &text.as_bytes()[name.start..value.end]);
         Self { name, value, digest }
     }
 
-    /// The same field, where it begins elsewhere.
+    /// The same field, starting at another position.
     pub(super) fn moved(&self, start: usize) -> Self {
         let moved = |at: usize| at - self.name.start + start;
         let (name, value) = (&self.name, &self.value);
@@ -163,13 +161,13 @@ impl Place {
 }
 
 impl<'a> Field<'a> {
-    /// Stands for what the field says: while it is the same, so is that.
+    /// A digest of the field. Equal fields have equal digests.
     #[must_use]
     pub fn digest(self) -> u64 {
         self.digest
     }
 
-    /// The value, as a tree of its own.
+    /// The value, as a JSON value of its own.
     pub fn value(self) -> Value {
         serde_json::from_str(self.text).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! A mark that says how exactly a cluster is observed. What follows from it for a moment is left to the facts.
+//! A mark about how exactly a cluster is observed. Facts derive the uncertainty of a time from it.
 
 use std::time::Duration;
 
@@ -6,41 +6,42 @@ use serde_json::{Map, Value, json};
 
 use super::Mark;
 
-/// `{"observer":{"on":"m1","latency":0.12,"clockOffset":-0.03}}`: from this mark on, entries of `m1` are so exact.
+/// `{"observer":{"on":"m1","latency":0.12,"clockOffset":-0.03}}`: how exact the entries of `m1` are from this
+/// mark on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observer {
     /// The cluster: `control-plane`, or the name of a member.
     pub on: String,
-    /// How long after it happened an entry may have been recorded.
+    /// The longest time between an event and its recording.
     pub latency: Duration,
-    /// How far its clock may be from the recorder's, in either direction.
+    /// The offset of the cluster's clock from the recorder's clock, in either direction.
     pub clock_offset: Duration,
 }
 
 impl Observer {
-    /// Who sees at once whatever happens in the cluster `on`.
+    /// An observer that observes every event of the cluster `on` at once.
     #[must_use]
     pub fn exact(on: &str) -> Self {
         Self { on: on.to_owned(), latency: Duration::ZERO, clock_offset: Duration::ZERO }
     }
 
-    /// The mark that says so.
+    /// The mark for the observer.
     #[must_use]
     pub fn mark(&self) -> Mark {
         let micros = |length: Duration| (length.as_secs_f64() * 1e6).round() / 1e6;
-        let told =
+        let value =
             json!({"on": self.on, "latency": micros(self.latency), "clockOffset": micros(self.clock_offset)});
-        Map::from_iter([("observer".to_owned(), told)])
+        Map::from_iter([("observer".to_owned(), value)])
     }
 
-    /// What `mark` says of an observer; `None` where it is a mark of another sort.
+    /// The observer in `mark`; `None` if the mark is of another sort.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The error in the mark.
     pub fn of(mark: &Mark) -> Result<Option<Self>, String> {
-        let Some(told) = mark.get("observer") else { return Ok(None) };
-        let on = told["on"].as_str().ok_or("`observer` has no `on`, the name of a cluster")?.to_owned();
-        let seconds = |name: &str| match &told[name] {
+        let Some(value) = mark.get("observer") else { return Ok(None) };
+        let on = value["on"].as_str().ok_or("`observer` has no `on`, the name of a cluster")?.to_owned();
+        let seconds = |name: &str| match &value[name] {
             Value::Null => Ok(0.0),
             value => {
                 value.as_f64().ok_or_else(|| format!("`observer.{name}` is {value}, which is no number"))

@@ -1,4 +1,4 @@
-//! Reading a history as a stream: each line is judged on its own, with the exact place where it is wrong.
+//! Reads a history as a stream, and reports the exact place of an error.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -12,25 +12,26 @@ use serde_json::Value;
 use super::recall::Recall;
 use super::{Entry, EventType, Field, HistoryError, Kind, Mark, Object, Observer, mark};
 
-/// The version that is read and written.
+/// The version of the format.
 pub const VERSION: &str = "v1";
 
-/// No time in a history is longer, a century: what is longer is a mistake, and sums of times stay in their range.
+/// The longest time in a history, a century. A longer time is a mistake. The limit keeps sums of times in
+/// their range.
 pub const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-/// The time of what never comes, and the length of what is not known: longer than any time in a history. A million of them
-/// can be added before a `Duration` is full, so that no sum of times that were read and of this one overflows.
+/// The time of an event that never happens, and the length of an unknown period: longer than any time in a
+/// history. A `Duration` can hold a million times this, so that no sum of times overflows.
 pub const FOREVER: Duration = Duration::from_secs(1 << 44);
 
-/// So much of a file is read at a time.
+/// The size of the read buffer, in bytes.
 const BUFFERED: usize = 1 << 17;
 
-/// The entries of a history, one by one, in the order of the lines. After the first error there are no more.
+/// The entries of a history, in the order of the lines. The stream ends after the first error.
 pub struct Reader<R> {
     path: String,
     input: R,
     line: usize,
-    /// A line that is longer than the buffer of the input, kept for its room.
+    /// A line that is longer than the buffer of the input, kept to reuse its allocation.
     text: Vec<u8>,
     recall: Recall,
     /// Whether the header was read.
@@ -38,7 +39,7 @@ pub struct Reader<R> {
     ended: bool,
 }
 
-/// One line as it stands: either half may be there.
+/// One line, either a mark or an event.
 #[derive(Default, Deserialize)]
 #[serde(expecting = "an entry of a history")]
 pub(super) struct Line {
@@ -50,8 +51,8 @@ pub(super) struct Line {
     pub(super) object: Option<Object>,
 }
 
-/// What `text` says; `None` where it is blank. A line that is unusual in any way is read whole, and then it is known what
-/// is wrong with it.
+/// The line in `text`; `None` if it is blank. A line that is unusual in any way is parsed in full, so that
+/// the error is exact.
 fn recall_line(recall: &mut Recall, text: &[u8]) -> Result<Option<Line>, serde_json::Error> {
     let text = text.trim_ascii_end();
     if text.is_empty() {
@@ -84,7 +85,7 @@ pub fn read(path: &Path) -> Result<Reader<BufReader<File>>, HistoryError> {
 }
 
 impl<R: BufRead> Reader<R> {
-    /// A reader of `input`, called `path` in errors.
+    /// A reader of `input`. Errors name it `path`.
     pub fn new(path: impl Into<String>, input: R) -> Self {
         Self {
             path: path.into(),
@@ -116,11 +117,11 @@ impl<R: BufRead> Reader<R> {
         Ok(Some(entry))
     }
 
-    /// What the next line says that says anything; `None` where there is none.
+    /// The next line that is not blank; `None` at the end.
     fn line(&mut self) -> Result<Option<Line>, HistoryError> {
         loop {
             self.line += 1;
-            // Most are in the buffer as a whole, and read where they are.
+            // Most lines are in the buffer as a whole, and are read in place.
             let (line, whole) = if let Ok(buffer) = self.input.fill_buf()
                 && let Some(end) = memchr::memchr(b'\n', buffer)
             {
@@ -138,7 +139,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// Takes a line that is longer than the buffer, and answers with how long it is.
+    /// Reads a line that is longer than the buffer, and returns its length.
     fn read_on(&mut self) -> Result<usize, HistoryError> {
         self.text.clear();
         self.input.read_until(b'\n', &mut self.text).map_err(|error| HistoryError::Unreadable {

@@ -1,4 +1,4 @@
-//! Reads the lines of events that are written as usual, with what was last said of the same object at hand.
+//! Reads lines of events by comparison with the latest version of the same object.
 
 use std::sync::Arc;
 
@@ -10,27 +10,28 @@ use super::digest::{ByDigest, OFFSET, Table, digest};
 use super::read::Line;
 use super::{EventType, Object};
 
-/// The latest version of each object that there is, for the next to be held against.
+/// The latest version of each object, for comparison with the next version.
 ///
-/// Which object a line is about is guessed from the first name in it: a wrong guess costs time, and no truth.
+/// The reader guesses the object of a line from the first name in it. A wrong guess costs time, and never
+/// changes the result.
 #[derive(Debug)]
 pub struct Recall {
     objects: Table<u64, Object>,
-    /// The latest of each kind, for what is new to be held against.
+    /// The latest object of each kind, for comparison with new objects.
     kinds: Table<u64, Object>,
     clusters: IndexSet<Arc<str>, ByDigest>,
     metadata: Finder<'static>,
     name: Finder<'static>,
 }
 
-/// What the line is probably about: numbers for the kind and the object.
+/// The probable kind and object of a line, as digests.
 #[derive(Clone, Copy)]
 struct Guess {
     kind: u64,
     object: u64,
 }
 
-/// So many objects, and names of clusters, are kept in mind at most; should there be more, each is new again now and then.
+/// The maximum number of remembered objects, and of names of clusters. If there are more, all are forgotten.
 const MOST: usize = 1 << 15;
 
 impl Default for Recall {
@@ -46,7 +47,7 @@ impl Default for Recall {
 }
 
 impl Recall {
-    /// What `text` says; `None` where it is written in an unusual way.
+    /// The line in `text`; `None` if it is unusual.
     pub(super) fn read(&mut self, text: &[u8]) -> Option<Line> {
         let mut cursor = Cursor::new(std::str::from_utf8(text).ok()?);
         let (mut line, mut guess) = (Line::default(), None);
@@ -71,7 +72,7 @@ impl Recall {
         cursor.is_at_end().then_some(line)
     }
 
-    /// What a line of a watch on the cluster `on` says; `None` where it tells of no object, or is written in an unusual way.
+    /// The event in a line of a watch on the cluster `on`; `None` if it has no object, or is unusual.
     pub fn read_watched(&mut self, on: &str, text: &str) -> Option<(EventType, Object)> {
         let mut cursor = Cursor::new(text);
         let (mut event, mut object, mut guess) = (None, None, None);
@@ -106,14 +107,14 @@ impl Recall {
         self.kinds.insert(guess.kind, object.clone());
     }
 
-    /// Its own latest version, and the latest of its kind.
+    /// The latest version of the object, and the latest object of its kind.
     fn likely(&self, guess: Option<Guess>) -> [Option<&Object>; 2] {
         let own = guess.and_then(|guess| self.objects.get(&guess.object));
         let of_kind = guess.and_then(|guess| self.kinds.get(&guess.kind));
         [own, of_kind]
     }
 
-    /// The same name, kept once.
+    /// The shared copy of a name.
     fn cluster(&mut self, name: &str) -> Arc<str> {
         if let Some(known) = self.clusters.get(name) {
             return Arc::clone(known);
@@ -157,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lines_of_a_watch_are_read_as_the_trees_that_they_are() {
+    fn the_lines_of_a_watch_are_read_like_trees() {
         let object = |version: u32, replicas: u32| {
             json!({"kind": "Deployment", "apiVersion": "apps/v1", "spec": {"replicas": replicas},
                 "metadata": {"name": "web", "namespace": "default", "resourceVersion": version.to_string()}})
@@ -171,13 +172,13 @@ mod tests {
         ];
         for (event, object) in lines {
             let line = format!(r#"{{"type":"{event}","object":{object}}}"#);
-            let (told, read) = recall.read_watched("m1", &line).unwrap();
-            assert_eq!((json!(told), read.value()), (event.into(), object));
+            let (event_type, read) = recall.read_watched("m1", &line).unwrap();
+            assert_eq!((json!(event_type), read.value()), (event.into(), object));
         }
     }
 
     #[test]
-    fn a_line_of_a_watch_that_tells_of_no_object_is_left_to_others() {
+    fn a_watch_line_without_an_object_is_left_to_the_json_parser() {
         let bookmark = r#"{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"7"}}}"#;
         let error = r#"{"type":"ERROR","object":{"kind":"Status","code":410}}"#;
         let cut_off = r#"{"type":"ADDED","object":{"kind":"Pod""#;

@@ -1,7 +1,7 @@
-//! Takes the text of an object apart, and does not look at what is the same as in an earlier version.
+//! Splits the text of an object, and skips the parts that are the same as in an earlier version.
 //!
-//! Only text as programs usually write it: of an object that has a name twice, or a name in other letters than it needs,
-//! it makes nothing, and leaves it to whoever reads trees.
+//! The module accepts only text as programs usually write it. It rejects an object with a repeated name, or
+//! with escapes in a name, and leaves the object to the JSON parser.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::cursor::Cursor;
 use super::object::{Object, Part, Place};
 
-/// The object that is all of `text`.
+/// The object in `text`, which must be nothing else.
 pub(super) fn split(text: &str) -> Option<Object> {
     let mut cursor = Cursor::new(text);
     let object = cursor.object(|_| [None; 2])?;
@@ -17,8 +17,8 @@ pub(super) fn split(text: &str) -> Option<Object> {
 }
 
 impl Cursor<'_> {
-    /// The object here. What `before` says of a part by name is likely to be the same here, or nearly so; the first of the
-    /// two more so.
+    /// The object here. `before` returns the two parts with a name that are probably similar; the first is
+    /// the more likely one.
     pub(super) fn object<'p>(
         &mut self,
         before: impl Fn(&str) -> [Option<&'p Arc<Part>>; 2],
@@ -48,7 +48,7 @@ impl Cursor<'_> {
             return Some(Arc::new(Part::new(called(), self.named(value), Vec::new())));
         }
         let known = before.map_or(&[][..], |before| &before.places[..]);
-        // Where a field and what follows it are the same, so is all before it.
+        // If a field and the text after it are the same, all fields before it are the same.
         let passed = known.partition_point(|place| place.value.end < same);
         let mut places = Vec::with_capacity(known.len() + 1);
         places.extend_from_slice(&known[..passed]);
@@ -79,7 +79,7 @@ impl Cursor<'_> {
         is_without_doubles(text, &places).then(|| Arc::new(Part::new(called(), text, places)))
     }
 
-    /// The field of `part` that has this name, if it is the same. It is likely to be the `next`.
+    /// The field of `part` with this name, if it is the same here. It is probably the field at `next`.
     fn same_place<'p>(&self, part: &'p Part, next: usize, name: &Range<usize>) -> Option<&'p Place> {
         let named = |place: &&Place| part.text[place.name.clone()] == *self.named(name.clone());
         let place = part.places.get(next).filter(named).or_else(|| part.places.iter().find(named))?;
@@ -90,14 +90,14 @@ impl Cursor<'_> {
     /// Whether `value`, or a field that ends in it, is here.
     fn is_at(&self, value: &str) -> bool {
         self.rest().strip_prefix(value).is_some_and(|rest| {
-            // Only a number may go on.
+            // Only a number may continue.
             value.ends_with(['}', ']', '"'])
                 || !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '.')
         })
     }
 }
 
-/// How many bytes at the start of both are the same.
+/// The length of the common start of both.
 fn common(one: &[u8], other: &[u8]) -> usize {
     const AT_ONCE: usize = 32;
     let pairs = one.as_chunks::<AT_ONCE>().0.iter().zip(other.as_chunks::<AT_ONCE>().0);

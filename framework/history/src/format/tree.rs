@@ -1,4 +1,4 @@
-//! A JSON value as a tree that borrows from the text that it was read from: much is read, and little of it kept.
+//! A JSON value as a tree that borrows from its text, because much is read and little is kept.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,81 +7,81 @@ use std::ops::Index;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Number;
 
-/// A value.
+/// A JSON value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Tree<'a> {
-    /// Nothing, also where nothing is.
+    /// Null, also for absent values.
     #[default]
     Null,
-    /// Yes or no.
+    /// A boolean.
     Bool(bool),
-    /// Any number.
+    /// A number.
     Number(Number),
     /// A text.
     Text(Cow<'a, str>),
-    /// Items.
+    /// A list.
     List(Vec<Tree<'a>>),
-    /// Fields, in the order of the text, each once.
+    /// An object: its fields in the order of the text, each name once.
     Fields(Vec<(Cow<'a, str>, Tree<'a>)>),
 }
 
 impl<'a> Tree<'a> {
-    /// What `text` says; nothing where it is no JSON.
+    /// The value in `text`; null if the text is not JSON.
     pub fn read(text: &'a str) -> Self {
         serde_json::from_str(text).unwrap_or_default()
     }
 
-    /// The field called `name`, if it is there.
+    /// The field with this name, if it exists.
     pub fn get(&self, name: &str) -> Option<&Self> {
         self.fields().iter().find(|(each, _)| each == name).map(|(_, value)| value)
     }
 
-    /// All fields; of what has none, none.
+    /// All fields; empty if the value is no object.
     pub fn fields(&self) -> &[(Cow<'a, str>, Self)] {
         if let Self::Fields(fields) = self { fields } else { &[] }
     }
 
-    /// All items; of what is no list, none.
+    /// All items; empty if the value is no list.
     pub fn items(&self) -> &[Self] {
         if let Self::List(items) = self { items } else { &[] }
     }
 
-    /// The text, if it is one.
+    /// The text, if the value is one.
     pub fn as_str(&self) -> Option<&str> {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
 
-    /// The text; empty where it is none.
+    /// The text; empty if the value is none.
     pub fn text(&self) -> &str {
         self.as_str().unwrap_or_default()
     }
 
-    /// The number, if it is one.
+    /// The number, if the value is one.
     pub fn as_number(&self) -> Option<&Number> {
         if let Self::Number(number) = self { Some(number) } else { None }
     }
 
-    /// The whole number, if it is one and not below zero.
+    /// The number, if the value is a whole number and not negative.
     pub fn as_u64(&self) -> Option<u64> {
         self.as_number()?.as_u64()
     }
 
-    /// The whole number, if it is one.
+    /// The number, if the value is a whole number.
     pub fn as_i64(&self) -> Option<i64> {
         self.as_number()?.as_i64()
     }
 
-    /// Yes or no, if it is either.
+    /// The boolean, if the value is one.
     pub fn as_bool(&self) -> Option<bool> {
         if let Self::Bool(is) = self { Some(*is) } else { None }
     }
 
-    /// Whether it is nothing.
+    /// Whether the value is null.
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Null)
     }
 
-    /// Whether it is a list.
+    /// Whether the value is a list.
     pub fn is_list(&self) -> bool {
         matches!(self, Self::List(_))
     }
@@ -113,7 +113,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Tree<'a> {
     }
 }
 
-/// Takes whatever there is.
+/// A visitor that accepts any value.
 struct Any;
 
 impl<'de> Visitor<'de> for Any {
@@ -165,7 +165,7 @@ impl<'de> Visitor<'de> for Any {
         while let Some((name, value)) = access.next_entry::<Tree<'de>, Tree<'de>>()? {
             let Tree::Text(name) = name else { continue };
             is_sorted = is_sorted && fields.last().is_none_or(|(last, _)| *last < name);
-            // Of a field that is there twice the last counts.
+            // The last of two fields with the same name counts.
             match fields.iter_mut().find(|(each, _)| !is_sorted && *each == name) {
                 Some((_, known)) => *known = value,
                 None => fields.push((name, value)),

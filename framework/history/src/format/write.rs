@@ -1,4 +1,4 @@
-//! Writing a history: the same entries give the same bytes.
+//! Writes a history: the same entries give the same bytes.
 
 use std::io::{self, Write};
 
@@ -30,10 +30,10 @@ impl<W: Write> Writer<W> {
         Self { out }
     }
 
-    /// Writes one entry: `at` to the microsecond, managed fields left out.
+    /// Writes one entry: `at` to the microsecond, without managed fields.
     ///
     /// # Errors
-    /// What `out` answers.
+    /// The error of `out`.
     pub fn write(&mut self, entry: &Entry) -> io::Result<()> {
         #[expect(clippy::cast_precision_loss, reason = "exact up to 285 years in microseconds")]
         let at = entry.at.as_micros() as f64 / 1e6;
@@ -49,18 +49,18 @@ impl<W: Write> Writer<W> {
         self.out.write_all(b"\n")
     }
 
-    /// Sees to it that what was written has arrived.
+    /// Flushes `out`.
     ///
     /// # Errors
-    /// What `out` answers.
+    /// The error of `out`.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 
-    /// Hands back what was written to, flushed.
+    /// Returns `out`, flushed.
     ///
     /// # Errors
-    /// What `out` answers.
+    /// The error of `out`.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;
         Ok(self.out)

@@ -9,8 +9,8 @@ use capsize_history::{FaultKind, Mark};
 /// there is one.
 #[must_use]
 pub fn fault_mark(kind: FaultKind, victim: Option<(&str, &str)>, state: &str) -> Mark {
-    let said = [Some(("fault", kind.name())), victim, Some(("state", state))];
-    Map::from_iter(said.into_iter().flatten().map(|(key, value)| (key.to_owned(), Value::from(value))))
+    let fields = [Some(("fault", kind.name())), victim, Some(("state", state))];
+    Map::from_iter(fields.into_iter().flatten().map(|(key, value)| (key.to_owned(), Value::from(value))))
 }
 
 /// The kind of fault of a breakdown.
@@ -33,12 +33,12 @@ fn kind_of(how: Breakdown) -> FaultKind {
 #[must_use]
 pub fn breakdown_mark(how: Breakdown, member: &str, state: &str) -> Mark {
     let mut mark = fault_mark(kind_of(how), Some(("cluster", member)), state);
-    let said = match how {
+    let detail = match how {
         Breakdown::Vanish(direction) => Some(("direction", json!(direction))),
         Breakdown::LosePackets(percent) => Some(("percent", json!(percent))),
         Breakdown::LatePackets(by) => Some(("seconds", json!(by.as_secs_f64()))),
         _ => None,
     };
-    mark.extend(said.map(|(key, value)| (key.to_owned(), value)));
+    mark.extend(detail.map(|(key, value)| (key.to_owned(), value)));
     mark
 }

@@ -15,7 +15,7 @@ use tokio::sync::mpsc::Sender;
 use tokio::time::timeout;
 
 use super::exactness::{Exactness, Probe, differs};
-use super::known::{Known, Said};
+use super::known::{Known, WatchEvent};
 use super::pace::Pace;
 use super::path::Resource;
 use capsize_history::{LONGEST, Observer};
@@ -33,7 +33,7 @@ pub struct Source {
 /// A message about an observed cluster.
 pub(crate) enum Heard {
     /// An object was written or deleted.
-    Event(Said),
+    Event(WatchEvent),
     /// The exactness of the following events.
     Exactness(Observer),
     /// All objects have been listed, and are watched.
@@ -50,8 +50,8 @@ const BETWEEN: Duration = Duration::from_millis(4_870);
 const AT_FIRST: usize = 12;
 const BETWEEN_AT_FIRST: Duration = Duration::from_millis(91);
 
-/// A request that takes longer has failed.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// The timeout of a request.
+const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// After this many failures in a row the watches are opened again: their connections may be dead.
 const FAILURES: u32 = 3;
@@ -69,7 +69,7 @@ pub(crate) struct Follower {
     known: Vec<Known>,
     /// The time since the start at which the cluster last answered.
     heard: Option<Duration>,
-    told: Option<Observer>,
+    recorded: Option<Observer>,
 }
 
 /// Why the observation ended.
@@ -93,7 +93,7 @@ impl Follower {
         let clock = clock.into();
         let known = source.resources.iter().map(|_| Known::default()).collect();
         let exactness = Exactness::default();
-        Self { clock, source, place, to, exactness, known, heard: None, told: None }
+        Self { clock, source, place, to, exactness, known, heard: None, recorded: None }
     }
 
     /// Observes the cluster until the receiver is gone.
@@ -101,7 +101,7 @@ impl Follower {
         loop {
             let Err(end) = self.listen().await;
             let End::Deaf(why) = end else { return };
-            if self.deaf().await.is_err() || self.tell(Heard::Deaf(why)).await.is_err() {
+            if self.deaf().await.is_err() || self.send(Heard::Deaf(why)).await.is_err() {
                 return;
             }
             self.clock.sleep(PAUSE).await;
@@ -131,7 +131,7 @@ impl Follower {
                     self.take(place, event).await?;
                     unlisted -= usize::from(listed && unlisted > 0);
                     if listed && unlisted == 0 {
-                        self.tell(Heard::Listening).await?;
+                        self.send(Heard::Listening).await?;
                         self.hears().await?;
                     }
                 }
@@ -146,7 +146,7 @@ impl Follower {
                     Err(why) => {
                         failures += 1;
                         // The responses to earlier requests may be as late.
-                        self.exactness.late(self.clock.scaled(PATIENCE));
+                        self.exactness.late(self.clock.scaled(TIMEOUT));
                         if failures >= FAILURES {
                             return Err(End::Deaf(why));
                         }
@@ -174,7 +174,7 @@ impl Follower {
         let resource = &self.source.resources[place].kind;
         let kind = (resource.api_version.as_str(), resource.kind.as_str());
         let known = &mut self.known[place];
-        let said = match event {
+        let events = match event {
             watcher::Event::Init => {
                 known.begin();
                 Vec::new()
@@ -185,8 +185,8 @@ impl Follower {
             watcher::Event::Delete(object) => vec![known.gone(kind, object)],
             watcher::Event::InitDone => known.end(),
         };
-        for said in said {
-            self.tell(Heard::Event(said)).await?;
+        for event in events {
+            self.send(Heard::Event(event)).await?;
         }
         Ok(())
     }
@@ -204,14 +204,14 @@ impl Follower {
 
     /// Sends the exactness of the observation, if it has changed.
     async fn observe(&mut self, observer: Observer) -> Result<(), End> {
-        if self.told.as_ref().is_some_and(|told| !differs(told, &observer)) {
+        if self.recorded.as_ref().is_some_and(|recorded| !differs(recorded, &observer)) {
             return Ok(());
         }
-        self.told = Some(observer.clone());
-        self.tell(Heard::Exactness(observer)).await
+        self.recorded = Some(observer.clone());
+        self.send(Heard::Exactness(observer)).await
     }
 
-    async fn tell(&self, heard: Heard) -> Result<(), End> {
+    async fn send(&self, heard: Heard) -> Result<(), End> {
         self.to.send((self.place, heard)).await.map_err(|_| End::Unheard)
     }
 }
@@ -253,8 +253,8 @@ const SPEED: &str = "capsize-clock-speed";
 pub async fn time_of(client: &Client) -> Result<Time, String> {
     let request = http::Request::get("/version").body(kube::client::Body::empty());
     let request = request.map_err(|error| error.to_string())?;
-    let answer = timeout(PATIENCE, client.send(request)).await;
-    let answer = answer.map_err(|_| format!("no answer in {} s", PATIENCE.as_secs()))?;
+    let answer = timeout(TIMEOUT, client.send(request)).await;
+    let answer = answer.map_err(|_| format!("no answer in {} s", TIMEOUT.as_secs()))?;
     let answer = answer.map_err(|error| chain(&error))?;
     let date = answer.headers().get(http::header::DATE).and_then(|date| date_of(date.as_bytes()));
     let speed = answer.headers().get(SPEED).and_then(|speed| speed.to_str().ok()?.parse().ok());

@@ -68,13 +68,13 @@ impl Exactness {
     }
 }
 
-/// Returns true if `now` differs enough from `told` to be recorded: by more than a fifth and more than 5 ms.
-pub(super) fn differs(told: &Observer, now: &Observer) -> bool {
-    let apart = |told: Duration, now: Duration| {
-        let by = told.abs_diff(now);
-        by > Duration::from_millis(5) && by * 5 > told
+/// Returns true if `now` differs enough from `recorded` to be recorded: by more than a fifth and more than 5 ms.
+pub(super) fn differs(recorded: &Observer, now: &Observer) -> bool {
+    let apart = |recorded: Duration, now: Duration| {
+        let by = recorded.abs_diff(now);
+        by > Duration::from_millis(5) && by * 5 > recorded
     };
-    apart(told.latency, now.latency) || apart(told.clock_offset, now.clock_offset)
+    apart(recorded.latency, now.latency) || apart(recorded.clock_offset, now.clock_offset)
 }
 
 #[cfg(test)]
@@ -133,7 +133,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_true_offset_is_never_outside_what_is_told(
+        fn the_true_offset_is_never_outside_the_recorded_interval(
             ahead_ms in -5_000_i64..5_000,
             probes in proptest::collection::vec((0_i64..2_000, 0_i64..300, 0_i64..300), 1..30),
         ) {

@@ -25,7 +25,7 @@ struct Seen {
 }
 
 /// An event for the history.
-pub(crate) type Said = (EventType, Object);
+pub(crate) type WatchEvent = (EventType, Object);
 
 impl Known {
     /// Begins a list. Objects that are not in it are deleted.
@@ -34,7 +34,7 @@ impl Known {
     }
 
     /// An object exists in this version. Returns `None` if the version is known already.
-    pub(super) fn there(&mut self, kind: (&str, &str), object: DynamicObject) -> Option<Said> {
+    pub(super) fn there(&mut self, kind: (&str, &str), object: DynamicObject) -> Option<WatchEvent> {
         let (name, version) = (name(&object), object.metadata.resource_version.clone().unwrap_or_default());
         let list = self.lists;
         if let Some(seen) = self.objects.get_mut(&name).filter(|seen| seen.version == version) {
@@ -51,13 +51,13 @@ impl Known {
     }
 
     /// An object was deleted.
-    pub(super) fn gone(&mut self, kind: (&str, &str), object: DynamicObject) -> Said {
+    pub(super) fn gone(&mut self, kind: (&str, &str), object: DynamicObject) -> WatchEvent {
         self.objects.remove(&name(&object));
         (EventType::Deleted, written(kind, object))
     }
 
     /// Completes a list. Returns the objects that were deleted before it.
-    pub(super) fn end(&mut self) -> Vec<Said> {
+    pub(super) fn end(&mut self) -> Vec<WatchEvent> {
         let list = self.lists;
         let gone = self.objects.extract_if(.., |_, seen| seen.list != list);
         gone.map(|(_, seen)| (EventType::Deleted, seen.object)).collect()
@@ -94,17 +94,17 @@ mod tests {
         serde_json::from_value(json!({"metadata": metadata})).unwrap()
     }
 
-    fn told(said: &Said) -> (EventType, String, String) {
-        let (event, object) = said;
+    fn summary(event: &WatchEvent) -> (EventType, String, String) {
+        let (event, object) = event;
         (*event, object.text("metadata", "name").into(), object.text("metadata", "resourceVersion").into())
     }
 
     #[test]
-    fn a_list_after_a_gap_tells_what_came_what_changed_and_what_went() {
+    fn a_list_after_a_gap_yields_what_was_added_changed_and_deleted() {
         let mut known = Known::default();
         known.begin();
         let first = known.there(POD, pod("a", "1")).unwrap();
-        assert_eq!(told(&first), (EventType::Added, "a".into(), "1".into()));
+        assert_eq!(summary(&first), (EventType::Added, "a".into(), "1".into()));
         assert_eq!(first.1.value()["kind"], "Pod");
         known.there(POD, pod("b", "2")).unwrap();
         known.there(POD, pod("c", "3")).unwrap();
@@ -112,8 +112,8 @@ mod tests {
         known.begin();
         assert!(known.there(POD, pod("a", "1")).is_none());
         let changed = known.there(POD, pod("b", "5")).unwrap();
-        assert_eq!(told(&changed), (EventType::Modified, "b".into(), "5".into()));
-        let gone: Vec<_> = known.end().iter().map(told).collect();
+        assert_eq!(summary(&changed), (EventType::Modified, "b".into(), "5".into()));
+        let gone: Vec<_> = known.end().iter().map(summary).collect();
         assert_eq!(gone, [(EventType::Deleted, "c".into(), "3".into())]);
         assert!(known.end().is_empty());
     }
@@ -122,7 +122,7 @@ mod tests {
     fn what_went_and_came_again_is_new() {
         let mut known = Known::default();
         known.there(POD, pod("a", "1"));
-        assert_eq!(told(&known.gone(POD, pod("a", "2"))).0, EventType::Deleted);
+        assert_eq!(summary(&known.gone(POD, pod("a", "2"))).0, EventType::Deleted);
         assert_eq!(known.there(POD, pod("a", "3")).unwrap().0, EventType::Added);
     }
 }

@@ -70,7 +70,7 @@ mod tests {
         Kind::Event { on: "m1".into(), event: EventType::Modified, object: object.into() }
     }
 
-    fn told(entries: impl Iterator<Item = Entry>) -> Vec<(u128, String)> {
+    fn summary(entries: impl Iterator<Item = Entry>) -> Vec<(u128, String)> {
         let version = |entry: Entry| match entry.kind {
             Kind::Event { object, .. } => {
                 (entry.at.as_millis(), object.text("metadata", "resourceVersion").into())
@@ -91,7 +91,7 @@ mod tests {
             order.take(MS * at, event(version));
         }
         // 9 was written before 10, which existed at 2 ms.
-        assert_eq!(told(order.due(Some(MS * 110))), expected(&[(1, "8"), (2, "9"), (2, "10")]));
+        assert_eq!(summary(order.due(Some(MS * 110))), expected(&[(1, "8"), (2, "9"), (2, "10")]));
     }
 
     #[test]
@@ -99,9 +99,9 @@ mod tests {
         let mut order = Order::holding(HELD);
         order.take(MS, event("8"));
         order.take(MS * 50, event("9"));
-        assert_eq!(told(order.due(Some(MS * 100))), []);
-        assert_eq!(told(order.due(Some(MS * 101))), expected(&[(1, "8")]));
-        assert_eq!(told(order.due(None)), expected(&[(50, "9")]));
+        assert_eq!(summary(order.due(Some(MS * 100))), []);
+        assert_eq!(summary(order.due(Some(MS * 101))), expected(&[(1, "8")]));
+        assert_eq!(summary(order.due(None)), expected(&[(50, "9")]));
     }
 
     #[test]
@@ -112,6 +112,6 @@ mod tests {
         order.take(MS * 3, event("7"));
         order.take(MS * 4, event("unknown"));
         let all = [(1, "8"), (2, "mark"), (3, "7"), (4, "unknown")];
-        assert_eq!(told(order.due(None)), expected(&all));
+        assert_eq!(summary(order.due(None)), expected(&all));
     }
 }

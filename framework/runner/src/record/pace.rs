@@ -1,4 +1,4 @@
-//! The time of a recording: that of the world, or that of clusters whose clocks go at a speed of their own.
+//! The clock of a recording, which may have the speed of simulated clusters instead of real time.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use jiff::{SignedDuration, Timestamp};
 
 use capsize_history::FOREVER;
 
-/// A clock that may go faster or slower than the one that it is read from. Whoever waits waits in the time of the world.
+/// A clock that may be faster or slower than the clock from which it is derived. Waiting uses the underlying clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     clock: Clock,
-    /// What it showed at first, and its speed, where that is not the speed of the world.
+    /// The first time that the clock shows, and its speed; `None` if it has the speed of the underlying clock.
     own: Option<(Timestamp, f64)>,
 }
 
@@ -22,19 +22,19 @@ impl From<Clock> for Pace {
 }
 
 impl Pace {
-    /// The clock of clusters that goes at `speed`, begins now, and shows `first`.
+    /// A clock with this `speed` that starts now and shows `first`.
     #[must_use]
     pub fn at_speed(clock: Clock, speed: f64, first: Timestamp) -> Self {
         Self { clock: Clock::starting_at(clock.now()), own: Some((first, speed)) }
     }
 
-    /// How long it has run.
+    /// How long the clock has run.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.scaled(self.clock.elapsed())
     }
 
-    /// What it shows.
+    /// The time that the clock shows.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         let Some((first, _)) = self.own else { return self.clock.now() };
@@ -42,14 +42,14 @@ impl Pace {
         first.saturating_add(elapsed).unwrap_or(Timestamp::MAX)
     }
 
-    /// How far it goes in so much time of the world.
+    /// How far the clock advances while `length` passes on the underlying clock.
     #[must_use]
     pub fn scaled(&self, length: Duration) -> Duration {
         let Some((_, speed)) = self.own else { return length };
         Duration::try_from_secs_f64(length.as_secs_f64() * speed).unwrap_or(FOREVER)
     }
 
-    /// Waits for so much time of the world.
+    /// Waits for `length` on the underlying clock.
     pub(super) async fn sleep(&self, length: Duration) {
         self.clock.sleep(length).await;
     }

@@ -73,7 +73,7 @@ struct Ledger<W> {
     writer: Writer<W>,
     names: Vec<Arc<str>>,
     /// The latest events of each cluster.
-    said: Vec<Order>,
+    orders: Vec<Order>,
     /// The clusters that have never answered.
     awaited: BTreeSet<usize>,
     deaf: BTreeSet<usize>,
@@ -81,7 +81,7 @@ struct Ledger<W> {
 }
 
 impl Record {
-    /// Records into `out` until `stop` ends. Meanwhile `tell` is called with changes that the user may want to know.
+    /// Records into `out` until `stop` ends. Meanwhile `report` is called with changes that the user may want to know.
     ///
     /// # Errors
     /// If `out` cannot be written, or a cluster never answers.
@@ -89,7 +89,7 @@ impl Record {
         self,
         out: W,
         stop: impl Future<Output = ()>,
-        mut tell: impl FnMut(Tidings),
+        mut report: impl FnMut(Tidings),
     ) -> Result<Recorded, RecordError> {
         let Self { clock, header, sources } = self;
         let (to, from) = mpsc::channel(ROOM);
@@ -97,7 +97,7 @@ impl Record {
             clock,
             writer: Writer::new(io::BufWriter::new(out)),
             names: sources.iter().map(|source| source.name.as_str().into()).collect(),
-            said: sources.iter().map(|_| Order::holding(clock.scaled(HELD))).collect(),
+            orders: sources.iter().map(|_| Order::holding(clock.scaled(HELD))).collect(),
             awaited: (0..sources.len()).collect(),
             deaf: BTreeSet::new(),
             events: 0,
@@ -111,7 +111,7 @@ impl Record {
         tokio::select! {
             biased;
             () = stop => {}
-            ended = ledger.keep(from, &mut tell) => ended?,
+            ended = ledger.keep(from, &mut report) => ended?,
         }
         ledger.end()
     }
@@ -127,7 +127,7 @@ impl<W: Write> Ledger<io::BufWriter<W>> {
     async fn keep(
         &mut self,
         mut from: Receiver<(usize, Heard)>,
-        tell: &mut impl FnMut(Tidings),
+        report: &mut impl FnMut(Tidings),
     ) -> Result<(), RecordError> {
         let mut batch = Vec::new();
         loop {
@@ -140,7 +140,7 @@ impl<W: Write> Ledger<io::BufWriter<W>> {
             }
             for (place, heard) in batch.drain(..) {
                 if let Some(tidings) = self.take(place, heard)? {
-                    tell(tidings);
+                    report(tidings);
                 }
             }
             self.write(Some(self.clock.elapsed()))?;
@@ -183,12 +183,12 @@ impl<W: Write> Ledger<io::BufWriter<W>> {
 
     fn say(&mut self, place: usize, kind: Kind) {
         let now = self.clock.elapsed();
-        self.said[place].take(now, kind);
+        self.orders[place].take(now, kind);
     }
 
     /// Writes the events that are due at `now`, or all if `now` is `None`.
     fn write(&mut self, now: Option<Duration>) -> io::Result<()> {
-        let mut due: Vec<Entry> = self.said.iter_mut().flat_map(|said| said.due(now)).collect();
+        let mut due: Vec<Entry> = self.orders.iter_mut().flat_map(|order| order.due(now)).collect();
         due.sort_by_key(|entry| entry.at);
         for entry in &due {
             self.writer.write(entry)?;

@@ -14,7 +14,7 @@ type Parameter = (&'static str, &'static str, &'static str);
 const PRETTY: Parameter = ("pretty", "string", "If 'true', the answer has line breaks.");
 #[rustfmt::skip]
 const LIST: &[Parameter] = &[
-    ("allowWatchBookmarks", "boolean", "A watch may tell how far it has come by events of type BOOKMARK."),
+    ("allowWatchBookmarks", "boolean", "Whether the watch may send events of type BOOKMARK."),
     ("continue", "string", "Where a list that came in part goes on."),
     ("fieldSelector", "string", "Only objects with these values of fields."),
     ("labelSelector", "string", "Only objects with these labels."),
@@ -23,7 +23,7 @@ const LIST: &[Parameter] = &[
     ("resourceVersionMatch", "string", "How the resource version is meant: Exact or NotOlderThan."),
     ("sendInitialEvents", "boolean", "A watch begins with what there is, and a bookmark after it."),
     ("timeoutSeconds", "integer", "How long a watch lasts."),
-    ("watch", "boolean", "Tell of changes instead of the objects."),
+    ("watch", "boolean", "Watch for changes instead of listing the objects."),
 ];
 #[rustfmt::skip]
 const WRITE: &[Parameter] = &[

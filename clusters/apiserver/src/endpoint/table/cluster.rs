@@ -85,7 +85,7 @@ pub(super) static EVENTS: Printer = Printer {
         text("Reason", "What happened, in one word."),
         text("Object", "What it happened to."),
         wide(text("Subobject", "The part of the object that it happened to.")),
-        wide(text("Source", "Who tells of it.")),
+        wide(text("Source", "The component that reports the problem.")),
         text("Message", "What happened."),
         wide(text("First Seen", "How long ago it first happened.")),
         wide(text("Count", "How often it has happened.")),

@@ -149,7 +149,7 @@ pub(super) static FLOWS: Printer = Printer {
         NAME,
         text("PriorityLevel", "The level that its requests are handled at."),
         integer("MatchingPrecedence", "Which of several is taken: the lowest."),
-        text("DistinguisherMethod", "What tells one flow from another."),
+        text("DistinguisherMethod", "The property that distinguishes flows."),
         AGE,
         text("MissingPL", "Whether the level is missing."),
     ],

@@ -142,8 +142,8 @@ pub(super) static DRIVERS: Printer = Printer {
     columns: &[
         NAME,
         boolean("AttachRequired", "Whether volumes are attached before they are mounted."),
-        boolean("PodInfoOnMount", "Whether it is told of the pod that a volume is for."),
-        boolean("StorageCapacity", "Whether it tells how much space there is."),
+        boolean("PodInfoOnMount", "Whether the driver needs information about the pod of a volume."),
+        boolean("StorageCapacity", "Whether the driver reports its storage capacity."),
         text("TokenRequests", "The audiences of the tokens that it is given."),
         boolean("RequiresRepublish", "Whether it is asked again and again."),
         text("Modes", "The lifecycles of volumes that it knows."),

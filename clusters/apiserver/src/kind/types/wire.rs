@@ -378,7 +378,7 @@ impl Reader {
 fn float(value: f64) -> Value {
     #[expect(clippy::cast_possible_truncation, reason = "only where nothing is cut off")]
     let whole = value as i64;
-    #[expect(clippy::cast_precision_loss, reason = "the comparison tells whether any was lost")]
+    #[expect(clippy::cast_precision_loss, reason = "the comparison shows whether any was lost")]
     let same = whole as f64 == value;
     if same { whole.into() } else { value.into() }
 }

@@ -7,17 +7,17 @@ use http_body_util::BodyExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::sockets::support::{CONFIG_MAPS, PATIENCE, eventually, fill, get, http, http2, https};
+use crate::sockets::support::{CONFIG_MAPS, TIMEOUT, eventually, fill, get, http, http2, https};
 
 const ONE_WATCH: Limits = Limits {
     connections: 10,
     watches: 1,
     head_bytes: 1 << 16,
-    handshake: PATIENCE,
-    idle: PATIENCE,
-    request: PATIENCE,
+    handshake: TIMEOUT,
+    idle: TIMEOUT,
+    request: TIMEOUT,
     stalled: Duration::from_millis(300),
-    grace: PATIENCE,
+    grace: TIMEOUT,
 };
 
 fn watch() -> String {
@@ -26,7 +26,7 @@ fn watch() -> String {
 
 #[tokio::test]
 async fn one_watch_too_many_gets_429() {
-    let limits = Limits { stalled: PATIENCE, ..ONE_WATCH };
+    let limits = Limits { stalled: TIMEOUT, ..ONE_WATCH };
     let (_server, listening) = https(limits).await;
     let sender = http2(&listening).await;
     let first = get(&sender, &watch()).await;
@@ -76,7 +76,7 @@ async fn a_large_answer_that_is_not_read_is_given_up() {
     lazy.write_all(request.as_bytes()).await.unwrap();
     // The server waits for open connections. None is left after this one has been given up.
     lazy.readable().await.unwrap();
-    tokio::time::timeout(PATIENCE / 2, listening.stop()).await.expect("the connection is given up");
+    tokio::time::timeout(TIMEOUT / 2, listening.stop()).await.expect("the connection is given up");
 }
 
 #[tokio::test]
@@ -87,7 +87,7 @@ async fn a_connection_with_no_request_is_closed() {
         let mut silent = TcpStream::connect(listening.address()).await.unwrap();
         silent.write_all(sent.as_bytes()).await.unwrap();
         let mut answer = Vec::new();
-        tokio::time::timeout(PATIENCE, silent.read_to_end(&mut answer)).await.expect("it is closed").unwrap();
+        tokio::time::timeout(TIMEOUT, silent.read_to_end(&mut answer)).await.expect("it is closed").unwrap();
     }
 }
 
@@ -99,7 +99,7 @@ async fn a_body_that_does_not_come_is_a_504() {
     let request = format!("POST {CONFIG_MAPS} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{{");
     slow.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
-    tokio::time::timeout(PATIENCE, slow.read_to_string(&mut answer)).await.expect("it is answered").unwrap();
+    tokio::time::timeout(TIMEOUT, slow.read_to_string(&mut answer)).await.expect("it is answered").unwrap();
     assert!(answer.starts_with("HTTP/1.1 504 "), "{answer}");
     assert!(answer.contains(r#""reason":"Timeout""#), "{answer}");
 }
@@ -116,9 +116,6 @@ async fn more_connections_than_there_may_be_wait() {
     let early = tokio::time::timeout(Duration::from_millis(50), second.read_to_string(&mut answer)).await;
     assert!(early.is_err(), "{answer}");
     drop(first);
-    tokio::time::timeout(PATIENCE, second.read_to_string(&mut answer))
-        .await
-        .expect("it is its turn")
-        .unwrap();
+    tokio::time::timeout(TIMEOUT, second.read_to_string(&mut answer)).await.expect("it is its turn").unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
 }

@@ -11,7 +11,7 @@ use kube::api::{Api, WatchEvent, WatchParams};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::sockets::support::{CONFIG_MAPS, PATIENCE, fill, get, http, http2, https};
+use crate::sockets::support::{CONFIG_MAPS, TIMEOUT, fill, get, http, http2, https};
 
 #[tokio::test]
 async fn a_stop_ends_watches_as_if_their_time_were_over() {
@@ -21,7 +21,7 @@ async fn a_stop_ends_watches_as_if_their_time_were_over() {
     let over_2 = get(&http2(&listening).await, &format!("{CONFIG_MAPS}?watch=true")).await;
     fill(&server, 1).await;
     assert!(matches!(over_1.try_next().await.unwrap(), Some(WatchEvent::Added(_))));
-    tokio::time::timeout(PATIENCE, listening.stop()).await.expect("it stops");
+    tokio::time::timeout(TIMEOUT, listening.stop()).await.expect("it stops");
     assert!(over_1.next().await.is_none(), "the watch ends without an error");
     assert!(over_2.into_body().collect().await.is_ok(), "the watch ends without an error");
 }
@@ -44,8 +44,8 @@ async fn a_stop_waits_for_open_requests() {
         _ = get(&sender, "/version") => {}
     }
     let (stopped, answer, ()) = tokio::join!(
-        tokio::time::timeout(PATIENCE, listening.stop()),
-        tokio::time::timeout(PATIENCE, waiting),
+        tokio::time::timeout(TIMEOUT, listening.stop()),
+        tokio::time::timeout(TIMEOUT, waiting),
         async {
             while TcpStream::connect(address).await.is_ok() {
                 tokio::task::yield_now().await;
@@ -64,7 +64,7 @@ async fn a_stop_does_not_wait_for_ever() {
     let mut socket = TcpStream::connect(listening.address()).await.unwrap();
     let request = format!("POST {CONFIG_MAPS} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{{");
     socket.write_all(request.as_bytes()).await.unwrap();
-    tokio::time::timeout(PATIENCE, listening.stop()).await.expect("it stops");
+    tokio::time::timeout(TIMEOUT, listening.stop()).await.expect("it stops");
 }
 
 #[tokio::test]
@@ -77,7 +77,7 @@ async fn a_server_that_is_dropped_cuts_its_connections() {
     assert_eq!(socket.read_u8().await.unwrap(), b'H');
     drop(listening);
     let mut rest = Vec::new();
-    let _ = tokio::time::timeout(PATIENCE, socket.read_to_end(&mut rest)).await.expect("it is cut");
+    let _ = tokio::time::timeout(TIMEOUT, socket.read_to_end(&mut rest)).await.expect("it is cut");
     assert!(TcpStream::connect(address).await.is_err());
 }
 

@@ -23,7 +23,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 /// The time limit for every condition; the test fails after it.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A new server, on a port of its own.
 pub(crate) async fn https(limits: Limits) -> (ApiServer, Listening) {
@@ -77,7 +77,7 @@ pub(crate) async fn exchange(server: &Listening, bytes: &[u8]) -> String {
     let mut socket = TcpStream::connect(server.address()).await.unwrap();
     socket.write_all(bytes).await.unwrap();
     let mut answer = Vec::new();
-    let read = tokio::time::timeout(PATIENCE, socket.read_to_end(&mut answer)).await;
+    let read = tokio::time::timeout(TIMEOUT, socket.read_to_end(&mut answer)).await;
     // A server that has not read all bytes resets the connection after its response.
     let _ = read.expect("the server ends the connection");
     String::from_utf8(answer).unwrap()
@@ -93,7 +93,7 @@ pub(crate) async fn eventually<T, F: Future<Output = Option<T>>>(attempt: impl F
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, tries).await.expect("it comes true in time")
+    tokio::time::timeout(TIMEOUT, tries).await.expect("it comes true in time")
 }
 
 /// Creates config maps of about 900 KiB each.

@@ -1,4 +1,4 @@
-//! `ResourceBinding` and `ClusterResourceBinding`: where a workload is to run, and from where it is evicted.
+//! `ResourceBinding` and `ClusterResourceBinding`: where a workload runs, and from where it is evicted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,40 +13,40 @@ use crate::facts::{
 use crate::format::digest::Table;
 use crate::format::{Field, Tree};
 
-/// The annotation with the placement that the scheduler last acted on, from which tolerations are taken.
+/// The annotation with the placement that the scheduler last acted on. The tolerations are read from it.
 const APPLIED: &str = "policy.karmada.io/applied-placement";
 
-/// What each binding said last.
+/// The latest version of each binding.
 #[derive(Debug, Default)]
 pub(super) struct Bindings(Table<String, KnownBinding>);
 
-/// What is known of a binding that the world has no room for.
+/// The part of a binding that [`World`] does not hold.
 #[derive(Debug, Default)]
 struct KnownBinding {
-    /// The workload that it was for at first.
+    /// The workload that the binding was for when it was first observed.
     workload: WorkloadKey,
-    /// The version that was seen last.
+    /// The latest version of the binding.
     record: Option<ObjectVersion>,
-    /// The text of the annotation, and the tolerations in it; absent where it has none that can be read.
+    /// The text of the annotation, and the tolerations in it. The tolerations are absent if none can be read.
     applied: (String, Option<Vec<Toleration>>),
-    /// When somebody last asked for a placement from scratch.
+    /// When a user last asked for a placement from scratch.
     rescheduled: String,
     resource: LastDigest,
-    /// The workload that it is for.
+    /// The workload that the latest version is for.
     now_for: WorkloadKey,
     fields: BindingFields,
 }
 
-/// What was said last of that which the world shows.
+/// Digests of the fields that [`World`] shows, as last observed.
 #[derive(Debug, Default)]
 struct BindingFields {
     spec: LastDigest,
     evictions: LastDigest,
     placement: LastDigest,
-    /// The tolerations of the placement.
+    /// The tolerations of the placement in the specification.
     tolerations: Vec<Toleration>,
     annotations: LastDigest,
-    /// Annotations and labels.
+    /// The digests of the annotations and of the labels.
     owner: [LastDigest; 2],
     suspension: LastDigest,
     required: LastDigest,
@@ -59,7 +59,7 @@ struct BindingFields {
 }
 
 impl Bindings {
-    /// What this version of a binding changes.
+    /// Returns the changes that this version of a binding makes.
     pub(super) fn observe(&mut self, world: &mut World, observed: &ObservedObject<'_>) -> Vec<Change> {
         let name = observed.witness.name();
         if observed.gone || observed.leaving {
@@ -76,7 +76,7 @@ impl Bindings {
         let now = world.now;
         let entry = world.workloads.entry(workload.clone()).or_default();
         if entry.record != known.record {
-            // It shows what another record said, or this one long ago.
+            // The entry shows values of another record, or old values of this record.
             known.fields = BindingFields::default();
         }
         entry.recorded = true;
@@ -93,7 +93,7 @@ impl Bindings {
         }
         let placed = spec_changed && known.read_placement(entry, observed);
         if known.read_wanted(entry, observed, spec_changed) || placed {
-            // What is there at first sight is no change for the scheduler.
+            // The first version that is observed is no change for the scheduler.
             if !first {
                 entry.wanted_since = now;
                 entry.placed_since = if placed { now } else { entry.placed_since };
@@ -145,7 +145,7 @@ impl KnownBinding {
         self.now_for.clone()
     }
 
-    /// Takes over the policy that it belongs to. Answers with the one before, where that was another.
+    /// Reads the policy that owns the binding. Returns the policy before, if it was another one.
     fn read_owner(&mut self, entry: &mut Workload, observed: &ObservedObject<'_>) -> Option<String> {
         let marks = ["annotations", "labels"].map(|place| observed.metadata(place));
         let [annotations, labels] = &mut self.fields.owner;
@@ -156,7 +156,7 @@ impl KnownBinding {
         (was != entry.policy).then_some(was)
     }
 
-    /// Takes over the placement. Answers whether it is another.
+    /// Reads the placement, and returns whether it has changed.
     fn read_placement(&mut self, entry: &mut Workload, observed: &ObservedObject<'_>) -> bool {
         if !self.fields.placement.differs(observed.spec("placement")) {
             return false;
@@ -167,8 +167,8 @@ impl KnownBinding {
         replace(&mut entry.placement, placement)
     }
 
-    /// Takes over replicas and tolerations. Until the scheduler has acted on a placement, its tolerations count. Answers
-    /// whether anything else is wanted than before.
+    /// Reads replicas and tolerations, and returns whether either has changed. Until the scheduler has acted
+    /// on a placement, the tolerations of the placement itself count.
     fn read_wanted(
         &mut self,
         entry: &mut Workload,
@@ -209,7 +209,7 @@ impl BindingFields {
         self.required.differs(field) && replace(&mut entry.required_by, required_by(&list(field)))
     }
 
-    /// Takes over what guarantees look at, but what makes no change.
+    /// Reads the fields that guarantees use and that make no change of their own.
     fn read_aside(&mut self, entry: &mut Workload, observed: &ObservedObject<'_>) {
         let requirements = observed.spec("replicaRequirements");
         if self.requirements.differs(requirements) {
@@ -230,14 +230,14 @@ impl BindingFields {
         let path = |rule: &Tree<'_>| rule["jsonPath"].as_str().map(str::to_owned);
         let hands_on = rules.iter().filter_map(path).collect();
         if replace(&mut entry.hands_on, hands_on) {
-            // The status is looked at for other things than before.
+            // Other fields of the status are read from now on, so the status has to be read again.
             self.instances = LastDigest::default();
         }
         entry.purges = failover["cluster"]["purgeMode"].as_str().map(|mode| mode == "Directly");
         entry.scheduler = text(observed.spec("schedulerName")).into_owned();
     }
 
-    /// Takes over the assignment. Answers with the one before and the one now, where they differ.
+    /// Reads the assignment. Returns the assignments before and now if they differ.
     fn read_assignment(
         &mut self,
         entry: &mut Workload,
@@ -271,8 +271,8 @@ impl BindingFields {
         if !self.instances.differs(instances) {
             return Vec::new();
         }
-        let tells = !entry.hands_on.is_empty();
-        let now = list(instances).iter().filter_map(|item| instance(item, tells)).collect();
+        let with_status = !entry.hands_on.is_empty();
+        let now = list(instances).iter().filter_map(|item| instance(item, with_status)).collect();
         let was = std::mem::replace(&mut entry.instances, now);
         let members = was.keys().chain(entry.instances.keys().filter(|member| !was.contains_key(*member)));
         members
@@ -282,7 +282,7 @@ impl BindingFields {
     }
 }
 
-/// The binding is going: its workload is not placed any more, though copies may still be seen.
+/// Removes the record of the workload, whose binding is being deleted. Copies may still be observed.
 fn forget(world: &mut World, workload: WorkloadKey) -> Change {
     let entry = world.workloads.entry(workload.clone()).or_default();
     let was = std::mem::take(entry);
@@ -294,7 +294,7 @@ fn forget(world: &mut World, workload: WorkloadKey) -> Change {
     Change::WorkloadGone(workload)
 }
 
-/// Whether it has a placement of its own, and whoever is judged is to act on it.
+/// Whether the binding has a placement of its own, and the judged scheduler has to act on it.
 fn is_placeable(observed: &ObservedObject<'_>) -> bool {
     let suspended = value(observed.spec("suspension"))["scheduling"] == true;
     let placed = observed.spec("placement").is_some();
@@ -332,7 +332,7 @@ fn assignment(clusters: &[Tree<'_>]) -> Assignment {
     clusters.iter().filter_map(read).collect()
 }
 
-/// What is reported of one member; also what its status says where `with_status` is set.
+/// The report about one member, with the paths in its status if `with_status` is set.
 fn instance(value: &Tree<'_>, with_status: bool) -> Option<(String, Instance)> {
     let health = match value["health"].as_str() {
         Some("Healthy") => InstanceHealth::Healthy,
@@ -348,11 +348,11 @@ fn instance(value: &Tree<'_>, with_status: bool) -> Option<(String, Instance)> {
     Some((value["clusterName"].as_str()?.to_owned(), Instance { health, ready, applied, says }))
 }
 
-/// What a status may tell of beside counts.
+/// The fields of a status that are not counts.
 const GENERATIONS: [&str; 3] = ["generation", "observedGeneration", "resourceTemplateGeneration"];
 
-/// How many replicas a status tells to be ready. Who tells of the generation leaves out counts of zero: a status with that alone
-/// tells of none, as does one that says that there are no replicas.
+/// The ready replicas in a status. Controllers that report a generation omit counts of zero, so a status with
+/// only generations means 0. A status with zero replicas means 0 as well.
 fn ready(status: &Tree<'_>) -> Option<u64> {
     let ready = status["readyReplicas"].as_u64();
     let counts = || status.fields().iter().any(|(name, _)| !GENERATIONS.contains(&&**name));
@@ -361,7 +361,8 @@ fn ready(status: &Tree<'_>) -> Option<u64> {
     ready.or_else(|| is_of_none().then_some(0))
 }
 
-/// The paths to all that `value` says, as `JSONPath` has them: `{.job.id}`. Lists are not looked into.
+/// Collects the paths to all fields of `value` in the notation of `JSONPath`: `{.job.id}`. Items of lists are
+/// left out.
 fn paths(value: &Tree<'_>, path: String, found: &mut BTreeSet<String>) {
     for (key, value) in value.fields() {
         let path = format!("{path}.{key}");

@@ -1,4 +1,4 @@
-//! Cluster: a member's health, taints and place.
+//! Cluster: the health, the taints and the location of a member.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::facts::{Change, Health, Member, Taint, TaintEffect, World};
 use crate::format::digest::Table;
 use crate::format::{Field, Tree};
 
-/// So many different things that members tell of themselves are remembered.
+/// How many different statuses of members are remembered.
 const REMEMBERED: usize = 1024;
 
-/// What each Cluster said last.
+/// The latest version of each Cluster.
 #[derive(Debug, Default)]
 pub(super) struct Clusters {
     last: Table<String, ClusterFields>,
@@ -41,7 +41,7 @@ fn lacks_execution_namespace(world: &World, member: &str) -> bool {
     recorded.peek().is_some() && !recorded.any(|owner| owner == member)
 }
 
-/// What was read of what members tell, which is much, and mostly the same for all.
+/// The parts of reports that are large and the same for most members.
 #[derive(Debug, Default)]
 struct SharedReports {
     digests: Table<u64, u64>,
@@ -50,7 +50,7 @@ struct SharedReports {
 }
 
 impl Clusters {
-    /// What this version of a Cluster changes.
+    /// Returns the changes that this version of a Cluster makes.
     pub(super) fn observe(&mut self, world: &mut World, observed: &ObservedObject<'_>) -> Vec<Change> {
         let (name, now) = (&*observed.name, world.now);
         if observed.gone {
@@ -149,7 +149,7 @@ fn read_room(member: &mut Member, observed: &ObservedObject<'_>) -> bool {
 }
 
 impl ClusterFields {
-    /// Takes over conditions and health. Answers whether any condition is another.
+    /// Reads the conditions and the health, and returns whether any condition has changed.
     fn read_conditions(&mut self, member: &mut Member, observed: &ObservedObject<'_>) -> bool {
         if !self.conditions.differs(observed.status("conditions")) {
             return false;
@@ -159,7 +159,7 @@ impl ClusterFields {
     }
 }
 
-/// The taints of `member` are `now` these.
+/// Replaces the taints of `member` with `taints`, and returns the changes.
 fn tainted(name: &str, member: &mut Member, taints: Vec<Taint>, now: Duration, first: bool) -> Vec<Change> {
     let evicted = member.evicting_taints().next().is_some();
     let was = std::mem::replace(&mut member.taints, taints);
@@ -176,7 +176,7 @@ fn tainted(name: &str, member: &mut Member, taints: Vec<Taint>, now: Duration, f
 }
 
 impl SharedReports {
-    /// Stands for the status but for its conditions, and but for what is to be done about them.
+    /// A digest of the status without its conditions and its remedy actions.
     fn digest(&mut self, observed: &ObservedObject<'_>) -> u64 {
         if self.digests.len() > REMEMBERED {
             self.digests.clear();
@@ -211,13 +211,13 @@ fn serves(enablements: &Tree<'_>) -> Option<Arc<BTreeSet<String>>> {
     enablements.is_list().then(|| Arc::new(kinds.collect()))
 }
 
-/// Stands for how the control plane reaches the member.
+/// A digest of the way in which the control plane reaches the member.
 fn access(observed: &ObservedObject<'_>) -> u64 {
     let access = ["apiEndpoint", "secretRef"].into_iter().filter_map(|name| observed.spec(name));
     access.map(|field| digest(&field.tree())).fold(0, u64::wrapping_add)
 }
 
-/// What the member has, without what is taken and what is asked for.
+/// The resources of the member that are neither allocated nor being allocated.
 fn free(summary: &Tree<'_>) -> Arc<BTreeMap<String, u64>> {
     let mut free = quantities(&summary["allocatable"]);
     for taken in ["allocated", "allocating"] {
@@ -228,7 +228,7 @@ fn free(summary: &Tree<'_>) -> Arc<BTreeMap<String, u64>> {
     Arc::new(free)
 }
 
-/// The condition `Ready`; `None` where it was never reported.
+/// The status of the condition `Ready`; `None` if it was never reported.
 fn health(conditions: &[Tree<'_>]) -> Option<Health> {
     let ready = conditions.iter().find(|condition| condition["type"] == "Ready")?;
     Some(match ready["status"].as_str()? {
@@ -238,7 +238,8 @@ fn health(conditions: &[Tree<'_>]) -> Option<Health> {
     })
 }
 
-/// A taint that was taken off and put on again between two observations is another one, as its time says.
+/// Compares the times as well: a taint that was removed and added again between two observations is a new
+/// taint.
 fn same(one: &Taint, other: &Taint) -> bool {
     one.key == other.key && one.effect == other.effect && one.time_added == other.time_added
 }
@@ -262,7 +263,7 @@ fn taints(now: Duration, taints: &[Tree<'_>], was: &[Taint], inherited: bool) ->
     taints.iter().filter_map(read).collect()
 }
 
-/// The health that a taint with this key tells.
+/// The health that a taint with this key stands for.
 fn health_of_taint(key: &str) -> Option<Health> {
     match key {
         "cluster.karmada.io/not-ready" => Some(Health::NotReady),
@@ -271,7 +272,7 @@ fn health_of_taint(key: &str) -> Option<Health> {
     }
 }
 
-/// The effect called `name`.
+/// The effect with this name.
 pub(super) fn effect(name: &str) -> Option<TaintEffect> {
     Some(match name {
         "NoSchedule" => TaintEffect::NoSchedule,
@@ -286,7 +287,7 @@ fn labels(observed: &ObservedObject<'_>) -> BTreeMap<String, String> {
     labels.fields().iter().map(|(key, value)| (key.to_string(), value.text().to_owned())).collect()
 }
 
-/// `zones` where there is such a list, else the older `zone`.
+/// The fields of the member. The list `zones` counts before the older field `zone`.
 fn fields(observed: &ObservedObject<'_>) -> BTreeMap<String, Vec<String>> {
     let one = |name: &str| match &*text(observed.spec(name)) {
         "" => Vec::new(),

@@ -1,4 +1,4 @@
-//! What an object asks for: a template, a manifest or a copy.
+//! The content of an object: a template, a manifest or a copy.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,13 +9,13 @@ use crate::facts::Content;
 use crate::format::Tree;
 use crate::format::digest::digest as bytes;
 
-/// Where an object says what it asks for.
+/// The parts of an object that hold its content.
 pub(super) const PARTS: [&str; 3] = ["spec", "data", "binaryData"];
 
 /// Kinds whose objects always have a `spec`.
 const SPECIFIED: [&str; 5] = ["Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"];
 
-/// What of `manifest` is looked at.
+/// The content of `manifest`.
 pub(super) fn manifest(manifest: &Tree<'_>) -> Content {
     let kind = (manifest["apiVersion"].text(), manifest["kind"].text());
     let asked = content(kind, PARTS.map(|part| &manifest[part]));
@@ -23,20 +23,20 @@ pub(super) fn manifest(manifest: &Tree<'_>) -> Content {
     Content { refers_to: refers_to(manifest), labels, ..asked }
 }
 
-/// The labels of an object, but for those that are Karmada's own.
+/// The labels of an object without the labels of Karmada.
 fn labels(labels: &Tree<'_>) -> BTreeMap<String, String> {
     let own = |key: &str| key.split_once('/').is_some_and(|(domain, _)| domain.ends_with("karmada.io"));
     let labels = labels.fields().iter().filter(|(key, _)| !own(key));
     labels.map(|(key, value)| (key.to_string(), value.text().to_owned())).collect()
 }
 
-/// Whether objects of this API version are of a kind that is neither Kubernetes' own nor Karmada's.
+/// Whether the kind belongs to neither Kubernetes nor Karmada.
 pub(super) fn is_custom(api_version: &str) -> bool {
     let Some((group, _)) = api_version.split_once('/') else { return false };
     group.contains('.') && !group.ends_with("k8s.io") && !group.ends_with("karmada.io")
 }
 
-/// What of an object is looked at, beside what it refers to.
+/// The content of an object, without its references.
 pub(super) fn object(observed: &ObservedObject<'_>) -> Content {
     let version = text(observed.object.whole("apiVersion"));
     let parts = PARTS.map(|part| value(observed.object.whole(part)));
@@ -70,14 +70,14 @@ fn content((version, kind): (&str, &str), [spec, data, binary_data]: [&Tree<'_>;
     }
 }
 
-/// The workload that an autoscaler scales. A target of another group than that of Deployments is not looked at.
+/// The workload that an autoscaler scales. Targets of other API versions than `apps/v1` are ignored.
 fn scaled(target: &Tree<'_>) -> Option<(String, String)> {
     let is_known = matches!(target["apiVersion"].text(), "" | "apps/v1");
     let kind_and_name = target["kind"].as_str().zip(target["name"].as_str()).filter(|_| is_known);
     kind_and_name.map(|(kind, name)| (kind.to_owned(), name.to_owned()))
 }
 
-/// Stands for these fields of all containers; absent where no container has any of them.
+/// A digest of these fields of all containers; `None` if no container has any of them.
 fn of_containers<'a>(containers: impl Iterator<Item = &'a Tree<'a>>, fields: &[&str]) -> Option<u64> {
     let named = containers.flat_map(|container| {
         let name = digest(&container["name"]);
@@ -87,7 +87,8 @@ fn of_containers<'a>(containers: impl Iterator<Item = &'a Tree<'a>>, fields: &[&
     named.reduce(u64::wrapping_add)
 }
 
-/// Stands for the requests and limits of all containers, however their quantities are written.
+/// A digest of the requests and limits of all containers, which does not depend on the notation of the
+/// quantities.
 fn resources<'a>(containers: impl Iterator<Item = &'a Tree<'a>>) -> Option<u64> {
     let each = containers.flat_map(|container| {
         let name = digest(&container["name"]);
@@ -102,7 +103,7 @@ fn resources<'a>(containers: impl Iterator<Item = &'a Tree<'a>>) -> Option<u64> 
     each.reduce(u64::wrapping_add)
 }
 
-/// Stands for what a Service asks for: addresses and ports of nodes are the cluster's own.
+/// A digest of a Service without the addresses and node ports, which each cluster chooses itself.
 fn service(spec: &Tree<'_>) -> u64 {
     let ports = spec["ports"].items().iter().map(|port| {
         ["name", "port", "targetPort"]
@@ -112,7 +113,7 @@ fn service(spec: &Tree<'_>) -> u64 {
     ports.fold(digest(&spec["selector"]), |sum, port| sum.rotate_left(9).wrapping_add(port))
 }
 
-/// Stands for all of a specification but its replicas.
+/// A digest of the whole specification without its replicas.
 fn custom(spec: &Tree<'_>) -> u64 {
     let fields = spec.fields().iter().filter(|(name, _)| name != "replicas");
     fields.fold(0, |sum, (name, field)| {

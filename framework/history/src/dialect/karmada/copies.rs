@@ -1,4 +1,4 @@
-//! Copies of workloads, as the members' own APIs show them.
+//! Copies of workloads, as the APIs of the members show them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::facts::{Change, Content, Running, WorkloadKey, World};
 use crate::format::Field;
 use crate::format::digest::Table;
 
-/// What each object in a member said last.
+/// The latest version of each object in a member.
 #[derive(Debug, Default)]
 pub(super) struct Copies(Table<String, Table<WorkloadKey, CopyFields>>);
 
@@ -24,7 +24,7 @@ struct CopyFields {
 }
 
 impl Copies {
-    /// What this version of an object in a member changes, if it is a copy of a workload.
+    /// Returns the changes that this version of an object in a member makes, if it is a copy of a workload.
     pub(super) fn observe(
         &mut self,
         world: &mut World,
@@ -48,7 +48,7 @@ impl Copies {
                 self.0.swap_remove(member);
             }
         }
-        // Its Work may be observed later than the copy, by another watch.
+        // The Work may be observed later than the copy, because another watch reports it.
         if !marked && !world.workloads.contains_key(&workload) {
             return Vec::new();
         }
@@ -74,7 +74,7 @@ impl Copies {
 }
 
 impl CopyFields {
-    /// The name that the control plane has left as its mark.
+    /// The name of the Work that the control plane has marked on the copy.
     fn carried_by(&mut self, observed: &ObservedObject<'_>) -> Option<String> {
         let places = [&mut self.annotations, &mut self.labels].into_iter().zip(["annotations", "labels"]);
         for ((last, name), marked) in places.zip(&mut self.marked) {
@@ -86,11 +86,11 @@ impl CopyFields {
         self.marked.iter().flatten().next_back().cloned()
     }
 
-    /// What it asks for.
+    /// The content of the object.
     fn asks(&mut self, observed: &ObservedObject<'_>) -> Arc<Content> {
         let labels = observed.metadata("labels");
         let parts = PARTS.map(|part| observed.object.whole(part)).into_iter().chain([labels]);
-        // All of them are to be looked at.
+        // Every part has to be compared, so that every digest is stored.
         let differs =
             self.asked.iter_mut().zip(parts).fold(false, |any, (last, part)| last.differs(part) || any);
         if differs {

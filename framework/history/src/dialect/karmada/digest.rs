@@ -1,9 +1,9 @@
-//! A number that stands for a JSON value: equal values have equal numbers, in whatever order their keys come.
+//! A digest of a JSON value: equal values have equal digests, in whatever order their keys come.
 
 use crate::format::Tree;
 use crate::format::digest::{OFFSET, digest as bytes};
 
-/// The number of `value`.
+/// The digest of `value`.
 pub(super) fn digest(value: &Tree<'_>) -> u64 {
     fold(OFFSET, value)
 }
@@ -20,7 +20,7 @@ fn fold(state: u64, value: &Tree<'_>) -> u64 {
         Tree::Text(text) => bytes(bytes(bytes(state, b"\""), text.as_bytes()), b"\""),
         Tree::List(items) => bytes(items.iter().fold(bytes(state, b"["), fold), b"]"),
         Tree::Fields(fields) => {
-            // A sum does not depend on the order.
+            // A sum does not depend on the order of the fields.
             let sum = fields.iter().fold(0_u64, |sum, (key, value)| {
                 sum.wrapping_add(fold(bytes(OFFSET, key.as_bytes()), value))
             });

@@ -1,15 +1,15 @@
-//! Events about bindings: the end of an eviction is announced by one.
+//! Events about bindings: an event announces the end of an eviction.
 
 use super::observed_object::{ObservedObject, text, value};
 use crate::facts::{Change, World};
 
-/// The reason of events about evictions. The controllers that begin evictions publish events with it, too.
+/// The reason of events about evictions. The controllers that begin evictions use the same reason.
 const EVICTED: &str = "EvictWorkloadFromClusterSucceed";
 
-/// The part of the names of the controllers that end evictions.
+/// A part of the names of the controllers that end evictions.
 const ENDS: &str = "graceful-eviction";
 
-/// What this version of an event announces. An event that repeats is a new version.
+/// Returns the change that this version of an event announces. An event that repeats is a new version.
 pub(super) fn observe(world: &mut World, observed: &ObservedObject<'_>) -> Vec<Change> {
     if observed.gone || text(observed.object.whole("reason")) != EVICTED {
         return Vec::new();

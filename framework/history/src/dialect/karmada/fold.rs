@@ -1,4 +1,4 @@
-//! Takes entries one by one, and finds whose business each is.
+//! Folds the entries of a Karmada history: passes each entry to the module of its kind.
 
 use super::observed_object::{ObservedObject, text};
 use super::stamps::Stamps;
@@ -7,7 +7,7 @@ use crate::dialect::marks;
 use crate::facts::{Change, Fact, World};
 use crate::format::{CONTROL_PLANE, Entry, Kind};
 
-/// Folds the entries of a history of Karmada, or of anything that speaks its API.
+/// Folds the entries of a history of Karmada, or of anything that serves the API of Karmada.
 #[derive(Debug, Default)]
 pub struct Karmada {
     world: World,
@@ -20,7 +20,7 @@ pub struct Karmada {
 }
 
 impl Karmada {
-    /// Nothing is known yet.
+    /// A state that has observed no entry yet.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -32,7 +32,7 @@ impl Karmada {
         &self.world
     }
 
-    /// Takes the next entry, and answers with what it changed, in order.
+    /// Takes the next entry, and returns the changes that it makes, in order.
     pub fn observe(&mut self, entry: &Entry) -> Vec<Fact> {
         let (at, uncertainty) = self.world.observers.place(entry);
         self.world.now = at;

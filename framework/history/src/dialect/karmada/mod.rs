@@ -1,4 +1,5 @@
-//! Karmada's objects: Cluster, `ClusterTaintPolicy`, (Cluster)ResourceBinding, Work, and what the members' own APIs show.
+//! Karmada's objects: Cluster, `ClusterTaintPolicy`, (Cluster)ResourceBinding, Work, and objects in the
+//! members.
 
 mod binding;
 mod cluster;

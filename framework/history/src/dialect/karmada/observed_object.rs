@@ -1,4 +1,4 @@
-//! One version of one object as the rooms of this dialect look at it, and what of it is new to them.
+//! One version of one object as the modules of this dialect read it, and digests of its fields.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -11,14 +11,14 @@ use jiff::Timestamp;
 use crate::facts::ObjectVersion;
 use crate::format::{EventType, Field, LONGEST, Object, Tree};
 
-/// One version of one object, with what every kind has.
+/// One version of one object, with the fields that every kind has.
 pub(super) struct ObservedObject<'a> {
     pub(super) object: &'a Object,
     pub(super) name: Cow<'a, str>,
     pub(super) namespace: Cow<'a, str>,
-    /// Deleted, not merely being deleted.
+    /// Whether the object is deleted, and not merely being deleted.
     pub(super) gone: bool,
-    /// Being deleted.
+    /// Whether the object is being deleted.
     pub(super) leaving: bool,
     pub(super) witness: ObjectVersion,
     conditions: OnceCell<Vec<Tree<'a>>>,
@@ -61,7 +61,8 @@ impl<'a> ObservedObject<'a> {
         self.object.field("status", name)
     }
 
-    /// Whether it is being deleted, and kept by a finalizer that is not of Karmada. What the garbage collector sets is its own.
+    /// Whether a finalizer that is not of Karmada holds up the deletion. The finalizers of the garbage
+    /// collector count as foreign, too.
     pub(super) fn is_held_up(&self) -> bool {
         let foreign = |finalizer: &Tree<'_>| {
             let owner = finalizer.text().split('/').next().unwrap_or_default();
@@ -76,24 +77,24 @@ impl<'a> ObservedObject<'a> {
     }
 }
 
-/// What a field said last; nothing, before it was looked at.
+/// The digest of a field as last observed; empty before the first observation.
 #[derive(Debug, Default)]
 pub(super) struct LastDigest(Option<Option<u64>>);
 
 impl LastDigest {
-    /// Whether `field` says something else than last time, or is looked at for the first time.
+    /// Whether the value of `field` differs from the last one, or is observed for the first time.
     pub(super) fn differs(&mut self, field: Option<Field<'_>>) -> bool {
         let now = Some(field.map(Field::digest));
         std::mem::replace(&mut self.0, now) != now
     }
 }
 
-/// The value of a field; null where there is none.
+/// The value of a field; null if the field is absent.
 pub(super) fn value(field: Option<Field<'_>>) -> Tree<'_> {
     field.map(Field::tree).unwrap_or_default()
 }
 
-/// The items of a field; none where it is no list.
+/// The items of a field; empty if the field is no list.
 pub(super) fn list(field: Option<Field<'_>>) -> Vec<Tree<'_>> {
     match value(field) {
         Tree::List(items) => items,
@@ -101,7 +102,7 @@ pub(super) fn list(field: Option<Field<'_>>) -> Vec<Tree<'_>> {
     }
 }
 
-/// The text of a field, empty if there is none.
+/// The text of a field; empty if the field is absent.
 pub(super) fn text(field: Option<Field<'_>>) -> Cow<'_, str> {
     field.and_then(Field::text).unwrap_or_default()
 }
@@ -114,22 +115,22 @@ pub(super) fn conditions(conditions: &[Tree<'_>]) -> BTreeMap<String, String> {
     conditions.iter().filter_map(read).collect()
 }
 
-/// A length of time in seconds, a century at most.
+/// A duration in seconds, limited to a century.
 pub(super) fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds).min(LONGEST)
 }
 
-/// A time stamp, if it is one.
+/// The time stamp in a field, if the field holds one.
 pub(super) fn time(field: Option<Field<'_>>) -> Option<Timestamp> {
     capsize_clock::parse_time(&field?.text()?)
 }
 
-/// A time stamp in a value, if it is one.
+/// The time stamp in a value, if the value is one.
 pub(super) fn time_in(value: &Tree<'_>) -> Option<Timestamp> {
     capsize_clock::parse_time(value.as_str()?)
 }
 
-/// Sets `value`. Answers whether it is another now.
+/// Sets `value`, and returns whether it has changed.
 pub(super) fn replace<T: PartialEq>(value: &mut T, now: T) -> bool {
     let differs = *value != now;
     *value = now;

@@ -1,4 +1,4 @@
-//! Placement as policies and bindings write it.
+//! Reads the placement in policies and bindings.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -92,14 +92,15 @@ struct RawWeight {
     weight: u64,
 }
 
-/// The placement in a field, and the tolerations that it carries.
+/// The placement in a field, and the tolerations that it contains.
 pub(super) fn read(field: Field<'_>) -> Option<(Placement, Vec<Toleration>)> {
     read_text(field.json())
 }
 
-/// The same in a text; `None` where that is no JSON. What cannot be read asks for nothing.
+/// The same for a text; `None` if the text is not JSON. A placement that cannot be read is the default
+/// placement.
 pub(super) fn read_text(text: &str) -> Option<(Placement, Vec<Toleration>)> {
-    // Of fields that are there twice a tree has the last.
+    // A tree keeps the last of two fields with the same name.
     let by_tree =
         |_| serde_json::from_str(text).map(|tree: Value| Raw::deserialize(tree).unwrap_or_default());
     let raw: Raw = serde_json::from_str(text).or_else(by_tree).ok()?;
@@ -153,12 +154,13 @@ fn spread(raw: RawSpread) -> Spread {
     Spread {
         field: if by == "cluster" { SpreadField::Member } else { SpreadField::Other(by) },
         min: raw.min_groups,
-        // The field is left out where there is no limit.
+        // The field is omitted if there is no limit.
         max: (raw.max_groups > 0).then_some(raw.max_groups),
     }
 }
 
-/// Weighted without a dynamic weight is static, also where no list is given: the weights are then equal.
+/// The scheduling of `raw`. Weighted division without a dynamic weight is static. Without a list the weights
+/// are equal.
 fn scheduling(raw: &RawScheduling) -> Scheduling {
     let dynamic = raw.weight_preference.as_ref().is_some_and(|weights| !weights.dynamic_weight.is_empty());
     match raw.replica_scheduling_type.as_str() {
@@ -174,7 +176,7 @@ fn toleration(raw: RawToleration) -> Toleration {
         exists: raw.operator == "Exists",
         value: raw.value,
         effect: effect(&raw.effect),
-        // Zero and less mean at once.
+        // Zero and negative numbers mean that the taint is not tolerated at all.
         lasts: raw
             .toleration_seconds
             .map(|seconds| super::observed_object::seconds(seconds.try_into().unwrap_or(0))),

@@ -1,5 +1,5 @@
-//! `PropagationPolicy` and `OverridePolicy`, and those that belong to no namespace: what users want placed where, and how
-//! copies are to differ.
+//! `PropagationPolicy`, `OverridePolicy`, and their cluster-wide kinds: placement and overrides.
+//! copies differ.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::placement::{self, RawAffinity, affinity};
 use crate::facts::{Change, DispatchSuspension, Override, OverridePolicy, Policy, WorkloadKey, World};
 use crate::format::{Field, Tree};
 
-/// What this version of a policy on placement changes.
+/// Returns the changes that this version of a propagation policy makes.
 pub(super) fn policy(world: &mut World, observed: &ObservedObject<'_>) -> Vec<Change> {
     let name = observed.witness.name().to_owned();
     if observed.gone || observed.leaving {
@@ -27,7 +27,7 @@ pub(super) fn policy(world: &mut World, observed: &ObservedObject<'_>) -> Vec<Ch
         priority: value(observed.spec("priority")).as_i64().unwrap_or_default(),
         everywhere: observed.namespace.is_empty(),
         by_labels: selectors.iter().any(|selector| !selector["labelSelector"].is_null()),
-        // One that waits for override policies claims nothing before they are there.
+        // A policy that waits for override policies claims nothing before they exist.
         names: if list(observed.spec("dependentOverrides")).is_empty() {
             selectors.iter().filter_map(|selector| named(selector, observed)).collect()
         } else {
@@ -46,14 +46,14 @@ pub(super) fn policy(world: &mut World, observed: &ObservedObject<'_>) -> Vec<Ch
     vec![Change::Policy(name)]
 }
 
-/// What a selector means, if it means one object by its name.
+/// The object that a selector names; `None` if the selector has no name.
 fn named(selector: &Tree<'_>, observed: &ObservedObject<'_>) -> Option<WorkloadKey> {
     let text = |field: &str| selector[field].text();
     let namespace = if text("namespace").is_empty() { &*observed.namespace } else { text("namespace") };
     (!text("name").is_empty()).then(|| WorkloadKey::new(text("kind"), namespace, text("name")))
 }
 
-/// What this version of a policy on differences changes.
+/// Returns the changes that this version of an override policy makes.
 pub(super) fn override_policy(world: &mut World, observed: &ObservedObject<'_>) -> Vec<Change> {
     let name = observed.witness.name().to_owned();
     if observed.gone || observed.leaving {
@@ -62,7 +62,7 @@ pub(super) fn override_policy(world: &mut World, observed: &ObservedObject<'_>) 
     let spec = observed.object.whole("spec").map(Field::value).unwrap_or_default();
     let text = |value: &Value, field: &str| value[field].as_str().unwrap_or_default().to_owned();
     let selector = |value: &Value| {
-        // What labels choose may be anything of the kind.
+        // A selector with labels may select any object of the kind.
         let named = if value["labelSelector"].is_null() { text(value, "name") } else { String::new() };
         (text(value, "kind"), text(value, "namespace"), named)
     };
@@ -83,7 +83,7 @@ pub(super) fn override_policy(world: &mut World, observed: &ObservedObject<'_>) 
     changed.then_some(Change::Overrides).into_iter().collect()
 }
 
-/// New tags of all images are read; of anything else, only that it is there.
+/// Reads the new tags if they apply to all images. Of all other changes, only the existence is recorded.
 fn override_rule(members: &Value, overriders: &Value) -> Override {
     let members = (!members.is_null()).then(|| {
         let raw: RawAffinity = serde::Deserialize::deserialize(members).unwrap_or_default();
@@ -104,14 +104,14 @@ fn override_rule(members: &Value, overriders: &Value) -> Override {
     Override { members, tags, more }
 }
 
-/// What the suspension in a record holds back of what is written for members.
+/// The members for which the suspension in a record holds back dispatching.
 pub(super) fn held_back(suspension: &Tree<'_>) -> DispatchSuspension {
     let names = suspension["dispatchingOnClusters"]["clusterNames"].items().iter();
     let names = names.filter_map(Tree::as_str).map(str::to_owned);
     DispatchSuspension { all: suspension["dispatching"] == true, members: names.collect() }
 }
 
-/// The policy that a record belongs to: as from 1.8 annotations name it, before that labels do.
+/// The policy that owns a record. Annotations name the policy as of release 1.8, and labels before.
 pub(super) fn owner(marks: &[Tree<'_>; 2]) -> String {
     let named = |key: &str| marks.iter().find_map(|marks| marks.get(key)).and_then(Tree::as_str);
     match (named("propagationpolicy.karmada.io/namespace"), named("propagationpolicy.karmada.io/name")) {

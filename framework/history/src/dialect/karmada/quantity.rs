@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::format::Tree;
 
-/// How many thousandths each suffix is.
+/// The factor of each suffix, in thousandths.
 const SUFFIXES: [(&str, f64); 13] = [
     ("Ki", 1_024e3),
     ("Mi", 1_048_576e3),
@@ -22,8 +22,8 @@ const SUFFIXES: [(&str, f64); 13] = [
     ("", 1e3),
 ];
 
-/// A quantity as the Kubernetes API writes it (`2`, `500m`, `1.5Gi`), rounded down; `None` where it is none, or less
-/// than nothing.
+/// A quantity as the Kubernetes API writes it (`2`, `500m`, `1.5Gi`), rounded down; `None` if it is not a
+/// quantity or is negative.
 pub(super) fn milli(value: &Tree<'_>) -> Option<u64> {
     let text = value.as_str().map(str::to_owned).or_else(|| value.as_number().map(ToString::to_string))?;
     let (number, each) = SUFFIXES

@@ -1,4 +1,4 @@
-//! What time stamps tell of the wall time at which a history began.
+//! Bounds the wall time at which a history began by the time stamps in its objects.
 
 use std::time::Duration;
 
@@ -7,17 +7,18 @@ use jiff::{SignedDuration, Timestamp};
 use super::observed_object::{ObservedObject, text};
 use crate::format::Field;
 
-/// How servers write times; such texts are in the order of their times.
+/// The format in which servers write times. The order of such texts is the order of their times.
 const WHOLE_SECONDS: &str = "2006-01-02T15:04:05Z";
 
-/// So many lists of conditions are remembered.
+/// How many lists of conditions are remembered.
 const REMEMBERED: usize = 1024;
 
-/// A server's or controller's stamp is never in the future, so each bounds the wall time of the start from below.
+/// The stamps of servers and controllers. Such a stamp is never in the future, so each bounds the start from
+/// below.
 #[derive(Debug)]
 pub(super) struct Stamps {
     latest: String,
-    /// The digests of lists that were read: to read one again would tell nothing new.
+    /// The digests of the lists that were read. Reading a list again yields nothing new.
     read: Box<[u64; REMEMBERED]>,
 }
 
@@ -28,8 +29,8 @@ impl Default for Stamps {
 }
 
 impl Stamps {
-    /// The latest wall time at the start that the stamps of `seen`, which was seen at `now`, allow; `None` where they
-    /// tell nothing new.
+    /// The latest wall time at the start that the stamps of `observed` allow, which was observed at `now`.
+    /// Returns `None` if the stamps yield nothing new.
     pub(super) fn start(&mut self, observed: &ObservedObject<'_>, now: Duration) -> Option<Timestamp> {
         let is_new = observed.status("conditions").is_some_and(|field| self.is_new(field));
         let conditions = if is_new { observed.conditions() } else { &[] };
@@ -47,7 +48,7 @@ impl Stamps {
     }
 
     fn one(&mut self, stamp: &str, now: Duration) -> Option<Timestamp> {
-        // Most are no later than one that was seen before, and say nothing new.
+        // Most stamps are no later than an earlier one, and yield nothing new.
         let is_plain = stamp.len() == WHOLE_SECONDS.len() && stamp.ends_with('Z');
         if is_plain && stamp <= self.latest.as_str() {
             return None;

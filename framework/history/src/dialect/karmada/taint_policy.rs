@@ -1,4 +1,4 @@
-//! `ClusterTaintPolicy`: what users want members tainted for.
+//! `ClusterTaintPolicy`: the taints that users want on members with certain conditions.
 
 use serde::Deserialize;
 
@@ -32,7 +32,7 @@ struct RawTaint {
     effect: String,
 }
 
-/// What this version of a policy changes.
+/// Returns the changes that this version of a policy makes.
 pub(super) fn observe(world: &mut World, observed: &ObservedObject<'_>) -> Vec<Change> {
     let name = observed.name.to_string();
     if observed.gone {

@@ -1,4 +1,4 @@
-//! Eviction tasks of a binding: which begin, change and end from one version to the next.
+//! Eviction tasks of a binding: which tasks begin, change and end from one version to the next.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use super::observed_object::{seconds, time_in};
 use crate::facts::{Change, EvictionTask, Workload, WorkloadKey};
 use crate::format::Tree;
 
-/// What this version of a binding changes in its tasks. They are told apart by their member, and by their stamps where
-/// a member has more than one.
+/// Returns the changes that this version of a binding makes to its tasks. The member identifies a task,
+/// together with the time stamp if a member has several tasks.
 pub(super) fn observe(
     entry: &mut Workload,
     tasks: &[Tree<'_>],
@@ -22,7 +22,7 @@ pub(super) fn observe(
     let mut changes = Vec::new();
     for mut task in read.iter().cloned() {
         let of_member = |old: &EvictionTask| old.member == task.member;
-        // One that is alone of its member before and after is the same, whatever it says.
+        // The only task of its member before and after is the same task, whatever its fields are.
         let alone = count(&was, &task.member) == 1 && count(&read, &task.member) == 1;
         let known = was
             .iter()

@@ -1,4 +1,4 @@
-//! What the control plane shows beside Karmada's own objects: templates, and namespaces.
+//! Templates and namespaces in the control plane.
 
 use super::content::{self, PARTS};
 use super::observed_object::{LastDigest, ObservedObject, text, value};
@@ -9,15 +9,15 @@ use crate::facts::{Change, Template, WorkloadKey, World};
 use crate::format::Field;
 use crate::format::digest::Table;
 
-/// The label of a namespace that members are not to get.
+/// The label of a namespace that is not propagated to members.
 const KEPT_BACK: &str = "namespace.karmada.io/skip-auto-propagation";
 
-/// What each template said last: what it asks for, and whose it is.
+/// The digests of each template as last observed: its content, and the marks of its policy.
 #[derive(Debug, Default)]
 pub(super) struct Templates(Table<WorkloadKey, ([LastDigest; 4], [LastDigest; 2])>);
 
 impl Templates {
-    /// What this version of an object changes, if it is of a kind that is looked at.
+    /// Returns the changes that this version of an object makes, if its kind is observed.
     pub(super) fn observe(&mut self, world: &mut World, observed: &ObservedObject<'_>) -> Vec<Change> {
         match observed.witness.kind() {
             "Namespace" => namespace(world, observed),
@@ -46,11 +46,11 @@ impl Templates {
         let (last, [annotations, labels]) = self.0.entry(key.clone()).or_default();
         let parts =
             PARTS.map(|part| observed.object.whole(part)).into_iter().chain([observed.metadata("labels")]);
-        // All of them are to be looked at.
+        // Every part has to be compared, so that every digest is stored.
         let differs = last.iter_mut().zip(parts).fold(false, |any, (last, part)| last.differs(part) || any);
         let known = world.templates.entry(key.clone()).or_default();
         let number = |name: &str| observed.status(name).and_then(Field::number);
-        // Zero is left out.
+        // A count of zero is omitted.
         let ready = number("readyReplicas").or(number("replicas").map(|_| 0));
         let mut now = Template { leaving: observed.leaving, ready, ..known.clone() };
         if differs {
@@ -69,7 +69,8 @@ impl Templates {
     }
 }
 
-/// Nothing can be written into a namespace that is being deleted. Once it is gone, whoever tried is as late as that took.
+/// Notes whether an execution namespace is being deleted. Nothing can be written into it until it is gone. A
+/// controller that tried meanwhile may then be late by as long as the deletion took.
 fn close(world: &mut World, member: &str, observed: &ObservedObject<'_>) {
     let now = world.now;
     if observed.leaving && !observed.gone {

@@ -12,10 +12,10 @@ use crate::facts::{Change, Content, Delivery, Workload, WorkloadKey, World};
 use crate::format::digest::Table;
 use crate::format::{Field, Tree};
 
-/// What execution namespaces are called: this and the member.
+/// The prefix of execution namespaces, before the name of the member.
 pub(super) const EXECUTION_NAMESPACE: &str = "karmada-es-";
 
-/// What each Work said last.
+/// The latest version of each Work.
 #[derive(Debug, Default)]
 pub(super) struct Works(Table<String, WorkFields>);
 
@@ -32,7 +32,7 @@ struct WorkFields {
     applied: Option<bool>,
 }
 
-/// What a Work asks a member for.
+/// A manifest in a Work.
 #[derive(Debug)]
 struct Manifest {
     workload: WorkloadKey,
@@ -44,7 +44,7 @@ struct Manifest {
 }
 
 impl Works {
-    /// What this version of a Work changes.
+    /// Returns the changes that this version of a Work makes.
     pub(super) fn observe(&mut self, world: &mut World, observed: &ObservedObject<'_>) -> Vec<Change> {
         let Some(member) = observed.namespace.strip_prefix(EXECUTION_NAMESPACE) else { return Vec::new() };
         let fields = self.0.entry(observed.witness.name().to_owned()).or_default();
@@ -92,7 +92,7 @@ impl WorkFields {
         }
     }
 
-    /// One of its manifests is as it is now.
+    /// Takes over the present state of one of the manifests, and returns the changes.
     fn deliver(
         &self,
         manifest: &Manifest,
@@ -105,7 +105,7 @@ impl WorkFields {
         let was = entry.deliveries.get(member);
         let (workload, member) = (workload.clone(), member.to_owned());
         if was.is_some_and(|was| was.by != *observed.name) {
-            // Of two manifests for one copy the first counts, as long as it is there.
+            // The first of two manifests for one copy counts, as long as it exists.
             let twice = (!observed.gone).then_some(Change::DeliveredTwice { workload, member });
             return twice.into_iter().collect();
         }
@@ -175,14 +175,14 @@ impl Manifest {
     }
 }
 
-/// Whether an override policy has left its mark.
+/// Whether an override policy has marked the manifest.
 fn is_overridden(annotations: &Tree<'_>) -> bool {
     let marks = ["policy.karmada.io/applied-overrides", "policy.karmada.io/applied-cluster-overrides"];
     marks.iter().any(|mark| annotations.get(mark).is_some())
 }
 
-/// Something in `member` is gone at `now` that was being deleted `since` then: who waited for its end tried again at ever longer
-/// intervals, and may be as late as it took.
+/// Notes that an object in `member` is gone at `now`, whose deletion began at `since`. A controller that
+/// waited for the end retried at growing intervals, and may be late by as long as the deletion took.
 pub(super) fn retry(workload: &mut Workload, member: &str, since: Duration, now: Duration) {
     let took = now.saturating_sub(since).min(LONGEST_BACK_OFF);
     if took.is_zero() {
@@ -192,7 +192,7 @@ pub(super) fn retry(workload: &mut Workload, member: &str, since: Duration, now:
     }
 }
 
-/// What has neither a record nor copies is not kept.
+/// Removes a workload that has neither a record nor copies.
 pub(super) fn forget(world: &mut World, workload: &WorkloadKey) {
     let over = |it: &Workload| !it.recorded && it.deliveries.is_empty() && it.running.is_empty();
     if world.workloads.get(workload).is_some_and(over) {
@@ -200,7 +200,7 @@ pub(super) fn forget(world: &mut World, workload: &WorkloadKey) {
     }
 }
 
-/// What differs between two versions of a manifest; there may have been none before.
+/// The changes between two versions of a manifest. The first version has none before it.
 fn changes_of_manifest(
     workload: &WorkloadKey,
     member: &str,

@@ -1,4 +1,4 @@
-//! Takes entries one by one, and finds whose business each is.
+//! Folds the entries of a history with nodes: passes each entry to the module of its kind.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ pub struct Nodes {
     leases: lease::Leases,
 }
 
-/// One version of one object. Little of it is read, and only of that are there trees.
+/// One version of one object. Only the fields that are needed are parsed.
 pub(super) struct ObservedObject<'a> {
     object: &'a Object,
     pub(super) name: Cow<'a, str>,
-    /// Deleted, not merely being deleted.
+    /// Whether the object is deleted, and not merely being deleted.
     pub(super) gone: bool,
     pub(super) witness: ObjectVersion,
     conditions: Tree<'a>,
@@ -37,22 +37,22 @@ impl<'a> ObservedObject<'a> {
         Self { object, name, gone: event == EventType::Deleted, witness, conditions }
     }
 
-    /// The text of a field, empty if there is none.
+    /// The text of a field; empty if the field is absent.
     pub(super) fn text(&self, part: &str, name: &str) -> Cow<'a, str> {
         self.object.text(part, name)
     }
 
-    /// The field, if it is there.
+    /// The field, if it exists.
     pub(super) fn field(&self, part: &str, name: &str) -> Option<Field<'a>> {
         self.object.field(part, name)
     }
 
-    /// All that is in the field; nothing if it is not there.
+    /// The value of a field; null if the field is absent.
     pub(super) fn tree(&self, part: &str, name: &str) -> Tree<'a> {
         self.field(part, name).map(Field::tree).unwrap_or_default()
     }
 
-    /// What it says of itself.
+    /// The conditions of the status.
     pub(super) fn conditions(&self) -> &[Tree<'a>] {
         self.conditions.items()
     }
@@ -64,7 +64,7 @@ impl<'a> ObservedObject<'a> {
 }
 
 impl Nodes {
-    /// Nothing is known yet.
+    /// A state that has observed no entry yet.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -76,7 +76,7 @@ impl Nodes {
         &self.world
     }
 
-    /// Takes the next entry, and answers with what it changed, in order.
+    /// Takes the next entry, and returns the changes that it makes, in order.
     pub fn observe(&mut self, entry: &Entry) -> Vec<Fact> {
         let (at, uncertainty) = self.world.observers.place(entry);
         self.world.now = at;
@@ -101,7 +101,7 @@ impl Nodes {
             Kind::Event { on, event, object } => {
                 let observed = ObservedObject::new(on, *event, object);
                 self.see_stamps(&observed);
-                // Who watches from the beginning is told of each node that is there.
+                // A watch from the beginning reports each existing node as added.
                 let is_known = self.world.members.contains_key(&*observed.name);
                 if *event == EventType::Added && observed.witness.kind() == "Node" {
                     self.leases.made_anew(&observed.name);
@@ -115,7 +115,8 @@ impl Nodes {
         changes.into_iter().map(|change| Fact { at, uncertainty, change, witness: witness.clone() }).collect()
     }
 
-    /// Most of what is seen are Leases, and most of what a Lease says is the same as before: no tree is made of it.
+    /// Reads a Lease without building a tree: most entries are Leases, and most versions of a Lease differ in
+    /// one field.
     fn lease(&mut self, event: EventType, object: &Object) -> Option<Change> {
         if object.text("metadata", "namespace") != lease::NAMESPACE || event == EventType::Deleted {
             return None;
@@ -138,8 +139,9 @@ impl Nodes {
         }
     }
 
-    /// The stamp of a server or a controller is never in the future, so each bounds the wall time of the start from below.
-    /// Those of kubelets are left out: their clocks may be wrong.
+    /// Reads the stamps of servers and controllers. Such a stamp is never in the future, so each bounds the
+    /// wall time of the start from below. The stamps of kubelets are left out, because their clocks may be
+    /// wrong.
     fn see_stamps(&mut self, observed: &ObservedObject<'_>) {
         let taints = observed.tree("spec", "taints");
         let created = capsize_clock::parse_time(&observed.text("metadata", "creationTimestamp"));
@@ -156,7 +158,7 @@ impl Nodes {
     }
 }
 
-/// A time stamp, if it is one.
+/// The time stamp in a value, if the value is one.
 pub(super) fn time(value: &Tree<'_>) -> Option<Timestamp> {
     capsize_clock::parse_time(value.as_str()?)
 }

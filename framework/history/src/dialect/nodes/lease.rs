@@ -1,4 +1,4 @@
-//! Lease: a sign of life of its node, whenever it is renewed to a later time than ever before.
+//! Lease: a renewal to a later time than ever before is a sign of life of its node.
 
 use std::collections::BTreeMap;
 
@@ -6,44 +6,45 @@ use jiff::Timestamp;
 
 use crate::facts::{Change, World};
 
-/// Where the Leases of nodes are.
+/// The namespace of the Leases of nodes.
 pub(super) const NAMESPACE: &str = "kube-node-lease";
 
-/// What is known of each Lease.
+/// The renewals of each Lease.
 #[derive(Debug, Default)]
 pub(super) struct Leases(BTreeMap<String, LeaseRenewal>);
 
-/// The times that a Lease was renewed to.
+/// The times of the renewals of a Lease.
 #[derive(Clone, Copy, Debug)]
 struct LeaseRenewal {
-    /// The latest since the controllers began.
+    /// The latest time since the controllers started.
     latest: Timestamp,
-    /// What it says now, which is earlier where a clock was turned back.
+    /// The time of the latest version, which is earlier than `latest` if a clock was set back.
     last: Timestamp,
-    /// Whether its Node was made anew since the latest: who forgets a node that is deleted knows of no renewal but the last. Real ones
-    /// never forget.
+    /// Whether the Node was created again since `latest`. A controller that forgets deleted nodes knows only
+    /// the last renewal. Real controllers never forget.
     may_be_forgotten: bool,
 }
 
 impl Leases {
-    /// Whether a version of the Lease was seen before.
+    /// Whether a version of the Lease was observed before.
     pub(super) fn knows(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
-    /// The controllers begin anew: they know of no renewal but the last.
+    /// Notes that the controllers start again, and know only the last renewals.
     pub(super) fn begin_anew(&mut self) {
         self.0.values_mut().for_each(|known| known.latest = known.last);
     }
 
-    /// The Node called `name` is made, perhaps anew.
+    /// Notes that the Node with this name is created, perhaps again.
     pub(super) fn made_anew(&mut self, name: &str) {
         if let Some(known) = self.0.get_mut(name) {
             known.may_be_forgotten = true;
         }
     }
 
-    /// What a version of the Lease called `name` tells, which was renewed then. The first that is seen may be old.
+    /// Takes over a version of the Lease with this name, which was renewed at `renewed`. The first observed
+    /// version may be old.
     pub(super) fn observe(&mut self, world: &mut World, name: &str, renewed: Timestamp) -> Option<Change> {
         world.heartbeats_shown = true;
         let fresh = LeaseRenewal { latest: renewed, last: renewed, may_be_forgotten: false };
@@ -61,7 +62,7 @@ impl Leases {
             world.strangers.insert(name.to_owned());
             return None;
         };
-        // What only some take for one is none to count from.
+        // A renewal that only some controllers count as one starts no deadline.
         member.sign_of_life = is_later.then_some(world.now);
         Some(Change::SignOfLife(name.to_owned()))
     }

@@ -1,4 +1,4 @@
-//! Node: a member's health, taints and zone.
+//! Node: the health, the taints and the zone of a member.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::fold::{ObservedObject, time};
 use crate::facts::{Change, Health, Member, Taint, TaintEffect, World, Zone};
 use crate::format::{Field, Tree};
 
-/// What this version of a Node changes.
+/// Returns the changes that this version of a Node makes.
 pub(super) fn observe(world: &mut World, observed: &ObservedObject<'_>) -> Vec<Change> {
     let name = observed.name.to_string();
     if observed.gone {
@@ -92,7 +92,7 @@ fn read(world: &World, observed: &ObservedObject<'_>, was: &Member, first: bool)
     }
 }
 
-/// The kubelet never says that it does not know.
+/// Whether the kubelet has set the status, because a kubelet never reports `Unknown`.
 fn speaks_itself(member: &Member) -> bool {
     matches!(member.health, Some(Health::Ready | Health::NotReady))
 }
@@ -105,7 +105,7 @@ fn health(status: &str) -> Health {
     }
 }
 
-/// Of the two labels of each, the older one counts.
+/// The region and the zone of a node. The older one of the two labels counts first.
 fn fields(labels: &BTreeMap<String, String>) -> BTreeMap<String, Vec<String>> {
     let field = |name: &str| {
         let (old, new) =
@@ -117,16 +117,17 @@ fn fields(labels: &BTreeMap<String, String>) -> BTreeMap<String, Vec<String>> {
     ["region", "zone"].map(field).into()
 }
 
-/// The label of a node that does not count.
+/// The label that excludes a node from the count of its zone.
 const EXCLUDED: &str = "node.kubernetes.io/exclude-disruption";
 
-/// Region and zone in one, whichever of them there are.
+/// Region and zone in one text; either may be empty.
 fn zone(fields: &BTreeMap<String, Vec<String>>) -> Zone {
     let value = |name: &str| fields.get(name).and_then(|values| values.first()).map_or("", String::as_str);
     format!("{}\0{}", value("region"), value("zone")).into()
 }
 
-/// A taint that was taken off and put on again between two observations is another one, as its time says.
+/// Compares the times as well: a taint that was removed and added again between two observations is a new
+/// taint.
 fn same(one: &Taint, other: &Taint) -> bool {
     one.key == other.key && one.effect == other.effect && one.time_added == other.time_added
 }
@@ -140,7 +141,7 @@ fn taints(world: &World, observed: &ObservedObject<'_>, was: &[Taint], inherited
             effect: effect(&text("effect"))?,
             health: health_of_taint(&text("key")),
             time_added: time(&value["timeAdded"]),
-            // One without a time begins when it is seen.
+            // A taint without a time begins when it is first observed.
             ages: true,
             seen: world.now,
             inherited,
@@ -151,7 +152,7 @@ fn taints(world: &World, observed: &ObservedObject<'_>, was: &[Taint], inherited
     observed.tree("spec", "taints").items().iter().filter_map(read).collect()
 }
 
-/// The health that a taint with this key tells.
+/// The health that a taint with this key stands for.
 fn health_of_taint(key: &str) -> Option<Health> {
     match key {
         "node.kubernetes.io/not-ready" => Some(Health::NotReady),
@@ -160,7 +161,7 @@ fn health_of_taint(key: &str) -> Option<Health> {
     }
 }
 
-/// The effect called `name`.
+/// The effect with this name.
 pub(super) fn effect(name: &str) -> Option<TaintEffect> {
     Some(match name {
         "NoSchedule" => TaintEffect::NoSchedule,

@@ -9,10 +9,10 @@ use crate::facts::{
 };
 use crate::format::{LONGEST, Tree};
 
-/// What the taint eviction controller says of a pod that it is about to delete.
+/// The reason that the taint eviction controller gives for a pod that it is about to delete.
 const BY_TAINT: &str = "DeletionByTaintManager";
 
-/// What this version of a Pod changes. A pod that is being deleted is to run nowhere any more.
+/// Returns the changes that this version of a Pod makes. A pod that is being deleted is assigned to no node.
 pub(super) fn observe(world: &mut World, observed: &ObservedObject<'_>) -> Vec<Change> {
     let key = WorkloadKey::new("Pod", observed.text("metadata", "namespace"), &observed.name);
     if observed.gone {
@@ -35,12 +35,12 @@ pub(super) fn observe(world: &mut World, observed: &ObservedObject<'_>) -> Vec<C
     }
     let tolerations = observed.tree("spec", "tolerations");
     let tolerations: Vec<Toleration> = tolerations.items().iter().map(toleration).collect();
-    let told = health(observed);
+    let reported = health(observed);
     let assigned = (!leaving && !node.is_empty()).then(|| (node.to_string(), 1));
     let assignment: Assignment = assigned.into_iter().collect();
     let wants_else = tolerations != entry.tolerations;
     entry.tolerations = tolerations;
-    changes.extend(instance(entry, &key, &node, told));
+    changes.extend(instance(entry, &key, &node, reported));
     if wants_else && !first {
         entry.wanted_since = now;
         changes.push(Change::Wanted(key.clone()));
@@ -65,8 +65,8 @@ fn forget(world: &mut World, key: WorkloadKey) -> Vec<Change> {
 }
 
 fn task(observed: &ObservedObject<'_>, node: &str, now: Duration, inherited: bool) -> EvictionTask {
-    let target = observed.condition("DisruptionTarget").filter(|told| told["status"] == "True");
-    let reason = target.map(|told| told["reason"].text()).unwrap_or_default();
+    let target = observed.condition("DisruptionTarget").filter(|condition| condition["status"] == "True");
+    let reason = target.map(|condition| condition["reason"].text()).unwrap_or_default();
     EvictionTask {
         member: node.to_owned(),
         by_taint: reason == BY_TAINT,
@@ -78,19 +78,19 @@ fn task(observed: &ObservedObject<'_>, node: &str, now: Duration, inherited: boo
     }
 }
 
-/// What the pod says of itself on its node.
+/// Takes over the health of the pod on its node, and returns the change.
 fn instance(entry: &mut Workload, key: &WorkloadKey, node: &str, health: InstanceHealth) -> Option<Change> {
     if node.is_empty() {
         return None;
     }
-    let told = Instance {
+    let reported = Instance {
         health,
         ready: Some(u64::from(health == InstanceHealth::Healthy)),
         applied: true,
         ..Instance::default()
     };
-    let was = entry.instances.insert(node.to_owned(), told.clone());
-    (was != Some(told)).then(|| Change::InstanceHealth { workload: key.clone(), member: node.to_owned() })
+    let was = entry.instances.insert(node.to_owned(), reported.clone());
+    (was != Some(reported)).then(|| Change::InstanceHealth { workload: key.clone(), member: node.to_owned() })
 }
 
 fn health(observed: &ObservedObject<'_>) -> InstanceHealth {
@@ -103,7 +103,7 @@ fn health(observed: &ObservedObject<'_>) -> InstanceHealth {
 
 fn toleration(value: &Tree<'_>) -> Toleration {
     let text = |key: &str| value[key].text().to_owned();
-    // Less than nothing is nothing.
+    // A negative number counts as zero.
     let seconds = value["tolerationSeconds"].as_i64().map(|seconds| seconds.try_into().unwrap_or(0));
     Toleration {
         key: text("key"),

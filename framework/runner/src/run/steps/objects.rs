@@ -109,7 +109,7 @@ impl Driver<'_> {
         Ok(ObjectRequest { place, api, name, wanted })
     }
 
-    /// Returns true if `holds` returns true, during `within`, for what the object lacks; and the last such text.
+    /// Returns whether `holds` returns true within `within` for the missing part of the object, and the last such part.
     async fn watch(
         &self,
         request: &ObjectRequest,
