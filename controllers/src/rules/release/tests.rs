@@ -3,8 +3,8 @@
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use super::*;
-use crate::rules::{AffinityClusters, Delivery, Gates, Owner, ScheduleError, SchedulingInput};
+use crate::api::*;
+use crate::rules::*;
 
 fn parsed<T: serde::de::DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()

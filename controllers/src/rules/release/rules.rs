@@ -1,0 +1,366 @@
+//! The rules of a release: the reference with the release's differences and, optionally, bugs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Taint, Toleration};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::Value;
+
+use super::{Behaviour, Bug, Division, UnknownBug, UnservedTargets};
+use crate::rules::{Due, LostTargets, Probe, Ready, Refusal, Rules, UnhealthySince, Write, WriteOutcome};
+use crate::api::{
+    AggregatedStatus, BindingSnapshot, BindingStatus, CONDITION_APPLIED, Cluster, ClusterTaintPolicy,
+    GracefulEvictionTask, Health, NO_EXECUTE, ObjectReference, Placement, PurgeMode, ResourceBindingSpec,
+    TargetCluster, Work, cluster_of, condition,
+};
+
+/// The reference: the rules without bugs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReferenceRules;
+
+impl Rules for ReferenceRules {}
+
+/// The rules of a release.
+#[derive(Clone, Debug, Default)]
+pub struct Release {
+    /// How the release differs from the reference.
+    pub behaviour: Behaviour,
+    /// The bugs of the release.
+    pub bugs: BTreeSet<Bug>,
+}
+
+impl Release {
+    /// Returns the rules of a release without its bugs.
+    #[must_use]
+    pub fn of(release: &str) -> Self {
+        Self { behaviour: Behaviour::of(release), bugs: BTreeSet::new() }
+    }
+
+    /// Returns the rules of a release with its known bugs.
+    #[must_use]
+    pub fn with_bugs_of(release: &str) -> Self {
+        Self { bugs: Bug::of(release), ..Self::of(release) }
+    }
+
+    /// Returns the reference with one bug.
+    #[must_use]
+    pub fn with(bug: Bug) -> Self {
+        Self { bugs: BTreeSet::from([bug]), ..Self::default() }
+    }
+
+    fn has(&self, bug: Bug) -> bool {
+        self.bugs.contains(&bug)
+    }
+}
+
+impl Rules for Release {
+    fn behaviour(&self) -> Behaviour {
+        self.behaviour
+    }
+
+    fn eviction_filter(&self, tasks: &[GracefulEvictionTask], cluster: &str) -> Refusal {
+        let tasks = if self.has(Bug::ChosenWhileLeaving) { &[] } else { tasks };
+        crate::rules::eviction_filter(tasks, cluster)
+    }
+
+    fn evict(&self, spec: &mut ResourceBindingSpec, cluster: &str, task: GracefulEvictionTask) -> bool {
+        let direct = task.purge_mode.is_some_and(PurgeMode::is_direct);
+        if !(self.has(Bug::TwoTasks) || self.has(Bug::PurgedWithoutTask) && direct) {
+            return crate::rules::evict(spec, cluster, task);
+        }
+        let before = std::mem::take(&mut spec.graceful_eviction_tasks);
+        let evicted = crate::rules::evict(spec, cluster, task);
+        if !self.has(Bug::TwoTasks) {
+            spec.graceful_eviction_tasks.clear();
+        }
+        spec.graceful_eviction_tasks.splice(0..0, before);
+        evicted
+    }
+
+    fn is_replaced(&self, scheduled: bool, targets: &[TargetCluster], reports: &[AggregatedStatus]) -> bool {
+        if targets.is_empty() && self.has(Bug::NothingReplaces) {
+            return true;
+        }
+        if !self.has(Bug::EarlierHealthCounts) {
+            return crate::rules::is_replaced(scheduled, targets, reports);
+        }
+        let healthy = |target: &TargetCluster| {
+            let of_target = |report: &&AggregatedStatus| report.cluster_name == target.name;
+            reports.iter().find(of_target).is_some_and(|report| report.health == Health::Healthy)
+        };
+        scheduled && !targets.is_empty() && targets.iter().all(healthy)
+    }
+
+    fn taint_filter(
+        &self,
+        tolerations: &[Toleration],
+        cluster: &Cluster,
+        is_target: bool,
+        now: Timestamp,
+    ) -> Refusal {
+        let is_target = is_target && !self.has(Bug::TaintsDriveOut);
+        // At the minimum time, no toleration has expired.
+        let now = if self.has(Bug::RunOutTolerationAdmits) { Timestamp::MIN } else { now };
+        crate::rules::taint_filter(tolerations, cluster, is_target, now)
+    }
+
+    fn api_filter(&self, resource: &ObjectReference, cluster: &Cluster, is_target: bool) -> Refusal {
+        let unserved = match self.has(Bug::KindsDriveOut) {
+            true => UnservedTargets::Leave,
+            false => self.behaviour.unserved_targets,
+        };
+        crate::rules::api_filter(unserved, resource, cluster, is_target)
+    }
+
+    fn still_assigned(&self, targets: &[TargetCluster], selected: &[&Cluster]) -> Vec<TargetCluster> {
+        if self.has(Bug::LostReplicasCount) {
+            return targets.to_vec();
+        }
+        crate::rules::still_assigned(targets, selected)
+    }
+
+    fn observed_generation(&self, observed: i64, found: i64, written: Option<i64>) -> i64 {
+        if self.has(Bug::OwnPatchUnobserved) {
+            return if written.is_some() { found } else { observed };
+        }
+        crate::rules::observed_generation(observed, found, written)
+    }
+
+    fn concerns(
+        &self,
+        spec: &ResourceBindingSpec,
+        before: Option<&Cluster>,
+        after: Option<&Cluster>,
+    ) -> bool {
+        let before = before.filter(|_| !self.has(Bug::LostLabelsUnnoticed));
+        crate::rules::concerns(spec, before, after)
+    }
+
+    fn needs_scheduling(
+        &self,
+        spec: &ResourceBindingSpec,
+        status: &BindingStatus,
+        applied: Option<&Placement>,
+        lost: LostTargets,
+    ) -> bool {
+        let mut spec = spec.clone();
+        if let Some(suspension) = &mut spec.suspension {
+            suspension.scheduling &= !self.has(Bug::SuspensionIgnored);
+        }
+        crate::rules::needs_scheduling(self.behaviour.removal, &spec, status, applied, lost)
+    }
+
+    fn is_for_scheduler(&self, spec: &ResourceBindingSpec, name: &str) -> bool {
+        self.has(Bug::OtherSchedulersServed) || crate::rules::is_for_scheduler(spec, name)
+    }
+
+    fn aggregated_status(&self, works: &[Arc<Work>]) -> Vec<AggregatedStatus> {
+        let mut reports = crate::rules::aggregated_status(works);
+        let tried = |work: &&Arc<Work>| {
+            let status = work.status.as_ref();
+            status.is_some_and(|status| condition(&status.conditions, CONDITION_APPLIED).is_some())
+        };
+        let cluster =
+            |work: &Arc<Work>| work.metadata.namespace.as_deref().and_then(cluster_of).map(str::to_owned);
+        let tried: BTreeSet<String> = works.iter().filter(tried).filter_map(cluster).collect();
+        for report in &mut reports {
+            report.applied |= self.has(Bug::FailedIsApplied) && tried.contains(&report.cluster_name);
+        }
+        reports
+    }
+
+    fn is_damped(&self, probe: Probe) -> bool {
+        !(self.has(Bug::CredentialsUndamped) && probe == Probe::NoClient) && crate::rules::is_damped(probe)
+    }
+
+    fn brings_probe_forward(&self, before: Option<&Cluster>, after: &Cluster) -> bool {
+        self.has(Bug::ReportsBringProbes) || crate::rules::brings_probe_forward(before, after)
+    }
+
+    fn member_timeout(&self, configured: Duration) -> Duration {
+        if self.has(Bug::NoTimeLimit) { Duration::MAX } else { crate::rules::member_timeout(configured) }
+    }
+
+    fn replaces_enablements(&self, complete: bool, known: usize) -> bool {
+        self.has(Bug::PartialListsReplace) || crate::rules::replaces_enablements(complete, known)
+    }
+
+    fn abandons_works(&self, cluster: &Cluster) -> bool {
+        !self.has(Bug::SilentAgentsHoldUp) && crate::rules::abandons_works(cluster)
+    }
+
+    fn no_execute_taints(
+        &self,
+        ready: Ready<'_>,
+        since: Timestamp,
+        timeout: Duration,
+        taints: &[Taint],
+        now: Timestamp,
+    ) -> Vec<Taint> {
+        if !self.behaviour.taints_not_ready_clusters {
+            return taints.to_vec();
+        }
+        let mut after = crate::rules::no_execute_taints(ready, since, timeout, taints, now);
+        let added = after.iter_mut().filter(|taint| !taints.iter().any(|there| there.key == taint.key));
+        for taint in added.filter(|_| self.has(Bug::SwapRestartsToleration)) {
+            taint.time_added = Some(Time(now));
+        }
+        after
+    }
+
+    fn taints_by_policies(
+        &self,
+        policies: &[&ClusterTaintPolicy],
+        cluster: &Cluster,
+        now: Timestamp,
+    ) -> Vec<Taint> {
+        // Without a creation time, policies are ordered by name, which is the order of the list.
+        let mut listed: Vec<_> = policies.iter().map(|policy| (*policy).clone()).collect();
+        for policy in listed.iter_mut().filter(|_| self.has(Bug::TaintPoliciesUnsorted)) {
+            policy.metadata.creation_timestamp = None;
+        }
+        crate::rules::taints_by_policies(&listed.iter().collect::<Vec<_>>(), cluster, now)
+    }
+
+    fn counts_against_eviction_rate(&self, taints: &[Taint], due: Due) -> bool {
+        let tolerant = || taints.iter().any(|taint| taint.effect == NO_EXECUTE);
+        crate::rules::counts_against_eviction_rate(taints, due) || self.has(Bug::TolerantTakeTurns) && tolerant()
+    }
+
+    fn taint_task(
+        &self,
+        spec: &ResourceBindingSpec,
+        due: Due,
+        flag: Option<PurgeMode>,
+        report: Option<&AggregatedStatus>,
+    ) -> Result<GracefulEvictionTask, String> {
+        let mut task = crate::rules::taint_task(self, spec, due, flag, report)?;
+        let expired = matches!(due, Due::At(_)) && self.has(Bug::ExpiryForgetsPurgeMode);
+        let cluster_scoped = spec.resource.namespace.is_empty();
+        if expired || cluster_scoped && self.has(Bug::ClusterScopedForgetPurgeMode) {
+            task.purge_mode = None;
+        }
+        Ok(task)
+    }
+
+    fn unhealthy_since(
+        &self,
+        before: &UnhealthySince,
+        spec: &ResourceBindingSpec,
+        reports: &[AggregatedStatus],
+        now: Timestamp,
+    ) -> UnhealthySince {
+        let mut since = crate::rules::unhealthy_since(before, spec, reports, now);
+        if self.has(Bug::IllHealthRemembered) {
+            let healthy = |name: &String| {
+                reports.iter().any(|report| report.cluster_name == *name && report.health == Health::Healthy)
+            };
+            since.extend(before.clone().into_iter().filter(|(name, _)| !healthy(name)));
+        }
+        since
+    }
+
+    fn inherited_state<'a>(&self, tasks: &'a [GracefulEvictionTask]) -> Option<&'a BTreeMap<String, String>> {
+        crate::rules::inherited_state(tasks).filter(|_| !self.has(Bug::StateReadAnew))
+    }
+
+    fn wakes_for_tasks(&self, before: Option<&ResourceBindingSpec>, after: &ResourceBindingSpec) -> bool {
+        !(self.has(Bug::EarlierTasksUnseen) && before.is_none()) && crate::rules::wakes_for_tasks(before, after)
+    }
+
+    fn processes_tasks(&self, scheduled: bool) -> bool {
+        if self.has(Bug::TimeoutAwaitsScheduler) { scheduled } else { crate::rules::processes_tasks(scheduled) }
+    }
+
+    fn task_timeouts(&self, tasks: &[GracefulEvictionTask], timeout: Duration) -> Vec<Duration> {
+        let mut timeouts = crate::rules::task_timeouts(tasks, timeout);
+        if self.has(Bug::GracePeriodLeaks) {
+            let mut last = timeout;
+            for (task, timeout) in tasks.iter().zip(&mut timeouts) {
+                last = task.grace_period_seconds.map_or(last, |_| *timeout);
+                *timeout = last;
+            }
+        }
+        timeouts
+    }
+
+    fn unguarded_write_delay(&self, write: Write) -> Option<Duration> {
+        // In a real system, time passes between a read and a write; in a simulation only if the controller sleeps.
+        let (bug, millis) = match write {
+            Write::Tasks => (Bug::TasksLost, 1000),
+            Write::PolicyTaints => (Bug::TaintsLost, 1000),
+            Write::Placement => (Bug::PlacementUnguarded, 1000),
+            // The duration of the probe is delay enough.
+            Write::ClusterStatus => (Bug::ConditionsPutBack, 0),
+            Write::Dependencies => (Bug::AnnotationsPutBack, 200),
+        };
+        if self.has(bug) { Some(Duration::from_millis(millis)) } else { crate::rules::unguarded_write_delay(write) }
+    }
+
+    fn activates(&self, preference: &str, touched: bool) -> bool {
+        if self.has(Bug::PolicyChangesDropped) { touched } else { crate::rules::activates(preference, touched) }
+    }
+
+    fn has_finalizer(&self, spec: &ResourceBindingSpec) -> bool {
+        !self.has(Bug::NoFinalizer) && crate::rules::has_finalizer(spec)
+    }
+
+    fn snapshot(&self, namespace: &str, name: &str, spec: &ResourceBindingSpec) -> BindingSnapshot {
+        let mut placed = spec.clone();
+        placed.graceful_eviction_tasks.retain(|_| !self.has(Bug::DependenciesLeaveFirst));
+        crate::rules::snapshot(namespace, name, &placed)
+    }
+
+    fn divide(&self, replicas: i32, weights: Vec<(String, i64)>, template_uid: &str) -> Vec<TargetCluster> {
+        let shrinks = self.has(Bug::ScaleUpShrinks);
+        let way = if shrinks { Division::LargestWeight } else { self.behaviour.division };
+        crate::rules::divide(way, replicas, weights, template_uid)
+    }
+
+    fn completions(&self, spec: &ResourceBindingSpec, template: &Value) -> Option<BTreeMap<String, i32>> {
+        let shares = crate::rules::completions(self, spec, template)?;
+        if !self.has(Bug::CompletionsMixedUp) {
+            return Some(shares);
+        }
+        let (names, mut numbers): (Vec<_>, Vec<_>) = shares.into_iter().unzip();
+        numbers.reverse();
+        Some(names.into_iter().zip(numbers).collect())
+    }
+
+    fn holds_back(&self, work: &Work, mending: bool) -> bool {
+        crate::rules::holds_back(work, mending) && !(mending && self.has(Bug::SuspendedIsMended))
+    }
+
+    fn applied_condition(
+        &self,
+        was_applied: bool,
+        mending: bool,
+        outcome: Result<WriteOutcome, &str>,
+    ) -> Option<(bool, &'static str, String)> {
+        let unreported = self.has(Bug::FailedMendingUntold) && mending && outcome.is_err();
+        crate::rules::applied_condition(was_applied, mending, outcome).filter(|_| !unreported)
+    }
+
+    fn health(&self, object: &Value) -> Health {
+        let unknown = self.has(Bug::StatuslessUnknown) && object.get("status").is_none();
+        if unknown { Health::Unknown } else { crate::rules::health(object) }
+    }
+
+    fn keeps_autoscaler(
+        &self,
+        exists: bool,
+        claimed: bool,
+        workload: Option<&ResourceBindingSpec>,
+        cluster: &str,
+    ) -> bool {
+        let stays = exists && self.has(Bug::AutoscalersStay);
+        stays || crate::rules::keeps_autoscaler(exists, claimed, workload, cluster)
+    }
+
+    fn keeps_slices(&self, cluster: &Cluster) -> bool {
+        !self.has(Bug::NotReadyCutsServices) && crate::rules::keeps_slices(cluster)
+    }
+}
