@@ -5,7 +5,7 @@
     scripts/build-times.py test --workspace --no-run
                                                the build of the test command
 
-All arguments are those of cargo. The machine should do nothing else meanwhile.
+The arguments are passed to cargo. The machine should be idle meanwhile.
 """
 
 import json
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def units_of(page: str) -> list[dict]:
-    """The compiled units that cargo lists in its page of timings."""
+    """Returns the compiled units that cargo lists in its page of timings."""
     found = re.search(r"const UNIT_DATA = (\[.*?\n?\]);\n", page, re.DOTALL)
     if not found:
         sys.exit("build-times: cargo's page of timings has no UNIT_DATA: the format changed with this cargo")

@@ -4,7 +4,7 @@
 usage: scripts/go-types.py KUBECTL > clusters/apiserver/src/kind/types/go.txt
 
 A Go program carries its types at run time, with the tags of their fields: the name in JSON and the number in protobuf.
-So any kubectl for Linux on amd64 (an ELF file with no relocations) tells exactly what its release's clients send.
+So any kubectl for Linux on amd64 (an ELF file with no relocations) contains exactly the types that clients of its release send.
 The form of the table is described in clusters/apiserver/src/kind/types/table.rs.
 """
 
@@ -12,7 +12,7 @@ import re
 import struct
 import sys
 
-# The types of bodies, by package: all that is reached from them is printed.
+# The types of bodies, by package. All types that can be reached from these are printed.
 ROOTS = {
     "admissionregistration/v1": "MutatingWebhookConfiguration ValidatingWebhookConfiguration ValidatingAdmissionPolicy"
     " ValidatingAdmissionPolicyBinding",
@@ -38,7 +38,7 @@ ROOTS = {
     "scheduling/v1": "PriorityClass",
     "storage/v1": "CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment",
 }
-# Types that read and write themselves: the decoder knows them by name.
+# These types encode and decode themselves, so the decoder knows them by name.
 OWN = {"resource.Quantity", "meta/v1.Time", "meta/v1.MicroTime", "meta/v1.Duration", "meta/v1.FieldsV1",
        "intstr.IntOrString", "runtime.RawExtension"}
 KINDS = ("invalid bool int int8 int16 int32 int64 uint uint8 uint16 uint32 uint64 uintptr float32 float64 complex64"
@@ -72,7 +72,7 @@ class Binary:
         return struct.unpack_from(f"<{count}Q", self.bytes, self.offset(address))
 
     def find_module(self):
-        """Where the types begin, and the addresses of those that are linked by name."""
+        """Returns the address of the first type, and the addresses of the types that are linked by name."""
         wanted = struct.pack("<Q", self.sections[".gopclntab"][0])
         for section in (".noptrdata", ".data", ".go.module"):
             start, offset, size = self.sections.get(section, (0, 0, 0))
@@ -87,7 +87,7 @@ class Binary:
         sys.exit("this is no Go binary of a form that is known")
 
     def name(self, address):
-        """A name and its tag."""
+        """Reads a name and its tag."""
         at = self.offset(address)
         flags, at = self.bytes[at], at + 1
 
@@ -109,7 +109,7 @@ def short(package):
 
 
 class Types:
-    """The named types of a binary: structs with their fields, others with what they stand for."""
+    """The named types of a binary: structs with their fields, and other types with their underlying type."""
 
     def __init__(self, binary):
         self.binary, self.named, self.seen = binary, {}, {}
@@ -117,7 +117,7 @@ class Types:
             self.read(address)
 
     def read(self, address):
-        """How a type is written."""
+        """Returns the text of a type in the table."""
         if address in self.seen:
             return self.seen[address]
         binary = self.binary
@@ -150,7 +150,7 @@ class Types:
 
 
 def row(name, tag, of):
-    """A field: its number, its name (. where it is inlined), its type, ? where it is left out when empty."""
+    """Returns a field: its number, its name (. if it is inlined), its type, and ? if it is left out when empty."""
     json = re.search(r'json:"([^"]*)"', tag)
     number = re.search(r'protobuf:"\w+,(\d+),', tag)
     label, *options = (json.group(1) if json else name).split(",")

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Kills runs at random moments, and looks whether anything is left of them after the next start.
+"""Kills runs at random moments, and checks whether they leave anything after the next start.
 
     scripts/kills.py --provider container --kills 200 [--seed 8] [--capsize target/release/capsize] [-- OPTION...]
 
-Each run has two members of the provider and a program as its target, and waits for an hour: it is killed by SIGKILL before,
-within 1.2 times what it takes until all is made. Then the program of the target and the processes of members have to be
-gone, and after `capsize doctor --heal`, which does what the next run would do first, all containers, networks, volumes,
-folders and journals, too. What follows `--` goes to `capsize run`, as --kind-image does. Exits with 1 where anything was
-left. Needs Linux; what the provider needs, `capsize doctor` says.
+Each run has two members of the provider and a program as its target, and waits for an hour. It is killed by SIGKILL before,
+within 1.2 times the time that it takes to create everything. Then the program of the target and the processes of members
+must be gone. `capsize doctor --heal` does the clean-up that the next run would do first. After it, all containers,
+networks, volumes, folders and journals must be gone, too. The arguments after `--` are passed to `capsize run`, for example
+--kind-image. The script exits with 1 if anything was left. It needs Linux; `capsize doctor` lists the needs of the
+provider.
 """
 
 import argparse
@@ -21,7 +22,7 @@ import time
 
 CASE = """
 scenario: waits
-about: A member never becomes ready, as nobody looks after it.
+about: A run waits for an hour, and is killed meanwhile.
 fleet: {members: 2}
 then:
   - wait: 1h
@@ -29,18 +30,18 @@ then:
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# So often it is measured anew how long a run takes until it has made all that it makes: machines are noisy.
+# The number of runs after which the time to create everything is measured again, because machines are noisy.
 MEASURED_EVERY = 20
 
-# The program of a target is started last.
+# The program of a target is started last, so its start shows that everything is created.
 LAST = "86397.5"
 
-# How long the kernel may take to end a program whose parent is gone.
+# The time that the kernel may take to end a program whose parent is gone.
 PATIENCE = 10.0
 
 
 def target():
-    """The profile with the shortest timings, for a program that does nothing and is called by its number of seconds."""
+    """Returns the profile with the shortest timings, for a program that only sleeps and is found by its number of seconds."""
     text = (ROOT / "suites/targets/capsize-controllers.yaml").read_text()
     before, rest = text.split("start:\n", 1)
     _, after = rest.split("features:\n", 1)
@@ -48,13 +49,13 @@ def target():
 
 
 def docker(*arguments):
-    """What Docker says, a line each; nothing where there is none."""
+    """Returns the lines that docker prints; an empty list if there is no Docker."""
     ran = subprocess.run(["docker", *arguments], capture_output=True, text=True)
     return ran.stdout.split() if ran.returncode == 0 else []
 
 
 def made(state):
-    """What Docker has of the runs that keep their journals there."""
+    """Returns the resources in Docker that belong to the runs with this journal folder."""
     label = f"label=capsize.journal={state}"
     return {
         "containers": docker("ps", "--all", "--quiet", "--filter", label),
@@ -64,7 +65,7 @@ def made(state):
 
 
 def processes(state, but=None):
-    """The processes that were started with the state folder in their environment, but for one."""
+    """Returns the processes that were started with the state folder in their environment, except one."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         try:
@@ -84,7 +85,7 @@ def start(arguments, folder, environment):
 
 
 def until_all_is_made(arguments, folder):
-    """How many seconds a run takes for that."""
+    """Returns the number of seconds until a run has created everything."""
     environment, since = surroundings(folder), time.monotonic()
     run = start(arguments, folder, environment)
     while not any(LAST in words for words in processes(folder / "state", run.pid)):
@@ -99,17 +100,17 @@ def until_all_is_made(arguments, folder):
 
 
 def surroundings(folder):
-    """The environment of runs, which have their journals and folders where nobody else has any."""
+    """Returns the environment of runs, whose journals and folders are in a place of their own."""
     (folder / "temporary").mkdir(exist_ok=True)
     return {**os.environ, "CAPSIZE_STATE": str(folder / "state"), "TMPDIR": str(folder / "temporary")}
 
 
 def kill_one(arguments, folder, moment):
-    """Kills a run so many seconds after its start. What it had made, and what is left."""
+    """Kills a run this number of seconds after its start. Returns what it had created, and what is left."""
     state, temporary, environment = folder / "state", folder / "temporary", surroundings(folder)
     run = start(arguments, folder, environment)
     try:
-        # One that ends by itself has failed.
+        # A run that ends by itself has failed.
         _, said = run.communicate(timeout=moment)
         sys.exit(f"a run ended with {run.returncode}: {said.decode()}")
     except subprocess.TimeoutExpired:

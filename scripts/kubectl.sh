@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# kubectl against a bare API server, as a new user would use it. Prints a line a check, and fails if one does.
-# KUBECTL names the kubectl, CAPSIZE a built capsize; what is not said is looked for or built.
+# Runs kubectl against a bare API server, as a new user would. Prints a line for each check, and fails if a check fails.
+# KUBECTL names the kubectl, and CAPSIZE a built capsize. Without them, kubectl is found in PATH, and capsize is built.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -29,10 +29,10 @@ export KUBECONFIG=$work/all.yaml HOME=$work KUBECTL_EXTERNAL_DIFF="diff -u -N"
 failed=0
 passed=0
 
-# check NAME WANTED COMMAND...: the command succeeds, and its output has the extended regular expression WANTED.
+# check NAME WANTED COMMAND...: the command must succeed, and its output must match the extended regular expression WANTED.
 check() { expect 0 "$@"; }
 
-# expect CODE NAME WANTED COMMAND...: the same with an exit code.
+# expect CODE NAME WANTED COMMAND...: the same check with another exit code.
 expect() {
     local code=$1 name=$2 wanted=$3 output got
     shift 3
@@ -51,7 +51,7 @@ expect() {
 
 k() { "$kubectl" "$@"; }
 
-# set_status NAME REPLICAS: what a Deployment's controller would write when all replicas are up.
+# set_status NAME REPLICAS: writes the status that the controller of a Deployment writes when all replicas are up.
 set_status() {
     local generation
     generation=$(k get deployment "$1" -o 'jsonpath={.metadata.generation}')
@@ -172,7 +172,7 @@ check "get events --watch" 'Tested +pod/box +an event of a test' cat "$work/even
 kill "$watcher" 2>/dev/null
 wait "$watcher" 2>/dev/null
 
-# owned NAME: a config map whose owner is the Deployment `made`, as it is now.
+# owned NAME: prints a config map whose owner is the Deployment `made`, with its current uid.
 owned() {
     local uid
     uid=$(k get deployment made -o 'jsonpath={.metadata.uid}')
@@ -200,7 +200,7 @@ check "delete namespace" 'deleted' k delete namespace other --timeout=30s
 k create configmap going >/dev/null
 k wait --for=delete configmap/going --timeout=30s >"$work/wait.txt" 2>&1 &
 waiter=$!
-sleep 1 # An old kubectl has to find the object before it goes.
+sleep 1 # An old kubectl must find the object before it is gone.
 check "delete what is waited for" 'deleted' k delete configmap going
 check "wait --for=delete" '' bash -c "tail --pid=$waiter -f /dev/null && ! grep -i error '$work/wait.txt'"
 expect 1 "delete what is not there" 'NotFound' k delete configmap none

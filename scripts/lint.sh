@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Format and lints, with warnings as errors. Run it before every commit.
+# Checks the format and the lints, with warnings as errors. Run this script before every commit.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo fmt --all --check

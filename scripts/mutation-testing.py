@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Mutation testing of the rules: what of `controllers/src/rules` could be wrong without a unit test noticing.
+"""Mutation testing of the rules: finds changes of `controllers/src/rules` that no unit test notices.
 
     scripts/mutation-testing.py DIRECTORY [FILE]...
 
-The mutants are those of cargo-mutants, which builds each on its own: hours, for a few thousand. Here they are built into one
-program, where an environment variable turns one of them on, and each costs a run of the unit tests. The rules need nothing of the
-controllers but the types of the API, so that they are built as a crate of their own, in DIRECTORY. What does not compile beside
-the others is left to cargo-mutants itself. With FILEs (`rules/cluster/taints.rs`), only their mutants are tried.
+cargo-mutants lists the mutants, but would build each of them alone, which takes hours for a few thousand. This script builds
+them into one program, in which an environment variable turns one of them on, so each costs only a run of the unit tests. The
+rules depend only on the types of the API, so they are built as a separate crate, in DIRECTORY. Mutants that do not compile
+beside the others are left to cargo-mutants itself. With FILEs (`rules/cluster/taints.rs`), only their mutants are tried.
 
-Needs cargo-mutants, and from PyPI tree_sitter and tree_sitter_rust. What the mutants that live mean: docs/mutation-testing.md.
+Needs cargo-mutants, and from PyPI tree_sitter and tree_sitter_rust. docs/mutation-testing.md explains the missed mutants.
 """
 
 import collections
@@ -26,7 +26,7 @@ import tree_sitter_rust
 
 REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
 PACKAGE = "capsize-controllers"
-# Seconds: a mutant may never end.
+# Seconds, because a mutant may never end.
 LONGEST = 10
 
 SWITCH = """//! The rules, alone, with their mutants.
@@ -64,7 +64,7 @@ pub fn compare<T: PartialOrd + ?Sized>(one: &T, operators: &[(u32, &str)], other
 
 
 def lay_out(to):
-    """The rules and the types of the API as two crates, with the dependencies of the controllers."""
+    """Writes the rules and the types of the API as two crates, with the dependencies of the controllers."""
     for name in ["api", "controllers", "framework"]:
         shutil.rmtree(to / name, ignore_errors=True)
     shutil.copytree(REPOSITORY / "framework/clock", to / "framework/clock")
@@ -85,7 +85,7 @@ def lay_out(to):
 
 
 def mutants(to, files):
-    """What cargo-mutants would try."""
+    """Returns the mutants that cargo-mutants would try."""
     command = ["cargo", "mutants", "--list", "--json", "--package", PACKAGE]
     command += [word for file in files for word in ("--file", f"controllers/src/{file}")]
     listed = json.loads(subprocess.run(command, cwd=to, check=True, capture_output=True).stdout)
@@ -109,21 +109,21 @@ class Source:
         return line + len(text[: place["column"] - 1].encode())
 
     def node(self, start, end, kinds):
-        """The smallest node of such a kind that holds the text."""
+        """Returns the smallest node of one of these kinds that contains the text."""
         node = self.tree.root_node.descendant_for_byte_range(start, end)
         while node is not None and node.type not in kinds:
             node = node.parent
         return node
 
 
-# What comes first of texts at one place.
+# The order of texts at one place.
 ENDS, BODY, BEGINS = range(3)
 COMPARISONS, ARITHMETIC = ["<", "<=", ">", ">="], ["+", "-", "*", "/", "%"]
 
 
 def insertions(source, numbered):
-    """For each mutant what to put where: the place, the order at that place, and the text. What ends there comes before what
-    begins there, and the inner is within the outer. What is not in the answer is left to cargo-mutants."""
+    """Returns the insertions for each mutant: the place, the order at that place, and the text. At one place, ends come before
+    beginnings, and inner texts are within outer ones. Mutants without an answer are left to cargo-mutants."""
     compared = collections.defaultdict(list)
     answer = {}
     for number, mutant in numbered:
@@ -175,7 +175,7 @@ def insertions(source, numbered):
             value = node.child_by_field_name("value")
             if base and value is not None:
                 answer[number] = around(value, f"if {on} {{ ({base}).{name} }} else {{ ", " }")
-    # All that one operator may be instead are one text.
+    # All replacements of one operator share one text.
     for ways in compared.values():
         first, old, _, node, start, end = ways[0]
         if old in COMPARISONS:
@@ -191,7 +191,7 @@ def insertions(source, numbered):
 
 
 def write(source, texts):
-    """Puts all texts into the file. Returns where each is then, for the mutants of it."""
+    """Inserts all texts into the file. Returns the new place of each text, with its mutants."""
     owners = collections.defaultdict(list)
     for number, all_of in texts.items():
         for text in all_of:
@@ -207,7 +207,7 @@ def write(source, texts):
 
 
 def build(to):
-    """The program of the unit tests, or the places of errors by file."""
+    """Returns the program of the unit tests, or the places of errors by file."""
     command = ["cargo", "test", "--package", PACKAGE, "--lib", "--no-run", "--message-format=json"]
     environment = {**os.environ, "CARGO_PROFILE_DEV_OPT_LEVEL": "0", "CARGO_PROFILE_DEV_DEBUG": "0"}
     ran = subprocess.run(command, cwd=to, env=environment, capture_output=True, text=True)
@@ -223,7 +223,7 @@ def build(to):
 
 
 def to_blame(places, start, end):
-    """Whose text is at an error; of several around it, the innermost; else whose is nearest."""
+    """Returns the mutants of the innermost text around an error, or of the nearest text."""
     touching = {number for first, last, numbers in places if first <= end and start <= last for number in numbers}
     if touching:
         return touching
@@ -239,7 +239,7 @@ def to_blame(places, start, end):
 
 
 def built(to, numbered):
-    """Builds as many of the mutants as can be beside each other: the program, and their numbers."""
+    """Builds as many mutants as compile beside each other. Returns the program and their numbers."""
     by_file = collections.defaultdict(list)
     for number, mutant in numbered.items():
         by_file[to / mutant["file"]].append((number, mutant))
@@ -259,7 +259,7 @@ def built(to, numbered):
 
 
 def tried(program, number):
-    """What becomes of the unit tests with this mutant."""
+    """Returns the result of the unit tests with this mutant."""
     try:
         environment = {**os.environ, "MUTANT": str(number)}
         ran = subprocess.run([program, "-q"], env=environment, capture_output=True, timeout=LONGEST)
@@ -269,7 +269,7 @@ def tried(program, number):
 
 
 def totals(numbered, outcomes):
-    """What came of the mutants of each file, as a table."""
+    """Returns the results of the mutants of each file, as a table."""
     files = collections.defaultdict(collections.Counter)
     for number, mutant in numbered.items():
         for file in [mutant["file"].split("/rules/")[1], "all"]:

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Stands in for kube-apiserver where that cannot be had: takes its flags, as far as `capsize run --provider process` gives them,
-# refuses all others as it does, asks etcd whether it is well, and becomes the embedded API server, with the same certificate on
-# the same port. What it holds is in its memory and not in etcd: it is forgotten when it ends.
-# CAPSIZE names a built capsize; where nothing is said, it is beside this script or in PATH.
+# Stands in for kube-apiserver where that is not available. It takes the flags that `capsize run --provider process` passes,
+# and refuses all others as the real program does. Then it checks the health of etcd and becomes the embedded API server, with the
+# same certificate on the same port. Its objects are in memory and not in etcd, so they are lost when it ends.
+# CAPSIZE names a built capsize; without it, capsize is beside this script or in PATH.
 set -euo pipefail
 
 capsize=${CAPSIZE:-}
@@ -41,7 +41,7 @@ done
 [ -n "$etcd" ] || wrong "--etcd-servers must be specified"
 [ -n "$certificate" ] && [ -n "$key" ] && [ -n "$tokens" ] || wrong "the stand-in makes no certificates and tokens of its own"
 
-# As the real one, which gives up when nobody answers.
+# Like the real program, this one gives up when etcd does not answer.
 host=${etcd#http://}
 exec 3<>"/dev/tcp/${host%:*}/${host#*:}" || wrong "etcd does not answer at $etcd"
 printf 'GET /health HTTP/1.0\r\n\r\n' >&3

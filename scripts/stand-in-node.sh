@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds the image capsize-stand-in-node: a node that stands in for one of kindest/node where that cannot be had. It is Debian
-# with systemd, iptables and kubectl, and a kubeadm that starts the embedded API server and a simulated inside behind the
-# same files and ports. With `base`, only what does not change with capsize is made, which takes longest.
-# CAPSIZE names a built capsize; where nothing is said, one is built. Needs Docker, and debootstrap as root.
+# Builds the image capsize-stand-in-node, which replaces kindest/node where that image is not available. It is Debian with
+# systemd, iptables and kubectl. Its kubeadm starts the embedded API server and simulated workloads behind the same files and
+# ports. With `base`, only the base image is built, which takes the longest and does not depend on capsize.
+# CAPSIZE names a built capsize; without it, one is built. Needs Docker, and debootstrap as root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
