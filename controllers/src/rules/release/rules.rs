@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{Taint, Toleration};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::Value;
 
-use super::{Behaviour, Bug, Division, UnknownBug, UnservedTargets};
+use super::{Behaviour, Bug, Division, UnservedTargets};
 use crate::rules::{Due, LostTargets, Probe, Ready, Refusal, Rules, UnhealthySince, Write, WriteOutcome};
 use crate::api::{
     AggregatedStatus, BindingSnapshot, BindingStatus, CONDITION_APPLIED, Cluster, ClusterTaintPolicy,
