@@ -1,4 +1,4 @@
-//! Eviction tasks: EVICTION.
+//! The guarantees about eviction tasks: EVICTION.
 
 mod assigned_and_evicted;
 mod causes_and_pace;

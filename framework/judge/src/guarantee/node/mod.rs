@@ -1,4 +1,4 @@
-//! What must hold of nodes: their health, taints, labels and pods, and the zones that they are tainted by: NODE.
+//! The guarantees about nodes: their health, taints, labels and pods, and the zones that pace evictions: NODE.
 
 mod derived_taints_and_labels;
 mod drained_nodes;
