@@ -1,4 +1,4 @@
-//! Checks that manifests match their template, with the share and the overrides of the member: DELIVERY.
+//! Checks that manifests match their template, with shares and overrides: DELIVERY.
 
 use std::collections::BTreeSet;
 

@@ -37,9 +37,9 @@ pub(crate) fn not_ready(timings: &Timings, silent: bool) -> Option<Duration> {
     transition.upper.of(timings)
 }
 
-/// The longest time until a member is not ready whose probes are refused for a part of a silence, which begins
-/// `after` the silence. A probe that gets no answer may begin just before the threshold has passed, and then delays
-/// the condition by its whole length.
+/// The longest time until a member is not ready whose probes get no answer, except for a while in which they are
+/// refused. The refusals begin `after` the beginning of the silence. A silent probe may begin just before the threshold
+/// has passed, and then delays the condition by its whole length.
 pub(crate) fn not_ready_mixed(timings: &Timings, after: Duration) -> Option<Duration> {
     let silent = timings.status_update_frequency + timings.silent_probe?;
     let first = silent.min(after + timings.status_update_frequency + timings.refused_probe);

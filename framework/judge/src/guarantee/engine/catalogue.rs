@@ -76,7 +76,7 @@ fn of_evictions() -> Vec<Box<dyn Guarantee>> {
         Box::new(eviction::NewTaskContents::timeout_and_suppression()),
         Box::new(eviction::NoEvictionWhenDisabled),
         Box::new(eviction::SuppressedDeletionKeepsCopy),
-        Box::new(eviction::EvictionAfterIllHealth::default()),
+        Box::new(eviction::EvictionOfUnhealthyWorkload::default()),
         Box::new(eviction::EvictionPace::default()),
         Box::new(eviction::PurgeModeOfPolicy),
         Box::new(eviction::PreservedStateIsPassedOn::default()),
@@ -172,7 +172,7 @@ fn shared() -> Vec<Box<dyn Guarantee>> {
 fn of_nodes() -> Vec<Box<dyn Guarantee>> {
     vec![
         Box::new(node::UnknownAfterMissedHeartbeats::default()),
-        Box::new(node::IllNodeGetsTaint::default()),
+        Box::new(node::UnhealthyNodeGetsTaint::default()),
         Box::new(node::TaintPaceOfZone::default()),
         Box::new(node::NoTaintsInHaltedZone::default()),
         Box::new(node::TaintMatchesHealth::default()),
@@ -185,7 +185,7 @@ fn of_nodes() -> Vec<Box<dyn Guarantee>> {
         Box::new(node::ForeignTaintsStay),
         Box::new(node::PodConditionBeforeEviction),
         Box::new(node::TaintStaysWhileJustified::default()),
-        Box::new(node::PodsOfIllNodeAreDeleted::default()),
+        Box::new(node::PodsOfUnhealthyNodeAreDeleted::default()),
         Box::new(node::PodDeletionPace::default()),
     ]
 }

@@ -126,12 +126,12 @@ static EVICTION_12: GuaranteeSpec = GuaranteeSpec {
 /// T18, V15 and V16: the health that is reported to the control plane counts, even for a member that can no longer be
 /// reached. Any other report than unhealthy restarts the time.
 #[derive(Default)]
-pub(crate) struct EvictionAfterIllHealth {
+pub(crate) struct EvictionOfUnhealthyWorkload {
     since: BTreeMap<Subject, Duration>,
     deadlines: Deadlines,
 }
 
-impl Guarantee for EvictionAfterIllHealth {
+impl Guarantee for EvictionOfUnhealthyWorkload {
     fn spec(&self) -> &'static GuaranteeSpec {
         &EVICTION_12
     }
@@ -171,7 +171,7 @@ impl Guarantee for EvictionAfterIllHealth {
     }
 }
 
-impl EvictionAfterIllHealth {
+impl EvictionOfUnhealthyWorkload {
     fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Some(workload) = context.workload(key) else { return };
         let instance = workload.instances.get(member).map(|instance| instance.health);

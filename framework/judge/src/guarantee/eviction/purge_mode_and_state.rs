@@ -1,4 +1,4 @@
-//! Checks that evictions follow the purge mode of the policy, and pass preserved state on: EVICTION.
+//! Checks the purge mode of evictions, and the state that they pass on: EVICTION.
 
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};

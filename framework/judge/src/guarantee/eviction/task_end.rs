@@ -1,4 +1,4 @@
-//! Checks that eviction tasks end when their replacements are healthy, or at their timeout: EVICTION.
+//! Checks that eviction tasks end with healthy replacements, or at their timeout: EVICTION.
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};

@@ -1,4 +1,4 @@
-//! Checks that probed members become NotReady in time: HEALTH. `agent_silence.rs` checks silent agents.
+//! Checks that probed members become NotReady in time: HEALTH.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Checks that a workload that is written to all of its members is reported as fully applied: LIVENESS.
+//! Checks that a workload is reported as fully applied when it is: LIVENESS.
 
 use crate::guarantee::GuaranteeSpec;
 use crate::guarantee::delivery::FullyAppliedCondition;

@@ -1,4 +1,4 @@
-//! Checks how pods are deleted without taints: unhealthy nodes lose their pods after the timeout, paced.
+//! Checks that unhealthy nodes lose their pods after a timeout, without a taint: NODE.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -27,7 +27,7 @@ static NODE_15: GuaranteeSpec = GuaranteeSpec {
 ///
 /// Scenario steps check the deletion of each pod.
 #[derive(Default)]
-pub(crate) struct PodsOfIllNodeAreDeleted {
+pub(crate) struct PodsOfUnhealthyNodeAreDeleted {
     deadlines: Deadlines,
     paces: BTreeMap<Zone, Pace>,
     /// The unhealthy nodes whose pods are being deleted.
@@ -38,7 +38,7 @@ pub(crate) struct PodsOfIllNodeAreDeleted {
     resumed: Option<Duration>,
 }
 
-impl Guarantee for PodsOfIllNodeAreDeleted {
+impl Guarantee for PodsOfUnhealthyNodeAreDeleted {
     fn spec(&self) -> &'static GuaranteeSpec {
         &NODE_15
     }
@@ -92,7 +92,7 @@ fn has_pods(world: &World, name: &str) -> bool {
     world.assigned_to(name).any(|(_, workload)| !workload.everywhere && workload.eviction(name).is_none())
 }
 
-impl PodsOfIllNodeAreDeleted {
+impl PodsOfUnhealthyNodeAreDeleted {
     /// Computes the deadline of the changed node, and of all nodes in zones whose state has changed.
     fn look(&mut self, changed: &str, fact: &Fact, context: &JudgeContext<'_>) {
         let Some(zones) = &context.profile.zones else { return };

@@ -23,7 +23,7 @@ static NODE_02: GuaranteeSpec = GuaranteeSpec {
 
 /// I31 and I36: every waiting node is tainted eventually, also after a person has removed the taint.
 #[derive(Default)]
-pub(crate) struct IllNodeGetsTaint {
+pub(crate) struct UnhealthyNodeGetsTaint {
     deadlines: Deadlines,
     /// The waiting nodes of each zone.
     waiting: BTreeMap<Zone, BTreeSet<String>>,
@@ -38,7 +38,7 @@ pub(crate) struct IllNodeGetsTaint {
 /// A note for a violation with a known cause.
 const KNOWN_HALT_BUG: &str = ", as after a halt at a rate of 1: kubernetes/kubernetes#104639";
 
-impl Guarantee for IllNodeGetsTaint {
+impl Guarantee for UnhealthyNodeGetsTaint {
     fn spec(&self) -> &'static GuaranteeSpec {
         &NODE_02
     }
@@ -68,7 +68,7 @@ impl Guarantee for IllNodeGetsTaint {
     }
 }
 
-impl IllNodeGetsTaint {
+impl UnhealthyNodeGetsTaint {
     /// Computes the deadlines. They restart for the nodes of a zone whose pace has changed, or in which more nodes
     /// wait.
     fn look(&mut self, name: &String, fact: &Fact, context: &JudgeContext<'_>) {
@@ -138,7 +138,7 @@ impl IllNodeGetsTaint {
         let known = pause == Duration::from_secs(1) && self.held_back.contains(&member.zone);
         let expectation = Expectation {
             because: format!(
-                "the node has been {health} since {}, {count} nodes of its zone wait, and the pause is {}",
+                "the node has been {health} since {}, the number of waiting nodes in its zone is {count}, and the pause is {}",
                 clock(member.health_since),
                 span(pause)
             ),

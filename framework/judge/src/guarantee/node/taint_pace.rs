@@ -104,7 +104,7 @@ impl TaintPaceOfZone {
         let bound = bound.saturating_sub(context.timings().latency);
         context.check_arrival(Subject::member(name), fact, bound, None, || {
             let because = format!(
-                "{others} nodes of its zone were tainted since {}, and the pause is {}",
+                "the number of nodes tainted in its zone since {} is {others}, and the pause is {}",
                 clock(since),
                 span(pause)
             );

@@ -1,4 +1,4 @@
-//! Checks the conditions of silent nodes: the time to start, the reasons, and which conditions change: NODE.
+//! Checks the conditions of silent nodes: the time to start, the reasons, and their extent: NODE.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Checks that nothing is chosen for workloads that are suspended or of another scheduler: PLACEMENT.
+//! Checks that suspended workloads, and those of other schedulers, are not scheduled: PLACEMENT.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Checks that a manifest in deletion goes once its member can be reached: RECOVERY.
+//! Checks that a manifest in deletion is gone once its member can be reached: RECOVERY.
 
 use crate::guarantee::GuaranteeSpec;
 use crate::guarantee::delivery::CopyFollowsManifest;

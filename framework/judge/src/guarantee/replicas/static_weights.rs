@@ -164,8 +164,8 @@ pub(crate) fn by_largest_weight(replicas: u64, weights: &[(String, u64)]) -> Ass
 /// Divides seat by seat. Each seat goes to the member with the largest weight / (2 x seats + 1), then to the one with
 /// fewer seats, then to the first one.
 pub(crate) fn by_seats(replicas: u64, weights: &[(String, u64)]) -> Assignment {
-    // The final share of a member is above its exact value minus half the number of weights and half a seat. All
-    // seats below that are given at once, so that the time does not grow with the replicas.
+    // A final share is at most (number of weights + 1) / 2 seats below its exact value. All seats below that are given at
+    // once, so that the time does not grow with the replicas.
     if weights.is_empty() {
         return Assignment::new();
     }
