@@ -1,4 +1,4 @@
-//! Computes how long a failover of a target may take: its transitions, and their sums from end to end.
+//! Computes how long a failover of a target may take, by its transitions and from end to end.
 //!
 //! The reports format the budget.
 

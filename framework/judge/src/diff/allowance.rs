@@ -1,4 +1,4 @@
-//! Computes how far apart the same event may be in two histories of implementations with the same timings.
+//! Computes how far apart the same event may be in two histories with the same timings.
 
 use std::time::Duration;
 

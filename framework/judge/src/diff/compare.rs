@@ -293,7 +293,7 @@ mod tests {
         assert_eq!(
             differences(&first, &outline(&failover("m1", "m2", late), 60)),
             [
-                web("m1", "is assigned no longer"),
+                web("m1", "is no longer assigned"),
                 web("m2", "is assigned 2 replicas"),
                 web("m2", "is delivered")
             ]

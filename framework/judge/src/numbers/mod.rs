@@ -1,4 +1,4 @@
-//! Measures outages for an operator: times until detection, eviction and recovery, and double or missing copies.
+//! Measures outages: times until detection, eviction and recovery, and double or missing copies.
 //!
 //! Numbers give no verdict, which is the task of [`crate::guarantee`].
 
