@@ -186,6 +186,7 @@ const PLAIN: &[&str] = &[
     "docs/writing-scenarios.md",
     "framework/clock",
     "framework/history",
+    "framework/judge",
     "framework/report",
     "framework/runner",
     "suites/cases/README.md",

@@ -1,6 +1,6 @@
-//! How long a failover of a target may take: the transitions that it goes through, and their sums from end to end.
+//! Computes how long a failover of a target may take, by its transitions and from end to end.
 //!
-//! How it is told is left to the reports.
+//! The reports format the budget.
 
 use std::time::Duration;
 
@@ -8,63 +8,63 @@ use crate::guarantee::transition::{self, Transition};
 use crate::guarantee::{Formula, Given};
 use crate::profile::{Feature, Profile, Timings};
 
-/// What fails, by how it shows.
+/// The kind of failure, as the control plane observes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// Connections to the member are refused or reset.
     Refused,
     /// Packets to the member vanish.
     BlackHole,
-    /// The agent of a member that pulls falls silent.
+    /// The agent of a pull member becomes silent.
     SilentAgent,
 }
 
-/// A length of time from and to. What latency adds is told apart.
+/// A range of time. The part that latency adds is separate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// At least, on a quiet system; nothing where there is no limit.
+    /// The shortest time on a quiet system; zero if there is no limit.
     pub lower: Duration,
-    /// At most, if nothing took any latency; absent where there is no limit.
+    /// The longest time without any latency; `None` if there is no limit.
     pub upper: Option<Duration>,
-    /// What latency may add to that.
+    /// The time that latency may add.
     pub latency: Duration,
 }
 
 /// A failover from end to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndToEnd {
-    /// What fails.
+    /// The failure.
     pub failure: Failure,
-    /// Until the control plane knows.
+    /// The time until the control plane detects the failure.
     pub detected: Range,
-    /// What comes of it; absent where nothing is evicted unless a person taints the member.
+    /// The evictions that follow; `None` if nothing is evicted unless a person taints the member.
     pub moved: Option<Moved>,
 }
 
-/// How a workload leaves a member that failed, counted from the failure.
+/// The times at which a workload leaves a failed member, counted from the failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moved {
-    /// Until it is evicted.
+    /// The time until the workload is evicted.
     pub evicted: Range,
-    /// Until the new copy is applied in its member. How long that takes to start is its own matter.
+    /// The time until the new copy is applied in its member. The start of the copy takes further time.
     pub applied: Range,
-    /// Until the old copy is given up.
+    /// The time until the old copy is given up.
     pub given_up: Range,
 }
 
-/// All of it, for one target.
+/// The budget of one target.
 #[derive(Debug)]
 pub struct Budget {
     /// The transitions that the target goes through, in the order of a failover.
     pub transitions: Vec<(&'static Transition, Range)>,
-    /// By what fails.
+    /// The failovers, one for each kind of failure.
     pub failovers: Vec<EndToEnd>,
 }
 
 type Steps = Vec<&'static Transition>;
 
 impl Budget {
-    /// The budget of a target like `profile`, with so many workloads to be evicted from the member that failed.
+    /// Computes the budget of a target with this `profile`, if `workloads` have to be evicted from the failed member.
     #[must_use]
     pub fn new(profile: &Profile, workloads: usize) -> Self {
         let agents = profile.has(Feature::PullMembers);
@@ -83,8 +83,8 @@ impl Budget {
             failovers.push(EndToEnd { failure, detected: range(&[detected], given), moved });
         }
         let is_used = |each: &&Transition| used.iter().any(|used| std::ptr::eq(*used, *each));
-        let told = transition::ALL.into_iter().filter(is_used);
-        Self { transitions: told.map(|each| (each, range(&[each], given))).collect(), failovers }
+        let passed_through = transition::ALL.into_iter().filter(is_used);
+        Self { transitions: passed_through.map(|each| (each, range(&[each], given))).collect(), failovers }
     }
 }
 
@@ -99,7 +99,7 @@ fn detection(failure: Failure) -> &'static Transition {
     }
 }
 
-/// From the failure to the eviction; `None` where a person would have to taint the member.
+/// The transitions from the failure to the eviction, or `None` if a person would have to taint the member.
 fn path(profile: &Profile, failure: Failure) -> Option<Steps> {
     let silent_agent = failure == Failure::SilentAgent;
     let mut steps = if profile.has(Feature::AutomaticNoExecute) && silent_agent {
@@ -136,7 +136,7 @@ fn moved(path: &[&'static Transition], given: Given<'_>) -> Moved {
     }
 }
 
-/// How long `steps` take one after another.
+/// The range of `steps` in sequence.
 fn range(steps: &[&Transition], given: Given<'_>) -> Range {
     let at_once = Timings { latency: Duration::ZERO, ..given.timings.clone() };
     let at_once = Given { timings: &at_once, ..given };

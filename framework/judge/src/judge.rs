@@ -1,6 +1,6 @@
-//! From a history to verdicts: the fold that everything that judges goes through, live and offline.
+//! Folds a history into verdicts, both live and offline.
 //!
-//! What must hold is left to the guarantees; how it is told, to the reports.
+//! The guarantees decide what must hold, and the reports format the result.
 
 use std::time::Duration;
 
@@ -11,36 +11,36 @@ use capsize_history::dialect::Dialect;
 use capsize_history::facts::{Fact, World};
 use capsize_history::{Entry, Kind};
 
-/// Folds entries, one by one, into verdicts. It keeps no entry.
+/// Folds entries into verdicts, one by one. It keeps no entry.
 pub struct Judge {
     dialect: Dialect,
     catalogue: Catalogue,
     numbers: NumbersBuilder,
     scenario: Option<String>,
     entries: u64,
-    /// The time that the guarantees know of.
+    /// The time to which the guarantees have advanced.
     passed: Duration,
 }
 
-/// What a history says about an implementation.
+/// The verdicts on an implementation, from one history.
 #[derive(Clone, Debug)]
 pub struct Judgement {
-    /// The name of the profile it was judged by.
+    /// The name of the profile that it was judged by.
     pub target: String,
-    /// The scenario that the header names.
+    /// The scenario in the header.
     pub scenario: Option<String>,
-    /// How many entries there were.
+    /// The number of entries.
     pub entries: u64,
-    /// The time of the last one.
+    /// The time of the last entry.
     pub span: Duration,
     /// A verdict for each guarantee, in the order of the catalogue.
     pub verdicts: Vec<Verdict>,
-    /// How long everything took.
+    /// The measured times.
     pub numbers: Numbers,
 }
 
 impl Judge {
-    /// A judge of an implementation that promises what `profile` says.
+    /// Creates a judge of an implementation with this `profile`.
     #[must_use]
     pub fn new(profile: Profile) -> Self {
         let (dialect, catalogue) = (Dialect::new(profile.dialect), Catalogue::new(profile));
@@ -54,14 +54,14 @@ impl Judge {
         }
     }
 
-    /// Takes the next entry, and answers with what it changed.
+    /// Takes the next entry, and returns the facts that follow from it.
     pub fn push(&mut self, entry: &Entry) -> Vec<Fact> {
         self.entries += 1;
         if let (None, Kind::Mark(mark)) = (&self.scenario, &entry.kind) {
             self.scenario = mark.get("scenario").and_then(|name| name.as_str()).map(str::to_owned);
         }
         let now = entry.at.max(self.dialect.world().now);
-        // In virtual time much happens in one instant, and nothing comes due within it.
+        // In virtual time many entries have the same time, and no deadline passes between them.
         if now > self.passed {
             self.catalogue.pass(now, self.dialect.world());
             self.passed = now;
@@ -80,13 +80,13 @@ impl Judge {
         self.dialect.world()
     }
 
-    /// Whether a guarantee is violated already: this one, or any where none is named.
+    /// Returns true if the guarantee `id` is already violated, or any guarantee if `id` is `None`.
     #[must_use]
     pub fn is_violated(&self, id: Option<&str>) -> bool {
         self.catalogue.is_violated(id)
     }
 
-    /// The verdicts, now that there are no more entries.
+    /// Returns the verdicts after the last entry.
     #[must_use]
     pub fn finish(self) -> Judgement {
         let span = self.dialect.world().now;
@@ -101,7 +101,7 @@ impl Judge {
     }
 }
 
-/// Judges all of `entries` by `profile`.
+/// Judges all `entries` by `profile`.
 ///
 /// # Errors
 /// The first error of `entries`.
@@ -117,7 +117,7 @@ pub fn judge<E>(
 }
 
 impl Judgement {
-    /// Whether nothing is violated.
+    /// Returns true if no guarantee is violated.
     #[must_use]
     pub fn conforms(&self) -> bool {
         self.verdicts.iter().all(|verdict| !verdict.outcome.is_violated())

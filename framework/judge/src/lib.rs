@@ -1,7 +1,7 @@
 //! Judges histories: guarantees of failover, verdicts, numbers, differences and target profiles.
 //!
-//! This crate reads histories and nothing else. It does not know how a history came about, and it does not depend on anything
-//! that runs clusters or controllers.
+//! This crate reads histories and nothing else. It does not know how a history was made, and it does not depend on
+//! anything that runs clusters or controllers.
 
 pub mod budget;
 pub mod diff;

@@ -1,17 +1,17 @@
-//! How times are written, everywhere.
+//! Formats times for all reports.
 
 use std::time::Duration;
 
 use jiff::SignedDuration;
 
-/// A time of a history, as minutes, seconds and tenths: `08:42.0`.
+/// Formats a time of a history as minutes, seconds and tenths: `08:42.0`.
 #[must_use]
 pub fn clock(at: Duration) -> String {
     let tenths = at.as_millis() / 100;
     format!("{:02}:{:02}.{}", tenths / 600, tenths / 10 % 60, tenths % 10)
 }
 
-/// A length of time, as a person says it: `8 min 38.8 s`, `0.09 s`.
+/// Formats a length of time for people: `8 min 38.8 s`, `0.09 s`.
 #[must_use]
 pub fn span(time: Duration) -> String {
     let (minutes, seconds) = (time.as_secs() / 60, time.as_secs() % 60);
@@ -29,12 +29,12 @@ pub fn span(time: Duration) -> String {
     }
 }
 
-/// Without zeros at the end.
+/// Removes zeros at the end.
 fn trimmed(number: &str) -> &str {
     number.trim_end_matches('0').trim_end_matches('.')
 }
 
-/// A length of time that may be less than nothing.
+/// Formats a length of time that may be negative.
 #[must_use]
 pub fn signed(time: SignedDuration) -> String {
     let sign = if time.is_negative() { "-" } else { "" };
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_of_time_are_written_as_a_person_says_them() {
+    fn lengths_of_time_are_written_for_people() {
         let cases = [
             (0, "0 s"),
             (90, "0.09 s"),

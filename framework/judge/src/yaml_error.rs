@@ -1,11 +1,11 @@
-//! A mistake in a YAML file that a user wrote, with file, line and column.
+//! An error in a YAML file of a user, with file, line and column.
 
 use std::fmt;
 
 use miette::{Diagnostic, NamedSource, SourceSpan};
 use serde_saphyr::{Location, MessageFormatter, UserMessageFormatter};
 
-/// A mistake in a YAML file, with its place.
+/// An error in a YAML file, with its place.
 #[derive(Debug, Diagnostic)]
 pub struct YamlError {
     file: String,
@@ -19,7 +19,7 @@ pub struct YamlError {
 }
 
 impl YamlError {
-    /// A mistake at `location` of the file called `file`, whose text is `text`.
+    /// Creates an error at `location` of the file called `file`, whose text is `text`.
     #[must_use]
     pub fn at(file: &str, text: &str, location: Location, message: impl Into<String>) -> Self {
         let span = location.span();
@@ -37,7 +37,7 @@ impl YamlError {
         }
     }
 
-    /// The mistake that the YAML reader reports.
+    /// Creates the error that the YAML reader reports.
     #[must_use]
     pub fn of_yaml(file: &str, text: &str, error: &serde_saphyr::Error) -> Self {
         let location = error.location().unwrap_or(Location::UNKNOWN);

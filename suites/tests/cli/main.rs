@@ -84,7 +84,7 @@ fn bad_input_is_reported_once_with_file_line_and_column() {
         (
             "misspelt-timing.jsonl",
             header.replace("\"v1.18.2\"", "\"v1.18.2\",\"seconds\":{\"failureTreshold\":3}"),
-            "misspelt-timing.jsonl:1:1: `seconds.failureTreshold` of the header is no timing: did you mean `failureThreshold`?",
+            "misspelt-timing.jsonl:1:1: `seconds.failureTreshold` of the header is not a timing: did you mean `failureThreshold`?",
         ),
         (
             "misspelt-fault.jsonl",

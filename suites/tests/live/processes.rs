@@ -45,7 +45,7 @@ fn a_program_that_does_not_start_or_ends_is_reported_with_its_output() {
     let cases = [
         ("[no-such-program]", "no-such-program cannot be started"),
         ("[sh, -c, 'echo no room on this boat; exit 7']", "no room on this boat"),
-        ("[sh, '{{nobody}}']", "`{{nobody}}` stands for nothing"),
+        ("[sh, '{{nobody}}']", "`{{nobody}}` is not a placeholder"),
         ("[]", "its command is empty"),
     ];
     for (text, says) in cases {

@@ -1,21 +1,21 @@
-//! How far apart the same thing may happen in two histories of implementations that keep the same times.
+//! Computes how far apart the same event may be in two histories with the same timings.
 
 use std::time::Duration;
 
 use super::outline::What;
 use crate::profile::Timings;
 
-/// A time stamp has whole seconds, and what is counted from it may begin at any moment of one.
+/// The precision of time stamps. A time that counts from a stamp may begin at any moment of its second.
 const STAMP: Duration = Duration::from_secs(1);
 
-/// How far apart `what` may happen, counted from the first disturbance.
+/// Returns how far apart `what` may be in two histories, counted from the first disturbance.
 ///
-/// A disturbance falls anywhere into a cycle of probes; each thing that follows adds the width of its own cause:
+/// A disturbance may fall anywhere into a cycle of probes. Each later event adds the uncertainty of its own cause:
 ///
-/// - health: a probe, and the second that its time stamp is cut off by;
-/// - taints: one look of the monitor, and the second of their own time stamp;
-/// - evictions, assignments, deliveries: the pace of evictions, and the second that a toleration is counted from;
-/// - the end of evictions and what follows it: one look at the tasks.
+/// - health: a probe, and the second by which its time stamp is cut;
+/// - taints: one round of the monitor, and the second of their own time stamp;
+/// - evictions, assignments, deliveries: the pace of evictions, and the second from which a toleration counts;
+/// - the end of evictions and later events: one poll of the tasks.
 #[must_use]
 pub(super) fn allowance(what: &What, timings: &Timings) -> Duration {
     let t = timings;

@@ -1,4 +1,4 @@
-//! Compares two outlines: which member of one plays the part of which member of the other, and what differs then.
+//! Compares two outlines: matches the members of both, and lists the differences.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -8,34 +8,35 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 use super::allowance::allowance;
 use super::outline::{Happening, Outline, Track, What};
 
-/// What two histories have in common.
+/// The result of a comparison.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// The title of each.
     pub titles: [String; 2],
-    /// Members of the first whose part another member plays in the second.
+    /// The members of the first history that correspond to a member with another name in the second.
     pub parts: BTreeMap<String, String>,
-    /// How many things happened in both.
+    /// The number of events that happened in both.
     pub alike: usize,
-    /// What is not alike, in the order of time.
+    /// The differences, in the order of time.
     pub differences: Vec<Difference>,
 }
 
-/// Something that happened in one history only, or in both at times too far apart.
+/// An event of one history only, or an event of both at times too far apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// To what it happened, by the names of the first history; what is only in the second has its own.
+    /// The subject of the event, by its name in the first history. An event of the second history only keeps its own
+    /// name.
     pub track: Track,
-    /// What happened.
+    /// The event.
     pub what: What,
-    /// When in each, since the first disturbance.
+    /// The time in each history since the first disturbance.
     pub at: [Option<Duration>; 2],
-    /// How far apart it may be.
+    /// The distance in time that is allowed.
     pub allowed: Duration,
 }
 
 impl Comparison {
-    /// Whether the same happened in both.
+    /// Returns true if the same events happened in both.
     #[must_use]
     pub fn is_alike(&self) -> bool {
         self.differences.is_empty()
@@ -80,8 +81,8 @@ struct Sides<'a> {
 }
 
 impl Sides<'_> {
-    /// Which member of the second plays the part of each of the first: of all changes of two parts each, none makes
-    /// the histories more alike. Where it makes no difference, each member plays its own.
+    /// Matches each member of the first history with one of the second, such that no swap of two members finds fewer
+    /// differences. A swap that changes nothing is not made.
     fn parts(&self) -> BTreeMap<String, String> {
         let tracks = self.first.tracks.keys().chain(self.second.tracks.keys());
         let names: Vec<String> =
@@ -109,7 +110,7 @@ impl Sides<'_> {
         names.iter().zip(parts).map(|(member, part)| (member.clone(), names[part].clone())).collect()
     }
 
-    /// What `member` of the first has in common with `part` of the second.
+    /// Compares `member` of the first history with `part` of the second.
     fn member(&self, member: Option<&str>, part: Option<&str>) -> Found {
         let workloads = |outline: &Outline, member: Option<&str>| -> Vec<_> {
             let of_it = |track: &&Track| track.member.as_deref() == member;
@@ -143,7 +144,7 @@ impl Sides<'_> {
         found
     }
 
-    /// What one strand has in common. Only within one is the order of things more than chance.
+    /// Compares one strand of events. The order of events has a meaning only within a strand.
     fn strand(&self, track: &Track, happenings: [&[Happening]; 2]) -> Found {
         let mut found = Found::default();
         let whats = happenings.map(|each| each.iter().map(|happening| &happening.what).collect::<Vec<_>>());
@@ -165,7 +166,7 @@ impl Sides<'_> {
         found
     }
 
-    /// Something that happened in both.
+    /// Records an event that happened in both histories.
     fn pair(&self, track: &Track, pair: [&Happening; 2], found: &mut Found) {
         let [first, second] = pair;
         let allowed = self.allowed(&first.what);
@@ -181,7 +182,8 @@ impl Sides<'_> {
         }
     }
 
-    /// Something that happened in one only. What the other may have been about to see when it ended is no difference.
+    /// Records an event that happened in one history only. It is no difference if the other history ended too early
+    /// to show it.
     fn alone(&self, track: &Track, happening: &Happening, side: usize, found: &mut Found) {
         let other = [self.second, self.first][side];
         let allowed = self.allowed(&happening.what);
@@ -208,7 +210,7 @@ mod tests {
     use crate::profile::Timings;
     use capsize_history::facts::{Health, WorkloadKey};
 
-    /// Probes each second that take none, a monitor each second, and no other delays.
+    /// The timings of a system that probes and monitors each second, without other delays.
     fn timings() -> Timings {
         let second = Duration::from_secs(1);
         Timings {
@@ -233,7 +235,7 @@ mod tests {
         }
     }
 
-    /// A member, whether it is about the workload in it, when in seconds, and what.
+    /// The member, whether the event is about the workload in it, the time in seconds, and the event.
     type Row = (&'static str, bool, u64, What);
 
     fn outline(rows: &[Row], end: u64) -> Outline {
@@ -249,7 +251,7 @@ mod tests {
         Outline { title: String::new(), timings: timings(), tracks, end: Duration::from_secs(end) }
     }
 
-    /// A member dies, and another takes the workload over.
+    /// The events of a failover: one member fails, and another takes the workload over.
     fn failover(victim: &'static str, spare: &'static str, evicted: u64) -> Vec<Row> {
         vec![
             (victim, false, 0, What::Disturbed("refuse begins".into())),
@@ -263,12 +265,12 @@ mod tests {
 
     fn differences(first: &Outline, second: &Outline) -> Vec<(String, String, [Option<u64>; 2])> {
         let seconds = |at: Option<Duration>| at.map(|at| at.as_secs());
-        let told = |each: Difference| (each.track.to_string(), each.what.to_string(), each.at.map(seconds));
-        compare(first, second).differences.into_iter().map(told).collect()
+        let row = |each: Difference| (each.track.to_string(), each.what.to_string(), each.at.map(seconds));
+        compare(first, second).differences.into_iter().map(row).collect()
     }
 
     #[test]
-    fn the_same_is_alike_whoever_plays_the_parts() {
+    fn the_same_events_on_other_members_are_alike() {
         let first = outline(&failover("m1", "m3", 10), 60);
         let comparison = compare(&first, &first);
         assert_eq!((comparison.is_alike(), comparison.alike, comparison.parts.len()), (true, 6, 0));
@@ -279,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn times_may_differ_by_what_they_are_allowed_and_no_more() {
+    fn times_may_differ_by_the_allowance_only() {
         let first = outline(&failover("m1", "m2", 10), 60);
         let allowed = allowance(&What::Unassigned, &timings()).as_secs();
         assert_eq!(allowed, 6);
@@ -291,7 +293,7 @@ mod tests {
         assert_eq!(
             differences(&first, &outline(&failover("m1", "m2", late), 60)),
             [
-                web("m1", "is assigned no longer"),
+                web("m1", "is no longer assigned"),
                 web("m2", "is assigned 2 replicas"),
                 web("m2", "is delivered")
             ]
@@ -299,12 +301,12 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_in_one_only_is_told_unless_the_other_had_ended() {
+    fn an_event_of_one_history_is_a_difference_unless_the_other_had_ended() {
         let first = outline(&failover("m1", "m2", 10), 60);
         let mut more = failover("m1", "m2", 10);
         more.push(("m1", false, 30, What::Health(Health::Ready)));
-        let told = ("m1".to_owned(), "is Ready".to_owned(), [None, Some(30)]);
-        assert_eq!(differences(&first, &outline(&more, 60)), [told]);
+        let difference = ("m1".to_owned(), "is Ready".to_owned(), [None, Some(30)]);
+        assert_eq!(differences(&first, &outline(&more, 60)), [difference]);
         let ended = outline(&failover("m1", "m2", 10), 31);
         assert_eq!(differences(&ended, &outline(&more, 60)), []);
     }

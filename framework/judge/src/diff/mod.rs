@@ -1,6 +1,6 @@
-//! Two histories side by side: whether the same happened in both, at the same times.
+//! Compares two histories: whether the same events happened in both, at the same times.
 //!
-//! It judges neither: whether what happened was right is the guarantees' business. How it is told is the reports'.
+//! A comparison gives no verdict, which is the task of the guarantees. The reports format it.
 
 mod allowance;
 mod compare;

@@ -1,7 +1,7 @@
-//! What a history comes to: for each member, and for each workload in it, what happened one after the other.
+//! The outline of a history: the events of each member, and of each workload in it, in order.
 //!
-//! Only what failover is made of counts: health, taints, assignments, evictions, deliveries. What a manifest says in
-//! detail, and what an application does, does not.
+//! Only the events of a failover count: health, taints, assignments, evictions and deliveries. The contents of
+//! manifests and the behaviour of applications do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,7 +12,7 @@ use capsize_history::dialect::Dialect;
 use capsize_history::facts::{Change, Fact, Health, Taint, WorkloadKey};
 use capsize_history::{Entry, FaultKind, Kind, Mark};
 
-/// What things happen to: a member, or a workload in it; with neither, all of them.
+/// The subject of events: a member, or a workload in it. Without either, the subject is the whole fleet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Track {
     /// The member.
@@ -31,33 +31,33 @@ impl fmt::Display for Track {
     }
 }
 
-/// One thing that happened.
+/// One event with its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Happening {
-    /// When it was seen, since the first disturbance; nothing for what was so already.
+    /// The time since the first disturbance; zero for a state that was there before.
     pub at: Duration,
-    /// What.
+    /// The event.
     pub what: What,
 }
 
-/// What can happen.
+/// The kinds of events.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum What {
-    /// Somebody disturbed it, or ceased to.
+    /// A disturbance of the subject began or ended.
     Disturbed(String),
-    /// It has this health.
+    /// The member has this health.
     Health(Health),
-    /// It has this taint, `key:effect`.
+    /// The member got this taint, `key:effect`.
     Tainted(String),
-    /// It no longer has this taint.
+    /// The member lost this taint.
     Untainted(String),
-    /// It is being removed.
+    /// The member is being removed.
     Leaving,
-    /// It is gone.
+    /// The member is gone.
     Gone,
-    /// It is assigned so many replicas.
+    /// The workload is assigned with this number of replicas.
     Assigned(u64),
-    /// It is assigned no longer.
+    /// The workload is no longer assigned.
     Unassigned,
     /// An eviction began.
     EvictionBegan,
@@ -72,8 +72,8 @@ pub enum What {
 }
 
 impl What {
-    /// What follows one another: the same taint comes and goes, and a manifest; a taint and another are written by
-    /// whoever comes first.
+    /// Returns the strand of the event. Events of one strand follow each other, for example the addition and the
+    /// removal of a taint. Events of different strands, such as two taints, may come in either order.
     pub(super) fn strand(&self) -> (u8, &str) {
         match self {
             Self::Disturbed(_) => (0, ""),
@@ -99,7 +99,7 @@ impl fmt::Display for What {
             Self::Assigned(0) => f.write_str("is assigned"),
             Self::Assigned(1) => f.write_str("is assigned 1 replica"),
             Self::Assigned(replicas) => write!(f, "is assigned {replicas} replicas"),
-            Self::Unassigned => f.write_str("is assigned no longer"),
+            Self::Unassigned => f.write_str("is no longer assigned"),
             Self::EvictionBegan => f.write_str("is being evicted"),
             Self::EvictionEnded => f.write_str("has been evicted"),
             Self::Delivered => f.write_str("is delivered"),
@@ -109,20 +109,20 @@ impl fmt::Display for What {
     }
 }
 
-/// A history in outline.
+/// The outline of a history.
 #[derive(Clone, Debug)]
 pub struct Outline {
-    /// What ran, as its header says: scenario, implementation and version.
+    /// The scenario, the implementation and its version, from the header.
     pub title: String,
-    /// The times that the implementation was set to.
+    /// The timings of the implementation.
     pub timings: Timings,
-    /// What happened from the first disturbance on, in order; and before it, how everything was.
+    /// The events since the first disturbance, in order, after the state at that time.
     pub tracks: BTreeMap<Track, Vec<Happening>>,
-    /// When the history ends, since the first disturbance.
+    /// The end of the history since the first disturbance.
     pub end: Duration,
 }
 
-/// Makes an outline of entries, one by one. It keeps no entry.
+/// Builds an outline from entries, one by one. It keeps no entry.
 #[derive(Debug)]
 pub struct Outliner {
     dialect: Dialect,
@@ -131,12 +131,12 @@ pub struct Outliner {
     tracks: BTreeMap<Track, Vec<Happening>>,
     /// The time of the first disturbance.
     began: Option<Duration>,
-    /// The workloads that there were then. Others are left over from something else.
+    /// The workloads that existed then. Other workloads do not belong to the scenario.
     workloads: BTreeSet<WorkloadKey>,
 }
 
 impl Outliner {
-    /// An outline of what was recorded of an implementation that promises what `profile` says.
+    /// Creates an empty outline for a recording of an implementation with this `profile`.
     #[must_use]
     pub fn new(profile: Profile) -> Self {
         let (dialect, title, timings) = (Dialect::new(profile.dialect), String::new(), profile.timings);
@@ -155,7 +155,7 @@ impl Outliner {
         }
     }
 
-    /// The outline, now that there are no more entries.
+    /// Returns the outline after the last entry.
     #[must_use]
     pub fn finish(self) -> Outline {
         let Self { dialect, title, timings, tracks, began, .. } = self;
@@ -178,7 +178,7 @@ impl Outliner {
         }
     }
 
-    /// Notes how everything is when the first disturbance comes.
+    /// Records the state at the first disturbance.
     fn note_state(&mut self) {
         let now = self.began.unwrap_or_default();
         let world = self.dialect.world().clone();
@@ -244,7 +244,7 @@ impl Outliner {
         }
     }
 
-    /// Notes what happened, but for what is so already: a manifest that is delivered again.
+    /// Records an event, unless the track is in that state already, for example if a manifest is delivered again.
     fn note(&mut self, at: Duration, track: Track, what: What) {
         if track.workload.as_ref().is_some_and(|workload| !self.workloads.contains(workload)) {
             return;
@@ -270,10 +270,10 @@ fn brief(taint: &Taint) -> String {
     format!("{}:{}", taint.key, taint.effect)
 }
 
-/// What people do to members and workloads in the course of things. Other steps prepare, name or look.
+/// The scenario steps that disturb members or workloads. Other steps prepare, name or check.
 const DISTURBING: [&str; 4] = ["taint", "untaint", "deleteMember", "scale"];
 
-/// What disturbs, and whom; `None` for what only follows.
+/// Returns the disturbed member and the disturbance, or `None` if the change is only a consequence.
 fn disturbance(change: &Change) -> Option<(Option<String>, String)> {
     match change {
         Change::FaultBegan { fault, member } => Some((member.clone(), format!("{fault} begins"))),

@@ -1,6 +1,6 @@
-//! What must hold: one small state machine a guarantee, over facts, and the catalogue of them.
+//! The guarantees: one small state machine over facts for each, and the catalogue of all.
 //!
-//! How facts come about is left to the dialects, how verdicts are told to the reports.
+//! The dialects produce the facts, and the reports format the verdicts.
 
 mod delivery;
 mod engine;

@@ -1,4 +1,4 @@
-//! From facts to numbers: one pass, keeping only what is still open.
+//! Folds facts into numbers in one pass, and keeps only what is still open.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -10,17 +10,17 @@ use capsize_history::facts::{
     Change, Fact, Health, Scheduling, TaintEffect, Workload, WorkloadKey, World, sum,
 };
 
-/// So many outages are told one by one; more are only in the sheet.
-const TOLD: usize = 100;
+/// The number of outages that are listed one by one; more are only in the sheet.
+const LISTED_OUTAGES: usize = 100;
 
 /// The numbers of one history.
 #[derive(Clone, Debug, Default)]
 pub struct Numbers {
     /// The first outages, in the order in which they began.
     pub outages: Vec<Outage>,
-    /// What each workload came to that was there at the end.
+    /// The numbers of each workload that existed at the end.
     pub workloads: BTreeMap<WorkloadKey, Copies>,
-    /// All outages and workloads together.
+    /// The summary of all outages and workloads.
     pub sheet: Sheet,
 }
 
@@ -28,15 +28,15 @@ pub struct Numbers {
 #[derive(Debug, Default)]
 pub struct NumbersBuilder {
     open: BTreeMap<String, Open>,
-    told: Vec<(u64, Outage)>,
+    listed: Vec<(u64, Outage)>,
     sheet: Sheet,
     begun: u64,
     workloads: Table<WorkloadKey, Followed>,
-    /// The workloads assigned to each member, or running there.
+    /// The workloads that are assigned to each member, or run there.
     on: Table<String, BTreeSet<WorkloadKey>>,
 }
 
-/// An outage of which more is to come.
+/// An outage that is not over.
 #[derive(Debug)]
 struct Open {
     order: u64,
@@ -94,20 +94,20 @@ impl NumbersBuilder {
         }
     }
 
-    /// The numbers, now that there are no more facts; the last was at `now`.
+    /// Returns the numbers after the last fact, which was at `now`.
     #[must_use]
     pub fn finish(mut self, now: Duration) -> Numbers {
         for open in std::mem::take(&mut self.open).into_values() {
-            self.tell(open);
+            self.close(open);
         }
-        self.told.sort_by_key(|(order, _)| *order);
+        self.listed.sort_by_key(|(order, _)| *order);
         let mut workloads = BTreeMap::new();
         for (key, mut followed) in BTreeMap::from_iter(self.workloads) {
             followed.pass(now);
             self.sheet.copies.add(&followed.copies);
             workloads.insert(key, followed.copies);
         }
-        let outages = self.told.into_iter().map(|(_, outage)| outage).collect();
+        let outages = self.listed.into_iter().map(|(_, outage)| outage).collect();
         Numbers { outages, workloads, sheet: self.sheet }
     }
 
@@ -117,7 +117,7 @@ impl NumbersBuilder {
             return;
         }
         if let Some(earlier) = self.open.remove(member) {
-            self.tell(earlier);
+            self.close(earlier);
         }
         let assigned = |key: &&WorkloadKey| {
             world.workloads.get(*key).is_some_and(|workload| workload.assignment.contains_key(member))
@@ -142,23 +142,23 @@ impl NumbersBuilder {
         }
     }
 
-    /// A fault on a member changed what can be reached.
+    /// Updates the reachable copies after a fault on a member began or ended.
     fn reach(&mut self, member: &str, at: Duration, world: &World) {
         for key in self.on.get(member).cloned().unwrap_or_default() {
             self.follow(&key, at, world);
         }
     }
 
-    /// The first time of something that an outage brings.
+    /// Records the first time of a step of an outage.
     fn note(&mut self, member: &str, of: impl Fn(&mut Outage) -> &mut Option<Duration>, at: Duration) {
-        // What comes after the fault is not its work.
+        // Events after the fault are not caused by it.
         if let Some(open) = self.open.get_mut(member).filter(|open| open.faults > 0) {
             let began = open.outage.began;
             of(&mut open.outage).get_or_insert(at.saturating_sub(began));
         }
     }
 
-    /// The first time of something that an outage brings to one workload.
+    /// Records the first time of a step of an outage for one workload.
     fn moved(
         &mut self,
         workload: &WorkloadKey,
@@ -188,7 +188,7 @@ impl NumbersBuilder {
         }
     }
 
-    /// A workload is assigned to a member, or runs there.
+    /// Records that a workload is assigned to a member, or runs there.
     fn is_on(&mut self, workload: &WorkloadKey, member: &str) -> &mut Followed {
         let followed = self.workloads.entry(workload.clone()).or_default();
         if followed.on.insert(member.to_owned()) {
@@ -207,7 +207,7 @@ impl NumbersBuilder {
         copies.extra_evictions += u64::from(!caused);
     }
 
-    /// A workload changed: it may be placed again, and serve again.
+    /// Records a change of a workload, which may be placed or served again.
     fn progress(&mut self, key: &WorkloadKey, at: Duration, world: &World) {
         self.follow(key, at, world);
         let Some(workload) = world.workloads.get(key) else { return };
@@ -246,8 +246,8 @@ impl NumbersBuilder {
         }
     }
 
-    /// A workload is neither assigned to a member nor runs there. Of members that carry nothing more nothing is kept: there
-    /// may be ever new ones.
+    /// Records that a workload is neither assigned to a member nor runs there. Members without workloads are dropped,
+    /// because there may be new ones all the time.
     fn off(&mut self, workload: &WorkloadKey, member: &str) {
         if let Some(workloads) = self.on.get_mut(member) {
             workloads.remove(workload);
@@ -262,19 +262,19 @@ impl NumbersBuilder {
         if self.open.get(member).is_some_and(|open| open.faults == 0 && open.outage.is_over(ready))
             && let Some(open) = self.open.remove(member)
         {
-            self.tell(open);
+            self.close(open);
         }
     }
 
-    fn tell(&mut self, open: Open) {
+    fn close(&mut self, open: Open) {
         self.sheet.add_outage(&open.outage);
-        if self.told.len() < TOLD {
-            self.told.push((open.order, open.outage));
+        if self.listed.len() < LISTED_OUTAGES {
+            self.listed.push((open.order, open.outage));
         }
     }
 }
 
-/// Whether it is assigned as a whole, where `members` was the number of members before.
+/// Returns true if the workload is completely assigned. `members` is the number of members before.
 fn is_whole(workload: &Workload, members: usize) -> bool {
     match workload.placement.scheduling {
         Scheduling::Duplicated => workload.assignment.len() >= members,
@@ -284,7 +284,7 @@ fn is_whole(workload: &Workload, members: usize) -> bool {
     }
 }
 
-/// Whether it is ready wherever it is assigned.
+/// Returns true if the workload is ready on all assigned members.
 fn serves(workload: &Workload) -> bool {
     let ready = |(member, replicas): (&String, &u64)| {
         workload.running.get(member).is_some_and(|running| running.is_healthy() && running.ready >= *replicas)

@@ -1,34 +1,35 @@
-//! How many copies of a workload there were, over time.
+//! Counts the copies of a workload over time.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use capsize_history::facts::{Scheduling, Workload};
 
-/// What one workload came to.
+/// The numbers of one workload.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Copies {
-    /// Replica-seconds ready above what was asked for: the price of keeping an old copy until the new one is ready.
+    /// Ready replicas above the requested number, in replica-seconds: the price of keeping an old copy until the new
+    /// one is ready.
     pub double_run_seconds: f64,
-    /// How long nothing of it was ready anywhere, once it had been.
+    /// The time during which no replica was ready anywhere, after one had been.
     pub zero_run: Duration,
-    /// How long all that was ready of it was in members that a fault cut off.
+    /// The time during which all ready replicas were in members that a fault cut off.
     pub out_of_reach: Duration,
-    /// Evictions that began.
+    /// The number of evictions.
     pub evictions: u64,
-    /// Those of them from a member on which there was no fault and no taint of a person.
+    /// The number of evictions from a member without a fault and without a taint of a person.
     pub extra_evictions: u64,
-    /// How often it was assigned to a member again that it had left.
+    /// The number of times that the workload returned to a member that it had left.
     pub undone_moves: u64,
 }
 
-/// A workload as it is followed.
+/// The state of a workload while facts arrive.
 #[derive(Debug, Default)]
 pub(super) struct Followed {
     pub(super) copies: Copies,
     /// The members that it has left.
     pub(super) left: BTreeSet<String>,
-    /// The members that it is assigned to, or runs in.
+    /// The members that it is assigned to, or runs on.
     pub(super) on: BTreeSet<String>,
     since: Duration,
     ran: bool,
@@ -43,7 +44,7 @@ struct State {
 }
 
 impl Followed {
-    /// The workload is as it is from `now` on, where `cut_off` says of a member that a fault is on it.
+    /// Records the state of the workload from `now` on. `cut_off` returns true for a member with a fault.
     pub(super) fn becomes(&mut self, now: Duration, workload: &Workload, cut_off: impl Fn(&str) -> bool) {
         self.pass(now);
         let ready = workload.ready();
@@ -55,14 +56,14 @@ impl Followed {
         self.state = State { surplus, ready: ready > 0, reachable };
     }
 
-    /// Time has come to `now`.
+    /// Advances to `now`.
     pub(super) fn pass(&mut self, now: Duration) {
         let passed = now.saturating_sub(self.since);
         self.since = now;
         if !self.ran {
             return;
         }
-        // Replica-seconds of a run are far below where a float would round.
+        // The replica-seconds of a run are far below the limit at which a float rounds.
         self.copies.double_run_seconds += passed.as_secs_f64() * self.state.surplus as f64;
         match (self.state.ready, self.state.reachable) {
             (false, _) => self.copies.zero_run += passed,
@@ -72,7 +73,7 @@ impl Followed {
     }
 }
 
-/// How many replicas are asked for in all members together.
+/// The number of replicas that are requested on all members together.
 fn asked(workload: &Workload) -> u64 {
     match workload.placement.scheduling {
         Scheduling::Duplicated => workload.replicas.saturating_mul(workload.assignment.len().max(1) as u64),
@@ -81,7 +82,7 @@ fn asked(workload: &Workload) -> u64 {
 }
 
 impl Copies {
-    /// Adds what another workload, or the same in another run, came to.
+    /// Adds the numbers of another workload, or of another run.
     pub(super) fn add(&mut self, other: &Self) {
         self.double_run_seconds += other.double_run_seconds;
         self.zero_run += other.zero_run;

@@ -1,7 +1,6 @@
-//! What an operator asks: how long an outage went unnoticed, how long until what ran there ran elsewhere, how long a
-//! workload ran twice, or nowhere.
+//! Measures outages: times until detection, eviction and recovery, and double or missing copies.
 //!
-//! Numbers are no verdicts: what must hold is left to [`crate::guarantee`].
+//! Numbers give no verdict, which is the task of [`crate::guarantee`].
 
 mod builder;
 mod copies;

@@ -1,42 +1,42 @@
-//! One outage of one member, and what it did to each workload that ran there.
+//! One outage of one member, and its effect on each workload that ran there.
 
 use std::time::Duration;
 
 use capsize_history::facts::WorkloadKey;
 
-/// A fault on a member. Every length of time counts from its beginning, and is absent for what has not come.
+/// A fault on a member. Every duration counts from its beginning, and is `None` if the event did not happen.
 #[derive(Clone, Debug)]
 pub struct Outage {
     /// The member.
     pub member: String,
     /// The kind of the fault: `refuse`, `partition`.
     pub fault: String,
-    /// When it began.
+    /// The time when the fault began.
     pub began: Duration,
-    /// How long it lasted.
+    /// The duration of the fault.
     pub lasted: Option<Duration>,
-    /// Until the control plane no longer held the member for ready.
+    /// The time until the control plane no longer considered the member ready.
     pub detected: Option<Duration>,
-    /// Until the member had a taint that evicts.
+    /// The time until the member had a taint that evicts.
     pub tainted: Option<Duration>,
-    /// What was assigned to the member when it began.
+    /// The workloads that were assigned to the member when the fault began.
     pub moves: Vec<Move>,
 }
 
-/// What an outage did to one workload.
+/// The effect of an outage on one workload.
 #[derive(Clone, Debug)]
 pub struct Move {
     /// The workload.
     pub workload: WorkloadKey,
-    /// Until its eviction from the member began.
+    /// The time until its eviction from the member began.
     pub evicted: Option<Duration>,
-    /// Until it was wholly assigned to others.
+    /// The time until it was completely assigned to other members.
     pub placed: Option<Duration>,
-    /// Until it was ready wherever it is assigned.
+    /// The time until it was ready on all assigned members.
     pub served: Option<Duration>,
-    /// Until the member had its copy no more.
+    /// The time until the member no longer had its copy.
     pub gone: Option<Duration>,
-    /// How many members it was assigned to.
+    /// The number of members that it was assigned to.
     pub(super) members: usize,
 }
 
@@ -45,7 +45,7 @@ impl Outage {
         Self { member, fault, began, lasted: None, detected: None, tainted: None, moves }
     }
 
-    /// Whether nothing more is to come of it: it has ended, and so has every eviction that it caused.
+    /// Returns true if the outage has ended, and every eviction that it caused is complete.
     pub(super) fn is_over(&self, ready: bool) -> bool {
         let moved = |each: &Move| each.evicted.is_none() || (each.served.is_some() && each.gone.is_some());
         self.lasted.is_some() && ready && self.moves.iter().all(moved)

@@ -1,4 +1,4 @@
-//! The numbers of many outages, in one run or in many: how long it took, in the middle and at worst.
+//! Summarizes many outages, of one run or of many, by percentiles.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,25 +7,25 @@ use hdrhistogram::Histogram;
 
 use super::{Copies, Outage};
 
-/// What an operator waits for after a member fails.
+/// The milestones after a member fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Milestone {
-    /// The control plane no longer holds the member for ready.
+    /// The control plane no longer considers the member ready.
     Detected,
     /// The member has a taint that evicts.
     Tainted,
-    /// A workload's eviction has begun.
+    /// The eviction of a workload has begun.
     Evicted,
-    /// It is wholly assigned to others.
+    /// The workload is completely assigned to other members.
     Placed,
-    /// It is ready there.
+    /// The workload is ready there.
     Served,
-    /// The member has its copy no more.
+    /// The member no longer has its copy.
     Gone,
 }
 
 impl Milestone {
-    /// As reports call it.
+    /// The name in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -39,34 +39,34 @@ impl Milestone {
     }
 }
 
-/// Lengths of time: how many, the middle one, the one that 95 of 100 do not exceed, and the longest.
+/// The distribution of durations: their number, the median, the 95th percentile, and the longest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spread {
-    /// How many.
+    /// The number of durations.
     pub count: u64,
-    /// Half of them are not longer.
+    /// The median.
     pub p50: Duration,
-    /// 95 of 100 are not longer.
+    /// The 95th percentile.
     pub p95: Duration,
-    /// None is longer.
+    /// The longest.
     pub max: Duration,
 }
 
-/// The numbers of many outages together. It keeps no outage.
+/// The summary of many outages. It keeps no outage.
 #[derive(Clone, Debug, Default)]
 pub struct Sheet {
-    /// How many outages there were.
+    /// The number of outages.
     pub outages: u64,
-    /// Those of them that ended before anybody noticed, and the longest of these.
+    /// The number of outages that ended before their detection.
     pub undetected: u64,
-    /// The longest of those.
+    /// The longest of the undetected outages.
     pub longest_undetected: Duration,
-    /// What all workloads together came to.
+    /// The sum of the numbers of all workloads.
     pub copies: Copies,
     times: BTreeMap<(Milestone, String), Times>,
 }
 
-/// Milliseconds, to one in a hundred; but the longest is exact.
+/// A histogram of milliseconds with a precision of one percent, and the exact longest duration.
 #[derive(Clone, Debug)]
 struct Times {
     all: Histogram<u64>,
@@ -101,7 +101,7 @@ impl Sheet {
         }
     }
 
-    /// Adds the numbers of another run.
+    /// Adds the summary of another run.
     pub fn add(&mut self, other: &Self) {
         self.outages += other.outages;
         self.undetected += other.undetected;
@@ -112,7 +112,7 @@ impl Sheet {
         }
     }
 
-    /// How long it took until each milestone, over all faults.
+    /// Returns the times until each milestone, over all faults.
     #[must_use]
     pub fn overall(&self) -> Vec<(Milestone, Spread)> {
         let mut all: BTreeMap<Milestone, Times> = BTreeMap::new();
@@ -122,7 +122,7 @@ impl Sheet {
         all.iter().map(|(milestone, times)| (*milestone, times.spread())).collect()
     }
 
-    /// How long it took until each milestone, by the kind of fault.
+    /// Returns the times until each milestone, by the kind of fault.
     pub fn by_fault(&self) -> impl Iterator<Item = (Milestone, &str, Spread)> {
         self.times.iter().map(|((milestone, fault), times)| (*milestone, fault.as_str(), times.spread()))
     }
@@ -131,13 +131,13 @@ impl Sheet {
 impl Times {
     fn note(&mut self, time: Duration) {
         self.max = self.max.max(time);
-        // It grows by itself; longer than 584 million years is not counted.
+        // The histogram resizes itself; durations above 584 million years are not counted.
         let _ = self.all.record(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
     }
 
     fn add(&mut self, other: &Self) {
         self.max = self.max.max(other.max);
-        // It grows by itself.
+        // The histogram resizes itself.
         let _ = self.all.add(&other.all);
     }
 

@@ -1,4 +1,4 @@
-//! The profile of an implementation, as a YAML file, and the choice of one for a history.
+//! The profile of an implementation as a YAML file, and the choice of a profile for a history.
 
 use std::collections::BTreeSet;
 
@@ -12,16 +12,16 @@ use crate::YamlError;
 use capsize_history::dialect::DialectKind;
 use capsize_history::{LONGEST, Mark, misspelt};
 
-/// Something that not every implementation does; a guarantee that needs it is skipped where it is missing.
+/// A capability that not every implementation has. A guarantee that needs a missing feature is skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Feature {
-    /// Members are probed or report by themselves, and are tainted `NoSchedule` by what that says.
+    /// Members are probed or report by themselves, and get `NoSchedule` taints by the result.
     HealthProbes,
-    /// `NoExecute` taints evict what does not tolerate them.
+    /// `NoExecute` taints evict workloads that do not tolerate them.
     NoExecuteTaints,
-    /// A member that is not ready for long enough gets a `NoExecute` taint without anybody asking for it.
+    /// A member that stays not ready for long enough gets a `NoExecute` taint without a request.
     AutomaticNoExecute,
-    /// Policies of the user add and remove taints by a member's conditions.
+    /// Policies of the user add and remove taints by the conditions of a member.
     ClusterTaintPolicies,
     /// Policies without tolerations of the health taints get them, for a limited time.
     DefaultTolerations,
@@ -33,14 +33,14 @@ pub enum Feature {
     SpreadConstraints,
     /// Placement divides replicas by static weights.
     StaticWeights,
-    /// Replicas are divided by static weights seat by seat, so that one more costs no member one; without it, the
-    /// largest weights get what is left over.
+    /// Static weights divide replicas seat by seat, so that an additional replica takes none from any member. Without
+    /// this feature, the largest weights get the remainder.
     MonotoneWeights,
-    /// Of members that are equal but for their room, those that come first by name are chosen.
+    /// Among members that are equal except for their room, the first ones by name are chosen.
     NewcomersByName,
-    /// A member whose share of the replicas comes to nothing is left out.
+    /// A member with an empty share of the replicas is left out.
     LeavesOutEmptyShares,
-    /// Placement divides replicas by the room that members have, over all of them or over few.
+    /// Placement divides replicas by the room of the members, over all of them or over few.
     WeightsByRoom,
     /// Placement honours spread constraints on the number of regions.
     SpreadOverRegions,
@@ -50,112 +50,113 @@ pub enum Feature {
     FieldAffinity,
     /// Placement tries several choices of members one after another.
     AffinityGroups,
-    /// Somebody can call for workloads to be placed from scratch.
+    /// A user can request that workloads are placed from scratch.
     Rebalances,
-    /// What the preferred members have no room for goes to others.
+    /// Replicas for which the preferred members have no room go to other members.
     OverflowAffinities,
-    /// Workloads of a group go together, or apart.
+    /// Workloads of an affinity group are placed together, or apart.
     WorkloadAffinity,
-    /// A workload can be made different in some members.
+    /// A workload can be changed for some members.
     Overrides,
-    /// Policies say what becomes of the copies on a member that fails.
+    /// Policies decide about the copies on a member that fails.
     PurgeModes,
-    /// A workload that stays unhealthy leaves its member, though that is well; purge modes are called as from 1.15.
+    /// A workload that stays unhealthy leaves its member, even if the member is healthy; purge modes have the names
+    /// of 1.15 and later.
     ApplicationFailover,
-    /// A new copy of a workload is told of the old one.
+    /// A new copy of a workload gets the preserved state of the old one.
     PreservedState,
-    /// What a copy left to a new one goes on to the next if the new one never worked.
+    /// State that was preserved for a copy is passed on to the next copy if the first one never became healthy.
     HandsOnState,
-    /// A template may leave its replicas to the members.
+    /// A template may leave the number of replicas to the members.
     RetainedReplicas,
-    /// Policies say what becomes of objects that members already have.
+    /// Policies decide about objects that already exist in members.
     ConflictResolution,
-    /// Policies hold back what would be written to members.
+    /// Policies can suspend the writes to members.
     SuspendedDispatching,
-    /// Policies let members keep what they have when its template goes.
+    /// Policies let members keep their copies when the template is deleted.
     PreservedResources,
-    /// Members may have an agent that reaches out to the control plane, and its silence is noticed.
+    /// Members may have an agent that connects to the control plane, and its silence is detected.
     PullMembers,
-    /// A member that comes back with what it held once, or with nothing, gets what is written for it, though its versions have
-    /// gone back.
+    /// A member that returns with old data, or without data, gets its copies again, although its versions have gone
+    /// back.
     MembersGoBack,
-    /// Namespaces of the control plane are in every member.
+    /// Namespaces of the control plane are created in every member.
     NamespaceSync,
     /// A policy can take templates away from one of lower priority.
     PolicyPreemption,
-    /// What changes in a policy can wait until its templates change.
+    /// Changes of a policy can wait until its templates change.
     LazyActivation,
-    /// What a workload depends on goes where the workload goes.
+    /// The dependencies of a workload are propagated with the workload.
     PropagatesDependencies,
-    /// What a workload depends on stays in a member until the workload has left it.
+    /// The dependencies of a workload stay in a member until the workload has left it.
     KeepsDependencies,
     /// Services of a member can be used in others.
     MultiClusterServices,
-    /// An autoscaler that no policy has claimed is in the members that its workload is in.
+    /// An autoscaler without a policy is copied to the members of its workload.
     CopiesAutoscalers,
-    /// Replicas that autoscalers in the members ask for stay, and are made the template's.
+    /// Replica counts of autoscalers in the members are kept, and written to the template.
     FollowsAutoscalers,
-    /// Members that are not ready get a `NoExecute` taint one after the other, zone by zone, as fast as the state of the
-    /// zone allows.
+    /// Members that are not ready get a `NoExecute` taint one by one in each zone, at a rate that depends on the
+    /// state of the zone.
     ZonedEvictions,
-    /// Members that stay not ready lose what they carry after a time (`failoverEvictionTimeout`), one after the other, zone by
-    /// zone, without a taint.
+    /// Members that stay not ready lose their pods after a time (`failoverEvictionTimeout`), one by one in each zone,
+    /// without a taint.
     DrainsAfterTimeout,
-    /// Members with a label for it do not count when it is judged how ill their zone is.
+    /// Members with an exclusion label do not count for the state of their zone.
     ExcludesByLabel,
-    /// What is evicted for a taint says so before it goes.
+    /// A pod that is evicted for a taint gets a condition before its deletion.
     TellsDisruption,
-    /// What comes to a member that is not ready counts as not ready, too.
+    /// New pods on a member that is not ready are marked as not ready, too.
     MarksNewcomers,
-    /// Of two labels of a member that say the same, the stable one leads, and the beta one follows.
+    /// If a member has a stable and a beta label for the same value, the stable label is copied to the beta label.
     StableLabelsLead,
 }
 
-/// How an implementation is started.
+/// The way in which an implementation is started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum Start {
     /// Capsize's own controllers, in this process.
     Reference,
-    /// Programs of their own, started one after another in real time, on a fleet that they reach by sockets.
+    /// Separate programs, started one by one in real time, on a fleet that they reach by sockets.
     Processes(Vec<Program>),
-    /// It runs already; whoever starts the suite says where.
+    /// The implementation runs already; the user passes its address.
     External,
 }
 
-/// Who an implementation is.
+/// The profile of an implementation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Profile {
-    /// The name it is called by: `--target`.
+    /// The name for `--target`.
     pub name: String,
-    /// What it is: `karmada`, `reference`.
+    /// The implementation: `karmada`, `reference`.
     pub implementation: String,
-    /// The release it was written for: `1.18`.
+    /// The release for which the profile was written: `1.18`.
     pub version: String,
-    /// The first release for which it holds.
+    /// The first release for which the profile holds.
     pub from: String,
-    /// What it does.
+    /// Its features.
     pub features: BTreeSet<Feature>,
-    /// Its times.
+    /// Its timings.
     pub timings: Timings,
-    /// How it is started.
+    /// The way in which it is started.
     pub start: Start,
-    /// The release that Capsize's own controllers behave like; where nothing is said, they are as they should be.
+    /// The release whose behaviour Capsize's own controllers imitate; without it, they behave correctly.
     #[serde(default)]
     pub behaviour: Option<String>,
-    /// What Capsize's own controllers are to do wrong, by name.
+    /// The bugs of Capsize's own controllers, by name.
     #[serde(default)]
     pub bugs: BTreeSet<String>,
-    /// The objects that it works on.
+    /// The dialect of its objects.
     #[serde(default)]
     pub dialect: DialectKind,
-    /// How fast members of a zone are tainted (with `ZonedEvictions`).
+    /// The rates at which members of a zone are tainted (with `ZonedEvictions`).
     #[serde(default)]
     pub zones: Option<Zones>,
 }
 
-/// A profile that cannot be had.
+/// An error in a profile, or in the choice of one.
 #[derive(Debug, Error, Diagnostic)]
 pub enum ProfileError {
     /// The YAML is wrong.
@@ -167,57 +168,60 @@ pub enum ProfileError {
     Unreadable {
         /// The file.
         file: String,
-        /// What the system said.
+        /// The error of the system.
         reason: String,
     },
-    /// Nobody is called that.
+    /// No profile has this name.
     #[error("there is no target `{name}`: there are {known}")]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// The known names.
         known: String,
     },
-    /// The header of a history is of no implementation that is known.
+    /// The header of a history names an unknown implementation.
     #[error("no profile is shipped for {implementation} {version}: name one with --target ({known})")]
     NoneFor {
-        /// As the header says.
+        /// The implementation in the header.
         implementation: String,
-        /// As the header says.
+        /// The version in the header.
         version: String,
-        /// What there is.
+        /// The known names.
         known: String,
     },
     /// The header of a history names no implementation.
     #[error("the header names no implementation: name a target with --target ({known})")]
     Unnamed {
-        /// What there is.
+        /// The known names.
         known: String,
     },
-    /// The header of a history gives a timing that there is not.
-    #[error("`seconds.{name}` of the header is no timing: did you mean `{meant}`? There are {known}")]
+    /// The header of a history has an unknown timing.
+    #[error(
+        "`seconds.{name}` of the header is not a timing: did you mean `{meant}`? The timings are {known}"
+    )]
     Timing {
-        /// As the header says.
+        /// The name in the header.
         name: String,
-        /// What it is likely to stand for.
+        /// The most similar name.
         meant: &'static str,
-        /// What there is.
+        /// The known names.
         known: String,
     },
-    /// The header of a history has a field that is not what it should be.
+    /// A field in the header of a history has the wrong type.
     #[error("`{field}` of the header is {found}: it should be {wanted}")]
     Header {
         /// The field.
         field: String,
-        /// What is there.
+        /// The value.
         found: String,
-        /// What should be.
+        /// The expected type.
         wanted: &'static str,
     },
 }
 
 impl ProfileError {
-    /// What is wrong with a timing that there is not; `None` where it looks like no other: recorders may give some of their own.
+    /// Returns the error for an unknown timing. Returns `None` if the name is not similar to a known one, because
+    /// recorders may add timings of their own.
     fn timing(name: &str) -> Option<Self> {
         let known: Vec<&'static str> =
             Timings::NAMES.into_iter().chain(Timings::ALSO).chain(Zones::FLAGS).collect();
@@ -226,12 +230,12 @@ impl ProfileError {
     }
 }
 
-/// What recorders tell of what they recorded, and no guarantee asks for.
+/// Names that recorders write and no guarantee needs.
 const PASSED_OVER: [&str; 4] =
     ["healthCheckPeriod", "leaseDurationSeconds", "statusSyncInterval", "tolerationSeconds"];
 
-/// Whether the header of a history may give a timing of this name, though nothing follows from it: the flags that are about zones
-/// count where there are zones.
+/// Returns true if the header of a history may contain a timing with this name, although it is ignored here. The
+/// flags of zones only count for a profile with zones.
 fn is_passed_over(name: &str) -> bool {
     PASSED_OVER.contains(&name) || Zones::FLAGS.contains(&name)
 }
@@ -246,16 +250,16 @@ impl Profile {
             .map_err(|error| ProfileError::Invalid(Box::new(YamlError::of_yaml(file, text, &error))))
     }
 
-    /// Whether it does `feature`.
+    /// Returns true if the implementation has `feature`.
     #[must_use]
     pub fn has(&self, feature: Feature) -> bool {
         self.features.contains(&feature)
     }
 
-    /// This profile with what `header`, the first mark of a history, says about its settings.
+    /// Returns this profile with the settings in `header`, the first mark of a history.
     ///
     /// # Errors
-    /// [`ProfileError::Header`] where a setting is not of its type.
+    /// [`ProfileError::Header`] if a setting has the wrong type.
     pub fn overlaid(mut self, header: &Mark) -> Result<Self, ProfileError> {
         let wrong = |field: &str, found: &Value, wanted| ProfileError::Header {
             field: field.to_owned(),
@@ -297,18 +301,18 @@ impl Profile {
     }
 }
 
-/// The profiles that are known.
+/// The known profiles.
 #[derive(Clone, Debug, Default)]
 pub struct Profiles(Vec<Profile>);
 
 impl Profiles {
-    /// These profiles.
+    /// Creates the collection of these profiles.
     #[must_use]
     pub fn new(profiles: Vec<Profile>) -> Self {
         Self(profiles)
     }
 
-    /// All of them.
+    /// All profiles.
     pub fn iter(&self) -> impl Iterator<Item = &Profile> {
         self.0.iter()
     }
@@ -324,8 +328,9 @@ impl Profiles {
             .ok_or_else(|| ProfileError::Unknown { name: name.to_owned(), known: self.names() })
     }
 
-    /// The profile for the implementation and release that `header`, the first mark of a history, names: the one
-    /// that holds from the latest release not after it; or the one that it names as its target.
+    /// Returns the profile for the implementation and release in `header`, the first mark of a history. The profile
+    /// is the one that the header names as its target, or else the one with the latest release that is not after the
+    /// release in the header.
     ///
     /// # Errors
     /// [`ProfileError::Unnamed`] and [`ProfileError::NoneFor`].
@@ -355,7 +360,7 @@ impl Profiles {
     }
 }
 
-/// `v1.18.2` as numbers that compare as releases do.
+/// Splits `v1.18.2` into numbers that compare as releases do.
 fn release(version: &str) -> Vec<u64> {
     version.trim_start_matches('v').split(['.', '-', '+']).map_while(|part| part.parse().ok()).collect()
 }

@@ -1,5 +1,6 @@
-//! A length of time as profiles write it, such as `30s` or `5m`: a century at most, so that bounds that add some of them can be
-//! computed.
+//! Reads and writes lengths of time in profiles, such as `30s` or `5m`.
+//!
+//! A length is a century at most, so that sums of lengths do not overflow.
 
 use std::time::Duration;
 
@@ -7,12 +8,12 @@ use serde::de::Error;
 
 use capsize_history::LONGEST;
 
-/// The length, unless it is more than a century.
+/// Returns the length, unless it exceeds a century.
 fn checked<E: Error>(length: Duration) -> Result<Duration, E> {
     if length <= LONGEST { Ok(length) } else { Err(E::custom("this is longer than a century")) }
 }
 
-/// Of a timing that every profile has.
+/// For a timing that every profile has.
 pub(super) mod required {
     use std::time::Duration;
 
@@ -30,7 +31,7 @@ pub(super) mod required {
     }
 }
 
-/// Of a timing that a profile may lack.
+/// For a timing that a profile may omit.
 pub(super) mod optional {
     use std::time::Duration;
 

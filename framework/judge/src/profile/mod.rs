@@ -1,4 +1,4 @@
-//! Who is judged: what an implementation can do, how fast it promises to be, and how it is started.
+//! Target profiles: the features of an implementation, its timings, and the way to start it.
 
 mod definition;
 mod length;

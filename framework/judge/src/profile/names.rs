@@ -1,4 +1,4 @@
-//! The timings by the names that scenarios and histories use.
+//! Access to the timings by the names in scenarios and histories.
 
 use serde_json::{Map, Value};
 
@@ -26,7 +26,7 @@ impl Timings {
         "skew",
     ];
 
-    /// Other names of some of them, by which the flags of Kubernetes' own controllers are known.
+    /// Alternative names of some timings: the flags of Kubernetes' own controllers.
     pub const ALSO: [&str; 5] = [
         "leaseRenewInterval",
         "nodeMonitorPeriod",
@@ -35,7 +35,7 @@ impl Timings {
         "podEvictionTimeout",
     ];
 
-    /// Each timing that there is, in seconds, as the header of a history has them.
+    /// Returns all timings in seconds, as in the header of a history.
     #[must_use]
     pub fn seconds(&self) -> Map<String, Value> {
         let second =

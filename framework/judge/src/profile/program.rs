@@ -1,33 +1,33 @@
-//! A program of an implementation, as a profile says how it is started. Starting it is left to others.
+//! A program of an implementation, as its profile describes it. The runner starts it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Timings, Zones};
 
-/// One program.
+/// One program of an implementation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Program {
-    /// What it is called in messages.
+    /// The name in messages.
     pub name: String,
-    /// The program and its arguments. `{{kubeconfig}}` stands for the path of a kubeconfig of the control plane, `{{port}}`
-    /// for a port that is free, and the name of a timing, like `{{failureThreshold}}`, or of a flag about zones, like
-    /// `{{nodeEvictionRate}}`, for that of the profile.
+    /// The program and its arguments. `{{kubeconfig}}` stands for the path of a kubeconfig of the control plane, and
+    /// `{{port}}` for a free port. The name of a timing, like `{{failureThreshold}}`, or of a flag about zones, like
+    /// `{{nodeEvictionRate}}`, stands for the value in the profile.
     pub command: Vec<String>,
-    /// It is ready when a request for this path at its port is answered with 200; where nothing is said, at once.
+    /// The path that its port answers with 200 once the program is ready; without it, the program is ready at once.
     #[serde(default)]
     pub ready: Option<String>,
-    /// Its port speaks TLS, with a certificate that nobody vouches for.
+    /// Its port uses TLS with a self-signed certificate.
     #[serde(default)]
     pub tls: bool,
 }
 
 impl Program {
-    /// The command with what its marks stand for. Timings are written in milliseconds, as `3000ms`.
+    /// Returns the command with all placeholders replaced. Timings are written in milliseconds, as `3000ms`.
     ///
     /// # Errors
-    /// A mark that stands for nothing.
+    /// An unknown placeholder.
     pub fn filled(
         &self,
         (timings, zones): (&Timings, Option<&Zones>),
@@ -38,7 +38,7 @@ impl Program {
         let value = |name: &str| match name {
             "kubeconfig" => Some(kubeconfig.to_owned()),
             "port" => Some(port.to_string()),
-            // As a number is written that may be a whole one.
+            // A whole number must be written without a fraction.
             name => match flags.get(name).and_then(Value::as_f64) {
                 Some(number) => Some(number.to_string()),
                 None => timings.get(name).map(|length| format!("{}ms", length.as_millis())),
@@ -58,7 +58,7 @@ fn fill(part: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, St
         let name = name.trim();
         let unknown = || {
             format!(
-                "`{{{{{name}}}}}` stands for nothing: kubeconfig, port, or a timing or flag of the profile"
+                "`{{{{{name}}}}}` is not a placeholder: use kubeconfig, port, or a timing or flag of the profile"
             )
         };
         filled.push_str(&value(name).ok_or_else(unknown)?);
@@ -94,6 +94,8 @@ mod tests {
         let timings: Timings = timings.expect("all are there");
         let filled = |zones| program.filled((&timings, zones), "", 1);
         assert_eq!(filled(Some(&zones)).as_deref(), Ok(&["--rate=0.1".to_owned(), "--large=50".into()][..]));
-        assert!(filled(None).is_err_and(|why| why.starts_with("`{{nodeEvictionRate}}` stands for nothing")));
+        assert!(
+            filled(None).is_err_and(|why| why.starts_with("`{{nodeEvictionRate}}` is not a placeholder"))
+        );
     }
 }

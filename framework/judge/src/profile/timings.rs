@@ -1,4 +1,4 @@
-//! The times that an implementation is set to, and from which every bound is computed.
+//! The timings of an implementation, from which every bound is computed.
 
 use std::time::Duration;
 
@@ -9,33 +9,33 @@ use thiserror::Error;
 use super::length;
 use capsize_history::LONGEST;
 
-/// One duration each, written like `30s` or `5m`. The header of a history gives some of them in seconds, by the
+/// One duration for each timing, written like `30s` or `5m`. The header of a history may give them in seconds, by the
 /// same names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Timings {
-    /// Time from one probe of a member to the next.
+    /// The time from one probe of a member to the next.
     #[serde(with = "length::required")]
     pub status_update_frequency: Duration,
-    /// How long probes must have failed until a member counts as not ready.
+    /// The time for which probes must fail until a member counts as not ready.
     #[serde(with = "length::required")]
     pub failure_threshold: Duration,
-    /// How long probes must have succeeded until it counts as ready again.
+    /// The time for which probes must succeed until a member counts as ready again.
     #[serde(with = "length::required")]
     pub success_threshold: Duration,
-    /// Time from one look at all members' conditions to the next.
+    /// The time from one round of the monitor, over the conditions of all members, to the next.
     #[serde(with = "length::required")]
     pub monitor_period: Duration,
-    /// How long a member that reports by itself may be silent.
+    /// The time for which a member that reports by itself may be silent.
     #[serde(with = "length::required")]
     pub monitor_grace_period: Duration,
-    /// The same for one that has never said anything; absent where that makes no difference.
+    /// The same time for a member that has never reported; `None` if it makes no difference.
     #[serde(default, with = "length::optional")]
     pub startup_grace_period: Option<Duration>,
-    /// How long a member is not ready until it gets a `NoExecute` taint (with `AutomaticNoExecute`).
+    /// The time for which a member is not ready until it gets a `NoExecute` taint (with `AutomaticNoExecute`).
     #[serde(with = "length::required")]
     pub failover_eviction_timeout: Duration,
-    /// How long an old copy is kept at most while its replacement gets ready.
+    /// The longest time for which an old copy is kept until its replacement is ready.
     #[serde(with = "length::required")]
     pub graceful_eviction_timeout: Duration,
     /// The toleration of `not-ready` that policies get by default (with `DefaultTolerations`).
@@ -47,53 +47,54 @@ pub struct Timings {
     /// The longest that a probe takes whose connection is refused or reset.
     #[serde(with = "length::required")]
     pub refused_probe: Duration,
-    /// The longest that a probe takes whose packets vanish; absent where nothing ends it.
+    /// The longest that a probe takes whose packets vanish; `None` if nothing ends it.
     #[serde(default, with = "length::optional")]
     pub silent_probe: Option<Duration>,
-    /// Time that one eviction of a queue of evictions takes at most; absent where there is no such pace.
+    /// The longest time that one eviction of the eviction queue takes; `None` if evictions are not paced.
     #[serde(default, with = "length::optional")]
     pub eviction_pace: Option<Duration>,
-    /// How often eviction tasks are looked at within the graceful-eviction-timeout, events apart.
+    /// The number of times that eviction tasks are checked within the graceful-eviction-timeout, in addition to
+    /// events.
     #[serde(default)]
     pub eviction_polls: u32,
-    /// Time until a missed event is made up for: from one look at a tainted member's workloads to the next.
+    /// The time until a missed event is corrected: from one check of the workloads of a tainted member to the next.
     #[serde(with = "length::required")]
     pub recheck: Duration,
-    /// The longest that killed controllers take to work again once they are started.
+    /// The longest time until restarted controllers work again.
     #[serde(with = "length::required")]
     pub takeover: Duration,
-    /// The longest from a cause being written to its effect being seen where nothing is waited for: two watches
-    /// and a write.
+    /// The longest time from the write of a cause to the observation of its effect, if no timer is involved: two
+    /// watches and a write.
     #[serde(with = "length::required")]
     pub latency: Duration,
-    /// How far events of different watches may be out of order in a history.
+    /// The longest time by which events of different watches may be out of order in a history.
     #[serde(with = "length::required")]
     pub skew: Duration,
 }
 
-/// A timing that cannot be set.
+/// An error in a setting of a timing.
 #[derive(Debug, Error, Diagnostic)]
 pub enum SettingError {
-    /// It is not a name and a value.
+    /// The text is not a name and a value.
     #[error("`{0}` is not a setting: write `failureThreshold=30s`")]
     Shape(String),
     /// The value is not a length of time.
     #[error("`{0}` is not a length of time: write `30s` or `5m`")]
     Value(String),
-    /// There is no such timing.
+    /// No timing has this name.
     #[error("there is no timing `{0}`: there are {known}", known = Timings::NAMES.join(", "))]
     Unknown(String),
 }
 
 impl Timings {
-    /// The timing called `name` as it is written in profiles, scenarios and headers.
+    /// Returns the timing called `name`, as in profiles, scenarios and headers.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Duration> {
         let mut copy = self.clone();
         copy.slot(name).copied()
     }
 
-    /// Sets the timing called `name`, if there is one. Answers whether there is.
+    /// Sets the timing called `name`. Returns false if there is none.
     pub fn set(&mut self, name: &str, value: Duration) -> bool {
         match name {
             "silentProbe" => self.silent_probe = Some(value),
@@ -107,8 +108,8 @@ impl Timings {
         true
     }
 
-    /// Whether the timing called `name` is one that a target is set to, rather than one that tells how fast it is or how
-    /// exactly it is seen.
+    /// Returns true if the timing called `name` is a setting of a target. The other timings describe its speed, or
+    /// the precision of observations.
     #[must_use]
     pub fn is_setting(name: &str) -> bool {
         !matches!(name, "refusedProbe" | "silentProbe" | "recheck" | "takeover" | "latency" | "skew")
@@ -117,7 +118,7 @@ impl Timings {
     /// Sets a timing by `name=value`, the value written like `30s` or `5m`.
     ///
     /// # Errors
-    /// When it is not so written, or there is no such timing.
+    /// An error if the text has another form, or no timing has the name.
     pub fn set_text(&mut self, text: &str) -> Result<(), SettingError> {
         let (name, value) = text.split_once('=').ok_or_else(|| SettingError::Shape(text.to_owned()))?;
         let length = value.parse::<jiff::SignedDuration>().ok();

@@ -1,4 +1,4 @@
-//! How fast the members of a zone are tainted for their ill health.
+//! The rates at which the members of a zone are tainted for their health.
 
 use std::time::Duration;
 
@@ -8,25 +8,26 @@ use serde_json::{Map, Value};
 use super::length;
 use capsize_history::LONGEST;
 
-/// What kube-controller-manager says by rates is said by the pauses between two members.
+/// The settings of a zone. kube-controller-manager has rates for them; here they are the pauses between two members.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Zones {
-    /// From one member to the next, in a zone that is well or altogether gone (`--node-eviction-rate`).
+    /// The pause between two members in a zone that is healthy or fully disrupted (`--node-eviction-rate`).
     #[serde(with = "length::required")]
     pub eviction_pause: Duration,
-    /// The same in a large zone that is partly gone (`--secondary-node-eviction-rate`). In a small one none is tainted.
+    /// The pause in a large zone that is partly disrupted (`--secondary-node-eviction-rate`). Members of a small one
+    /// get no taint.
     #[serde(with = "length::required")]
     pub secondary_eviction_pause: Duration,
     /// A zone of more members than this is large (`--large-cluster-size-threshold`).
     pub large: u64,
-    /// From so many of a hundred on that are not ready, and three at least, a zone is partly gone
-    /// (`--unhealthy-zone-threshold`).
+    /// The percentage of members that are not ready from which a zone is partly disrupted; at least three members
+    /// must not be ready (`--unhealthy-zone-threshold`).
     pub unhealthy_percent: u64,
 }
 
 impl Zones {
-    /// The flags that are about zones, by the names that headers of histories have for them.
+    /// The flags about zones, by their names in headers of histories.
     pub const FLAGS: [&str; 4] = [
         "nodeEvictionRate",
         "secondaryNodeEvictionRate",
@@ -34,7 +35,7 @@ impl Zones {
         "unhealthyZoneThreshold",
     ];
 
-    /// What the controllers are told, by the same names.
+    /// Returns the flags of the controllers, by the same names.
     #[must_use]
     pub fn flags(&self) -> Map<String, Value> {
         let values =
@@ -42,19 +43,19 @@ impl Zones {
         Self::FLAGS.iter().zip(values).map(|(name, value)| ((*name).to_owned(), Value::from(value))).collect()
     }
 
-    /// How many members a second are tainted in a zone that is well or altogether gone.
+    /// The number of members per second that are tainted in a zone that is healthy or fully disrupted.
     #[must_use]
     pub fn rate(&self) -> f64 {
         rate(self.eviction_pause)
     }
 
-    /// The same in a large zone that is partly gone.
+    /// The number per second in a large zone that is partly disrupted.
     #[must_use]
     pub fn secondary_rate(&self) -> f64 {
         rate(self.secondary_eviction_pause)
     }
 
-    /// Takes over what the header of a history says of the flag called `name`. Answers whether it is one of these.
+    /// Sets the flag called `name` from the header of a history. Returns false if there is no such flag.
     pub(super) fn set(&mut self, name: &str, value: &Value) -> bool {
         let number = value.as_f64().unwrap_or_default();
         let pause = || Duration::try_from_secs_f64(1.0 / number).unwrap_or(LONGEST).min(LONGEST);
@@ -69,7 +70,7 @@ impl Zones {
     }
 }
 
-/// The longest pause stands for no rate at all.
+/// Converts a pause into a rate. The longest pause stands for a rate of zero.
 fn rate(pause: Duration) -> f64 {
     if pause >= LONGEST { 0.0 } else { pause.as_secs_f64().recip() }
 }

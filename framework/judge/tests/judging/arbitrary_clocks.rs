@@ -1,5 +1,4 @@
-//! Histories whose times are anything that can be written: the judge and the reports never panic, and nothing is violated
-//! that depends on how two times compare.
+//! Tests that the judge and the reports never panic, whatever times a history has.
 
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::perturbed_recordings::{RECORDINGS, recorded};
 
-/// What a clock may show: the oldest and the latest time that there is, and some between them.
+/// Time stamps of a clock: the oldest and the latest possible time, and some between them.
 const STAMPS: [&str; 7] = [
     "-009999-01-02T01:59:59Z",
     "0001-01-01T00:00:00Z",
@@ -24,19 +23,19 @@ const STAMPS: [&str; 7] = [
     "soon",
 ];
 
-/// Numbers of seconds that no clock should be off by.
+/// Numbers of seconds that are impossible as the error of a clock.
 const SECONDS: [f64; 8] = [0.0, -1.0, 1e-9, 0.5, 3e9, -3e9, 1e300, f64::MAX];
 
-/// How one entry differs from what was recorded.
+/// A change of one entry of a recording.
 #[derive(Clone, Debug)]
 enum Wrong {
     /// The recorder's clock showed this time.
     At(f64),
-    /// Every time stamp in the object is this one.
+    /// Every time stamp in the object is set to this one.
     Stamps(&'static str),
-    /// Before the entry a mark of this sort says something with this number of seconds.
+    /// A mark of this sort with this number of seconds comes before the entry.
     Mark(u8, f64),
-    /// Every toleration and timeout in the object lasts this long.
+    /// Every toleration and timeout in the object is set to this number of seconds.
     Lasts(i64),
 }
 
@@ -106,7 +105,7 @@ fn apply(entries: &mut Vec<Entry>, place: usize, wrong: &Wrong) {
     }
 }
 
-/// Everything that a report says of it.
+/// The text of all reports.
 fn reported(entries: Vec<Entry>, profile: Profile) -> String {
     let judgement = judge(entries.into_iter().map(Ok::<_, ()>), profile).unwrap();
     let report = Report {

@@ -1,5 +1,4 @@
-//! Autoscalers are where their workloads are. The smallest history that breaks the guarantee and nothing else, and some that it
-//! holds on.
+//! Tests of DELIVERY-16: the smallest history that violates it, and some on which it holds.
 
 use serde_json::{Value, json};
 
@@ -7,7 +6,7 @@ use crate::examples::shows;
 use crate::outcomes::{breaks, holds};
 use crate::story::Story;
 
-/// An autoscaler of the story's workload; a policy of this name has claimed it, if one has.
+/// An autoscaler of the story's workload, which may be claimed by the policy with this name.
 fn autoscaler(policy: Option<&str>) -> Value {
     let marks = policy.map(|name| {
         json!({"propagationpolicy.karmada.io/namespace": "default", "propagationpolicy.karmada.io/name": name})
@@ -19,7 +18,7 @@ fn autoscaler(policy: Option<&str>) -> Value {
     })
 }
 
-/// A Work without a binding that delivers the autoscaler to a member.
+/// A Work without a binding for the autoscaler in a member.
 fn work(member: &str) -> Value {
     json!({
         "apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
@@ -28,14 +27,14 @@ fn work(member: &str) -> Value {
     })
 }
 
-/// The story's workload is written for m1 and m2, and the autoscaler for these members.
+/// A story with the workload on m1 and m2, and the autoscaler on `members`.
 fn written_for(members: &[&str]) -> Story {
     let story = ["m1", "m2"].into_iter().fold(Story::new(), Story::copy);
     let story = ["m1", "m2"].into_iter().fold(story, |story, member| story.work(member, &json!({})));
     members.iter().fold(story.object(autoscaler(None)), |story, member| story.object(work(member)))
 }
 
-/// The workload leaves m1 for m3 between 20 s and 21 s.
+/// The workload moves from m1 to m3 between 20 s and 21 s.
 fn moved(story: Story) -> Story {
     let story = story.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1").stamp("m1");
     let story = story.at(20.4).assign(&["m2", "m3"]).work("m3", &json!({})).copy("m3").object(work("m3"));
@@ -65,7 +64,7 @@ fn an_autoscaler_leaves_all_members_when_it_is_deleted() {
 }
 
 #[test]
-fn an_autoscaler_that_a_policy_has_claimed_is_not_asked_about() {
+fn an_autoscaler_that_a_policy_has_claimed_is_not_checked() {
     let claimed = written_for(&["m1"]).at(10.5).object(autoscaler(Some("web"))).until(12.0);
     holds("DELIVERY-03", &claimed);
 }

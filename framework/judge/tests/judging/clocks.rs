@@ -1,4 +1,4 @@
-//! Clocks that are wrong: what is judged all the same, and what nobody can tell then.
+//! Clocks with wrong times: verdicts that remain the same, and undecided ones.
 
 use capsize_judge::guarantee::Outcome;
 use serde_json::json;
@@ -8,12 +8,12 @@ use crate::member_health::{moved, tainted};
 use crate::outcomes::{breaks, holds, ids};
 use crate::story::{Story, StoryOutcome};
 
-/// The clock of the control plane is set by so many seconds.
+/// Sets the clock of the control plane by this number of seconds.
 fn set(story: Story, seconds: f64) -> Story {
     story.mark(json!({"fault": "skew", "state": "begin", "seconds": seconds}))
 }
 
-/// It is set right.
+/// Corrects the clock again.
 fn right(story: Story, seconds: f64) -> Story {
     story.mark(json!({"fault": "skew", "state": "end", "seconds": seconds}))
 }
@@ -27,13 +27,13 @@ fn a_toleration_may_be_over_as_much_earlier_or_later_as_the_clock_was_set() {
     let stays = |by: f64, until: f64| set(tainted(), by).until(until);
     assert_eq!(ids(&stays(-3.0, 18.9), Outcome::is_violated), [""; 0]);
     breaks("TOLERATION-01", &stays(-3.0, 19.1));
-    // What was stamped before a clock is right again may count for longer, too.
+    // A stamp from before the correction of the clock may also count for longer.
     let back = right(set(tainted(), -3.0).at(11.0), -3.0);
     assert_eq!(ids(&back.until(18.9), Outcome::is_violated), [""; 0]);
 }
 
 #[test]
-fn what_is_tolerated_for_ever_is_so_by_every_clock() {
+fn a_toleration_without_end_lasts_by_every_clock() {
     let patient = Story::new().patient().assign(&["m1", "m2"]).taint("m1", "maintenance", "NoExecute");
     breaks("TOLERATION-01", &set(patient, 600.0).at(40.0).evict("m1").until(41.0));
 }
@@ -48,7 +48,7 @@ fn the_timeout_of_a_task_counts_by_the_clock() {
 }
 
 #[test]
-fn a_workload_may_come_back_where_its_toleration_may_not_be_over_by_a_clock_that_was_set() {
+fn a_workload_may_return_while_its_toleration_may_last_by_a_clock_that_was_set() {
     let back = |by: f64, key: &'static str, left: f64| {
         let all = json!({"spreadConstraints": []});
         let story = Story::new().policy(all, 2).assign(&["m1", "m2", "m3"]).healthy("m3").at(11.0);
@@ -58,7 +58,7 @@ fn a_workload_may_come_back_where_its_toleration_may_not_be_over_by_a_clock_that
     };
     assert_eq!(back(-5.0, "not-ready", 16.2), [""; 0]);
     assert_eq!(back(-0.5, "not-ready", 16.2), ["PLACEMENT-16"]);
-    assert!(back(-5.0, "maintenance", 11.2).contains(&"PLACEMENT-16"), "it was never tolerated");
+    assert!(back(-5.0, "maintenance", 11.2).contains(&"PLACEMENT-16"), "the taint was never tolerated");
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn controllers_whose_clock_is_set_are_neither_away_nor_hindered() {
         let failed = right(failed, by).at(at).ready("m1", "False");
         failed.taint("m1", "not-ready", "NoSchedule").until(at + 0.1)
     };
-    // A threshold is counted in the process, by no clock that is set.
+    // The threshold counts in the process, and not by the clock that is set.
     holds("HEALTH-01", &observed(600.0, 14.0));
     breaks("HEALTH-01", &observed(600.0, 12.8));
     breaks("HEALTH-01", &set(Story::new(), 600.0).fault("refuse", "m1", "begin").until(19.1));
@@ -83,7 +83,7 @@ fn a_member_whose_clock_is_wrong_is_as_much_in_reach_as_ever() {
 }
 
 #[test]
-fn an_agent_whose_clock_was_set_may_say_nothing_new() {
+fn an_agent_whose_clock_was_set_may_report_nothing_new() {
     let unknown = |story: Story| story.at(30.0).ready("m3", "Unknown").until(30.1);
     let pulled = || Story::new().pulls("m3").fault("refuse", "m1", "begin").at(11.0);
     let violated = |observed: StoryOutcome| ids(&observed, Outcome::is_violated).contains(&"HEALTH-02");

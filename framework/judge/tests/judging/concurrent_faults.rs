@@ -1,4 +1,4 @@
-//! What is allowed where several things go wrong at once, or people step in: the smallest histories of what chaos found.
+//! Permitted effects of concurrent faults and of persons: the smallest histories from chaos runs.
 
 use capsize_judge::guarantee::Outcome;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn breaks_nothing(story: Story, until: f64) {
     assert_eq!(ids(&story.until(until), Outcome::is_violated), [""; 0]);
 }
 
-/// A person applies an object of a member.
+/// A person applies the object of a member.
 fn edited(story: Story, member: &str) -> Story {
     story.mark(json!({"step": "apply", "object": format!("Cluster {member}")}))
 }
@@ -28,32 +28,32 @@ fn a_member_that_is_being_removed_becomes_unknown_and_keeps_its_taints() {
 }
 
 #[test]
-fn nobody_knows_since_when_a_member_fails_that_is_reached_otherwise() {
+fn a_failure_has_no_known_beginning_after_the_access_to_the_member_changed() {
     let reached = json!({"spec": {"secretRef": {"name": "other"}}});
     let otherwise = || Story::new().member("m1", reached.clone()).at(30.0).fault("delay", "m1", "begin");
     let observed = |story: Story| story.ready("m1", "False").taint("m1", "not-ready", "NoSchedule");
     breaks_nothing(observed(otherwise().at(31.0)), 31.5);
-    // Once it answers, it is known.
+    // After an answer of the member, its state is known.
     let answers = observed(otherwise().at(31.0)).at(31.5).fault("delay", "m1", "end").at(40.0);
     let answers = answers.ready("m1", "True").untaint("m1", "NoSchedule").at(60.0);
     breaks("HEALTH-01", &observed(answers.fault("refuse", "m1", "begin").at(61.0)).until(61.5));
 }
 
 #[test]
-fn a_fault_outlasts_a_member_that_goes_and_comes_again() {
+fn a_fault_outlasts_a_member_that_is_removed_and_joins_again() {
     let is_wrong = |hit: &str| {
         let lossy = Story::new().fault("lose", hit, "begin").at(11.0).leaves("m3").at(12.0);
         let refused = lossy.ready("m3", "True").at(30.0).fault("refuse", "m3", "begin").at(31.0);
         let observed = refused.ready("m3", "False").taint("m3", "not-ready", "NoSchedule");
         ids(&observed.until(31.5), Outcome::is_violated).contains(&"HEALTH-01")
     };
-    // The threshold may have begun with a probe that was lost.
+    // The threshold may have begun with a lost probe.
     assert!(!is_wrong("m3"));
     assert!(is_wrong("m2"));
 }
 
 #[test]
-fn who_is_hindered_may_not_know_of_a_member_for_which_another_has_chosen() {
+fn a_hindered_scheduler_may_not_know_a_member_that_another_leader_has_chosen() {
     let rival = |story: Story, state: &str| story.mark(json!({"fault": "rival", "state": state}));
     let is_wrong = |story: Story, left: &str| {
         let tainted = story.at(12.0).ready("m4", "True").mark(json!({"step": "taint", "cluster": "m1"}));
@@ -63,13 +63,13 @@ fn who_is_hindered_may_not_know_of_a_member_for_which_another_has_chosen() {
     };
     let rivals = || rival(Story::new(), "begin");
     assert!(!is_wrong(rivals(), "m2"));
-    // Both know of m2, and who is alone again knows of all.
+    // Both leaders know m2, and a leader that is alone again knows all members.
     assert!(is_wrong(rivals(), "m4"));
     assert!(is_wrong(rival(rivals().at(10.5), "end"), "m2"));
 }
 
 #[test]
-fn what_was_to_be_done_while_requests_failed_is_tried_again_as_late_as_a_queue_waits() {
+fn actions_that_failed_are_retried_within_the_longest_back_off_of_a_queue() {
     let fails = |story: Story, state: &str| story.mark(json!({"fault": "fail", "state": state}));
     let unstamped = |story: Story| {
         story.taint("m1", "maintenance", "NoExecute").at(40.3).evict("m1").at(40.5).assign(&["m2", "m3"])
@@ -81,34 +81,35 @@ fn what_was_to_be_done_while_requests_failed_is_tried_again_as_late_as_a_queue_w
     assert!(is_stamped_in_time(meanwhile(), 1040.0));
     assert!(!is_stamped_in_time(meanwhile(), 1060.0));
     let afterwards = unstamped(fails(fails(Story::new().at(12.0), "begin").at(13.0), "end").at(40.0));
-    assert!(!is_stamped_in_time(afterwards, 60.0), "all went well by then");
+    assert!(!is_stamped_in_time(afterwards, 60.0), "the faults were over by then");
 }
 
 #[test]
-fn what_else_a_slow_member_is_asked_may_be_cut_off_as_well() {
+fn other_requests_to_a_slow_member_may_be_cut_off_as_well() {
     let both = || Story::new().fault("delay", "m1", "begin").at(12.0).fault("partition", "m1", "begin");
-    // 1 + 32, once more, and the latency; and another 32 for what was asked.
+    // The bound is 1 + 32, once more, plus the latency, plus another 32 for other requests.
     breaks_nothing(both(), 110.9);
     breaks("HEALTH-01", &both().until(111.1));
 }
 
 #[test]
-fn what_a_slow_member_answered_before_it_failed_may_still_be_on_its_way() {
+fn answers_of_a_slow_member_from_before_its_failure_may_still_be_under_way() {
     let failed = |seconds: f64| {
         let slow = json!({"fault": "delay", "cluster": "m1", "seconds": seconds, "state": "begin"});
         let over = Story::new().mark(slow).at(11.5).fault("delay", "m1", "end");
         over.at(12.0).fault("refuse", "m1", "begin")
     };
-    // 1 + 1 + 3 x (1 + 1) and the latency; and the time that an answer takes.
+    // The bound is 1 + 1 + 3 x (1 + 1) plus the latency, plus the delay of an answer.
     breaks_nothing(failed(8.0), 28.4);
     breaks("HEALTH-01", &failed(8.0).until(29.1));
     breaks("HEALTH-01", &failed(0.0).until(21.1));
 }
 
 #[test]
-fn a_silence_that_refusals_break_may_be_noticed_by_one_more_silent_probe() {
-    // 31 s of silence, a second of refusals, and silence: the first probe that fails ends after 33 s at most, the threshold is
-    // full 3 s later, and the last begins just before that: 33 + 3 + 33 and the latency. Without, it is 67.
+fn a_silence_that_refusals_interrupt_may_be_detected_one_silent_probe_later() {
+    // 31 s of silence, one second of refusals, and silence again: the first failed probe ends after 33 s at most, the
+    // threshold passes 3 s later, and the last probe begins just before. So the bound is 33 + 3 + 33 plus the
+    // latency. Without refusals it is 67.
     let broken = |at: f64| {
         let refused = Story::new().fault("partition", "m1", "begin").at(at).fault("refuse", "m1", "begin");
         refused.at(at + 1.0).fault("refuse", "m1", "end")
@@ -119,10 +120,10 @@ fn a_silence_that_refusals_break_may_be_noticed_by_one_more_silent_probe() {
 }
 
 #[test]
-fn a_member_that_fails_again_while_it_is_slow_is_told_so() {
+fn a_member_that_fails_again_while_it_is_slow_is_reported() {
     let slow = Story::new().fault("delay", "m1", "begin").fault("refuse", "m1", "begin");
     let again = slow.at(11.0).fault("refuse", "m1", "end").at(20.0).fault("refuse", "m1", "begin");
-    // 1 + 1 + 3 x (1 + 1) and the latency.
+    // The bound is 1 + 1 + 3 x (1 + 1) plus the latency.
     breaks("HEALTH-01", &again.until(29.1));
 }
 
@@ -136,7 +137,7 @@ fn a_probe_that_waits_out_a_short_silence_has_not_failed() {
             over.fault(fault, "m1", "end").at(25.2).ready("m1", "True").untaint("m1", "NoSchedule");
         ids(&observed.until(26.0), Outcome::is_violated)
     };
-    // It answers since 20 s, and a second of refusals is met by some probe.
+    // The member answers from 20 s on, and some probe meets a second of refusals.
     assert_eq!(again("partition"), [""; 0]);
     assert_eq!(again("refuse"), ["HEALTH-04"]);
 }
@@ -151,7 +152,7 @@ fn the_first_probe_after_a_start_may_wait_out_a_silence_and_has_no_threshold() {
         let observed = started.at(ended + 0.1).ready("m1", "True").untaint("m1", "NoSchedule");
         ids(&observed.until(ended + 1.0), Outcome::is_violated)
     };
-    // 1 + 32, 2 until they take over, and the latency.
+    // The bound is 1 + 32, plus 2 for the takeover, plus the latency.
     assert_eq!(back("partition", 46.0, 95.9), [""; 0]);
     assert_eq!(back("partition", 46.0, 96.1), ["HEALTH-04"]);
     assert_eq!(back("refuse", 14.0, 80.0), ["HEALTH-04"]);
@@ -166,7 +167,7 @@ fn a_member_that_is_cut_off_again_has_the_taint_already() {
 }
 
 #[test]
-fn what_a_person_says_of_a_member_has_no_threshold() {
+fn a_change_of_the_health_by_a_person_has_no_threshold() {
     let failed = Story::lacking(&["AutomaticNoExecute"]).fault("refuse", "m1", "begin").at(14.0);
     let failed = failed.ready("m1", "False").taint("m1", "not-ready", "NoSchedule").at(15.0);
     let back = |story: Story| story.ready("m1", "True").untaint("m1", "NoSchedule");
@@ -174,7 +175,7 @@ fn what_a_person_says_of_a_member_has_no_threshold() {
 }
 
 #[test]
-fn a_task_does_not_end_by_what_is_told_of_a_copy_that_could_not_be_written() {
+fn a_task_does_not_end_by_the_status_of_a_copy_that_could_not_be_written() {
     let evicted = |applied: &str| {
         let status = json!({"status": {"conditions": [{"type": "Applied", "status": applied}]}});
         let story = Story::new().work("m1", &json!({})).work("m2", &status).copy("m1").copy("m2");
@@ -186,7 +187,7 @@ fn a_task_does_not_end_by_what_is_told_of_a_copy_that_could_not_be_written() {
 }
 
 #[test]
-fn a_task_does_not_end_by_what_is_told_of_a_copy_that_was_scaled_to_nothing() {
+fn a_task_does_not_end_by_the_status_of_a_copy_that_was_scaled_to_zero() {
     let evicted = |status: &Value| {
         let observed = |name: &str| json!({"clusterName": name, "health": "Healthy", "status": status});
         let observed = json!({"aggregatedStatus": [observed("m1"), observed("m2")]});
@@ -197,16 +198,16 @@ fn a_task_does_not_end_by_what_is_told_of_a_copy_that_was_scaled_to_nothing() {
     };
     let all = json!({"generation": 2, "observedGeneration": 2, "replicas": 2, "readyReplicas": 2});
     breaks("EVICTION-01", &evicted(&all).until(22.5));
-    // Deployments leave out all counts of zero, StatefulSets do not.
+    // Deployments omit all counts of zero, and StatefulSets do not.
     breaks_nothing(evicted(&json!({"generation": 2, "observedGeneration": 2})), 30.0);
     breaks_nothing(evicted(&json!({"generation": 2, "observedGeneration": 2, "replicas": 0})), 30.0);
-    // What counts otherwise, or not at all, says nothing of it.
+    // A status with another count, or without counts, says nothing about the replicas.
     breaks("EVICTION-01", &evicted(&json!({"generation": 2, "active": 2})).until(22.5));
     breaks("EVICTION-01", &evicted(&json!({})).until(22.5));
 }
 
 #[test]
-fn an_eviction_for_ill_health_waits_for_the_state_that_is_to_be_handed_on() {
+fn an_eviction_for_unhealthiness_waits_for_the_state_to_preserve() {
     let rules = json!([{"aliasLabelName": "ready", "jsonPath": "{.readyReplicas}"}]);
     let failover = json!({"propagateDeps": true, "failover": {"application": {
         "decisionConditions": {"tolerationSeconds": 10}, "statePreservation": {"rules": rules},
@@ -223,16 +224,16 @@ fn an_eviction_for_ill_health_waits_for_the_state_that_is_to_be_handed_on() {
 }
 
 #[test]
-fn what_has_no_state_is_told_to_be_well_when_its_member_is_within_reach() {
+fn an_object_without_status_is_reported_healthy_when_its_member_is_reachable() {
     let slow = || Story::new().fault("delay", "m1", "begin").object(needed("Unknown")).at(20.0);
     let over = || slow().fault("delay", "m1", "end");
-    // The back-off of a watch may be twice what it has waited already.
+    // The back-off of a watch may be twice the time that it has already waited.
     holds("LIVENESS-06", &over().at(40.9).object(needed("Healthy")).until(42.0));
     breaks("LIVENESS-06", &over().until(41.1));
 }
 
 #[test]
-fn a_copy_that_somebody_made_his_own_does_not_go_with_its_manifest() {
+fn a_copy_that_a_user_took_over_is_not_deleted_with_its_manifest() {
     let owned = |name: &str| {
         let labels = json!({"work.karmada.io/name": name});
         json!({
@@ -253,8 +254,8 @@ fn a_copy_that_somebody_made_his_own_does_not_go_with_its_manifest() {
 }
 
 #[test]
-fn a_workload_that_left_for_another_taint_may_come_back_while_it_tolerates_this_one() {
-    // Both are there from 14 s on; the one that is tolerated for five seconds is still there when it comes back.
+fn a_workload_that_left_for_another_taint_may_return_while_it_tolerates_this_one() {
+    // Both taints exist from 14 s on; the one that is tolerated for five seconds still exists at the return.
     let left = || {
         let all = json!({"spreadConstraints": []});
         let story = Story::new().policy(all, 2).assign(&["m1", "m2", "m3"]).healthy("m3").at(14.0);
@@ -274,7 +275,7 @@ fn a_workload_that_left_for_another_taint_may_come_back_while_it_tolerates_this_
 }
 
 #[test]
-fn who_starts_takes_every_template_for_a_new_one() {
+fn after_a_start_every_template_counts_as_new() {
     let changed = |restarted: bool| {
         let spec = json!({
             "resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}],
@@ -298,8 +299,7 @@ fn who_starts_takes_every_template_for_a_new_one() {
 }
 
 #[test]
-fn a_manifest_has_the_replicas_of_its_template_before_that_is_placed_anew_where_it_is_duplicated_or_has_none()
-{
+fn a_manifest_may_follow_its_template_before_scheduling_if_duplicated_or_without_replicas() {
     let manifest = |replicas: u64| {
         let manifest = json!({"apiVersion": "apps/v1", "kind": "Deployment",
             "metadata": {"name": "web", "namespace": "default"}, "spec": {"replicas": replicas}});
@@ -322,8 +322,8 @@ fn a_manifest_has_the_replicas_of_its_template_before_that_is_placed_anew_where_
 }
 
 #[test]
-fn controllers_that_were_hindered_may_try_again_as_late_as_that_lasted() {
-    // Hindered for 30 s; what is due soon after may come 30 s later, and 2 s for who takes over.
+fn hindered_controllers_may_retry_as_late_as_the_fault_was_long() {
+    // The fault lasts for 30 s. Actions that are due soon after it may come 30 s later, plus 2 s for the takeover.
     let hindered = || {
         let cut = |story: Story, state: &str| story.mark(json!({"fault": "cut", "state": state}));
         let over = cut(cut(Story::new(), "begin").at(40.0), "end").at(41.0);
@@ -334,7 +334,7 @@ fn controllers_that_were_hindered_may_try_again_as_late_as_that_lasted() {
 }
 
 #[test]
-fn a_member_may_seem_silent_to_controllers_that_see_an_old_past() {
+fn a_member_may_seem_silent_to_controllers_with_stale_caches() {
     let unknown = |story: Story| {
         let observed = story.at(20.0).ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
         ids(&observed.until(20.5), Outcome::is_violated)
@@ -345,7 +345,7 @@ fn a_member_may_seem_silent_to_controllers_that_see_an_old_past() {
 }
 
 #[test]
-fn an_agent_that_begins_anew_where_no_answer_comes_is_not_heard_of() {
+fn an_agent_that_restarts_without_answers_does_not_report() {
     let unknown = |killed: bool| {
         let story = Story::new().mark(json!({"scenario": "answers are lost"})).pulls("m1").at(11.0);
         let way = |state: &str| json!({"fault": "partition", "cluster": "m1", "direction": "toMember", "state": state});
@@ -362,7 +362,7 @@ fn an_agent_that_begins_anew_where_no_answer_comes_is_not_heard_of() {
 }
 
 #[test]
-fn nobody_knows_when_a_member_was_heard_of_that_was_unknown_before_it_was_cut_off() {
+fn the_last_report_is_not_known_for_a_member_that_was_unknown_before_it_was_cut_off() {
     let is_early = |lags: bool| {
         let patient = PROFILE.replace("failoverEvictionTimeout: 6s", "failoverEvictionTimeout: 300s");
         let story = Story::by(&patient).pulls("m1").at(11.0);
@@ -376,7 +376,7 @@ fn nobody_knows_when_a_member_was_heard_of_that_was_unknown_before_it_was_cut_of
 }
 
 #[test]
-fn a_member_that_nobody_could_hear_of_need_not_have_been_heard_of_until_it_was_cut_off() {
+fn a_member_need_not_have_reported_to_hindered_controllers_before_it_was_cut_off() {
     let is_early = |fails: bool, tainted: f64| {
         let patient = PROFILE.replace("failoverEvictionTimeout: 6s", "failoverEvictionTimeout: 300s");
         let fail = |story: Story, state: &str| match fails {
@@ -389,7 +389,7 @@ fn a_member_that_nobody_could_hear_of_need_not_have_been_heard_of_until_it_was_c
         let observed = unknown.at(tainted).taint("m1", "unreachable", "NoExecute");
         ids(&observed.until(tainted + 0.5), Outcome::is_violated).contains(&"TAINT-07")
     };
-    // 300 s - 8 s from 100 s on, or from 178 s on.
+    // The bound is 300 s - 8 s, from 100 s or from 178 s on.
     assert_eq!([is_early(true, 392.5), is_early(true, 391.0)], [false, true]);
     assert_eq!([is_early(false, 470.5), is_early(false, 469.0)], [false, true]);
 }
@@ -401,17 +401,17 @@ fn a_member_may_be_unknown_or_not_while_connections_are_lost_by_chance() {
         let observed = story.ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
         ids(&observed.until(until), Outcome::is_violated)
     };
-    // 8 s + 2 x 1 s + 1 s, from the end on.
+    // The bound is 8 s + 2 x 1 s + 1 s after the end of the fault.
     let lossy = || pulls().fault("lose", "m1", "begin");
     let over = || lossy().at(20.0).fault("lose", "m1", "end");
     breaks_nothing(lossy(), 60.0);
     assert_eq!(unknown(lossy().at(30.0), 31.0), [""; 0]);
     assert_eq!(unknown(over().at(30.9), 31.5), [""; 0]);
     assert_eq!(unknown(over().at(31.1), 31.5), ["HEALTH-02"]);
-    // A fault that hinders nothing does not go on with it.
+    // A fault that hinders nothing does not extend the time.
     let slow = || over().fault("delay", "m1", "begin").at(29.0).fault("delay", "m1", "end");
     assert_eq!(unknown(slow().at(31.1), 31.5), ["HEALTH-02"]);
-    // An agent that is heard of now and then is not tainted, unless it is cut off as well.
+    // A member whose agent reports now and then gets no taint, unless it is also cut off.
     let silent = |story: Story| {
         let observed = story.at(30.0).ready("m3", "Unknown").taint("m3", "unreachable", "NoSchedule");
         ids(&observed.until(60.0), Outcome::is_violated)
@@ -419,7 +419,7 @@ fn a_member_may_be_unknown_or_not_while_connections_are_lost_by_chance() {
     let lossy_spare = || pulls().pulls("m3").fault("lose", "m3", "begin");
     assert_eq!(silent(lossy_spare()), [""; 0]);
     assert_eq!(silent(lossy_spare().at(20.0).fault("partition", "m3", "begin")), ["TAINT-07"]);
-    // What is cut off is cut off.
+    // A partition has priority over lossy connections.
     breaks("HEALTH-02", &lossy().at(20.0).fault("partition", "m1", "begin").until(31.1));
 }
 
@@ -454,7 +454,7 @@ fn a_timeout_counts_from_the_time_on_a_task_that_was_stamped_late() {
 }
 
 #[test]
-fn who_sees_an_old_past_chooses_by_it() {
+fn a_scheduler_with_a_stale_cache_chooses_by_it() {
     let chosen = |seen: bool| {
         let lag = |story: Story, state: &str| story.mark(json!({"fault": "lag", "state": state}));
         let story = if seen { Story::new() } else { lag(Story::new(), "begin") };
@@ -471,16 +471,16 @@ fn who_sees_an_old_past_chooses_by_it() {
 }
 
 #[test]
-fn a_member_without_what_it_held_is_given_it_within_the_longest_wait_of_a_watch() {
+fn a_member_without_its_data_gets_its_copies_within_the_longest_back_off_of_a_watch() {
     let back = |fault: &str| {
         let held = Story::new().work("m1", &json!({})).work("m2", &json!({})).copy("m1").copy("m2");
         let lost = held.at(20.0).fault(fault, "m2", "begin").copy_gone("m2");
         lost.at(21.0).fault(fault, "m2", "end")
     };
-    // 60 + 3 and the latency.
+    // The bound is 60 + 3 plus the latency.
     holds("DELIVERY-04", &back("restore").at(84.9).copy("m2").until(86.0));
     holds("DELIVERY-04", &back("wipe").at(84.9).copy("m2").until(86.0));
     breaks("DELIVERY-04", &back("restore").until(85.1));
-    // What was only out of reach is as late as it was away.
+    // A member that was only out of reach is as late as its outage was long.
     breaks("DELIVERY-04", &back("slow").until(23.1));
 }

@@ -1,10 +1,10 @@
-//! Every requirement of failover is checked by a guarantee or listed as not checked, and each guarantee checks one.
+//! Tests that guarantees cover every requirement of failover, or that it is listed as not covered.
 
 use std::collections::BTreeSet;
 
 use capsize_judge::guarantee::{Catalogue, Coverage, requirements};
 
-/// The letters and numbers of the requirements, as their sources count them.
+/// The letters and numbers of the requirements, in the order of their sources.
 fn expected() -> Vec<String> {
     let transitions = "T1 T1' T2 T2' T2'' T3 T4a T4b T4c T4d T4e T5 T5' T6 T7 T8 T8' T9 T10 T11 T12 T13 T14 T15 T16 \
         T17 T17' T18 T19 T20";
@@ -21,7 +21,7 @@ fn every_requirement_is_covered_or_listed_as_not_covered() {
 }
 
 #[test]
-fn the_guarantees_named_are_those_that_there_are() {
+fn requirements_name_exactly_the_existing_guarantees() {
     let named = requirements().iter().flat_map(|requirement| match requirement.coverage {
         Coverage::By(ids) => ids,
         Coverage::Not(_) => &[],

@@ -1,30 +1,30 @@
-//! Small hand-made histories of nodes that are drained after a time, rather than for a taint.
+//! Small hand-written histories of nodes that are drained after a timeout instead of for a taint.
 
 use capsize_history::EventType;
 use serde_json::json;
 
 use crate::nodes::{PROFILE, Story, cluster_by, holds, shows, violates};
 
-/// Three nodes of a zone and one of another, where a node may be ill for twenty seconds. Those of `silent` say nothing after 1 s,
-/// and are unknown at 7.9 s; the others are heard of until `end`.
-fn ill(silent: &[&str], end: u32) -> Story {
+/// Three nodes of one zone and one of another, with an eviction timeout of twenty seconds. The nodes in `silent` send
+/// nothing after 1 s, and are unknown at 7.9 s; the others send heartbeats until `end`.
+fn unhealthy(silent: &[&str], end: u32) -> Story {
     let profile = PROFILE
         .replace("ZonedEvictions, TellsDisruption", "DrainsAfterTimeout")
         .replace("failoverEvictionTimeout: 0s", "failoverEvictionTimeout: 20s");
     let begun = silent.iter().fold(cluster_by(&profile, 3, 1).at(1.5), |story, name| story.silent(name));
     let story = silent.iter().fold(begun, |story, name| pod(story, name, "Deployment", false));
-    heard(heard(story, silent, 4, 4).at(7.9).unknown(silent), silent, 8, end)
+    with_heartbeats(with_heartbeats(story, silent, 4, 4).at(7.9).unknown(silent), silent, 8, end)
 }
 
-/// Every four seconds who is not silent is heard of.
-fn heard(story: Story, silent: &[&str], from: u32, end: u32) -> Story {
+/// Every four seconds, the nodes that are not silent send a heartbeat.
+fn with_heartbeats(story: Story, silent: &[&str], from: u32, end: u32) -> Story {
     let others: Vec<_> = ["a1", "a2", "a3", "b1"].into_iter().filter(|name| !silent.contains(name)).collect();
     (from..=end).step_by(4).fold(story, |story, second| {
         others.iter().fold(story.at(f64::from(second)), |story, name| story.lease(name, second))
     })
 }
 
-/// The pod of a node, which has an owner of that kind; being deleted or not.
+/// The pod of a node, with an owner of this kind; it is in deletion if `deleted` is true.
 fn pod(story: Story, node: &str, owner: &str, deleted: bool) -> Story {
     let owner = json!({"apiVersion": "apps/v1", "kind": owner, "name": "web", "uid": "u"});
     let mut pod = json!({
@@ -43,54 +43,61 @@ fn drained(story: Story, node: &str) -> Story {
 }
 
 #[test]
-fn a_node_that_is_ill_for_too_long_is_drained_and_not_before() {
-    holds("after the time", drained(ill(&["a1"], 28).at(28.0), "a1"), 30.0, "NODE-15");
+fn a_node_that_is_unhealthy_for_too_long_is_drained_and_not_before() {
+    holds("after the time", drained(unhealthy(&["a1"], 28).at(28.0), "a1"), 30.0, "NODE-15");
     holds(
-        "its time began when it was last heard of",
-        drained(ill(&["a1"], 20).at(21.0), "a1"),
+        "its time began at the last heartbeat",
+        drained(unhealthy(&["a1"], 20).at(21.0), "a1"),
         22.0,
         "NODE-16",
     );
-    shows("half a second early", drained(ill(&["a1"], 20).at(20.5), "a1"), 21.0, "NODE-16");
-    // 20 s, two periods and the latency, and the turns of one and another.
-    assert_eq!(ill(&["a1"], 48).ends(50.3).0, "");
-    shows("never", ill(&["a1"], 48), 50.5, "NODE-15");
+    shows("half a second early", drained(unhealthy(&["a1"], 20).at(20.5), "a1"), 21.0, "NODE-16");
+    // The bound is 20 s, two periods and the latency, plus the pauses for two nodes.
+    assert_eq!(unhealthy(&["a1"], 48).ends(50.3).0, "");
+    shows("never", unhealthy(&["a1"], 48), 50.5, "NODE-15");
 }
 
 #[test]
-fn a_node_whose_pods_all_go_for_a_taint_has_none_left_to_lose() {
-    let tainted = ill(&["a1"], 8).at(9.0).taint("a1", "example.com/maintenance", "NoExecute");
-    assert_eq!(heard(drained(tainted, "a1"), &["a1"], 12, 52).ends(54.4).0, "");
+fn a_node_whose_pods_are_all_deleted_for_a_taint_need_not_be_drained() {
+    let tainted = unhealthy(&["a1"], 8).at(9.0).taint("a1", "example.com/maintenance", "NoExecute");
+    assert_eq!(with_heartbeats(drained(tainted, "a1"), &["a1"], 12, 52).ends(54.4).0, "");
 }
 
 #[test]
-fn of_a_node_that_is_drained_the_pods_of_daemons_stay() {
-    let daemons = pod(ill(&["a1"], 28), "a1", "DaemonSet", false).at(28.0);
+fn the_pods_of_daemons_stay_on_a_drained_node() {
+    let daemons = pod(unhealthy(&["a1"], 28), "a1", "DaemonSet", false).at(28.0);
     let deleted = pod(daemons, "a1", "DaemonSet", true);
     violates("a daemon's", deleted, 30.0, "NODE-16");
 }
 
 #[test]
 fn the_nodes_of_a_zone_are_drained_one_after_the_other() {
-    let first = || drained(ill(&["a1", "a2"], 28).at(28.0), "a1");
-    let others = |end| heard(first(), &["a1", "a2"], 32, end);
+    let first = || drained(unhealthy(&["a1", "a2"], 28).at(28.0), "a1");
+    let others = |end| with_heartbeats(first(), &["a1", "a2"], 32, end);
     holds("each ten seconds", drained(others(36).at(38.0), "a2"), 39.0, "NODE-16");
     violates("too fast", drained(others(32).at(35.0), "a2"), 36.0, "NODE-16");
 }
 
 #[test]
-fn while_nobody_is_ready_nobody_is_drained_and_who_was_not_due_begins_anew() {
+fn no_node_is_drained_while_none_is_ready_and_nodes_that_were_not_due_start_again() {
     let all = ["a1", "a2", "a3", "b1"];
     let silent = ["a1", "a2", "a3"];
-    violates("nobody is ready", drained(ill(&all, 8).at(28.0), "a1"), 29.0, "NODE-16");
+    violates("no node is ready", drained(unhealthy(&all, 8).at(28.0), "a1"), 29.0, "NODE-16");
     let back = |at: f64, end| {
-        heard(ill(&all, 8).at(at).lease("b1", at as u32).well("b1"), &silent, at as u32 + 4, end)
+        with_heartbeats(
+            unhealthy(&all, 8).at(at).lease("b1", at as u32).well("b1"),
+            &silent,
+            at as u32 + 4,
+            end,
+        )
     };
     violates("b1 was back at 12 s", drained(back(12.0, 28).at(31.0), "a1"), 31.5, "NODE-16");
     holds("twenty seconds after", drained(back(12.0, 28).at(32.0), "a1"), 32.5, "NODE-16");
     holds("it was due when b1 was back", drained(back(30.0, 34).at(38.0), "a1"), 39.0, "NODE-16");
-    // All but a1 are back at 12 s: from then on 20 s, two periods and the latency, and the turns of those that were ill.
-    let begun =
-        ["a2", "a3", "b1"].iter().fold(ill(&all, 8).at(12.0), |story, name| story.lease(name, 12).well(name));
-    assert_eq!(heard(begun, &["a1"], 16, 52).ends(54.4).0, "");
+    // All nodes except a1 are back at 12 s. The bound is 20 s later, plus two periods, the latency, and the pauses
+    // for the unhealthy nodes.
+    let begun = ["a2", "a3", "b1"]
+        .iter()
+        .fold(unhealthy(&all, 8).at(12.0), |story, name| story.lease(name, 12).well(name));
+    assert_eq!(with_heartbeats(begun, &["a1"], 16, 52).ends(54.4).0, "");
 }

@@ -1,5 +1,4 @@
-//! A history is read with what was read before at hand. However it is written, it says the same as when every object is
-//! read anew.
+//! Tests that reading with cached parts gives the same objects, in every encoding.
 
 use std::time::Duration;
 
@@ -13,20 +12,20 @@ use serde_json::{Map, Value, json};
 
 use crate::perturbed_recordings::{Perturbation, RECORDINGS, apply, perturbation, recorded};
 
-/// How a JSON text may be written.
+/// A form of JSON text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Form {
-    /// As programs write it.
+    /// The form that programs write.
     Usual,
-    /// With spaces, as other programs write it.
+    /// With spaces.
     Spaced,
-    /// In any order.
+    /// With fields in any order.
     Shuffled,
-    /// Some letters by their numbers, some fields twice, of which the last counts.
+    /// With some letters as escapes, and some fields twice, of which the last one counts.
     Odd,
 }
 
-/// `value` in this form. Where a form leaves a choice, `rng` makes it.
+/// Writes `value` in this form. `rng` makes the choices that the form leaves open.
 fn text(value: &Value, form: Form, rng: &mut TestRng) -> String {
     let odd = |rng: &mut TestRng| form == Form::Odd && rng.random_ratio(1, 20);
     let [comma, colon] = if form == Form::Spaced { [" , ", ": "] } else { [",", ":"] };
@@ -58,7 +57,7 @@ fn text(value: &Value, form: Form, rng: &mut TestRng) -> String {
     }
 }
 
-/// `entries` as lines, each in the form that `form` picks.
+/// Writes `entries` as lines, each in the form that `form` selects.
 fn lines(entries: &[Entry], rng: &mut TestRng, mut form: impl FnMut(&mut TestRng) -> Form) -> String {
     let line = |entry: &Entry| {
         let mut usual = Writer::new(Vec::new());
@@ -76,7 +75,7 @@ fn lines(entries: &[Entry], rng: &mut TestRng, mut form: impl FnMut(&mut TestRng
     entries.iter().map(line).collect()
 }
 
-/// What is said of `entries`: every fact, and the state at the end.
+/// Returns every fact from `entries`, and the state at the end.
 fn observed(entries: impl Iterator<Item = Entry>, profile: &Profile) -> (Vec<String>, World) {
     let mut judge = Judge::new(profile.clone());
     let facts = entries.flat_map(|entry| judge.push(&entry)).map(|fact| format!("{fact:?}")).collect();
@@ -87,7 +86,7 @@ fn read(text: &str) -> impl Iterator<Item = Entry> {
     Reader::new("h.jsonl", text.as_bytes()).map(Result::unwrap)
 }
 
-/// The same entries with objects that share nothing.
+/// Returns the same entries with objects that share no memory.
 fn anew(entries: &[Entry]) -> impl Iterator<Item = Entry> {
     entries.iter().cloned().map(|mut entry| {
         if let Kind::Event { object, .. } = &mut entry.kind {
@@ -97,7 +96,7 @@ fn anew(entries: &[Entry]) -> impl Iterator<Item = Entry> {
     })
 }
 
-/// Whether the object still says what it is: without that no reader takes the entry.
+/// Returns true if the object still has its kind and name; a reader refuses an entry without them.
 fn is_whole(entry: &Entry) -> bool {
     let Kind::Event { object, .. } = &entry.kind else { return true };
     let object = object.value();
@@ -108,7 +107,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_history_says_the_same_in_whatever_form_it_is_written(
+    fn a_history_has_the_same_facts_in_every_form(
         which in 0..RECORDINGS.len(),
         changes in proptest::collection::vec(perturbation(), 0..8),
         mut rng in Just(()).prop_perturb(|(), rng| rng),
@@ -131,7 +130,7 @@ proptest! {
 
 const HEADER: &str = r#"{"at":0,"mark":{"history":"v1","implementation":"karmada","version":"v1.18.2"}}"#;
 
-/// A cluster's object, read after another version of it.
+/// Reads an object after another version of it.
 fn second(first: &str, second: &str) -> Value {
     let line = |object: &str| format!(r#"{{"at":1,"on":"m1","event":"ADDED","object":{object}}}"#);
     let text = [HEADER, &line(first), &line(second)].join("\n");
@@ -140,7 +139,7 @@ fn second(first: &str, second: &str) -> Value {
 }
 
 #[test]
-fn a_version_is_read_as_it_stands_whatever_came_before_it() {
+fn a_version_is_read_correctly_after_any_other() {
     let versions = [
         r#"{"kind":"Pod","metadata":{"name":"a"},"spec":{"n":1}}"#,
         r#"{"kind":"Pod","metadata":{"name":"a"},"spec":{"n":12}}"#,
@@ -166,7 +165,7 @@ fn a_version_is_read_as_it_stands_whatever_came_before_it() {
 }
 
 #[test]
-fn what_is_wrong_in_a_part_that_was_read_before_is_told() {
+fn errors_after_a_cached_part_are_reported() {
     let good = r#"{"at":1,"on":"m1","event":"ADDED","object":{"kind":"Pod","metadata":{"name":"a"},"spec":{"n":1}}}"#;
     let error = |lines: &[&str]| {
         let text = lines.join("\n");
@@ -183,7 +182,7 @@ fn what_is_wrong_in_a_part_that_was_read_before_is_told() {
 }
 
 #[test]
-fn managed_fields_are_left_out_of_what_is_written() {
+fn managed_fields_are_not_written() {
     let object = r#"{"kind":"Pod","metadata":{"managedFields":[{"manager":"m"}], "name":"a"}}"#;
     let line = format!(r#"{{"at":1.0,"on":"m1","event":"ADDED","object":{object}}}"#);
     let entry = read(&[HEADER, &line].join("\n")).last().unwrap();

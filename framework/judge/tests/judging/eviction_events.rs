@@ -1,5 +1,4 @@
-//! The end of an eviction is announced by an event. The smallest history that breaks the guarantee and nothing else, and some
-//! that it holds on.
+//! Tests of EVICTION-16: the smallest history that violates it, and some on which it holds.
 
 use capsize_judge::guarantee::Outcome;
 use serde_json::{Value, json};
@@ -8,7 +7,7 @@ use crate::examples::shows;
 use crate::outcomes::{holds, ids};
 use crate::story::Story;
 
-/// An event about the story's binding, by this component.
+/// An event about the story's binding from this component.
 fn event(component: &str, message: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Event", "metadata": {"name": "web-deployment.1", "namespace": "default"},
@@ -20,7 +19,7 @@ fn event(component: &str, message: &str) -> Value {
 
 const ENDS: &str = "resource-binding-graceful-eviction-controller";
 
-/// The workload is evicted from m1, and the eviction ends at 20.5 s. The events about evictions are recorded.
+/// The workload is evicted from m1, and the eviction ends at 20.5 s. The history contains the events about evictions.
 fn ended() -> Story {
     let story = Story::new().mark(json!({"evictionEvents": true})).at(20.0);
     let story = story.taint("m1", "maintenance", "NoExecute").at(20.2).evict("m1").stamp("m1");
@@ -32,7 +31,7 @@ fn is_broken(story: Story, until: f64) -> bool {
 }
 
 #[test]
-fn the_end_of_an_eviction_is_announced() {
+fn an_event_reports_the_end_of_an_eviction() {
     holds("EVICTION-16", &ended().object(event(ENDS, "Evict from cluster m1 succeed.")).until(22.0));
     shows("EVICTION-16", &ended().until(21.6));
     let combined = event(ENDS, "(combined from similar events): Evict from cluster m1 succeed.");
@@ -49,7 +48,7 @@ fn the_end_of_an_eviction_is_announced() {
 }
 
 #[test]
-fn an_event_about_something_else_announces_nothing() {
+fn an_event_about_something_else_does_not_count() {
     let table = [
         event(ENDS, "Evict from cluster m2 succeed."),
         event("taint-manager", "Evict from cluster m1 succeed."),
@@ -61,7 +60,7 @@ fn an_event_about_something_else_announces_nothing() {
 }
 
 #[test]
-fn nothing_is_asked_where_events_may_be_lost_or_are_not_recorded() {
+fn no_event_is_expected_if_events_may_be_lost_or_are_not_recorded() {
     assert!(!is_broken(ended().mark(json!({"fault": "kill", "state": "begin"})), 30.0));
     let without =
         Story::new().at(20.0).taint("m1", "maintenance", "NoExecute").at(20.2).evict("m1").stamp("m1");

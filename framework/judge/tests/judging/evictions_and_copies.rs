@@ -1,5 +1,6 @@
-//! Evictions, manifests and copies: for each guarantee the smallest history that breaks it and nothing else, and one that
-//! it holds on.
+//! Tests of the guarantees about evictions, manifests and copies.
+//!
+//! For each guarantee there is the smallest history that violates it and nothing else, and one on which it holds.
 
 use capsize_judge::guarantee::Outcome;
 use serde_json::{Value, json};
@@ -8,31 +9,31 @@ use crate::examples::shows;
 use crate::outcomes::{breaks, holds, ids};
 use crate::story::{PROFILE, Story};
 
-/// m1 and m2 hold what was written for them.
+/// m1 and m2 have their manifests and copies.
 fn delivered() -> Story {
     let one = |story: Story, member: &str| story.work(member, &json!({})).copy(member);
     ["m1", "m2"].into_iter().fold(Story::new(), one)
 }
 
-/// A person taints m1 at 20 s with what is not tolerated, and the workload is evicted.
+/// A person sets a taint on m1 at 20 s that is not tolerated, and the workload is evicted.
 fn leaving(story: Story) -> Story {
     story.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1").stamp("m1")
 }
 
-/// The same, and the old manifest is being deleted.
+/// The same, and the old manifest is in deletion.
 fn recalled(story: Story) -> Story {
     let going = json!({"metadata": {"deletionTimestamp": "2030-01-01T00:00:20Z"}});
     leaving(story).at(20.5).end("m1").at(20.6).work("m1", &going)
 }
 
-/// A task that evicts from m1 for a taint, with these fields.
+/// A task for m1 because of a taint, with these fields.
 fn task(fields: &Value) -> Value {
     let mut task = json!({"fromCluster": "m1", "producer": "TaintManager", "reason": "TaintUntolerated"});
     task.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
     task
 }
 
-/// The workload leaves m1 at 20 s with these tasks, and is on `members` instead.
+/// The workload leaves m1 at 20 s with these tasks, and is assigned to `members` instead.
 fn evicted(story: Story, tasks: &[Value], members: &[&str]) -> Story {
     let clusters: Vec<_> = members.iter().map(|name| json!({"name": name, "replicas": 2})).collect();
     let tainted = story.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3);
@@ -50,14 +51,14 @@ fn a_member_has_one_task() {
 }
 
 #[test]
-fn a_task_tells_the_replicas_that_the_member_had() {
+fn a_task_records_the_replicas_that_the_member_had() {
     let observed = |replicas: u64| evicted(Story::new(), &[task(&json!({"replicas": replicas}))], &["m2"]);
     holds("EVICTION-06", &observed(2).until(21.0));
     shows("EVICTION-06", &observed(3).until(21.0));
 }
 
 #[test]
-fn a_task_stays_as_it_is() {
+fn a_task_does_not_change() {
     let stamped =
         |stamp: &str| json!({"gracefulEvictionTasks": [task(&json!({"creationTimestamp": stamp}))]});
     let begun = || evicted(Story::new(), &[task(&json!({"creationTimestamp": STAMP}))], &["m2"]);
@@ -66,7 +67,7 @@ fn a_task_stays_as_it_is() {
 }
 
 #[test]
-fn a_task_gets_its_stamp_and_does_not_go_without() {
+fn a_task_gets_its_stamp_and_does_not_end_without_one() {
     let begun = || Story::new().at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1");
     holds("EVICTION-08", &begun().at(20.5).stamp("m1").until(21.0));
     shows("EVICTION-08", &begun().until(21.4));
@@ -83,14 +84,14 @@ fn an_eviction_for_a_taint_has_no_timeout_of_its_own_and_keeps_nothing() {
 }
 
 #[test]
-fn nothing_is_evicted_for_a_taint_where_that_is_switched_off() {
+fn no_workload_is_evicted_for_a_taint_if_that_is_disabled() {
     let tainted = || Story::lacking(&["NoExecuteTaints"]).taint("m1", "maintenance", "NoExecute").at(10.2);
     holds("EVICTION-10", &tainted().until(11.0));
     shows("EVICTION-10", &tainted().evict("m1").until(11.0));
 }
 
 #[test]
-fn an_old_copy_that_is_to_be_kept_stays() {
+fn an_old_copy_whose_deletion_is_suppressed_stays() {
     let kept = json!({"fromCluster": "m1", "producer": "resource-binding-application-failover-controller",
         "reason": "ApplicationFailure", "purgeMode": "Never", "suppressDeletion": true, "creationTimestamp": STAMP});
     let leaves = || {
@@ -104,7 +105,7 @@ fn an_old_copy_that_is_to_be_kept_stays() {
 }
 
 #[test]
-fn a_workload_leaves_where_it_has_been_unhealthy_for_long() {
+fn a_workload_leaves_a_member_where_it_stays_unhealthy() {
     let failover = json!({"propagateDeps": true, "failover": {"application": {"decisionConditions": {"tolerationSeconds": 10}}}});
     let unhealthy = || Story::new().spec(&failover).at(20.0).health("m1", "Unhealthy");
     let task = json!({"fromCluster": "m1", "producer": "application-failover", "reason": "ApplicationFailure", "creationTimestamp": STAMP});
@@ -112,7 +113,7 @@ fn a_workload_leaves_where_it_has_been_unhealthy_for_long() {
     holds("EVICTION-12", &unhealthy().at(30.1).spec(&gone).until(31.0));
     shows("EVICTION-12", &unhealthy().at(25.0).spec(&gone).until(25.5));
     breaks("EVICTION-12", &unhealthy().until(32.1));
-    // A word that it is well begins the time anew.
+    // A report of a healthy workload restarts the time.
     let again = || unhealthy().at(25.0).health("m1", "Healthy").at(26.0).health("m1", "Unhealthy");
     breaks("EVICTION-12", &again().at(31.0).spec(&gone).until(31.5));
 }
@@ -138,7 +139,7 @@ fn a_manifest_follows_the_assignment() {
 }
 
 #[test]
-fn the_manifest_of_a_member_that_is_left_is_deleted() {
+fn the_manifest_for_a_member_that_the_workload_left_is_deleted() {
     let left = || leaving(delivered()).at(20.5).end("m1");
     let going = json!({"metadata": {"deletionTimestamp": STAMP}});
     holds("DELIVERY-02", &left().at(21.0).work("m1", &going).until(21.6));
@@ -146,25 +147,26 @@ fn the_manifest_of_a_member_that_is_left_is_deleted() {
 }
 
 #[test]
-fn a_copy_is_asked_for_once() {
+fn a_copy_has_one_manifest() {
     holds("DELIVERY-03", &delivered().until(11.0));
     shows("DELIVERY-03", &delivered().work("m1", &json!({"metadata": {"name": "web-2"}})).until(11.0));
 }
 
 #[test]
-fn a_member_holds_what_was_written_for_it() {
+fn a_member_has_the_copies_of_its_manifests() {
     holds("DELIVERY-04", &delivered().until(12.0));
     let one_of_two = Story::new().work("m1", &json!({})).work("m2", &json!({})).copy("m1").copy("m2");
     shows("DELIVERY-04", &one_of_two.at(12.0).copy_gone("m2").until(13.1));
-    // What cannot be reached need not have it, until it is back.
+    // A member that cannot be reached need not have the copy until it is back.
     let away = delivered().at(12.0).fault("slow", "m2", "begin").copy_gone("m2").at(15.0);
     let back = away.fault("slow", "m2", "end");
     breaks("DELIVERY-04", &back.until(19.1));
 }
 
 #[test]
-fn an_agent_that_was_cut_off_may_watch_again_as_late_as_watches_do() {
-    // Cut off for 20 s, and 40 s more; what is written for it 1 s after is there when it has looked again.
+fn an_agent_that_was_cut_off_restarts_its_watch_within_the_back_off() {
+    // The member is cut off for 20 s, and the back-off takes 40 s more. A manifest that is written 1 s later is
+    // carried out after that.
     let cut = |story: Story| {
         let cut = story.fault("slow", "m2", "begin").at(30.0).fault("slow", "m2", "end").at(31.0);
         cut.work("m1", &json!({})).work("m2", &json!({})).copy("m1")
@@ -172,18 +174,18 @@ fn an_agent_that_was_cut_off_may_watch_again_as_late_as_watches_do() {
     let pulls = || cut(Story::new().pulls("m2"));
     holds("DELIVERY-04", &pulls().at(70.9).copy("m2").until(75.0));
     breaks("DELIVERY-04", &pulls().until(71.1));
-    // Whom the control plane reaches out to is reached at once.
+    // A push member is reached at once.
     breaks("DELIVERY-04", &cut(Story::new()).until(32.1));
 }
 
 #[test]
-fn a_copy_that_is_lost_soon_after_its_member_was_cut_off_may_be_missed_as_late_as_watches_begin_again() {
+fn a_copy_lost_soon_after_an_outage_may_be_restored_when_watches_restart() {
     let cut =
         || delivered().at(12.0).fault("slow", "m2", "begin").at(32.0).fault("slow", "m2", "end").at(33.0);
     let lost = || cut().copy_gone("m2");
     holds("DELIVERY-04", &lost().at(72.9).copy("m2").until(75.0));
     breaks("DELIVERY-04", &lost().until(73.1));
-    // So it is if it was lost while the member was cut off, where it had been there.
+    // The same holds for a copy that is lost while the member is cut off, if the manifest was applied before.
     let away = |story: Story| {
         let lost = story.at(12.0).fault("slow", "m2", "begin").at(14.0).copy_gone("m2");
         lost.at(32.0).fault("slow", "m2", "end")
@@ -192,17 +194,17 @@ fn a_copy_that_is_lost_soon_after_its_member_was_cut_off_may_be_missed_as_late_a
     holds("DELIVERY-04", &away(delivered().work("m2", &applied)).at(72.9).copy("m2").until(75.0));
     breaks("DELIVERY-04", &away(delivered().work("m2", &applied)).until(73.1));
     breaks("DELIVERY-04", &away(delivered()).until(53.1));
-    // Once it is sure to be watched again, it is missed at once.
+    // After the watch has surely been restarted, the loss is observed at once.
     breaks("DELIVERY-04", &cut().at(80.0).copy_gone("m2").until(81.1));
 }
 
 #[test]
-fn a_copy_goes_with_its_manifest() {
+fn a_copy_is_deleted_with_its_manifest() {
     holds("DELIVERY-05", &recalled(delivered()).copy_gone("m1").at(20.8).work_gone("m1").until(22.0));
     shows("DELIVERY-05", &recalled(delivered()).at(20.8).work_gone("m1").until(21.9));
 }
 
-/// What the status says: whether each of m1 and m2 is written, and the word on both.
+/// A status with the field `applied` for m1 and m2, and the condition `FullyApplied`.
 fn observed(story: Story, applied: bool, fully: &str) -> Story {
     let each = |name: &str| json!({"clusterName": name, "health": "Healthy", "applied": applied});
     let conditions =
@@ -211,13 +213,13 @@ fn observed(story: Story, applied: bool, fully: &str) -> Story {
 }
 
 #[test]
-fn fully_applied_is_told_only_of_what_is() {
+fn fully_applied_is_reported_only_if_it_is_true() {
     holds("DELIVERY-06", &observed(observed(Story::new(), false, "True").at(10.5), true, "True").until(12.0));
     shows("DELIVERY-06", &observed(Story::new(), false, "True").until(11.1));
 }
 
 #[test]
-fn fully_applied_is_told_of_what_is() {
+fn fully_applied_is_reported_if_it_is_true() {
     let written = || {
         let applied = json!({"status": {"conditions": [{"type": "Applied", "status": "True"}]}});
         ["m1", "m2"].into_iter().fold(delivered(), |story, member| story.work(member, &applied))
@@ -227,19 +229,19 @@ fn fully_applied_is_told_of_what_is() {
 }
 
 #[test]
-fn a_copy_that_goes_directly_goes_before_there_is_another() {
+fn a_copy_that_is_purged_directly_goes_before_the_new_one() {
     let directly = task(&json!({"purgeMode": "Directly", "creationTimestamp": STAMP}));
     let going = json!({"metadata": {"deletionTimestamp": STAMP}});
     let moved = || evicted(delivered(), std::slice::from_ref(&directly), &["m2", "m3"]).work("m1", &going);
     let gone = moved().copy_gone("m1").work_gone("m1");
     holds("DELIVERY-07", &gone.at(21.0).work("m3", &json!({})).copy("m3").until(21.5));
-    // m1 is out of reach, or its manifest would have to go.
+    // m1 is out of reach; otherwise its manifest would have to go.
     let away = moved().fault("slow", "m1", "begin").at(21.4).work("m3", &json!({})).copy("m3");
     shows("DELIVERY-07", &away.until(21.5));
 }
 
 #[test]
-fn the_manifest_of_a_member_that_is_being_left_is_frozen() {
+fn the_manifest_for_a_member_that_the_workload_is_leaving_does_not_change() {
     holds("DELIVERY-08", &leaving(delivered()).at(20.5).end("m1").until(21.0));
     let never_done = leaving(delivered()).sick("m2").health("m2", "Unknown").at(22.0);
     shows("DELIVERY-08", &never_done.work("m1", &json!({"spec": {"workload": {"manifests": [
@@ -248,7 +250,7 @@ fn the_manifest_of_a_member_that_is_being_left_is_frozen() {
 }
 
 #[test]
-fn a_new_copy_is_told_of_the_old_one() {
+fn a_new_copy_gets_the_state_of_the_old_one() {
     let directly = task(
         &json!({"purgeMode": "Directly", "creationTimestamp": STAMP, "preservedLabelState": {"state": "seven"}}),
     );
@@ -271,7 +273,7 @@ fn a_new_copy_is_told_of_the_old_one() {
 }
 
 #[test]
-fn what_a_workload_needs_is_where_it_is() {
+fn the_dependencies_of_a_workload_list_its_members() {
     let needed = |members: &[&str]| {
         let clusters: Vec<_> = members.iter().map(|name| json!({"name": name})).collect();
         json!({
@@ -289,14 +291,14 @@ fn what_a_workload_needs_is_where_it_is() {
 }
 
 #[test]
-fn a_manifest_that_is_being_deleted_goes() {
+fn a_manifest_in_deletion_goes() {
     let going = || recalled(delivered()).copy_gone("m1");
     holds("RECOVERY-01", &going().at(21.0).work_gone("m1").until(22.0));
     shows("RECOVERY-01", &going().until(21.7));
 }
 
 #[test]
-fn the_scheduler_says_what_it_has_come_to() {
+fn the_scheduler_reports_its_result() {
     let behind = || Story::new().reports(&json!({"schedulerObservedGeneration": 0})).binding();
     let observed = behind().at(10.5).reports(&json!({"schedulerObservedGeneration": 1})).binding();
     holds("LIVENESS-01", &observed.until(12.0));
@@ -312,7 +314,7 @@ fn a_member_that_is_removed_goes_and_nothing_is_assigned_to_it() {
     shows("LIVENESS-04", &Story::new().leaves("m1").until(11.1));
 }
 
-/// m1 fails at 10 s, is told at 14 s, and takes nothing new from then on.
+/// m1 fails at 10 s, is reported at 14 s, and gets its NoSchedule taint at once.
 fn outage(story: Story) -> Story {
     story.fault("refuse", "m1", "begin").at(14.0).ready("m1", "False").taint("m1", "not-ready", "NoSchedule")
 }
@@ -344,24 +346,25 @@ fn a_member_answers_again_while_a_fault_that_probes_survive_goes_on() {
     let answers = || slow().at(15.0).fault("refuse", "m1", "end");
     holds("HEALTH-04", &back(answers().at(18.0)).at(19.0).fault("delay", "m1", "end").until(100.0));
     breaks("HEALTH-04", &back(answers().at(17.8)).until(18.5));
-    // It is late only by the time that there is when nothing is wrong any more: a probe that still waits, and its count.
+    // The upper bound counts from the moment when no fault is in force any more: a probe that still waits, and the
+    // threshold.
     let over = || answers().at(30.0).fault("delay", "m1", "end");
     assert!(ids(&over().until(66.9), Outcome::is_violated).is_empty());
     breaks("HEALTH-04", &over().until(67.1));
 }
 
 #[test]
-fn of_two_faults_of_a_kind_the_one_ends_that_is_named() {
+fn the_end_of_a_fault_ends_the_fault_with_the_same_fields() {
     let partition = |story: Story, state: &str, direction: &str| {
         story.mark(json!({"fault": "partition", "cluster": "m1", "state": state, "direction": direction}))
     };
     let both = partition(partition(Story::new().pulls("m1"), "begin", "both").at(11.0), "begin", "toMember");
     let left = partition(both.at(12.0), "end", "both");
-    assert!(ids(&left.until(1000.0), Outcome::is_violated).is_empty(), "what the agent says arrives");
+    assert!(ids(&left.until(1000.0), Outcome::is_violated).is_empty(), "reports of the agent arrive");
 }
 
 #[test]
-fn nothing_new_is_told_of_a_member_that_is_away() {
+fn the_status_of_a_member_that_is_away_does_not_change() {
     let back = |story: Story| {
         story.at(15.0).fault("refuse", "m1", "end").at(18.1).ready("m1", "True").untaint("m1", "NoSchedule")
     };
@@ -370,7 +373,7 @@ fn nothing_new_is_told_of_a_member_that_is_away() {
 }
 
 #[test]
-fn a_member_that_is_never_heard_of_becomes_unknown() {
+fn a_member_that_never_reports_becomes_unknown() {
     let joined = || Story::new().joins("m4");
     holds(
         "HEALTH-06",
@@ -380,7 +383,7 @@ fn a_member_that_is_never_heard_of_becomes_unknown() {
 }
 
 #[test]
-fn a_no_execute_health_taint_is_somebodys_wish() {
+fn a_no_execute_health_taint_is_requested() {
     let lacking = || outage(Story::lacking(&["AutomaticNoExecute", "ClusterTaintPolicies"]));
     let wished = lacking().mark(json!({"step": "taint", "cluster": "m1"})).at(14.5);
     holds("TAINT-06", &wished.taint("m1", "not-ready", "NoExecute").until(15.0));
@@ -398,7 +401,7 @@ fn a_member_that_stays_unknown_gets_a_no_execute_taint() {
 }
 
 #[test]
-fn a_policy_has_its_taints_come_and_go() {
+fn the_taints_of_a_policy_follow_its_conditions() {
     let policy = |operator: &str| {
         let when = |operator: &str| json!([{"conditionType": "Ready", "operator": operator, "statusValues": ["True"]}]);
         json!({
@@ -412,12 +415,12 @@ fn a_policy_has_its_taints_come_and_go() {
     let failed = || outage(Story::new().object(policy("NotIn")));
     holds("TAINT-08", &failed().at(14.5).taint("m1", "evacuate", "NoSchedule").until(16.0));
     shows("TAINT-08", &failed().until(15.1));
-    // What a person takes away stays away until something changes.
+    // A taint that a person removes stays away until conditions or policies change.
     let removed = failed().at(14.5).taint("m1", "evacuate", "NoSchedule").at(16.0);
     let by_hand = removed.mark(json!({"step": "untaint", "cluster": "m1"}));
     let by_hand = by_hand.untaint("m1", "NoSchedule").taint("m1", "not-ready", "NoSchedule");
     assert!(ids(&by_hand.until(19.0), Outcome::is_violated).is_empty());
-    // What nobody asks for goes.
+    // A taint that no policy requires is removed.
     let unasked = Story::new().object(policy("NotIn")).fault("slow", "m2", "begin").at(12.0);
     breaks("TAINT-08", &unasked.taint("m1", "evacuate", "NoSchedule").until(13.5));
 }

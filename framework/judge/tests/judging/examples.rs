@@ -1,4 +1,4 @@
-//! The page of what violations look like, made of the histories that break each guarantee.
+//! The page about violations, generated from the histories that violate each guarantee.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -12,25 +12,25 @@ use crate::story::StoryOutcome;
 
 const HEAD: &str = "# What violations look like
 
-For each guarantee a smallest history that breaks it, fact by fact, and what a report says of it. This page is made of the tests
-that break each of them by hand; `capsize explain ID` shows the part about one.
+This page has one small history for each guarantee that violates it: the facts, and the report about the violation. Tests generate
+the page. `capsize explain ID` shows the part about one guarantee.
 
-There is a workload of two replicas, `web`, on each of the members m1 and m2, and m3 to spare; all is well until 00:10.0. A member is
-not ready after 3 s, is tainted after 6 s more, and is evicted from 5 s later; whatever takes no time may take 1 s. The nodes are
-called by their zones, a1 and so on. They may be silent for 6 s.
+A workload `web` has two replicas on each of the members m1 and m2, and m3 is a spare member. Nothing happens until 00:10.0. A member
+is not ready after 3 s, gets a NoExecute taint after 6 s more, and its workloads are evicted 5 s later. Steps that need no time may
+take 1 s. Nodes have the names of their zones, for example a1. They may be silent for 6 s.
 ";
 
-/// One test at a time makes its part of the page anew.
+/// Only one test at a time updates its part of the page.
 static WRITING: Mutex<()> = Mutex::new(());
 
-/// Breaks `id` and nothing else, in the way that the page shows.
+/// Checks that `id` is violated and nothing else, as the page shows.
 #[track_caller]
 pub(crate) fn shows(id: &str, outcome: &StoryOutcome) {
     breaks(id, outcome);
     is_shown(id, &outcome.facts, outcome);
 }
 
-/// The page shows how `facts` break `id`.
+/// Checks that the page shows how `facts` violate `id`.
 #[track_caller]
 pub(crate) fn is_shown(id: &str, facts: &[Fact], verdicts: &[Verdict]) {
     let verdict = verdicts.iter().find(|verdict| verdict.spec.id == id).unwrap();
@@ -41,7 +41,7 @@ pub(crate) fn is_shown(id: &str, facts: &[Fact], verdicts: &[Verdict]) {
     }
     let shown = page().split_once(&heading(id)).map(|(_, rest)| rest.to_owned()).unwrap_or_default();
     let shown = shown.split_once("```\n").map_or("", |(shown, _)| shown);
-    assert_eq!(shown, example, "docs/violations.md is old: {UPDATE}");
+    assert_eq!(shown, example, "docs/violations.md is out of date: {UPDATE}");
 }
 
 const UPDATE: &str = "run UPDATE_DOCS=1 cargo test -p capsize-judge --test judging";
@@ -58,7 +58,7 @@ fn page() -> String {
     fs::read_to_string(path()).unwrap_or_default()
 }
 
-/// Those of `page` that are in the catalogue, in its order, and `example` of `id`.
+/// Writes `example` for `id` into the page, which keeps its other sections in the order of the catalogue.
 fn write(id: &str, example: &str) {
     let before = page();
     let section = |rule: &&str| {
@@ -80,7 +80,7 @@ fn the_page_of_violations_shows_each_guarantee_and_nothing_else() {
         return;
     }
     let page = page();
-    assert!(page.starts_with(HEAD), "docs/violations.md is old: {UPDATE}");
+    assert!(page.starts_with(HEAD), "docs/violations.md is out of date: {UPDATE}");
     let shown: Vec<_> = page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
     assert_eq!(shown, ids());
 }

@@ -1,4 +1,4 @@
-//! What is allowed while something else is under way, or nobody can know: the smallest histories of what chaos found.
+//! Tests of excuses while something is under way or not known: small histories from chaos runs.
 
 use capsize_history::EventType;
 use capsize_judge::guarantee::Outcome;
@@ -10,7 +10,7 @@ use crate::story::Story;
 
 const STAMP: &str = "2030-01-01T00:00:20Z";
 
-/// Whether `id` is violated until then.
+/// Returns true if `id` is violated at `until`.
 fn is_broken(id: &str, story: Story, until: f64) -> bool {
     ids(&story.until(until), Outcome::is_violated).contains(&id)
 }
@@ -20,7 +20,7 @@ fn delivered() -> Story {
     ["m1", "m2"].into_iter().fold(Story::new(), one)
 }
 
-/// A fault of the control plane begins, and ends at another time.
+/// A fault of the control plane from one time to another.
 fn hindered(story: Story, fault: &str, (from, to): (f64, f64)) -> Story {
     let mark = |story: Story, state: &str| story.mark(json!({"fault": fault, "state": state}));
     mark(mark(story.at(from), "begin").at(to), "end")
@@ -39,7 +39,7 @@ fn a_member_that_is_removed_when_it_is_ready_again_keeps_its_taints() {
 }
 
 #[test]
-fn a_node_that_is_made_anew_comes_with_the_taints_of_its_maker_and_of_admission() {
+fn a_new_node_may_have_its_own_taints_and_the_taint_of_admission() {
     let taint = |key: &str| json!({"key": format!("node.kubernetes.io/{key}"), "effect": "NoSchedule"});
     let node = json!({
         "apiVersion": "v1", "kind": "Node", "metadata": {"name": "a9"},
@@ -52,7 +52,7 @@ fn a_node_that_is_made_anew_comes_with_the_taints_of_its_maker_and_of_admission(
 }
 
 #[test]
-fn groups_that_were_given_up_meanwhile_are_begun_from_the_first() {
+fn groups_that_were_replaced_meanwhile_start_from_the_first() {
     let near = || {
         let groups = json!({"clusterAffinities": [
             {"affinityName": "near", "clusterNames": ["m1", "m2"]}, {"affinityName": "far", "clusterNames": ["m3"]},
@@ -69,7 +69,7 @@ fn groups_that_were_given_up_meanwhile_are_begun_from_the_first() {
 }
 
 #[test]
-fn who_sees_an_old_past_may_rewrite_the_manifest_of_a_member_that_is_being_left() {
+fn a_controller_with_a_stale_cache_may_rewrite_the_manifest_for_a_member_that_is_being_left() {
     let rewritten = |story: Story| {
         let left = story.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1").stamp("m1");
         let metadata = json!({"name": "web", "namespace": "default", "labels": {"a": "b"}});
@@ -81,7 +81,7 @@ fn who_sees_an_old_past_may_rewrite_the_manifest_of_a_member_that_is_being_left(
 }
 
 #[test]
-fn what_was_held_back_is_not_let_go_before_an_old_copy_that_goes_directly() {
+fn a_suspended_manifest_is_not_resumed_before_a_direct_purge_ends() {
     let suspended =
         |members: Value| json!({"suspension": {"dispatchingOnClusters": {"clusterNames": members}}});
     let let_go = |tasks: Value| {
@@ -102,7 +102,7 @@ fn what_was_held_back_is_not_let_go_before_an_old_copy_that_goes_directly() {
 }
 
 #[test]
-fn a_time_to_leave_that_is_set_moves_for_what_is_not_tolerated_at_all() {
+fn a_deadline_moves_for_a_taint_that_is_not_tolerated_at_all() {
     let evicted = |third: bool| {
         let lasts = |key: &str, seconds: i64| {
             let key = format!("node.kubernetes.io/{key}");
@@ -132,7 +132,7 @@ fn a_time_to_leave_that_is_set_moves_for_what_is_not_tolerated_at_all() {
 }
 
 #[test]
-fn who_sees_an_old_past_evicts_for_a_taint_that_is_gone() {
+fn a_controller_with_a_stale_cache_evicts_for_a_taint_that_is_gone() {
     let evicted = |story: Story| {
         let tainted = story.at(20.0).mark(json!({"step": "taint", "cluster": "m1"}));
         let tainted = tainted.taint("m1", "not-ready", "NoExecute").at(21.5);
@@ -144,7 +144,7 @@ fn who_sees_an_old_past_evicts_for_a_taint_that_is_gone() {
 }
 
 #[test]
-fn nobody_takes_a_workload_from_a_member_that_is_gone_while_its_scheduling_is_suspended() {
+fn a_suspended_workload_stays_assigned_to_a_member_that_is_gone() {
     let suspended = |is: bool| json!({"suspension": {"scheduling": is}});
     let gone = |is: bool| Story::new().spec(&suspended(is)).at(12.0).leaves("m1");
     assert!(is_broken("LIVENESS-04", gone(false), 13.1));
@@ -167,7 +167,7 @@ fn a_workload_stays_with_a_member_that_is_gone_while_too_few_are_left() {
 }
 
 #[test]
-fn who_waits_for_an_answer_of_a_member_takes_a_copy_away_only_then() {
+fn a_controller_deletes_a_copy_only_after_its_request_to_the_member_ends() {
     let going = |fault: &str| {
         let manifest = json!({"kind": "Deployment", "spec": {"replicas": 2}, "metadata": {
             "name": "web", "namespace": "default", "labels": {"a": "b"},
@@ -179,14 +179,14 @@ fn who_waits_for_an_answer_of_a_member_takes_a_copy_away_only_then() {
         let going = json!({"metadata": {"deletionTimestamp": STAMP}});
         left.end("m1").at(20.6).work("m1", &going).copy_gone("m1")
     };
-    // It was slow for 9 s, which is as long as it may have been asked, and the latency.
+    // The member was slow for 9 s, which is the longest time for a request, plus the latency.
     assert!(!is_broken("RECOVERY-01", going("slow"), 28.9));
     assert!(is_broken("RECOVERY-01", going("slow"), 29.1));
     assert!(is_broken("RECOVERY-01", going("refuse"), 21.7));
 }
 
 #[test]
-fn a_copy_that_is_lost_out_of_reach_is_still_told_to_be_healthy() {
+fn a_copy_that_is_lost_out_of_reach_is_still_reported_healthy() {
     let ended = |lost: f64, cut: f64| {
         let mut story = Story::new();
         let mut events = [(lost, false), (cut, true)];
@@ -200,7 +200,7 @@ fn a_copy_that_is_lost_out_of_reach_is_still_told_to_be_healthy() {
     };
     assert!(!ended(19.5, 19.0));
     assert!(!ended(19.5, 19.8));
-    assert!(ended(18.0, 19.8), "there was time to tell of it");
+    assert!(ended(18.0, 19.8), "there was time to report it");
 }
 
 #[test]
@@ -214,13 +214,13 @@ fn a_probe_may_begin_late_in_a_silence_and_wait_it_out() {
             ended + 0.5,
         )
     };
-    // It begins when a second has passed, and waits for 32 s.
+    // The probe begins after one second, and waits for 32 s.
     assert!(!back(54.9));
     assert!(back(55.1));
 }
 
 #[test]
-fn who_sees_an_old_past_brings_a_workload_back_to_a_taint() {
+fn a_scheduler_with_a_stale_cache_returns_a_workload_to_a_tainted_member() {
     let back = |story: Story| {
         let left = story.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1").stamp("m1");
         left.at(20.4).end("m1").at(20.5).assign(&["m1", "m2"])

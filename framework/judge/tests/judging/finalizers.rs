@@ -1,4 +1,4 @@
-//! What is being deleted and kept by a finalizer of somebody else: nobody in the control plane can do more.
+//! Tests of objects in deletion that a finalizer of another owner keeps.
 
 use capsize_judge::guarantee::Outcome;
 use serde_json::{Value, json};
@@ -8,19 +8,19 @@ use crate::story::{Story, StoryOutcome};
 
 const DELETED: &str = "2030-01-01T00:00:20Z";
 
-/// A workload that has left m1, which is to lose its manifest from 20 s on.
+/// A workload that has left m1; its manifest must be deleted from 20 s on.
 fn left() -> Story {
     let story = Story::new().work("m1", &json!({})).work("m2", &json!({})).copy("m1").copy("m2");
     let story = story.at(20.0).taint("m1", "maintenance", "NoExecute").evict("m1").stamp("m1");
     story.end("m1").mark(json!({"step": "untaint", "cluster": "m1"})).untaint("m1", "NoExecute").forget("m1")
 }
 
-/// The metadata of something that is being deleted and has these finalizers.
+/// The metadata of an object in deletion with these finalizers.
 fn deleted(finalizers: &[&str]) -> Value {
     json!({"metadata": {"deletionTimestamp": DELETED, "finalizers": finalizers}})
 }
 
-/// The copy in m1 is being deleted, and kept by this finalizer.
+/// The copy in m1 is in deletion, and this finalizer keeps it.
 fn kept_copy(story: Story, finalizer: &str) -> Story {
     let mut copy = json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
@@ -38,7 +38,7 @@ fn violated(outcome: &StoryOutcome) -> Vec<&'static str> {
 }
 
 #[test]
-fn a_copy_that_somebody_in_the_member_keeps_counts_as_taken_away() {
+fn a_copy_that_a_finalizer_in_the_member_keeps_counts_as_deleted() {
     let left = || left().work("m1", &deleted(&["karmada.io/execution-controller"]));
     holds("DELIVERY-05", &kept_copy(left(), "example.com/backup").work_gone("m1").until(60.0));
     breaks("DELIVERY-05", &left().at(20.5).work_gone("m1").until(60.0));
@@ -49,39 +49,39 @@ fn a_manifest_is_not_late_while_its_copy_is_kept_in_the_member() {
     let recalled = || left().work("m1", &deleted(&["karmada.io/execution-controller"]));
     assert_eq!(violated(&kept_copy(recalled(), "example.com/backup").until(90.0)), [""; 0]);
     breaks("RECOVERY-01", &recalled().until(90.0));
-    // Once the copy is let go of, whoever looks at ever longer intervals is as late as it took.
+    // After the end of the copy, a controller with back-off may be as late as the deletion took.
     let gone = || kept_copy(recalled(), "example.com/backup").at(30.0).copy_gone("m1");
     holds("RECOVERY-01", &gone().at(40.0).work_gone("m1").until(90.0));
     breaks("RECOVERY-01", &gone().until(90.0));
 }
 
 #[test]
-fn a_manifest_that_somebody_else_keeps_is_not_late() {
+fn a_manifest_that_a_foreign_finalizer_keeps_is_not_late() {
     let kept = || left().work("m1", &deleted(&["example.com/audit"])).copy_gone("m1");
     assert_eq!(violated(&kept().until(90.0)), [""; 0]);
     breaks("RECOVERY-01", &kept().at(60.0).work("m1", &deleted(&[])).until(90.0));
 }
 
 #[test]
-fn a_new_manifest_comes_as_late_as_the_old_one_took_to_go() {
+fn a_new_manifest_may_be_as_late_as_the_deletion_of_the_old_one_took() {
     let again = || {
         let story = left().work("m1", &deleted(&["example.com/audit"])).copy_gone("m1").at(24.0);
         story.assign(&["m1", "m2"]).at(30.0).work_gone("m1")
     };
-    // 10 s, and the latency.
+    // The bound is 10 s plus the latency.
     assert_eq!(violated(&again().at(40.9).work("m1", &json!({})).copy("m1").until(41.5)), [""; 0]);
     breaks("DELIVERY-01", &again().until(41.2));
 }
 
 #[test]
-fn a_copy_that_is_being_deleted_need_not_become_what_is_written() {
+fn a_copy_in_deletion_need_not_match_its_manifest() {
     let kept = || kept_copy(left().assign(&["m1", "m2"]), "example.com/backup");
     assert_eq!(violated(&kept().until(90.0)), [""; 0]);
     breaks("DELIVERY-04", &kept().at(25.0).copy_gone("m1").until(90.0));
 }
 
 #[test]
-fn a_member_that_somebody_else_keeps_is_not_late_to_go() {
+fn a_member_that_a_foreign_finalizer_keeps_is_not_late() {
     let kept = |finalizers: &[&str]| {
         let story = Story::new().at(12.0).assign(&["m1", "m2"]);
         story.member("m3", deleted(finalizers)).until(90.0)
@@ -91,7 +91,7 @@ fn a_member_that_somebody_else_keeps_is_not_late_to_go() {
 }
 
 #[test]
-fn nothing_need_be_written_where_the_place_for_it_is_being_deleted() {
+fn no_manifest_is_needed_in_a_namespace_that_is_being_deleted() {
     let namespace = |deleted: bool| {
         let mut object =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "karmada-es-m3"}});

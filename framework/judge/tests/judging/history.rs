@@ -1,4 +1,4 @@
-//! Reading and writing histories.
+//! Tests of reading and writing histories.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ fn entries(text: &str) -> Result<Vec<Entry>, HistoryError> {
     Reader::new("h.jsonl", text.as_bytes()).collect()
 }
 
-/// The message, and the advice.
+/// The message and the help of an error.
 fn error(text: &str) -> (String, String) {
     let error = entries(text).unwrap_err();
     let HistoryError::Line { help, .. } = &error else { panic!("{error}") };
@@ -19,7 +19,7 @@ fn error(text: &str) -> (String, String) {
 }
 
 #[test]
-fn a_mistake_is_told_with_its_line_and_column() {
+fn an_error_is_reported_with_its_line_and_column() {
     let with = |line: &str| format!("{HEADER}\n{line}\n");
     let cases = [
         (String::new(), "h.jsonl:1:1: the history is empty"),
@@ -85,7 +85,7 @@ fn a_mistake_is_told_with_its_line_and_column() {
 }
 
 #[test]
-fn a_folder_and_a_file_that_is_not_there_are_told_by_name() {
+fn a_folder_and_a_missing_file_are_reported_by_name() {
     let folder = std::env::temp_dir();
     let observed = |path: &std::path::Path| read(path).err().map(|error| error.to_string()).unwrap();
     assert_eq!(observed(&folder), format!("{}: this is a directory", folder.display()));
@@ -110,7 +110,7 @@ fn written(entries: &[Entry]) -> String {
 }
 
 #[test]
-fn what_is_written_is_read_again() {
+fn written_entries_are_read_again() {
     let Value::Object(header) = json!({"history": "v1", "implementation": "reference"}) else {
         unreachable!()
     };

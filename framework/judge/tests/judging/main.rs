@@ -1,4 +1,4 @@
-//! The judging half: histories in, verdicts and reports out.
+//! Tests of the judge: from histories to verdicts and reports.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 

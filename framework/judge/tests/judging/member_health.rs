@@ -1,4 +1,6 @@
-//! For each guarantee the smallest history that breaks it and nothing else, and one that it holds on.
+//! Tests of the guarantees about health, taints, tolerations and evictions.
+//!
+//! For each guarantee there is the smallest history that violates it and nothing else, and one on which it holds.
 
 use capsize_judge::guarantee::Outcome;
 use serde_json::json;
@@ -7,7 +9,7 @@ use crate::examples::shows;
 use crate::outcomes::{breaks, holds, ids};
 use crate::story::Story;
 
-/// m1 fails at 10 s, is told at 14 s, and takes nothing new from 14.1 s.
+/// m1 fails at 10 s, is reported at 14 s, and gets its NoSchedule taint at 14.1 s.
 fn outage() -> Story {
     Story::new().fault("refuse", "m1", "begin").at(14.0).ready("m1", "False").at(14.1).taint(
         "m1",
@@ -16,12 +18,12 @@ fn outage() -> Story {
     )
 }
 
-/// A person taints m1 at 10 s, which the workload tolerates for five seconds.
+/// A person taints m1 at 10 s, and the workload tolerates the taint for five seconds.
 pub(crate) fn tainted() -> Story {
     Story::new().mark(json!({"step": "taint", "cluster": "m1"})).taint("m1", "not-ready", "NoExecute")
 }
 
-/// m1 is tainted and evicted from, and m3 takes its place without being healthy yet.
+/// The workload is evicted from m1, and assigned to m3, where it is not healthy yet.
 pub(crate) fn moved() -> Story {
     tainted().at(15.2).evict("m1").at(15.3).stamp("m1").at(15.4).assign(&["m2", "m3"])
 }
@@ -37,10 +39,10 @@ fn a_member_is_not_ready_after_the_failure_threshold() {
 fn a_failed_member_does_not_stay_ready() {
     let failed = |fault: &str| Story::new().fault(fault, "m1", "begin");
     breaks("HEALTH-01", &failed("refuse").until(19.1));
-    // A probe whose packets vanish takes 32 s: 1 + 32, once more, and the latency.
+    // A probe whose packets vanish takes 32 s: the bound is 1 + 32, once more, plus the latency.
     assert!(ids(&failed("partition").until(76.9), Outcome::is_violated).is_empty());
     breaks("HEALTH-01", &failed("partition").until(77.1));
-    // Of a fault that probes may survive nothing is known.
+    // Probes may survive this fault, so nothing is known.
     assert!(ids(&failed("slow").until(1000.0), Outcome::is_violated).is_empty());
 }
 
@@ -54,7 +56,7 @@ fn a_fault_that_probes_survive_is_no_outage_beside_one_or_after_it() {
 }
 
 #[test]
-fn probes_that_come_to_fail_more_slowly_are_noticed_later() {
+fn probes_that_fail_more_slowly_are_detected_later() {
     let both = || Story::new().fault("refuse", "m1", "begin").at(11.0).fault("partition", "m1", "begin");
     assert!(ids(&both().until(77.9), Outcome::is_violated).is_empty());
     breaks("HEALTH-01", &both().until(78.1));
@@ -72,7 +74,7 @@ fn blips_that_follow_each_other_closely_are_one_outage_from_below_and_many_from_
 }
 
 #[test]
-fn a_blip_that_nobody_tells_of_holds() {
+fn a_blip_that_is_not_reported_holds() {
     let blip = Story::new().fault("refuse", "m1", "begin").at(12.0).fault("refuse", "m1", "end");
     holds("HEALTH-01", &blip.until(20.0));
 }
@@ -86,18 +88,18 @@ fn a_member_whose_agent_is_cut_off_becomes_unknown_in_time_and_no_other() {
     };
     let unknown = |story: Story| story.ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
     holds("HEALTH-02", &unknown(cut("both").at(20.0)).until(20.5));
-    // 8 s of grace, two looks of the monitor, and the latency.
+    // The bound is 8 s of grace, two rounds of the monitor, and the latency.
     assert!(ids(&cut("both").until(20.9), Outcome::is_violated).is_empty());
     shows("HEALTH-02", &cut("both").until(21.1));
     breaks("HEALTH-02", &cut("fromMember").until(21.1));
-    // Renewals arrive, though nobody hears that they did.
+    // Renewals arrive, although the agent gets no answers.
     assert!(ids(&cut("toMember").until(1000.0), Outcome::is_violated).is_empty());
     let uncut = Story::new().mark(json!({"scenario": "nothing is cut off"})).pulls("m1");
     breaks("HEALTH-02", &unknown(uncut.at(20.0)).until(20.5));
 }
 
 #[test]
-fn a_member_that_is_not_ready_takes_nothing_new() {
+fn a_member_that_is_not_ready_gets_the_no_schedule_taint() {
     holds("TAINT-01", &outage().until(15.0));
     let bare = Story::new().fault("refuse", "m1", "begin").at(14.0).ready("m1", "False");
     shows("TAINT-01", &bare.until(15.1));
@@ -111,7 +113,7 @@ fn a_member_that_stays_not_ready_gets_a_no_execute_taint() {
 }
 
 #[test]
-fn controllers_that_were_away_begin_anew() {
+fn deadlines_restart_when_controllers_return() {
     let away = || outage().at(20.0).mark(json!({"fault": "controller-down", "state": "begin"})).at(40.0);
     let back = || away().mark(json!({"fault": "controller-down", "state": "end"}));
     assert!(ids(&back().until(50.9), Outcome::is_violated).is_empty());
@@ -161,7 +163,7 @@ fn a_toleration_without_seconds_never_evicts() {
 }
 
 #[test]
-fn what_is_not_tolerated_evicts_at_once() {
+fn a_taint_without_toleration_evicts_at_once() {
     let intolerable = || Story::new().taint("m1", "maintenance", "NoExecute").at(10.5);
     holds("TOLERATION-01", &intolerable().evict("m1").until(11.0));
     breaks("TOLERATION-01", &intolerable().until(11.1));
@@ -177,21 +179,21 @@ fn a_workload_that_comes_to_a_tainted_member_may_wait_for_the_recheck() {
 }
 
 #[test]
-fn a_taint_that_goes_in_time_evicts_nothing() {
+fn a_taint_that_is_removed_in_time_evicts_nothing() {
     let spared = || tainted().at(11.0).untaint("m1", "NoExecute");
     holds("TOLERATION-02", &spared().until(20.0));
     shows("TOLERATION-02", &spared().at(15.0).evict("m1").until(16.0));
 }
 
 #[test]
-fn an_eviction_without_a_taint_is_wrong_unless_another_watch_tells_of_the_taint_late() {
+fn an_eviction_without_a_taint_is_wrong_unless_another_watch_reports_the_taint_late() {
     breaks("TOLERATION-02", &Story::new().evict("m1").until(11.0));
     let late = Story::new().evict("m1").at(10.05).taint("m1", "maintenance", "NoExecute");
     assert!(ids(&late.until(11.0), Outcome::is_violated).is_empty());
 }
 
 #[test]
-fn who_evicts_may_not_know_yet_that_the_member_is_another_by_the_same_name() {
+fn an_evicting_controller_may_not_know_yet_that_the_member_has_joined_again() {
     let anew = || tainted().at(12.0).leaves("m1").untaint("m1", "NoExecute");
     let is_wrong = |at: f64| {
         ids(&anew().at(at).evict("m1").until(at + 1.0), Outcome::is_violated).contains(&"TOLERATION-02")
@@ -208,7 +210,7 @@ fn a_task_ends_when_all_are_healthy() {
 }
 
 #[test]
-fn a_task_whose_work_is_not_done_ends_by_its_timeout() {
+fn a_task_without_healthy_replacements_ends_by_its_timeout() {
     holds("EVICTION-02", &moved().at(34.3).end("m1").until(37.0));
     shows("EVICTION-02", &moved().at(34.1).end("m1").until(37.0));
     breaks("EVICTION-02", &moved().until(36.4));
@@ -222,17 +224,17 @@ fn a_task_without_a_stamp_ends_by_its_timeout_too() {
 }
 
 #[test]
-fn the_old_copy_stays_until_the_new_one_really_runs() {
+fn the_old_copy_stays_until_the_new_one_runs() {
     let observed = || {
         let watched = moved().mark(json!({"observer": {"on": "m3"}}));
         watched.at(16.0).healthy("m3").at(16.1).end("m1")
     };
     holds("EVICTION-03", &observed().runs("m3", 2).at(16.2).recall("m1").until(17.0));
     shows("EVICTION-03", &observed().runs("m3", 1).at(16.2).recall("m1").until(17.0));
-    // The word of m3 may come a little later than that of the control plane.
+    // The report of m3 may come a little later than that of the control plane.
     holds("EVICTION-03", &observed().at(16.2).recall("m1").at(16.25).runs("m3", 2).until(17.0));
     breaks("EVICTION-03", &observed().at(16.2).recall("m1").at(16.35).runs("m3", 2).until(17.0));
-    // Of a member that has lost what it held, nobody need know that yet.
+    // The loss of data in a member need not have been observed yet.
     let lost = |fault: &str, member: &str| {
         let lost = observed().runs("m3", 2).at(16.15).fault(fault, member, "begin").vanishes("m3");
         lost.at(16.2).recall("m1").until(17.0)
@@ -242,7 +244,7 @@ fn the_old_copy_stays_until_the_new_one_really_runs() {
 }
 
 #[test]
-fn a_new_copy_that_ran_a_moment_ago_runs_as_far_as_is_known() {
+fn a_new_copy_that_ran_a_moment_ago_counts_as_running() {
     let blinked = |at: f64| {
         let watched = moved().mark(json!({"observer": {"on": "m3"}})).at(16.0).healthy("m3");
         let blinked = watched.runs("m3", 2).at(16.1).runs("m3", 1);
@@ -254,7 +256,7 @@ fn a_new_copy_that_ran_a_moment_ago_runs_as_far_as_is_known() {
 }
 
 #[test]
-fn a_new_copy_runs_as_far_as_is_known_to_who_has_seen_nothing_since() {
+fn a_new_copy_counts_as_running_for_controllers_that_have_observed_nothing_since() {
     let is_wrong = |lost: f64, cut: f64| {
         let watched = moved().mark(json!({"observer": {"on": "m3"}})).at(16.0).healthy("m3").runs("m3", 2);
         let mut events = [(lost, false), (cut, true)];
@@ -267,11 +269,11 @@ fn a_new_copy_runs_as_far_as_is_known_to_who_has_seen_nothing_since() {
         ids(&ended, Outcome::is_violated).contains(&"EVICTION-03")
     };
     assert!(!is_wrong(17.0, 16.5));
-    assert!(is_wrong(17.0, 18.0), "it was seen");
+    assert!(is_wrong(17.0, 18.0), "the loss was observed");
 }
 
 #[test]
-fn a_new_copy_that_ran_when_the_task_ended_may_be_moved_on_before_the_old_one_goes() {
+fn a_new_copy_that_ran_at_the_end_of_the_task_may_move_before_the_old_one_goes() {
     let moved_on = |ready: u64| {
         let watched = moved().mark(json!({"observer": {"on": "m3"}}));
         let ended = watched.at(16.0).healthy("m3").runs("m3", ready).at(16.1).end("m1");
@@ -302,13 +304,13 @@ fn a_member_is_not_both_assigned_and_evicted_from_for_long() {
 }
 
 #[test]
-fn a_placement_that_nothing_speaks_against_stays() {
+fn a_healthy_placement_stays() {
     holds("PLACEMENT-01", &moved().until(16.0));
     shows("PLACEMENT-01", &Story::new().assign(&["m1", "m3"]).until(11.0));
 }
 
 #[test]
-fn a_choice_has_as_many_members_as_the_policy_asks_for() {
+fn a_choice_has_the_number_of_members_in_the_policy() {
     holds("PLACEMENT-02", &Story::new().until(11.0));
     shows("PLACEMENT-02", &Story::new().assign(&["m1", "m2", "m3"]).until(11.0));
 }

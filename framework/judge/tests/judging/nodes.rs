@@ -1,4 +1,4 @@
-//! Small hand-made histories of nodes: what each guarantee says of the right and of the wrong.
+//! Small hand-written histories of nodes, with right and wrong reactions for each guarantee.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -39,7 +39,7 @@ timings:
 zones: {evictionPause: 10s, secondaryEvictionPause: 100s, large: 50, unhealthyPercent: 55}
 ";
 
-/// A cluster of zones `a` and `b`, told step by step.
+/// A cluster with the zones `a` and `b`, built step by step.
 pub(crate) struct Story {
     judge: Judge,
     facts: Vec<Fact>,
@@ -48,12 +48,12 @@ pub(crate) struct Story {
     nodes: BTreeMap<String, Value>,
 }
 
-/// Of so many nodes each, all ready and heard of at 1.
+/// A cluster with this many nodes in each zone; all are ready, and send a heartbeat at 1 s.
 fn cluster(a: usize, b: usize) -> Story {
     cluster_by(PROFILE, a, b)
 }
 
-/// The same, of whoever promises what `profile` says.
+/// The same cluster, judged by `profile`.
 pub(crate) fn cluster_by(profile: &str, a: usize, b: usize) -> Story {
     let judge = Judge::new(Profile::parse("test.yaml", profile).unwrap());
     let story = Story { judge, facts: Vec::new(), now: 0.0, version: 0, nodes: BTreeMap::new() };
@@ -134,7 +134,7 @@ impl Story {
         })
     }
 
-    /// The controllers call nodes unknown, and keep new pods away from them.
+    /// The controllers set nodes to Unknown, and add the NoSchedule taint.
     pub(crate) fn unknown(mut self, names: &[&str]) -> Self {
         for name in names {
             self = self.condition(name, "Ready", "Unknown").taint(name, "unreachable", "NoSchedule");
@@ -142,7 +142,7 @@ impl Story {
         self
     }
 
-    /// The kubelet says that all is well, and pods may come again.
+    /// The kubelet reports a healthy node, and the NoSchedule taint is removed.
     pub(crate) fn well(self, name: &str) -> Self {
         let heartbeat = format!("2030-01-01T00:00:{:02}Z", self.now as u64);
         let posted = self.node(name, |node| {
@@ -168,7 +168,8 @@ impl Story {
         })
     }
 
-    /// Pod `p` on a node, which tolerates anything for so long; ready or not; being deleted for a taint or not.
+    /// Pod `p` on a node with a toleration of this many seconds; it is ready if `ready`, and in deletion for a taint
+    /// if `evicted`.
     fn pod(self, node: &str, seconds: u64, ready: bool, evicted: bool) -> Self {
         let status = |holds: bool| if holds { "True" } else { "False" };
         let mut pod = json!({
@@ -187,13 +188,13 @@ impl Story {
         self.sees(EventType::Modified, pod)
     }
 
-    /// What has happened, and the verdicts, when time has come to `end`.
+    /// The facts so far, and the verdicts at `end`.
     fn judged(self, end: f64) -> (Vec<Fact>, Vec<Verdict>) {
         let story = self.at(end).mark(json!({"step": "final"}));
         (story.facts, story.judge.finish().verdicts)
     }
 
-    /// What is violated, and what held, when time has come to `end`.
+    /// The violated guarantees, and those that held, at `end`.
     pub(crate) fn ends(self, end: f64) -> (String, Vec<&'static str>) {
         let (_, verdicts) = self.judged(end);
         let which = |which: fn(&Outcome) -> bool| {
@@ -205,14 +206,14 @@ impl Story {
     }
 }
 
-/// Nothing is violated, and this guarantee was put to the test.
+/// Checks that nothing is violated, and that the guarantee was exercised.
 pub(crate) fn holds(about: &str, story: Story, end: f64, id: &str) {
     let (violated, held) = story.ends(end);
     assert_eq!(violated, "", "{about}");
     assert!(held.contains(&id), "{about}: only {held:?} held");
 }
 
-/// The guarantee is violated, in the way that the page of examples shows.
+/// Checks that the guarantee is violated as the page of violations shows.
 pub(crate) fn shows(about: &str, story: Story, end: f64, id: &str) {
     let (facts, verdicts) = story.judged(end);
     assert!(verdicts.iter().any(|each| each.spec.id == id && each.outcome.is_violated()), "{about}");
@@ -224,7 +225,7 @@ pub(crate) fn violates(about: &str, story: Story, end: f64, ids: &str) {
 }
 
 #[test]
-fn silence_is_noticed_in_time_and_not_before() {
+fn silence_is_detected_in_time_and_not_before() {
     let heard = || cluster(2, 0).at(2.0).lease("a1", 2).lease("a2", 2).at(5.0).lease("a2", 5);
     let silent = || heard().at(8.0).lease("a2", 8);
     holds("after the grace period", silent().silent("a1").at(8.5).unknown(&["a1"]), 9.0, "NODE-01");
@@ -233,9 +234,9 @@ fn silence_is_noticed_in_time_and_not_before() {
     let late = silent().at(11.0).lease("a2", 11).at(12.0).lease("a2", 12);
     violates("never", late, 13.0, "NODE-01");
     let twice = silent().silent("a1").at(8.2).lease("a1", 1).at(8.5).unknown(&["a1"]);
-    holds("a Lease that is renewed to an earlier time says nothing", twice, 9.0, "NODE-01");
+    holds("a Lease with an earlier time is no heartbeat", twice, 9.0, "NODE-01");
     violates("nothing had cut it off", silent().at(8.5).unknown(&["a1"]), 9.0, "HEALTH-02");
-    // Its clock is set: what it says may be nothing new, or news all the same.
+    // Its clock is set: a report may be nothing new, or count as a heartbeat.
     let skewed = |second: u32| {
         let skewed = silent().mark(json!({"fault": "skew", "node": "a1", "state": "begin"}));
         skewed.at(8.2).lease("a1", second).at(8.5).unknown(&["a1"]).ends(9.0).0
@@ -245,7 +246,7 @@ fn silence_is_noticed_in_time_and_not_before() {
 }
 
 #[test]
-fn who_forgets_a_node_that_is_deleted_hears_of_it_by_an_older_lease() {
+fn an_older_lease_counts_for_a_node_that_was_deleted_and_created_again() {
     let made_anew = |is_gone: bool| {
         let ahead = cluster(2, 0).at(2.0).lease("a1", 50).lease("a2", 2);
         let node = ahead.nodes["a1"].clone();
@@ -253,7 +254,7 @@ fn who_forgets_a_node_that_is_deleted_hears_of_it_by_an_older_lease() {
             true => ahead.at(3.0).sees(EventType::Deleted, node.clone()).at(4.0).sees(EventType::Added, node),
             false => ahead,
         };
-        // Its clock is right again from here on.
+        // From here on, its clock is right again.
         let renewed =
             |story: Story, second: u32| story.at(f64::from(second)).lease("a1", second).lease("a2", second);
         [5, 8, 11].into_iter().fold(anew, renewed)
@@ -261,17 +262,17 @@ fn who_forgets_a_node_that_is_deleted_hears_of_it_by_an_older_lease() {
     let observed = |story: Story| story.ends(13.0).0;
     assert_eq!(observed(made_anew(true)), "");
     assert_eq!(observed(made_anew(false)), "NODE-01");
-    // Real ones remember, and may call it unknown.
+    // Real controllers remember the Lease, and may set the node to Unknown.
     assert!(!observed(made_anew(true).at(11.5).unknown(&["a1"])).contains("NODE-01"));
 }
 
-/// `a1` is Unknown, rightly, at 8.5.
-fn ill(a: usize, b: usize, names: &[&str]) -> Story {
-    ill_until(a, b, names, 32)
+/// A cluster in which the nodes `names` become Unknown, rightly, at 7.9 s.
+fn unhealthy(a: usize, b: usize, names: &[&str]) -> Story {
+    unhealthy_until(a, b, names, 32)
 }
 
-/// The others are heard of until then.
-fn ill_until(a: usize, b: usize, names: &[&str], end: u32) -> Story {
+/// The same, and the other nodes send heartbeats until `end`.
+fn unhealthy_until(a: usize, b: usize, names: &[&str], end: u32) -> Story {
     let mut story = names.iter().fold(cluster(a, b).at(1.5), |story, name| story.silent(name));
     let others: Vec<String> =
         story.nodes.keys().filter(|name| !names.contains(&name.as_str())).cloned().collect();
@@ -287,43 +288,43 @@ fn ill_until(a: usize, b: usize, names: &[&str], end: u32) -> Story {
 }
 
 #[test]
-fn the_taint_comes_in_its_turn_in_a_zone_that_is_not_held_back() {
-    // A story goes on after the renewals of the others, to 32.
+fn nodes_are_tainted_in_turn_unless_their_zone_is_halted() {
+    // The story continues after the renewals of the other nodes, until 32 s.
     let turn = |story: Story| story.ends(36.0).0;
-    assert_eq!(turn(ill(4, 0, &["a1"])), "NODE-02", "nobody came");
-    assert_eq!(turn(ill(4, 2, &["a1", "a2", "a3"])), "", "its zone is held back");
-    assert_eq!(turn(ill(2, 0, &["a1", "a2"])), "", "nobody is ready");
-    shows("the other zone is well", ill(1, 2, &["a1"]), 36.0, "NODE-02");
+    assert_eq!(turn(unhealthy(4, 0, &["a1"])), "NODE-02", "no taint");
+    assert_eq!(turn(unhealthy(4, 2, &["a1", "a2", "a3"])), "", "its zone is halted");
+    assert_eq!(turn(unhealthy(2, 0, &["a1", "a2"])), "", "no node is ready");
+    shows("the other zone is healthy", unhealthy(1, 2, &["a1"]), 36.0, "NODE-02");
 }
 
 #[test]
-fn nothing_is_said_of_zones_while_a_node_is_heard_of_that_was_never_seen() {
+fn zones_are_not_judged_while_a_node_that_was_never_observed_sends_heartbeats() {
     let begun = cluster(3, 1).at(1.2).lease("a4", 1).at(2.0).lease("a4", 2);
     let story = ["a1", "a2", "a3"].iter().fold(begun, |story, name| story.silent(name));
     let story = story.at(7.9).unknown(&["a1", "a2", "a3"]);
     let story = [8, 16, 24, 32, 40, 48, 56]
         .into_iter()
         .fold(story, |story, second: u32| story.at(f64::from(second)).lease("b1", second));
-    assert_eq!(story.ends(60.0).0, "", "the zone may be held back");
+    assert_eq!(story.ends(60.0).0, "", "the zone may be halted");
 }
 
 #[test]
-fn a_zone_that_is_held_back_gets_no_taint_and_loses_those_that_it_had_if_nobody_is_ready() {
-    let held_back = ill(4, 2, &["a1", "a2", "a3"]).at(32.5).taint("a1", "unreachable", "NoExecute");
-    shows("a small zone that is partly gone", held_back, 33.0, "NODE-04");
-    let again = ill(4, 2, &["a1", "a2", "a3"]).at(32.5).well("a1").well("a2");
-    holds("nobody was tainted until it was well again", again, 33.0, "NODE-04");
+fn a_halted_zone_gets_no_taints_and_loses_its_taints_if_no_node_is_ready() {
+    let halted = unhealthy(4, 2, &["a1", "a2", "a3"]).at(32.5).taint("a1", "unreachable", "NoExecute");
+    shows("a small zone that is partly disrupted", halted, 33.0, "NODE-04");
+    let again = unhealthy(4, 2, &["a1", "a2", "a3"]).at(32.5).well("a1").well("a2");
+    holds("no node was tainted until the zone was healthy again", again, 33.0, "NODE-04");
     let kept = cluster(2, 0).at(2.0).taint("a1", "unreachable", "NoExecute");
     let kept = kept.at(2.1).unknown(&["a1"]).at(2.2).unknown(&["a2"]);
-    assert!(kept.ends(6.0).0.contains("NODE-04"), "a taint that stays though nobody is ready");
+    assert!(kept.ends(6.0).0.contains("NODE-04"), "a taint that stays although no node is ready");
 }
 
 #[test]
 fn nodes_of_a_zone_are_tainted_one_after_the_other() {
     let names = ["a1", "a2", "a3", "a4"];
-    // Four of nine, of which the others are heard of all the time.
+    // Four of nine nodes; the others send heartbeats all the time.
     let tainted = |times: [f64; 3]| {
-        times.iter().zip(names).fold(ill_until(9, 0, &names, 8), |story, (at, name)| {
+        times.iter().zip(names).fold(unhealthy_until(9, 0, &names, 8), |story, (at, name)| {
             let others = ["a5", "a6", "a7", "a8", "a9"];
             let heard = [at - 5.0, at - 1.0].into_iter().filter(|second| *second > 8.0);
             let story = heard.fold(story, |story, second| {
@@ -334,45 +335,47 @@ fn nodes_of_a_zone_are_tainted_one_after_the_other() {
     };
     holds("each ten seconds", tainted([10.0, 19.6, 29.6]), 29.7, "NODE-03");
     shows("too fast", tainted([10.0, 19.6, 25.0]), 26.0, "NODE-03");
-    let swapped =
-        ill(9, 0, &names).at(32.0).taint("a1", "unreachable", "NoExecute").at(33.0).node("a1", |node| {
+    let swapped = unhealthy(9, 0, &names).at(32.0).taint("a1", "unreachable", "NoExecute").at(33.0).node(
+        "a1",
+        |node| {
             node["spec"]["taints"] = json!([{"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}]);
-        });
-    assert!(!swapped.ends(33.1).0.contains("NODE-03"), "a swap takes no turn");
+        },
+    );
+    assert!(!swapped.ends(33.1).0.contains("NODE-03"), "a swap takes no token");
 }
 
 #[test]
-fn a_taint_of_ill_health_tells_what_its_node_says() {
-    let tainted = || ill(4, 0, &["a1"]).at(32.0).taint("a1", "unreachable", "NoExecute");
+fn a_health_taint_matches_the_condition_of_its_node() {
+    let tainted = || unhealthy(4, 0, &["a1"]).at(32.0).taint("a1", "unreachable", "NoExecute");
     let cleared = tainted().at(33.0).well("a1").at(34.0).untaint("a1", "unreachable", "NoExecute");
     assert!(cleared.ends(40.0).1.contains(&"NODE-05"));
     let stays = tainted().at(33.0).well("a1");
     assert!(stays.ends(40.0).0.contains("NODE-05"));
     let wrong = cluster(3, 0).at(2.0).taint("a1", "not-ready", "NoExecute");
-    shows("a node that is well", wrong, 4.0, "NODE-05");
+    shows("a healthy node", wrong, 4.0, "NODE-05");
 }
 
 #[test]
-fn taints_follow_pressure_and_cordon_and_labels_each_other() {
+fn taints_follow_pressure_and_cordon_and_labels_have_their_twins() {
     let pressed = || cluster(2, 0).at(2.0).condition("a1", "MemoryPressure", "True");
     holds("at once", pressed().at(2.3).taint("a1", "memory-pressure", "NoSchedule"), 4.0, "NODE-06");
     shows("never", pressed(), 4.0, "NODE-06");
     let cordoned = cluster(2, 0).at(2.0).node("a1", |node| node["spec"]["unschedulable"] = true.into());
     violates("a cordon", cordoned, 4.0, "NODE-06");
     let for_nothing = cluster(2, 0).at(2.0).taint("a1", "disk-pressure", "NoSchedule");
-    violates("a taint for nothing", for_nothing, 4.0, "NODE-06");
+    violates("a taint without a reason", for_nothing, 4.0, "NODE-06");
     let label =
         |story: Story, key: &str| story.node("a1", |node| node["metadata"]["labels"][key] = "linux".into());
     let alone = label(cluster(2, 0).at(2.0), "kubernetes.io/os");
     shows("one label without the other", alone, 4.0, "NODE-07");
     let follows = label(cluster(2, 0).at(2.0), "beta.kubernetes.io/os").ends(4.0).0;
-    assert!(!follows.contains("NODE-07"), "nothing follows where what leads is missing");
+    assert!(!follows.contains("NODE-07"), "nothing is copied without the leading label");
     let both = label(label(cluster(2, 0).at(2.0), "kubernetes.io/os").at(2.2), "beta.kubernetes.io/os");
     holds("both", both, 4.0, "NODE-07");
 }
 
 #[test]
-fn the_pods_of_a_silent_node_are_marked_and_leave_when_they_no_longer_tolerate_it() {
+fn the_pods_of_a_silent_node_are_marked_and_deleted_after_their_toleration() {
     let story = |marked: bool| {
         let story = cluster(3, 0).at(1.2).pod("a1", 5, true, false).at(1.5).silent("a1");
         let story = story.at(6.0).lease("a2", 6).lease("a3", 6).at(7.9).unknown(&["a1"]);
@@ -388,7 +391,7 @@ fn the_pods_of_a_silent_node_are_marked_and_leave_when_they_no_longer_tolerate_i
 }
 
 #[test]
-fn a_time_to_leave_that_is_set_does_not_move_for_what_is_tolerated() {
+fn a_deadline_does_not_move_for_a_tolerated_taint() {
     let tolerates =
         |seconds: u64| json!({"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds});
     let tainted = |second: &Value| {
@@ -410,9 +413,8 @@ fn a_time_to_leave_that_is_set_does_not_move_for_what_is_tolerated() {
     assert_eq!(tainted(&other), "TOLERATION-01");
 }
 
-/// A person's taint.
 #[test]
-fn who_evicts_may_not_know_yet_that_only_what_is_tolerated_for_ever_is_left() {
+fn an_evicting_controller_may_not_know_yet_that_only_tolerated_taints_are_left() {
     let evicted = |at: f64| {
         let pod = |evicted: bool| {
             let mut pod = json!({
@@ -446,10 +448,10 @@ fn reserved(story: Story) -> Story {
 }
 
 #[test]
-fn a_taint_of_somebody_else_goes_by_hand_only() {
+fn a_taint_of_another_owner_is_removed_by_persons_only() {
     let there = || reserved(cluster(2, 0).at(2.0)).at(3.0);
     let none = |story: Story| story.node("a1", |node| node["spec"]["taints"] = json!([]));
-    shows("nobody has said so", none(there()), 4.0, "NODE-12");
+    shows("no person has removed it", none(there()), 4.0, "NODE-12");
     let by_hand = there().mark(json!({"step": "untaint", "node": "a1"}));
     assert_eq!(none(by_hand).ends(4.0).0, "");
     let beside = there().condition("a1", "MemoryPressure", "True").at(3.1).taint(
@@ -457,20 +459,20 @@ fn a_taint_of_somebody_else_goes_by_hand_only() {
         "memory-pressure",
         "NoSchedule",
     );
-    holds("it stays beside another", beside, 4.0, "NODE-12");
+    holds("it stays beside another taint", beside, 4.0, "NODE-12");
 }
 
 #[test]
-fn the_taint_of_ill_health_stays_as_long_as_that() {
-    let tainted = || ill(4, 0, &["a1"]).at(32.0).taint("a1", "unreachable", "NoExecute").at(33.0);
+fn a_health_taint_stays_while_the_node_is_unhealthy() {
+    let tainted = || unhealthy(4, 0, &["a1"]).at(32.0).taint("a1", "unreachable", "NoExecute").at(33.0);
     let gone = tainted().untaint("a1", "unreachable", "NoExecute");
-    shows("while it is ill", gone, 33.5, "NODE-14");
+    shows("while the node is unhealthy", gone, 33.5, "NODE-14");
     let well = tainted().well("a1").at(33.2).untaint("a1", "unreachable", "NoExecute");
     assert!(well.ends(33.5).1.contains(&"NODE-14"));
 }
 
 #[test]
-fn of_a_silent_node_only_what_its_kubelet_tells_becomes_unknown_and_for_the_right_reason() {
+fn only_the_reported_conditions_of_a_silent_node_become_unknown_with_the_right_reason() {
     let heard = || {
         cluster(2, 0).at(1.5).condition("a1", "NetworkUnavailable", "False").at(6.0).lease("a2", 6).at(8.0)
     };
@@ -484,15 +486,15 @@ fn of_a_silent_node_only_what_its_kubelet_tells_becomes_unknown_and_for_the_righ
         })
     };
     let (violated, held) = turned("", "NodeStatusUnknown").ends(8.1);
-    assert_eq!(violated, "HEALTH-02", "nothing is marked as broken");
+    assert_eq!(violated, "HEALTH-02", "no fault is marked");
     assert!(["NODE-10", "NODE-11"].iter().all(|id| held.contains(id)), "{held:?}");
     violates("the network, too", turned("NetworkUnavailable", "NodeStatusUnknown"), 8.1, "HEALTH-02 NODE-10");
-    violates("it did say something", turned("", "NodeStatusNeverUpdated"), 8.1, "HEALTH-02 NODE-11");
+    violates("the node had reported", turned("", "NodeStatusNeverUpdated"), 8.1, "HEALTH-02 NODE-11");
     shows("the network, too", turned("NetworkUnavailable", "NodeStatusUnknown"), 8.1, "NODE-10");
-    shows("it did say something", turned("", "NodeStatusNeverUpdated"), 8.1, "NODE-11");
+    shows("the node had reported", turned("", "NodeStatusNeverUpdated"), 8.1, "NODE-11");
 }
 
-/// A node is made at 2 that says nothing.
+/// A node that is created at 2 s, and reports nothing.
 fn with_a_late_node(a: usize, b: usize) -> Story {
     let node = json!({
         "apiVersion": "v1", "kind": "Node",
@@ -505,7 +507,7 @@ fn with_a_late_node(a: usize, b: usize) -> Story {
 }
 
 #[test]
-fn a_node_that_never_said_anything_has_its_time_to_start() {
+fn a_node_that_has_never_reported_has_its_time_to_start() {
     let unknown = |at: f64| {
         with_a_late_node(2, 0).at(at).node("late", |node| {
             node["status"]["conditions"] =
@@ -518,16 +520,17 @@ fn a_node_that_never_said_anything_has_its_time_to_start() {
 }
 
 #[test]
-fn silence_is_counted_anew_once_some_node_is_ready_again_where_none_was() {
+fn silence_counts_again_from_the_moment_when_a_node_is_ready_after_none_was() {
     let renewed = |story: Story, seconds: &[u32]| {
         seconds.iter().fold(story, |story, second| story.at(f64::from(*second)).lease("a2", *second))
     };
-    let ill =
+    let unhealthy =
         |story: Story| story.silent("a1").condition("a1", "Ready", "False").condition("a2", "Ready", "False");
-    let again = |story: Story| renewed(ill(story), &[5, 8]).well("a2");
+    let again = |story: Story| renewed(unhealthy(story), &[5, 8]).well("a2");
     let violated = |story: Story, end: f64| renewed(story, &[11, 14, 16]).ends(end).0;
     let too_late = |story: Story, end: f64, id: &str| violated(story, end).contains(id);
-    // After 8: 6 + 3 x 1 and the latency; 6 + 2 x 1, the latency and the second of the stamp; 6 + 2 x 1 and the latency.
+    // The bounds after 8 s: 6 + 3 x 1 plus the latency; 6 + 2 x 1, the latency and the second of the stamp; 6 + 2 x 1
+    // plus the latency.
     let plain = cluster as fn(usize, usize) -> Story;
     for (id, story, limit) in
         [("NODE-01", plain, 17.5), ("NODE-09", with_a_late_node, 17.5), ("HEALTH-02", plain, 16.5)]
@@ -540,10 +543,13 @@ fn silence_is_counted_anew_once_some_node_is_ready_again_where_none_was() {
 }
 
 #[test]
-fn a_pod_says_that_a_taint_drives_it_out() {
+fn a_pod_gets_a_condition_before_its_eviction_for_a_taint() {
     let story = |observed: bool| {
-        let tainted =
-            ill(3, 0, &["a1"]).at(32.0).pod("a1", 0, false, false).taint("a1", "unreachable", "NoExecute");
+        let tainted = unhealthy(3, 0, &["a1"]).at(32.0).pod("a1", 0, false, false).taint(
+            "a1",
+            "unreachable",
+            "NoExecute",
+        );
         let pod = json!({
             "apiVersion": "v1", "kind": "Pod",
             "metadata": {"name": "p", "namespace": "default", "deletionTimestamp": "2030-01-01T00:01:00Z"},
@@ -555,5 +561,5 @@ fn a_pod_says_that_a_taint_drives_it_out() {
         if observed { tainted.pod("a1", 0, false, true) } else { tainted.sees(EventType::Modified, pod) }
     };
     assert!(story(true).ends(32.2).1.contains(&"NODE-13"));
-    shows("it does not say so", story(false), 32.2, "NODE-13");
+    shows("without the condition", story(false), 32.2, "NODE-13");
 }

@@ -1,4 +1,4 @@
-//! How long everything took, and how often a workload ran twice or nowhere.
+//! Tests of the measured times, and of double and missing copies.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ fn every_length_of_time_counts_from_the_beginning_of_the_fault() {
 }
 
 #[test]
-fn an_outage_that_ends_before_anybody_notices_is_counted() {
+fn an_outage_that_ends_before_its_detection_is_counted() {
     let story = Story::new().fault("partition", "m1", "begin").at(55.0).fault("partition", "m1", "end");
     let judgement = story.judged(60.0);
     assert_eq!((seconds(outage(&judgement).lasted), outage(&judgement).detected), (Some(45.0), None));
@@ -48,7 +48,7 @@ fn an_outage_that_ends_before_anybody_notices_is_counted() {
 }
 
 #[test]
-fn what_only_slows_a_member_is_no_outage() {
+fn a_fault_that_only_slows_a_member_is_no_outage() {
     let judgement = Story::new().fault("delay", "m1", "begin").judged(20.0);
     assert!(judgement.numbers.outages.is_empty());
 }
@@ -62,7 +62,7 @@ fn a_copy_too_many_counts_by_replicas_and_seconds() {
 }
 
 #[test]
-fn a_workload_that_is_ready_nowhere_and_one_out_of_reach_are_told_apart() {
+fn a_workload_that_is_ready_nowhere_is_distinguished_from_one_out_of_reach() {
     let story = Story::new().runs("m1", 0).runs("m2", 0).at(13.0).runs("m1", 2);
     let judgement = story.at(15.0).fault("refuse", "m1", "begin").judged(20.0);
     assert_eq!(copies(&judgement).zero_run.as_secs(), 3);

@@ -1,21 +1,21 @@
-//! What a story comes to: which guarantees held, and which are broken.
+//! The outcomes of a story: which guarantees held, and which are violated.
 
 use capsize_judge::guarantee::{Outcome, Verdict};
 
-/// The guarantees that came to what `which` says.
+/// The guarantees whose outcome satisfies `which`.
 pub(crate) fn ids(verdicts: &[Verdict], which: fn(&Outcome) -> bool) -> Vec<&'static str> {
     verdicts.iter().filter(|verdict| which(&verdict.outcome)).map(|verdict| verdict.spec.id).collect()
 }
 
-/// Nothing is violated, and `id` was put to the test.
+/// Checks that nothing is violated, and that `id` was exercised.
 #[track_caller]
 pub(crate) fn holds(id: &str, verdicts: &[Verdict]) {
     assert_eq!(ids(verdicts, Outcome::is_violated), [""; 0], "{:#?}", evidence(verdicts));
     let held = ids(verdicts, |outcome| matches!(outcome, Outcome::Held { .. }));
-    assert!(held.contains(&id), "{id} is not among what was put to the test: {held:?}");
+    assert!(held.contains(&id), "{id} is not among the exercised guarantees: {held:?}");
 }
 
-/// `id` is violated once, and nothing else is.
+/// Checks that `id` is violated once, and nothing else is.
 #[track_caller]
 pub(crate) fn breaks(id: &str, verdicts: &[Verdict]) {
     assert_eq!(ids(verdicts, Outcome::is_violated), [id], "{:#?}", evidence(verdicts));

@@ -1,4 +1,4 @@
-//! Recordings that lack something: what was not seen may leave something untold, and never turns it into a violation.
+//! Tests that missing parts of a recording never lead to a violation.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ use capsize_history::{CONTROL_PLANE, Entry, Kind};
 
 use crate::perturbed_recordings::{recorded, violated};
 
-/// The recordings of histories, and the profile that each is judged by.
+/// The recordings, and the profile that each is judged by.
 fn recordings() -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suites/recordings");
     let names = |folder: &Path| {
@@ -49,7 +49,7 @@ fn a_recording_that_begins_late_violates_nothing_that_the_whole_one_does_not() {
     }
 }
 
-/// What a recorder may not have watched: all of a member, a kind everywhere, a kind in one cluster.
+/// The parts that a recorder may not have watched: all of a member, a kind everywhere, or a kind in one cluster.
 fn watched(entries: &[Entry]) -> BTreeSet<(Option<String>, Option<String>)> {
     let watched = entries.iter().filter_map(|entry| match &entry.kind {
         Kind::Event { on, object, .. } => Some((on.to_string(), object.kind().into_owned())),

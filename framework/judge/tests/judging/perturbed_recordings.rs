@@ -1,5 +1,4 @@
-//! Histories of real systems with something changed: the judge never panics, and where it is known what was done, the
-//! right guarantee notices.
+//! Perturbed recordings: the judge never panics, and the right guarantee detects a known change.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -40,7 +39,7 @@ pub(crate) fn violated(entries: Vec<Entry>, profile: &Profile) -> Vec<&'static s
     verdicts.iter().filter(|verdict| verdict.outcome.is_violated()).map(|verdict| verdict.spec.id).collect()
 }
 
-/// Each event of the kind with what `perturbation` makes of its object; it is left out where that is nothing.
+/// Applies `perturbation` to the object of each event of this kind, and drops the event if the result is false.
 fn changed(entries: &[Entry], kind: &str, perturbation: impl Fn(&Entry, &mut Value) -> bool) -> Vec<Entry> {
     let one = |entry: &Entry| {
         let Kind::Event { on, event, object } = &entry.kind else { return Some(entry.clone()) };
@@ -61,12 +60,12 @@ fn is_deleted(entry: &Entry) -> bool {
     matches!(&entry.kind, Kind::Event { event: EventType::Deleted, .. })
 }
 
-/// In this one m2 is refused for 30 s, and m3 takes its place.
+/// In this recording m2 is refused for 30 s, and the workload moves to m3.
 fn failover() -> (Vec<Entry>, Profile) {
     recorded("karmada-1.13.10/duplicated-refused", "karmada-1.13")
 }
 
-/// The guarantee that must notice, and what is done to the history.
+/// The guarantee that must detect the change, and the change.
 type Targeted = (&'static str, fn(&[Entry]) -> Vec<Entry>);
 
 fn health_of(object: &mut Value) -> Option<&mut Value> {
@@ -74,7 +73,7 @@ fn health_of(object: &mut Value) -> Option<&mut Value> {
     conditions.iter_mut().find(|condition| condition["type"] == "Ready")
 }
 
-/// The members assigned, by the record of the workload that moves.
+/// The assigned members in the record of the workload that moves.
 fn clusters(object: &mut Value) -> &mut Vec<Value> {
     if object["spec"]["clusters"].is_null() {
         object["spec"]["clusters"] = json!([]);
@@ -163,7 +162,7 @@ const TARGETED: [Targeted; 12] = [
 ];
 
 #[test]
-fn what_was_done_is_noticed_by_the_right_guarantee() {
+fn the_right_guarantee_detects_each_change() {
     let (entries, profile) = failover();
     assert_eq!(violated(entries.clone(), &profile), [""; 0]);
     for (id, perturbation) in TARGETED {
@@ -172,7 +171,7 @@ fn what_was_done_is_noticed_by_the_right_guarantee() {
     }
 }
 
-/// Something done to a history, whatever it is good for.
+/// An arbitrary change of a history.
 #[derive(Clone, Debug)]
 pub(crate) enum Perturbation {
     Drop(usize),
@@ -193,7 +192,8 @@ pub(crate) fn perturbation() -> impl Strategy<Value = Perturbation> {
     ]
 }
 
-/// Sets the `leaf`th of the values in `object`, counted through; answers with how many are left to count.
+/// Sets the value number `leaf` in `object`. Returns how many values are left to count, or `None` if the value was
+/// set.
 fn set(object: &mut Value, leaf: usize, to: &Value) -> Option<usize> {
     let children: Vec<&mut Value> = match object {
         Value::Object(fields) => fields.iter_mut().map(|(_, value)| value).collect(),
@@ -241,7 +241,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_is_done_to_a_history_it_is_judged(
+    fn every_perturbed_history_is_judged(
         which in 0..RECORDINGS.len(),
         changes in proptest::collection::vec(perturbation(), 1..6),
     ) {

@@ -1,5 +1,6 @@
-//! Where workloads are put, and how their replicas are divided: for each guarantee the smallest history that breaks it
-//! and nothing else, and one that it holds on.
+//! Tests of the guarantees about the placement of workloads and the division of replicas.
+//!
+//! For each guarantee there is the smallest history that violates it and nothing else, and one on which it holds.
 
 use capsize_judge::guarantee::Outcome;
 use serde_json::{Value, json};
@@ -8,35 +9,35 @@ use crate::examples::shows;
 use crate::outcomes::{breaks, holds, ids};
 use crate::story::Story;
 
-/// One of the members, whichever.
+/// A placement on any one of the members.
 fn one_of(names: &[&str]) -> Value {
     json!({"clusterAffinity": {"clusterNames": names}, "spreadConstraints": [{"spreadByField": "cluster", "minGroups": 1, "maxGroups": 1}]})
 }
 
-/// A person takes the taint of m3 away.
+/// A person removes the taint of m3.
 fn uncordoned(story: Story) -> Story {
     story.mark(json!({"step": "untaint", "cluster": "m3"})).untaint("m3", "NoSchedule")
 }
 
-/// The member that has it goes, and another is chosen.
+/// The workload is evicted from m1, and assigned to other members.
 fn replaced(story: Story, by: &[&str]) -> Story {
     story.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1").at(20.4).assign(by)
 }
 
 #[test]
-fn a_tainted_member_is_not_chosen_and_one_that_has_it_may_keep_it() {
+fn a_tainted_member_is_not_chosen_and_may_keep_its_workload() {
     let cordoned =
         || Story::new().taint("m3", "unschedulable", "NoSchedule").taint("m2", "unschedulable", "NoSchedule");
     shows("PLACEMENT-03", &replaced(cordoned(), &["m2", "m3"]).until(21.0));
     holds("PLACEMENT-03", &replaced(uncordoned(cordoned()), &["m2", "m3"]).until(21.0));
-    // The scheduler's caches may lag.
+    // The caches of the scheduler may be stale.
     let late =
         replaced(Story::new(), &["m2"]).taint("m3", "unschedulable", "NoSchedule").assign(&["m2", "m3"]);
     assert!(ids(&late.until(21.0), Outcome::is_violated).is_empty());
 }
 
 #[test]
-fn only_what_the_policy_means_is_chosen() {
+fn only_members_that_the_policy_admits_are_chosen() {
     let meant = |names: &[&str]| {
         let spread = json!([{"spreadByField": "cluster", "minGroups": 2, "maxGroups": 2}]);
         json!({"clusterAffinity": {"clusterNames": names}, "spreadConstraints": spread})
@@ -62,7 +63,7 @@ fn a_member_that_is_being_removed_is_not_chosen() {
 }
 
 #[test]
-fn what_is_for_all_members_is_on_all_that_fit() {
+fn a_workload_for_all_members_is_on_all_suitable_ones() {
     let all = || Story::new().serving(&["m1", "m2"]).policy(json!({}), 2).binding();
     holds("PLACEMENT-07", &all().serving(&["m3"]).at(10.5).assign(&["m1", "m2", "m3"]).until(12.0));
     shows("PLACEMENT-07", &all().serving(&["m3"]).until(11.1));
@@ -71,7 +72,7 @@ fn what_is_for_all_members_is_on_all_that_fit() {
 }
 
 #[test]
-fn a_workload_leaves_a_member_that_the_policy_does_not_mean_any_more() {
+fn a_workload_leaves_a_member_that_the_policy_no_longer_admits() {
     let labelled = json!({"clusterAffinity": {"labelSelector": {"matchLabels": {"for": "web"}}}});
     let label = |value: &str| json!({"metadata": {"labels": {"for": value}}});
     let labelled = ["m1", "m2"]
@@ -84,7 +85,7 @@ fn a_workload_leaves_a_member_that_the_policy_does_not_mean_any_more() {
 }
 
 #[test]
-fn a_place_that_is_left_is_taken_if_a_member_fits() {
+fn an_evicted_member_is_replaced_if_another_is_suitable() {
     let left = || {
         Story::new().serving(&["m3"]).at(20.0).taint("m1", "maintenance", "NoExecute").at(20.2).evict("m1")
     };
@@ -93,7 +94,7 @@ fn a_place_that_is_left_is_taken_if_a_member_fits() {
 }
 
 #[test]
-fn a_group_is_not_gone_back_to() {
+fn a_workload_does_not_return_to_an_earlier_group() {
     let groups = json!({"spreadConstraints": null, "clusterAffinities": [
         {"affinityName": "near", "clusterNames": ["m1", "m2"]},
         {"affinityName": "far", "clusterNames": ["m3"]},
@@ -106,7 +107,7 @@ fn a_group_is_not_gone_back_to() {
 }
 
 #[test]
-fn members_are_in_as_many_regions_as_the_policy_asks_for() {
+fn members_are_in_the_number_of_regions_in_the_policy() {
     let region =
         |story: Story, name: &str, region: &str| story.member(name, json!({"spec": {"region": region}}));
     let regions = || {
@@ -121,13 +122,13 @@ fn members_are_in_as_many_regions_as_the_policy_asks_for() {
     shows("PLACEMENT-10", &replaced(region(regions(), "m3", "r1"), &["m2", "m3"]).until(21.0));
 }
 
-/// Three replicas, divided equally by weight.
+/// Three replicas, divided by equal weights.
 fn weighted() -> Story {
     Story::new().serving(&["m1", "m2"]).at(11.0).divided().policy(json!({}), 3)
 }
 
 #[test]
-fn a_divided_workload_that_is_whole_stays() {
+fn a_divided_workload_with_all_replicas_stays() {
     let whole = || weighted().divide(&[("m1", 2), ("m2", 1)]).at(20.0);
     let recovered = uncordoned(whole().taint("m3", "unschedulable", "NoSchedule").at(21.0));
     holds("PLACEMENT-11", &recovered.until(22.0));
@@ -138,14 +139,14 @@ fn a_divided_workload_that_is_whole_stays() {
 }
 
 #[test]
-fn of_equal_members_the_first_by_name_is_chosen() {
+fn among_equal_members_the_first_by_name_is_chosen() {
     let four = || Story::new().ready("m4", "True").serving(&["m3", "m4"]);
     shows("PLACEMENT-12", &replaced(four(), &["m2", "m4"]).until(21.0));
     holds("PLACEMENT-12", &replaced(four(), &["m2", "m3"]).until(21.0));
 }
 
 #[test]
-fn an_assignment_names_a_member_once() {
+fn an_assignment_lists_a_member_once() {
     holds("REPLICAS-01", &Story::new().until(11.0));
     shows("REPLICAS-01", &Story::new().twice("m1").until(11.0));
 }
@@ -161,7 +162,7 @@ fn every_member_of_a_duplicated_workload_has_all_replicas() {
 }
 
 #[test]
-fn what_is_late_on_its_way_comes_late_when_the_lag_is_over() {
+fn events_delayed_by_a_lag_may_arrive_late_after_it() {
     let stays = |seconds: f64| {
         let lag = |state: &str| json!({"fault": "lag", "seconds": seconds, "state": state});
         let lagged = Story::new().at(10.5).mark(lag("begin")).at(11.5).mark(lag("end"));
@@ -186,14 +187,14 @@ fn no_member_has_an_empty_share() {
 }
 
 #[test]
-fn what_has_no_replicas_is_assigned_none() {
+fn a_workload_without_replicas_is_assigned_none() {
     let plain = || Story::new().without_replicas();
     holds("REPLICAS-05", &plain().divide(&[("m1", 0), ("m2", 0)]).until(13.0));
     shows("REPLICAS-05", &plain().divide(&[("m1", 1), ("m2", 0)]).until(11.1));
 }
 
 #[test]
-fn fixed_weights_divide_exactly() {
+fn static_weights_divide_exactly() {
     let list = json!([
         {"targetCluster": {"clusterNames": ["m1"]}, "weight": 1},
         {"targetCluster": {"clusterNames": ["m2"]}, "weight": 2},
@@ -208,19 +209,20 @@ fn fixed_weights_divide_exactly() {
             .divide(&[])
             .at(12.5)
     };
-    // Thirds of four are 1 and 2; the one left over is the heavier one's. The third member has no weight.
+    // Thirds of four are 1 and 2; the remainder goes to the larger weight. The third member has no weight.
     holds("REPLICAS-06", &story().divide(&[("m1", 1), ("m2", 3)]).until(13.0));
     shows("REPLICAS-06", &story().divide(&[("m1", 2), ("m2", 2)]).until(13.0));
     breaks("REPLICAS-06", &story().divide(&[("m1", 1), ("m2", 2), ("m3", 1)]).until(13.0));
 }
 
 #[test]
-fn a_share_by_weight_may_come_to_nothing_when_another_member_leaves() {
+fn a_share_by_weight_may_become_empty_when_another_member_leaves() {
     let names = ["m1", "m2", "m3", "m4", "m5"];
     let weight = |(name, weight)| json!({"targetCluster": {"clusterNames": [name]}, "weight": weight});
     let list: Vec<_> = names.into_iter().zip([3, 3, 3, 2, 2]).map(weight).collect();
     let weights = json!({"spreadConstraints": null, "replicaScheduling": {"replicaDivisionPreference": "Weighted", "weightPreference": {"staticWeightList": list}}});
-    // Thirteenths of four come to nothing: the four largest get one each. Tenths do not, for the larger two.
+    // Thirteenths of four round down to zero: the four largest members get one each. Tenths do not, for the larger
+    // two.
     let left = |shares: &[(&str, u64)]| {
         let story = names.iter().fold(Story::new(), |story, name| story.ready(name, "True"));
         let story = story.serving(&names).at(12.0).divided().policy(weights.clone(), 4);
@@ -242,42 +244,42 @@ fn by_room(preference: &str, replicas: u64) -> Story {
 }
 
 #[test]
-fn a_member_that_keeps_its_place_keeps_its_replicas() {
+fn a_member_that_keeps_the_workload_keeps_its_replicas() {
     let grown = || by_room("Weighted", 4).divide(&[("m1", 2), ("m2", 2)]).at(20.0).policy_replicas(6);
     holds("REPLICAS-07", &grown().divide(&[("m1", 3), ("m2", 3)]).until(21.0));
     shows("REPLICAS-07", &grown().divide(&[("m1", 1), ("m2", 5)]).until(21.0));
 }
 
 #[test]
-fn nobody_gains_where_there_is_less_to_divide() {
+fn no_member_gains_when_the_workload_shrinks() {
     let shrunk = || by_room("Weighted", 4).divide(&[("m1", 2), ("m2", 2)]).at(20.0).policy_replicas(3);
     holds("REPLICAS-08", &shrunk().divide(&[("m1", 2), ("m2", 1)]).until(21.0));
     shows("REPLICAS-08", &shrunk().divide(&[("m1", 3), ("m2", 0)]).until(20.5));
 }
 
 #[test]
-fn all_replicas_are_divided_or_none() {
+fn all_replicas_are_assigned_or_none() {
     let story = || by_room("Weighted", 4).divide(&[]).at(20.0);
     holds("REPLICAS-09", &story().divide(&[("m1", 2), ("m2", 2)]).until(21.0));
     shows("REPLICAS-09", &story().divide(&[("m1", 3), ("m2", 2)]).until(20.5));
 }
 
 #[test]
-fn nobody_is_given_more_than_there_is_room_for() {
+fn no_member_gets_more_than_it_has_room_for() {
     let full = || by_room("Weighted", 16).room("m2", 3).at(20.0);
     holds("REPLICAS-10", &full().divide(&[("m1", 12), ("m2", 4)]).until(21.0));
     shows("REPLICAS-10", &full().divide(&[("m1", 8), ("m2", 8)]).until(21.0));
 }
 
 #[test]
-fn what_is_for_few_members_comes_to_another_only_for_want_of_room() {
+fn an_aggregated_workload_gets_another_member_only_for_lack_of_room() {
     let aggregated = |replicas| {
         let story = by_room("Aggregated", 2).divide(&[("m1", 2)]).at(20.0);
         story.policy_replicas(replicas)
     };
     holds("REPLICAS-11", &aggregated(14).divide(&[("m1", 12), ("m2", 2)]).until(21.0));
     shows("REPLICAS-11", &aggregated(4).divide(&[("m1", 2), ("m2", 2)]).until(21.0));
-    // The first time, only one may be chosen; but where none are wanted, everybody is.
+    // At first, only one member may be chosen; but all may be chosen without replicas.
     let fresh = |replicas| by_room("Aggregated", 2).divide(&[]).at(20.0).policy_replicas(replicas);
     breaks("REPLICAS-11", &fresh(2).divide(&[("m1", 1), ("m2", 1)]).until(21.0));
     assert_eq!(ids(&fresh(0).divide(&[("m1", 0), ("m2", 0)]).until(21.0), Outcome::is_violated), [""; 0]);

@@ -1,5 +1,6 @@
-//! What users wish: policies, templates, what is held back, what is theirs. For each guarantee the smallest history that
-//! breaks it and nothing else, and one that it holds on.
+//! Tests of the guarantees about policies, templates and suspension.
+//!
+//! For each guarantee there is the smallest history that violates it and nothing else, and one on which it holds.
 
 use capsize_judge::guarantee::Outcome;
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ use crate::story::{Story, needed};
 
 const STAMP: &str = "2030-01-01T00:00:20Z";
 
-/// A policy of this name that places as the story's binding is placed, but for these fields of its spec.
+/// A policy of this name with the placement of the story's binding, and these fields of its spec.
 fn policy(name: &str, most: u64, fields: &Value) -> Value {
     let mut spec = json!({
         "resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}],
@@ -54,11 +55,11 @@ fn a_template_stays_with_its_policy_unless_another_preempts() {
     let is_broken = |story: Story, until: f64| {
         ids(&story.belongs_to("two").until(until), Outcome::is_violated).contains(&"POLICY-02")
     };
-    // Who sees an old past learns late that a policy means it no more.
+    // Controllers with a stale cache learn late that a policy no longer selects a template.
     let lagging = mark(held().at(20.0), "lag", "begin");
     assert!(!is_broken(let_go(lagging.at(21.0)).at(23.0), 23.5));
     assert!(is_broken(let_go(held().at(21.0)).at(23.0), 23.5));
-    // Who was away learns of it when it is back, and of nothing else then.
+    // Controllers that were away learn it when they return, and no other change.
     let away = |story: Story| mark(story.at(20.0), "kill", "begin");
     let back = |story: Story| mark(story.at(40.0), "kill", "end").at(40.5);
     assert!(!is_broken(back(let_go(away(held()).at(25.0))), 41.0));
@@ -66,7 +67,7 @@ fn a_template_stays_with_its_policy_unless_another_preempts() {
 }
 
 #[test]
-fn the_record_of_what_a_lazy_policy_has_taken_over_stays_as_it_is() {
+fn the_record_of_a_template_that_a_lazy_policy_claimed_does_not_change() {
     let claimed = |by: &str| {
         let mut template = deployment("web:1");
         template["metadata"]["annotations"] = json!({
@@ -83,7 +84,7 @@ fn the_record_of_what_a_lazy_policy_has_taken_over_stays_as_it_is() {
 }
 
 #[test]
-fn what_is_lazy_waits_for_its_template() {
+fn a_lazy_policy_waits_for_its_template() {
     let changed = |version: &str| {
         let lazy = policy("web", 2, &json!({"activationPreference": "Lazy"}));
         let made_of = |version: &str| json!({"resource": {"resourceVersion": version}});
@@ -95,7 +96,7 @@ fn what_is_lazy_waits_for_its_template() {
     shows("POLICY-03", &changed("1"));
 }
 
-/// A Deployment with this image, and these other fields.
+/// A Deployment with this image.
 fn deployment(image: &str) -> Value {
     json!({
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "default"},
@@ -103,12 +104,12 @@ fn deployment(image: &str) -> Value {
     })
 }
 
-/// What a Work with this manifest has, over that of the story.
+/// The fields of a Work with this manifest.
 fn with(manifest: &Value) -> Value {
     json!({"spec": {"workload": {"manifests": [manifest]}}})
 }
 
-/// The copy of this manifest in a member: all is ready.
+/// The copy of this manifest in a member, with all replicas ready.
 fn copy_of(manifest: &Value) -> Value {
     let mut copy = manifest.clone();
     copy["metadata"]["generation"] = json!(1);
@@ -118,7 +119,7 @@ fn copy_of(manifest: &Value) -> Value {
     copy
 }
 
-/// m1 and m2 hold what was written for them: this.
+/// m1 and m2 have these manifests and their copies.
 fn delivered(story: Story, manifests: [&Value; 2]) -> Story {
     let one = |story: Story, (member, manifest): (&str, &Value)| {
         story.work(member, &with(manifest)).in_member(member, copy_of(manifest))
@@ -127,7 +128,7 @@ fn delivered(story: Story, manifests: [&Value; 2]) -> Story {
 }
 
 #[test]
-fn a_manifest_asks_for_what_its_template_asks_for() {
+fn a_manifest_matches_its_template() {
     let [old, new] = ["web:1", "web:2"].map(deployment);
     let written = |second: &Value| delivered(Story::new().object(old.clone()), [&old, second]).until(11.5);
     holds("DELIVERY-11", &written(&old));
@@ -135,7 +136,7 @@ fn a_manifest_asks_for_what_its_template_asks_for() {
 }
 
 #[test]
-fn an_override_makes_a_manifest_different() {
+fn an_override_changes_a_manifest() {
     let [old, new] = ["web:1", "web:2"].map(deployment);
     let overriders = json!({"imageOverrider": [{"component": "Tag", "operator": "replace", "value": "2"}]});
     let rule = json!({"targetCluster": {"clusterNames": ["m2"]}, "overriders": overriders});
@@ -149,7 +150,7 @@ fn an_override_makes_a_manifest_different() {
 }
 
 #[test]
-fn the_completions_of_a_job_are_shared_out_as_its_pods_are() {
+fn the_completions_of_a_job_are_divided_like_its_pods() {
     let job = |parallelism: u64, completions: u64| {
         json!({
             "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "sum", "namespace": "default"},
@@ -210,7 +211,7 @@ fn every_member_gets_the_namespaces_of_the_control_plane() {
 }
 
 #[test]
-fn what_pods_refer_to_comes_along() {
+fn dependencies_of_pods_are_propagated() {
     let conf = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "conf", "namespace": "default"}});
     let needs = |conf: Value| {
         json!({
@@ -226,14 +227,14 @@ fn what_pods_refer_to_comes_along() {
     };
     holds("DELIVERY-13", &story().at(10.5).object(needs(conf.clone())).until(11.5));
     shows("DELIVERY-13", &story().until(11.5));
-    // A manifest that nobody needed for a moment may take long to go, and is in the way of the next until then.
+    // A manifest that was not needed for a moment may take long to go, and blocks the next one until then.
     let mut going = needs(conf.clone());
     going["metadata"]["deletionTimestamp"] = json!("2030-01-01T00:00:12Z");
     let goes = || story().at(10.5).object(needs(conf.clone())).at(12.0).object(going.clone()).at(20.0);
     let is_broken = |story: Story| ids(&story.until(21.5), Outcome::is_violated).contains(&"DELIVERY-13");
     assert!(!is_broken(goes()));
     assert!(is_broken(goes().object_gone(going.clone())));
-    // Where the member was removed and made anew, who could not write for it tries again as late as it was away: here 8 s.
+    // If the member was removed and joined again, a retry may be as late as the absence: here 8 s.
     let anew = |until: f64| {
         let used = story().at(10.5).object(needs(conf.clone())).at(12.0).leaves("m2");
         let back = used.object_gone(needs(conf.clone())).at(20.0).ready("m2", "True");
@@ -246,7 +247,7 @@ fn what_pods_refer_to_comes_along() {
 }
 
 #[test]
-fn what_failed_for_several_members_in_turn_is_tried_again_late() {
+fn writes_that_failed_for_overlapping_outages_are_retried_late() {
     let conf = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "conf", "namespace": "default"}});
     let work = json!({
         "apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
@@ -264,34 +265,34 @@ fn what_failed_for_several_members_in_turn_is_tried_again_late() {
         changed["data"] = json!({"key": "value"});
         ids(&story.object(changed).until(until), Outcome::is_violated).contains(&"DELIVERY-13")
     };
-    // It may have failed for m3 until 17 s: nobody knows how late that makes m2.
+    // The write may have failed for m3 until 17 s, so it is not known how late m2 may be.
     assert!(!is_broken(14.0, 1019.0));
     assert!(is_broken(14.0, 1022.0));
-    // Here it has not since 15 s, so that m2 is as late as it was away.
+    // Here it has not failed since 15 s, so m2 is as late as its absence was long.
     assert!(!is_broken(13.0, 23.9));
     assert!(is_broken(13.0, 26.0));
 }
 
 #[test]
-fn what_is_suspended_is_held_back() {
+fn suspended_manifests_are_held_back() {
     let manifest = deployment("web:1");
     let suspended = || {
         let story = delivered(Story::new(), [&manifest, &manifest]).at(20.0);
         story.spec(&json!({"suspension": {"dispatchingOnClusters": {"clusterNames": ["m2"]}}}))
     };
-    let mut held_back = with(&manifest);
-    held_back["spec"]["suspendDispatching"] = json!(true);
-    let held = || suspended().at(20.5).work("m2", &held_back);
+    let mut suspended_manifest = with(&manifest);
+    suspended_manifest["spec"]["suspendDispatching"] = json!(true);
+    let held = || suspended().at(20.5).work("m2", &suspended_manifest);
     holds("DELIVERY-14", &held().until(21.5));
     shows("DELIVERY-14", &suspended().until(21.1));
     breaks("DELIVERY-14", &held().at(25.0).copy_gone("m2").at(25.1).copy("m2").until(26.0));
-    // A backup brings back what nobody has written.
+    // A backup restores a copy that no controller has written.
     let gone = held().at(25.0).copy_gone("m2").at(26.0).fault("restore", "m2", "begin").copy("m2");
     holds("DELIVERY-14", &gone.at(27.0).fault("restore", "m2", "end").until(28.0));
 }
 
 #[test]
-fn replicas_that_are_left_to_a_member_stay_as_it_has_them() {
+fn retained_replicas_keep_the_value_in_the_member() {
     let mut manifest = deployment("web:1");
     manifest["metadata"]["labels"] = json!({"resourcetemplate.karmada.io/retain-replicas": "true"});
     let with_replicas = |replicas: u64| {
@@ -309,7 +310,7 @@ fn replicas_that_are_left_to_a_member_stay_as_it_has_them() {
 }
 
 #[test]
-fn addresses_outlast_an_outage() {
+fn endpoint_addresses_survive_an_outage() {
     let work = |kind: &str, labels: Value, going: bool| {
         let manifest = json!({"kind": kind, "metadata": {"name": "web", "namespace": "default"}});
         let stamp = if going { json!(STAMP) } else { Value::Null };
@@ -340,20 +341,20 @@ fn addresses_outlast_an_outage() {
 }
 
 #[test]
-fn nothing_is_chosen_for_what_is_suspended_or_somebody_elses() {
+fn no_member_is_chosen_for_suspended_or_foreign_workloads() {
     let moved = |story: Story| {
         let story = story.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1").stamp("m1");
         story.at(20.4).assign(&["m2", "m3"]).until(21.0)
     };
     shows("PLACEMENT-13", &moved(Story::new().spec(&json!({"suspension": {"scheduling": true}}))));
     let theirs = || Story::new().spec(&json!({"schedulerName": "theirs"}));
-    // Where nothing is said of schedulers, it may be theirs that chose.
+    // If the recorder does not list the schedulers, another scheduler may have chosen.
     holds("PLACEMENT-03", &moved(theirs()));
     breaks("PLACEMENT-13", &moved(theirs().mark(json!({"schedulers": ["default-scheduler"]}))));
 }
 
 #[test]
-fn the_next_group_is_used_where_the_first_has_nobody() {
+fn the_next_group_is_used_if_the_first_has_no_member() {
     let groups = json!({"spreadConstraints": null, "clusterAffinities": [
         {"affinityName": "near", "clusterNames": ["m4"]},
         {"affinityName": "far", "clusterNames": ["m3"]},
@@ -368,7 +369,7 @@ fn the_next_group_is_used_where_the_first_has_nobody() {
 }
 
 #[test]
-fn a_workload_leaves_what_its_placement_means_no_more() {
+fn a_workload_leaves_members_that_its_placement_excludes() {
     let changed = || {
         let placement = json!({
             "clusterAffinity": {"clusterNames": ["m2", "m3"]},
@@ -381,7 +382,7 @@ fn a_workload_leaves_what_its_placement_means_no_more() {
 }
 
 #[test]
-fn a_workload_does_not_come_back_while_the_taint_is_there() {
+fn a_workload_does_not_return_while_the_taint_exists() {
     let left = || {
         let all = json!({"spreadConstraints": []});
         let story = Story::new().policy(all, 2).assign(&["m1", "m2", "m3"]).healthy("m3").at(11.0);
@@ -395,7 +396,7 @@ fn a_workload_does_not_come_back_while_the_taint_is_there() {
 }
 
 #[test]
-fn what_is_new_is_divided_by_the_room_that_there_is() {
+fn additional_replicas_are_divided_by_room() {
     let scheduling = json!({"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted",
         "weightPreference": {"dynamicWeight": "AvailableReplicas"}});
     let grown = || {
@@ -407,7 +408,7 @@ fn what_is_new_is_divided_by_the_room_that_there_is() {
     shows("REPLICAS-12", &grown().divide(&[("m1", 4), ("m2", 3)]).until(21.0));
 }
 
-/// m1 is tainted with what is not tolerated, and evicted from with this task.
+/// m1 has a taint that is not tolerated, and the workload is evicted with this task.
 fn evicted(story: Story, task: &Value) -> Story {
     let story = story.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3);
     let mut whole = json!({"fromCluster": "m1", "producer": "TaintManager", "reason": "TaintUntolerated", "creationTimestamp": STAMP});
@@ -416,14 +417,14 @@ fn evicted(story: Story, task: &Value) -> Story {
 }
 
 #[test]
-fn an_old_copy_goes_as_the_policy_says() {
+fn an_old_copy_is_purged_in_the_mode_of_the_policy() {
     let asked = || Story::new().spec(&json!({"failover": {"cluster": {"purgeMode": "Directly"}}}));
     holds("EVICTION-14", &evicted(asked(), &json!({"purgeMode": "Directly"})).until(21.0));
     shows("EVICTION-14", &evicted(asked(), &json!({"purgeMode": "Gracefully"})).until(21.0));
 }
 
 #[test]
-fn state_that_no_copy_has_made_use_of_is_handed_on() {
+fn state_that_no_healthy_copy_has_used_is_passed_on() {
     let task = |from: &str, state: &str| {
         json!({"fromCluster": from, "producer": "TaintManager", "reason": "TaintUntolerated", "creationTimestamp": STAMP,
             "preservedLabelState": {"state": state}})
@@ -440,11 +441,14 @@ fn state_that_no_copy_has_made_use_of_is_handed_on() {
     let ended =
         after.spec(&json!({"gracefulEvictionTasks": []})).at(22.0).taint("m2", "maintenance", "NoExecute");
     let next = ended.at(22.3).spec(&json!({"clusters": [], "gracefulEvictionTasks": [task("m2", "none")]}));
-    assert!(!ids(&next.until(22.5), Outcome::is_violated).contains(&"EVICTION-15"), "nobody knows any more");
+    assert!(
+        !ids(&next.until(22.5), Outcome::is_violated).contains(&"EVICTION-15"),
+        "the state is lost with the task"
+    );
 }
 
 #[test]
-fn a_task_that_keeps_the_old_copy_does_not_go_by_itself() {
+fn a_task_that_suppresses_the_deletion_does_not_end_by_itself() {
     let kept = json!({"fromCluster": "m1", "producer": "resource-binding-application-failover-controller",
         "reason": "ApplicationFailure", "purgeMode": "Never", "suppressDeletion": true, "creationTimestamp": STAMP});
     let leaves = || {
@@ -455,12 +459,13 @@ fn a_task_that_keeps_the_old_copy_does_not_go_by_itself() {
     };
     let gone = |story: Story| story.spec(&json!({"gracefulEvictionTasks": []})).until(45.5);
     breaks("EVICTION-11", &gone(leaves()));
-    let said = leaves().mark(json!({"step": "delete", "object": "ResourceBinding default/web-deployment"}));
-    holds("EVICTION-11", &gone(said));
+    let allowed =
+        leaves().mark(json!({"step": "delete", "object": "ResourceBinding default/web-deployment"}));
+    holds("EVICTION-11", &gone(allowed));
 }
 
 #[test]
-fn what_a_person_taints_stays_tainted() {
+fn a_taint_of_a_person_stays() {
     let tainted = || {
         let story = Story::new().mark(json!({"scenario": "by hand"}));
         story.mark(json!({"step": "taint", "cluster": "m3"})).taint("m3", "mine", "NoSchedule").at(20.0)
@@ -471,7 +476,7 @@ fn what_a_person_taints_stays_tainted() {
 }
 
 #[test]
-fn a_member_that_is_reached_otherwise_has_the_threshold_too() {
+fn the_threshold_also_holds_after_a_change_of_access() {
     let rotated = Story::new().member("m1", json!({"spec": {"secretRef": {"name": "new"}}}));
     breaks(
         "HEALTH-01",
@@ -480,7 +485,7 @@ fn a_member_that_is_reached_otherwise_has_the_threshold_too() {
 }
 
 #[test]
-fn what_is_written_for_a_member_that_is_removed_while_away_goes() {
+fn manifests_for_a_member_that_is_removed_while_away_are_deleted() {
     let leaving = json!({"metadata": {"deletionTimestamp": STAMP}});
     let removed = |story: Story, fault: &str| {
         let story = story.fault(fault, "m3", "begin").at(14.0).ready("m3", "False");
@@ -490,12 +495,12 @@ fn what_is_written_for_a_member_that_is_removed_while_away_goes() {
     let refused = || removed(Story::new(), "refuse");
     holds("LIVENESS-05", &refused().at(20.0).work_gone("m3").leaves("m3").until(21.0));
     shows("LIVENESS-05", &refused().until(36.1));
-    // Who is asking it waits as long as for a probe.
+    // A request under way waits as long as a probe.
     let others = || Story::new().work("m1", &json!({})).work("m2", &json!({})).copy("m1").copy("m2");
     let vanished = || removed(others(), "partition");
     holds("LIVENESS-05", &vanished().at(67.9).work_gone("m3").leaves("m3").until(69.0));
     breaks("LIVENESS-05", &vanished().until(68.1));
-    // A removal waits for the workloads of the member: one is being evicted from it until 30 s.
+    // A removal waits for the workloads of the member; here an eviction lasts until 30 s.
     let evicting = || removed(others(), "refuse").sick("m2").health("m2", "Unknown").task("m3").stamp("m3");
     let evicted = || evicting().at(30.0).copy("m2").health("m2", "Healthy").end("m3");
     holds("LIVENESS-05", &evicted().at(50.4).work_gone("m3").leaves("m3").until(50.5));
@@ -503,7 +508,7 @@ fn what_is_written_for_a_member_that_is_removed_while_away_goes() {
 }
 
 #[test]
-fn what_has_no_state_is_well_where_it_is() {
+fn an_object_without_status_is_healthy_when_applied() {
     holds(
         "LIVENESS-06",
         &Story::new().object(needed("Unknown")).at(10.5).object(needed("Healthy")).until(12.0),
@@ -512,7 +517,7 @@ fn what_has_no_state_is_well_where_it_is() {
 }
 
 #[test]
-fn what_its_manifest_says_failed_is_not_told_to_be_applied() {
+fn a_failed_manifest_is_not_reported_as_applied() {
     let manifest = deployment("web:1");
     let each = |name: &str| json!({"clusterName": name, "health": "Healthy", "applied": true});
     let observed = |story: Story| {

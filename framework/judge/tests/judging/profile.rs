@@ -1,4 +1,4 @@
-//! Profiles: their mistakes, their choice for a history, and what a header changes in them.
+//! Tests of profiles: their errors, the choice for a history, and the changes by a header.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn mark(value: Value) -> Mark {
 }
 
 #[test]
-fn a_mistake_in_a_profile_is_told_with_its_line_and_column() {
+fn an_error_in_a_profile_is_reported_with_its_line_and_column() {
     let cases = [
         (PROFILE.replace("  skew: 100ms", "  skew: soon"), "49:9"),
         (PROFILE.replace("skew", "shew"), "49:3"),
@@ -76,7 +76,7 @@ fn a_header_sets_times_and_switches() {
 }
 
 #[test]
-fn a_misspelt_timing_of_a_header_is_refused_with_what_was_meant() {
+fn a_misspelt_timing_of_a_header_is_refused_with_a_suggestion() {
     for (name, meant) in [
         ("failureTreshold", "failureThreshold"),
         ("graceful_eviction_timeout", "gracefulEvictionTimeout"),

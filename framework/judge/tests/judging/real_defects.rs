@@ -1,4 +1,4 @@
-//! What real systems did and no guarantee noticed once.
+//! Defects of real systems that no guarantee detected at first.
 
 use capsize_judge::guarantee::Outcome;
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ fn delivered() -> Story {
     story.work("m1", &json!({})).work("m2", &json!({})).copy("m1").copy("m2")
 }
 
-/// The fields of a manifest of the workload with this specification and these labels.
+/// The fields of a Work for the workload with this specification and these labels.
 fn manifest(spec: &Value, labels: &Value) -> Value {
     json!({"spec": {"workload": {"manifests": [{
         "apiVersion": "apps/v1", "kind": "Deployment",
@@ -61,7 +61,7 @@ fn a_member_that_is_ready_all_along_gets_no_health_taint() {
 }
 
 #[test]
-fn a_health_taint_stays_while_the_member_is_what_it_says() {
+fn a_health_taint_stays_while_the_member_matches_it() {
     let failed = || {
         let story =
             Story::new().patient().binding().fault("refuse", "m1", "begin").at(14.0).ready("m1", "False");
@@ -73,7 +73,7 @@ fn a_health_taint_stays_while_the_member_is_what_it_says() {
 }
 
 #[test]
-fn a_member_keeps_its_share_of_what_is_divided_when_more_replicas_are_wanted() {
+fn a_member_keeps_its_share_when_a_divided_workload_grows() {
     let divided = || {
         let all = json!({"spreadConstraints": []});
         Story::new()
@@ -93,7 +93,7 @@ fn a_member_keeps_its_share_of_what_is_divided_when_more_replicas_are_wanted() {
 }
 
 #[test]
-fn the_record_of_a_workload_goes_with_its_template() {
+fn the_record_of_a_workload_is_deleted_with_its_template() {
     let gone = || Story::new().object(template(&json!({}))).at(12.0).object_gone(template(&json!({})));
     shows("LIVENESS-07", &gone().until(14.1));
 }
@@ -106,7 +106,7 @@ fn a_copy_that_is_ready_is_reported_to_be_healthy() {
 }
 
 #[test]
-fn nothing_is_reported_of_a_member_that_was_left() {
+fn the_record_has_no_status_for_a_member_that_was_left() {
     let left = || {
         let story =
             delivered().at(20.0).taint("m1", "maintenance", "NoExecute").evict("m1").stamp("m1").end("m1");
@@ -132,7 +132,7 @@ fn the_status_of_a_template_is_the_sum_of_its_copies() {
 }
 
 #[test]
-fn the_remedies_of_a_member_outlast_a_report_on_it() {
+fn the_remedies_of_a_member_survive_a_report() {
     let asked = || {
         let story = Story::new().fault("refuse", "m3", "begin").at(14.0);
         story.member("m3", json!({"status": {"remedyActions": ["TrafficControl"]}})).at(14.5)
@@ -144,7 +144,7 @@ fn the_remedies_of_a_member_outlast_a_report_on_it() {
 }
 
 #[test]
-fn what_a_person_has_suspended_stays_suspended() {
+fn scheduling_that_a_person_suspended_stays_suspended() {
     let applied = |story: Story| {
         story.mark(json!({"step": "apply", "object": "ResourceBinding default/web-deployment"}))
     };
@@ -155,7 +155,7 @@ fn what_a_person_has_suspended_stays_suspended() {
 }
 
 #[test]
-fn a_template_that_a_policy_means_belongs_to_one() {
+fn a_template_that_a_policy_selects_belongs_to_a_policy() {
     let policy = json!({
         "apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy",
         "metadata": {"name": "web", "namespace": "default"},
@@ -194,7 +194,7 @@ fn a_manifest_has_the_environment_the_limits_and_the_labels_of_its_template() {
 }
 
 #[test]
-fn a_copy_has_no_environment_that_its_manifest_lacks_and_no_label_that_it_has_lost() {
+fn a_copy_has_no_extra_environment_and_no_label_that_its_manifest_lost() {
     let copy = |spec: Value, labels: Value| {
         json!({
             "apiVersion": "apps/v1", "kind": "Deployment",
@@ -217,7 +217,7 @@ fn a_copy_has_no_environment_that_its_manifest_lacks_and_no_label_that_it_has_lo
         "DELIVERY-04",
         &labelled().at(12.0).in_member("m1", copy(other, json!({"tier": "gold"}))).until(13.1),
     );
-    // A label of somebody in the member is that somebody's.
+    // A label that a user in the member has set belongs to that user.
     holds(
         "DELIVERY-04",
         &labelled().at(12.0).in_member("m1", copy(plain, json!({"tier": "gold", "team": "a"}))).until(14.0),

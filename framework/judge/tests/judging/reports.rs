@@ -1,4 +1,4 @@
-//! What reports look like.
+//! Snapshots of the reports.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use capsize_report::{COLUMNS, Case, Failure, Report, Status};
 
 use crate::story::Story;
 
-/// One case that passes, one whose guarantee is violated and whose expectation is not met, and one that is skipped.
+/// One case that passes, one with a violation and an unmet expectation, and one that is skipped.
 fn run() -> Report {
     let spared =
         Story::new().taint("m1", "not-ready", "NoExecute").at(11.0).untaint("m1", "NoExecute").judged(20.0);
@@ -64,7 +64,12 @@ fn a_run_is_reported_as_junit() {
 #[test]
 fn a_guarantee_is_explained_with_its_bound() {
     let specs = Catalogue::specs();
-    insta::assert_snapshot!(capsize_report::specs(&specs[..1], None, &capsize_report::Traces::new(), COLUMNS));
+    insta::assert_snapshot!(capsize_report::specs(
+        &specs[..1],
+        None,
+        &capsize_report::Traces::new(),
+        COLUMNS
+    ));
     let mut ids: Vec<_> = specs.iter().map(|spec| spec.id).collect();
     ids.dedup();
     assert_eq!(ids.len(), specs.len());

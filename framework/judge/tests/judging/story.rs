@@ -1,4 +1,4 @@
-//! Small hand-made histories: a workload of two replicas on m1 and m2, with m3 to spare, and what happens to it.
+//! Small hand-written histories of a workload on m1 and m2, with m3 as a spare member.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 pub(crate) const PROFILE: &str = include_str!("story.yaml");
 
-/// Told step by step; each step writes the object that it changes.
+/// A story that is built step by step; each step writes the object that it changes.
 pub(crate) struct Story {
     now: f64,
     judge: Judge,
@@ -27,12 +27,12 @@ pub(crate) struct Story {
     replica_scheduling: Value,
     placement: Value,
     replicas: u64,
-    /// Whether the workload is of a kind that has replicas.
+    /// Whether the kind of the workload has replicas.
     has_replicas: bool,
     /// Fields of the binding's status.
     status: Value,
     repeated: Option<String>,
-    /// Fields of the binding's spec, over all others.
+    /// Fields of the binding's spec, which override all others.
     spec: Value,
     /// Annotations of the binding.
     marks: Value,
@@ -40,7 +40,7 @@ pub(crate) struct Story {
 
 #[derive(Default)]
 struct Member {
-    /// Fields of the object's metadata, spec and status beside those below.
+    /// Fields of the object's metadata, spec and status in addition to those below.
     metadata: Value,
     spec: Value,
     status: Value,
@@ -50,23 +50,23 @@ struct Member {
 }
 
 impl Story {
-    /// All is well until 10 s.
+    /// A story without faults until 10 s.
     pub(crate) fn new() -> Self {
         Self::by(PROFILE)
     }
 
-    /// The same, of an implementation that lacks these features.
+    /// The same, for an implementation that lacks these features.
     pub(crate) fn lacking(features: &[&str]) -> Self {
         let lacks = |line: &&str| !features.iter().any(|feature| line.ends_with(&format!("- {feature}")));
         Self::by(&PROFILE.lines().filter(lacks).collect::<Vec<_>>().join("\n"))
     }
 
-    /// The same, of an implementation with this profile.
+    /// The same, for an implementation with this profile.
     pub(crate) fn by(profile: &str) -> Self {
         Self::begun(profile, json!({"history": "v1", "scenario": "story"}))
     }
 
-    /// The same, of a history that marks no faults.
+    /// The same, with a history that marks no faults.
     pub(crate) fn unmarked() -> Self {
         Self::begun(PROFILE, json!({"history": "v1"}))
     }
@@ -95,7 +95,7 @@ impl Story {
             spec: json!({}),
             marks: json!({}),
         };
-        // Of a history without a scenario nobody knows what was broken.
+        // A history without a scenario does not show which faults there were.
         story = story.mark(header);
         for name in ["m1", "m2", "m3"] {
             story = story.ready(name, "True");
@@ -131,38 +131,38 @@ impl Story {
         self
     }
 
-    /// From the next version on, the policy asks for this placement instead, and for so many replicas.
+    /// From the next version on, the policy has this placement, and this number of replicas.
     pub(crate) fn policy(mut self, placement: Value, replicas: u64) -> Self {
         (self.placement, self.replicas) = (placement, replicas);
         self
     }
 
-    /// From the next version on, so many replicas are wanted.
+    /// From the next version on, this number of replicas is wanted.
     pub(crate) fn policy_replicas(mut self, replicas: u64) -> Self {
         self.replicas = replicas;
         self
     }
 
-    /// The assignment names this member twice, in one version.
+    /// The assignment lists this member twice, in one version.
     pub(crate) fn twice(mut self, member: &str) -> Self {
         self.repeated = Some(member.to_owned());
         let story = self.binding();
         Self { repeated: None, ..story }
     }
 
-    /// From the next version on, the workload is of a kind without replicas.
+    /// From the next version on, the kind of the workload has no replicas.
     pub(crate) fn without_replicas(mut self) -> Self {
         (self.replicas, self.has_replicas) = (0, false);
         self
     }
 
-    /// From now on, the binding's spec says this, whatever else is told.
+    /// From now on, the binding's spec has these fields, which override all others.
     pub(crate) fn spec(mut self, spec: &Value) -> Self {
         merge(&mut self.spec, spec);
         self.binding()
     }
 
-    /// What the control plane says of the workload's health in a member.
+    /// The control plane reports this health of the workload in a member.
     pub(crate) fn health(mut self, member: &str, health: &'static str) -> Self {
         self.health.insert(member.into(), health);
         self.binding()
@@ -174,13 +174,13 @@ impl Story {
         self.cluster(name)
     }
 
-    /// A member is gone.
+    /// A member is deleted.
     pub(crate) fn leaves(self, name: &str) -> Self {
         let object = json!({"apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster", "metadata": {"name": name}});
         self.event("control-plane", EventType::Deleted, object)
     }
 
-    /// The record belongs to the policy of this name.
+    /// The record belongs to the policy with this name.
     pub(crate) fn belongs_to(mut self, policy: &str) -> Self {
         self.marks = json!({
             "propagationpolicy.karmada.io/namespace": "default", "propagationpolicy.karmada.io/name": policy,
@@ -188,27 +188,27 @@ impl Story {
         self.binding()
     }
 
-    /// An object of a member.
+    /// An object of a member is written.
     pub(crate) fn in_member(self, member: &str, object: Value) -> Self {
         self.event(member, EventType::Modified, object)
     }
 
-    /// An object of the control plane.
+    /// An object of the control plane is written.
     pub(crate) fn object(self, object: Value) -> Self {
         self.event("control-plane", EventType::Modified, object)
     }
 
-    /// An object of the control plane is gone.
+    /// An object of the control plane is deleted.
     pub(crate) fn object_gone(self, object: Value) -> Self {
         self.event("control-plane", EventType::Deleted, object)
     }
 
-    /// The manifest for a member, with these fields of its object.
+    /// The manifest for a member is written, with these fields of its object.
     pub(crate) fn work(self, member: &str, fields: &Value) -> Self {
         self.manifest(member, EventType::Modified, fields)
     }
 
-    /// The manifest for a member is gone.
+    /// The manifest for a member is deleted.
     pub(crate) fn work_gone(self, member: &str) -> Self {
         self.manifest(
             member,
@@ -234,17 +234,17 @@ impl Story {
         self.event("control-plane", event, object)
     }
 
-    /// The copy that a member was given: two replicas, all ready.
+    /// The copy in a member has two replicas, and all are ready.
     pub(crate) fn copy(self, member: &str) -> Self {
         self.copied(member, EventType::Modified, 2)
     }
 
-    /// The copy that a member was given, of which no replica is ready.
+    /// The copy in a member has no ready replicas.
     pub(crate) fn sick(self, member: &str) -> Self {
         self.copied(member, EventType::Modified, 0)
     }
 
-    /// The copy that a member was given is gone.
+    /// The copy in a member is deleted.
     pub(crate) fn copy_gone(self, member: &str) -> Self {
         self.copied(member, EventType::Deleted, 0)
     }
@@ -255,7 +255,7 @@ impl Story {
         self.event(member, event, object)
     }
 
-    /// From the next version on, the status says this too.
+    /// From the next version on, the status also has these fields.
     pub(crate) fn reports(mut self, status: &Value) -> Self {
         merge(&mut self.status, status);
         self
@@ -268,12 +268,12 @@ impl Story {
         names.iter().fold(self, |story, name| story.member(name, json!({"status": kinds})))
     }
 
-    /// The member has room for so many pods.
+    /// The member has room for this number of pods.
     pub(crate) fn room(self, name: &str, pods: u64) -> Self {
         self.member(name, json!({"status": {"resourceSummary": {"allocatable": {"pods": pods.to_string()}}}}))
     }
 
-    /// Fields of a member's metadata, spec and status that it has from now on.
+    /// The member has these fields of its metadata, spec and status from now on.
     pub(crate) fn member(mut self, name: &str, fields: Value) -> Self {
         let member = self.members.entry(name.into()).or_default();
         merge(&mut member.metadata, &fields["metadata"]);
@@ -282,14 +282,14 @@ impl Story {
         self.cluster(name)
     }
 
-    /// The same, but not before the next version of the member.
+    /// The same, from the next version of the member on.
     pub(crate) fn also(mut self, name: &str, fields: Value) -> Self {
         let member = self.members.get_mut(name).unwrap();
         merge(&mut member.status, &fields["status"]);
         self
     }
 
-    /// The scheduler's word, with replicas.
+    /// The scheduler assigns these replicas.
     pub(crate) fn divide(mut self, shares: &[(&str, u64)]) -> Self {
         self.assigned = shares.iter().map(|(member, replicas)| ((*member).to_owned(), *replicas)).collect();
         self.binding()
@@ -312,7 +312,7 @@ impl Story {
         self.cluster(name)
     }
 
-    /// From now on, an agent speaks for the member.
+    /// From now on, an agent reports for the member.
     pub(crate) fn pulls(mut self, name: &str) -> Self {
         self.members.get_mut(name).unwrap().pulls = true;
         self.cluster(name)
@@ -328,7 +328,7 @@ impl Story {
         self.cluster(name)
     }
 
-    /// The taints with this key are gone.
+    /// The taints with this key are removed.
     pub(crate) fn untaint_key(mut self, name: &str, key: &str) -> Self {
         self.members.get_mut(name).unwrap().taints.retain(|(other, ..)| *other != key);
         self.cluster(name)
@@ -354,7 +354,7 @@ impl Story {
         self.event("control-plane", EventType::Modified, object)
     }
 
-    /// The scheduler's word: all of the replicas on each.
+    /// The scheduler assigns all replicas to each of the members.
     pub(crate) fn assign(mut self, members: &[&str]) -> Self {
         self.assigned = members.iter().map(|member| ((*member).to_owned(), 2)).collect();
         self.binding()
@@ -377,7 +377,7 @@ impl Story {
         self.stamp_with(member, now)
     }
 
-    /// A task gets a stamp of that time.
+    /// A task gets a stamp of this time.
     pub(crate) fn stamp_with(mut self, member: &str, time: f64) -> Self {
         self.tasks.insert(member.into(), Some(time));
         self.binding()
@@ -394,7 +394,7 @@ impl Story {
         self.binding()
     }
 
-    /// Nothing is reported of the copy in a member any more.
+    /// The status of the copy in a member is removed.
     pub(crate) fn forget(mut self, member: &str) -> Self {
         self.health.remove(member);
         self.binding()
@@ -446,19 +446,19 @@ impl Story {
         self.event("control-plane", EventType::Modified, object)
     }
 
-    /// The member's own word: so many of two replicas are ready.
+    /// The member itself reports that this many of two replicas are ready.
     pub(crate) fn runs(self, member: &str, ready: u64) -> Self {
         self.event(member, EventType::Modified, running(ready))
     }
 
-    /// The member's own word: it has the workload no more.
+    /// The member itself reports that the workload is deleted.
     pub(crate) fn vanishes(self, member: &str) -> Self {
         let metadata = json!({"name": "web", "namespace": "default", "generation": 1});
         let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata});
         self.event(member, EventType::Deleted, object)
     }
 
-    /// The deletion of the copy for a member begins.
+    /// The deletion of the manifest for a member begins.
     pub(crate) fn recall(self, member: &str) -> Self {
         let object = json!({
             "apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
@@ -480,22 +480,22 @@ impl Story {
         self
     }
 
-    /// Nothing more until `now`.
+    /// Ends the story at `now`, and returns its outcome.
     pub(crate) fn until(mut self, now: f64) -> StoryOutcome {
         let facts = std::mem::take(&mut self.facts);
         StoryOutcome { facts, verdicts: self.judged(now).verdicts }
     }
 
-    /// The same, with all that the judge says.
+    /// Ends the story at `now`, and returns the whole judgement.
     pub(crate) fn judged(self, now: f64) -> Judgement {
         let end = Map::from_iter([("step".into(), json!("final"))]);
         self.at(now).mark(Value::Object(end)).judge.finish()
     }
 }
 
-/// What came of a story.
+/// The outcome of a story.
 pub(crate) struct StoryOutcome {
-    /// From 10 s on.
+    /// The facts from 10 s on.
     pub(crate) facts: Vec<Fact>,
     verdicts: Vec<Verdict>,
 }
@@ -508,7 +508,7 @@ impl Deref for StoryOutcome {
     }
 }
 
-/// Lays the fields of `other` over those of `value`.
+/// Merges the fields of `other` into those of `value`.
 fn merge(value: &mut Value, other: &Value) {
     match (value, other) {
         (_, Value::Null) => {}
@@ -521,14 +521,14 @@ fn merge(value: &mut Value, other: &Value) {
     }
 }
 
-/// A time of the story as objects have it.
+/// A time of the story as a time stamp.
 fn stamp(at: f64) -> Value {
     let start: jiff::Timestamp = "2030-01-01T00:00:00Z".parse().unwrap();
     let now = start + Duration::from_secs_f64(at);
     json!(capsize_clock::whole_seconds(now).to_string())
 }
 
-/// The record of a config map that m1 and m2 need, and its health in m1.
+/// The record of a ConfigMap that m1 and m2 need, and its health in m1.
 pub(crate) fn needed(health: &str) -> Value {
     json!({
         "apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
@@ -541,7 +541,7 @@ pub(crate) fn needed(health: &str) -> Value {
     })
 }
 
-/// A Deployment in a member, of whose two replicas this many are ready.
+/// A Deployment in a member with this many of two replicas ready.
 fn running(ready: u64) -> Value {
     json!({
         "apiVersion": "apps/v1", "kind": "Deployment",

@@ -1,4 +1,4 @@
-//! That autoscalers are where their workloads are: DELIVERY.
+//! Checks that autoscalers are on the members of their workloads: DELIVERY.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,18 +10,18 @@ use capsize_history::facts::{Change, Fact, WorkloadKey};
 
 static DELIVERY_16: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-16",
-    sentence: "an autoscaler that no policy has claimed is written for the members that its workload is assigned to, and for no \
-               other that the workload has left",
+    sentence: "an autoscaler that no policy has claimed is written for the members that its workload is assigned to, and is deleted \
+               from members that the workload has left",
     features: &[Feature::CopiesAutoscalers],
     formula: bounds::CHANGE_REPORTED,
-    releases: "1.6 and older, which leave it in members that the workload has left, and do not notice that a workload moves",
+    releases: "1.6 and older; these releases leave it in members that the workload has left, and do not detect that a workload moves",
     source: "Karmada pkg/controllers/hpa/hpa_controller.go",
 };
 
-/// P9. A manifest that belongs to a binding is the business of the guarantees about bindings.
+/// P9. Other guarantees check the manifests that belong to a binding.
 #[derive(Default)]
 pub(crate) struct AutoscalerFollowsWorkload {
-    /// The autoscalers that the control plane has shown: a history need not show them.
+    /// The autoscalers that the control plane has shown; a history may not show them.
     known: BTreeSet<WorkloadKey>,
     /// The autoscalers of each workload.
     of: BTreeMap<WorkloadKey, BTreeSet<WorkloadKey>>,
@@ -81,7 +81,7 @@ impl Guarantee for AutoscalerFollowsWorkload {
 }
 
 impl AutoscalerFollowsWorkload {
-    /// Looks at an autoscaler in every member that should have it or has it.
+    /// Checks an autoscaler in every member that should have it or has it.
     fn look(&mut self, key: &WorkloadKey, fact: &Fact, context: &mut JudgeContext<'_>) {
         let world = context.world;
         let template = world.templates.get(key).filter(|template| !template.leaving);
@@ -96,7 +96,7 @@ impl AutoscalerFollowsWorkload {
             return self.deadlines.cancel_of(key, |_| true);
         };
         self.of.entry(scaled.clone()).or_default().insert(key.clone());
-        // A policy that has claimed an autoscaler gives it a binding.
+        // An autoscaler that a policy has claimed has a binding.
         let is_claimed = template.is_some_and(|template| !template.policy.is_empty());
         if is_claimed || !self.known.contains(key) {
             return self.deadlines.cancel_of(key, |_| true);
@@ -124,7 +124,7 @@ impl AutoscalerFollowsWorkload {
             let wrong = match delivery {
                 None => is_target.then(|| Expectation {
                     because: format!("{scaled} is assigned to {member}, and {key} scales it"),
-                    missing: format!("there is no manifest of {key} for {member}"),
+                    missing: format!("{member} has no manifest of {key}"),
                 }),
                 Some(_) => (!holds || template.is_none()).then(|| Expectation {
                     because: match template {

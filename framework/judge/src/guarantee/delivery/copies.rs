@@ -1,4 +1,4 @@
-//! What the members hold of what was written for them: DELIVERY.
+//! Checks that the copies in members match their manifests: DELIVERY.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,58 +16,60 @@ use capsize_history::facts::{
 
 static DELIVERY_04: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-04",
-    sentence: "a member that can be reached holds what was written for it, as it was written",
+    sentence: "a member that can be reached has the copies that its manifests ask for",
     features: &[],
-    formula: bounds::REACHED,
+    formula: bounds::COPY_WRITTEN,
     releases: "all; Karmada 1.5 may lose the copy of a member that is chosen again",
     source: "Karmada pkg/controllers/execution/execution_controller.go, status/work_status_controller.go",
 };
 
 static DELIVERY_05: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-05",
-    sentence: "a copy goes with its manifest, also from a member that was away, unless it is to be preserved",
+    sentence: "a copy is deleted with its manifest, also from a member that was away, unless the copy is preserved",
     features: &[],
-    formula: bounds::GONE,
-    releases: "all; Karmada leaves copies in members that are removed while away (#5071, #5375)",
+    formula: bounds::COPY_DELETED,
+    releases: "all; Karmada leaves copies in members that are removed while they are away (#5071, #5375)",
     source: "Karmada pkg/controllers/execution/execution_controller.go",
 };
 
-/// What is wrong with the workload in the member.
+/// Returns what is wrong with the copy of the workload in the member.
 pub(crate) type Wrong =
     fn(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Option<Expectation>;
 
-/// Something that must be so of the copy of a workload in a member, as soon as that can be reached. What waits for a
-/// member is tried at ever longer intervals, so that it may come as late after the member is back as that was away. Whoever
-/// watches a member that was cut off waits to do so again, so that what is lost there soon after may be missed late; an agent that
-/// was cut off waits to watch what is written for it, too, so that new things may come late.
+/// Checks the copy of a workload in a member as soon as the member can be reached.
+///
+/// Writes to an unreachable member are retried with a growing back-off. A write may therefore come as late after an
+/// outage as the outage was long. Watches of the member are restarted with a back-off, too, so that a loss soon after
+/// the outage may be observed late. An agent that was cut off also restarts its watch of the manifests, so that new
+/// manifests may come late.
 pub(crate) struct CopyFollowsManifest {
     spec: &'static GuaranteeSpec,
     wrong: Wrong,
     deadlines: Deadlines,
-    /// What is wrong in members that cannot be reached.
+    /// The workloads whose copies are wrong in members that cannot be reached.
     away: Table<String, BTreeSet<WorkloadKey>>,
-    /// Since when faults hit a member.
+    /// The time since which faults have hit a member.
     hit: Table<String, Duration>,
-    /// Until when the agent of a member that is back may not have looked again, or whoever watches one that is back without
-    /// what it held.
-    unseen: Table<String, Duration>,
-    /// Until when whoever watches a member that is back may not have seen what has happened in it.
+    /// The time until which the agent of a recovered member may not have observed new manifests; the same for
+    /// controllers of a member that has lost its data.
+    unobserved: Table<String, Duration>,
+    /// The time until which controllers may not have observed the changes in a recovered member.
     unwatched: Table<String, Duration>,
-    /// Those that have lost what they held, and have not been in reach since.
+    /// The members that have lost their data, and have not been reachable since.
     lost: BTreeSet<String>,
-    /// What was written for members that faults hit.
+    /// The workloads that were written for members while faults hit them.
     asked: Table<String, BTreeSet<WorkloadKey>>,
-    /// Until when a member may still be asked for that.
+    /// The time until which a request to a member for such a workload may be under way.
     asking: BTreeMap<Subject, Duration>,
 }
 
 impl CopyFollowsManifest {
     pub(crate) fn new(spec: &'static GuaranteeSpec, wrong: Wrong) -> Self {
-        let (deadlines, away, hit, unseen, unwatched, lost, asked, asking) = Default::default();
-        Self { spec, wrong, deadlines, away, hit, unseen, unwatched, lost, asked, asking }
+        let (deadlines, away, hit, unobserved, unwatched, lost, asked, asking) = Default::default();
+        Self { spec, wrong, deadlines, away, hit, unobserved, unwatched, lost, asked, asking }
     }
 
-    /// T10, S17, V13 and E1: what is delivered is there.
+    /// T10, S17, V13 and E1: the copies match their manifests.
     pub(crate) fn applied() -> Self {
         Self::new(&DELIVERY_04, not_applied)
     }
@@ -76,17 +78,18 @@ impl CopyFollowsManifest {
 fn not_applied(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Option<Expectation> {
     let delivery = workload.deliveries.get(member)?;
     let shown = world.kinds_shown.contains(key.kind()) && world.observers.observes(member);
-    // What cannot be written is told of the manifest; what is held back need not come.
+    // The manifest reports that it cannot be written; a suspended manifest need not be carried out.
     if !shown || delivery.leaving.is_some() || delivery.suspended || delivery.applied == Some(false) {
         return None;
     }
     let retained = delivery.labels.contains_key("resourcetemplate.karmada.io/retain-replicas");
     let missing = match workload.running.get(member) {
-        // Nothing can be written over a copy that is being deleted, nor into a namespace that is.
+        // A copy that is being deleted cannot be overwritten, and nothing can be created in a namespace that is being
+        // deleted.
         Some(running) if running.leaving.is_some() => return None,
         None if is_closed(key.namespace(), member, world) => return None,
         None => format!("{member} has no copy of it"),
-        Some(running) if !running.managed => format!("what {member} has is its own"),
+        Some(running) if !running.managed => format!("{member} has an object of its own instead"),
         Some(running)
             if running.replicas != delivery.replicas && !retained && !is_hidden(delivery, running) =>
         {
@@ -103,7 +106,8 @@ fn not_applied(key: &WorkloadKey, workload: &Workload, member: &str, world: &Wor
     Some(Expectation { because, missing })
 }
 
-/// What a copy must have of what its manifest asks for: of kinds that are not Kubernetes' own the member may add what is not said.
+/// The part of the manifest that the copy must have. For custom kinds the member may add fields that the manifest
+/// does not set.
 fn copied(asks: &Content) -> Cow<'_, Content> {
     match asks.custom {
         None => Cow::Borrowed(asks),
@@ -111,24 +115,24 @@ fn copied(asks: &Content) -> Cow<'_, Content> {
     }
 }
 
-/// Whether the history leaves out what one of the two asks for.
+/// Returns true if the history leaves out the contents of one of the two.
 fn is_hidden(delivery: &Delivery, running: &Running) -> bool {
     delivery.asks.hidden || running.asks.hidden
 }
 
-/// Whether `member` is deleting the namespace of this name.
+/// Returns true if `member` is deleting the namespace with this name.
 fn is_closed(namespace: &str, member: &str, world: &World) -> bool {
     let namespace = world.workloads.get(&WorkloadKey::new("Namespace", "", namespace));
     let there = namespace.and_then(|namespace| namespace.running.get(member));
     there.is_some_and(|there| there.leaving.is_some())
 }
 
-/// Whether what is written for `member` was there at some time.
+/// Returns true if the manifest for `member` was applied at some time.
 fn was_applied(workload: &Workload, member: &str) -> bool {
     workload.deliveries.get(member).is_some_and(|delivery| delivery.applied == Some(true))
 }
 
-/// Whether nothing is known that keeps the control plane from `member`.
+/// Returns true if no known fault or condition keeps the control plane from `member`.
 fn is_reachable(member: &str, context: &JudgeContext<'_>) -> bool {
     let known = context.member(member);
     !is_hit(member, context)
@@ -197,7 +201,7 @@ impl Guarantee for CopyFollowsManifest {
             Change::MemberLeaving(member) | Change::MemberGone(member) => {
                 self.away.swap_remove(member);
                 self.hit.swap_remove(member);
-                self.unseen.swap_remove(member);
+                self.unobserved.swap_remove(member);
                 self.unwatched.swap_remove(member);
                 self.lost.remove(member);
                 self.asked.swap_remove(member);
@@ -233,14 +237,15 @@ impl CopyFollowsManifest {
         let by_itself = matches!(fact.change, Change::Running { .. } | Change::RunningGone { .. });
         let was_there = by_itself || !away.is_zero() && workload.is_some_and(|it| was_applied(it, member));
         let unwatched = self.unwatched.get(member).filter(|_| was_there);
-        let until = self.unseen.get(member).max(self.asking.get(&subject)).max(unwatched);
-        let unseen = until.map(|until| until.saturating_sub(fact.at)).unwrap_or_default();
+        let until = self.unobserved.get(member).max(self.asking.get(&subject)).max(unwatched);
+        let unobserved = until.map(|until| until.saturating_sub(fact.at)).unwrap_or_default();
         let waited = workload.map(|it| it.retried_after(member, fact.at)).unwrap_or_default();
-        let allowed = bounds::reached(context.timings(), away.max(waited)).max(unseen);
+        let allowed = bounds::copy_written(context.timings(), away.max(waited)).max(unobserved);
         self.deadlines.expect_correction(subject, fact, allowed, wrong, context);
     }
 
-    /// Who asked the member something while a fault kept the answer back waits for it first, and does nothing else for the copy.
+    /// A request to the member whose answer a fault held back must time out first, before the controller does
+    /// anything else for the copy.
     fn asked(&mut self, fault: FaultKind, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
         let asked = self.asked.swap_remove(member).unwrap_or_default();
         let Some(since) = self.hit.get(member).filter(|_| fault.hits_probes() != Some(Failing::Refused))
@@ -254,7 +259,7 @@ impl CopyFollowsManifest {
         self.asking.extend(asked.iter().map(|key| (Subject::on(key, member), until)));
     }
 
-    /// The member may not be reached any more.
+    /// Cancels the deadlines of a member that may be unreachable, and remembers their workloads.
     fn set_aside(&mut self, member: &str) {
         let mut keys = BTreeSet::new();
         self.deadlines.cancel_all(|subject| {
@@ -267,21 +272,21 @@ impl CopyFollowsManifest {
         self.away.entry(member.to_owned()).or_default().extend(keys);
     }
 
-    /// The member can be reached again.
+    /// Checks the remembered workloads of a member that is reachable again.
     fn back(&mut self, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let known = context.member(member);
         let reported = known.map(|member| member.away).unwrap_or_default();
         let hit = self.hit.swap_remove(member).map(|since| fact.at.saturating_sub(since)).unwrap_or_default();
         let away = reported.max(hit);
         let lost = self.lost.remove(member);
-        let watched = fact.at + bounds::seen_again(context.timings(), away);
+        let watched = fact.at + bounds::observed_again(context.timings(), away);
         let unwatched = self.unwatched.entry(member.to_owned()).or_default();
         *unwatched = watched.max(*unwatched);
         if lost || known.is_some_and(|member| member.pulls) {
-            let latest = if lost { bounds::restored } else { bounds::seen_again };
+            let latest = if lost { bounds::copies_restored } else { bounds::observed_again };
             let until = fact.at + latest(context.timings(), away);
-            let unseen = self.unseen.entry(member.to_owned()).or_default();
-            *unseen = until.max(*unseen);
+            let unobserved = self.unobserved.entry(member.to_owned()).or_default();
+            *unobserved = until.max(*unobserved);
         }
         for key in self.away.swap_remove(member).into_iter().flatten() {
             self.look(&key, member, away, fact, context);
@@ -289,11 +294,11 @@ impl CopyFollowsManifest {
     }
 }
 
-/// S17 and V12: the control plane lets go of a manifest only when its copy is gone, however long that takes.
+/// S17 and V12: the control plane releases a manifest only when its copy is gone, however long that takes.
 #[derive(Default)]
 pub(crate) struct CopyGoesWithManifest {
     deadlines: Deadlines,
-    /// The name of the latest manifest of a copy.
+    /// The name of the latest manifest of each copy.
     by: Table<Subject, String>,
 }
 
@@ -328,7 +333,7 @@ impl Guarantee for CopyGoesWithManifest {
                     self.deadlines.expect_correction(
                         subject,
                         fact,
-                        bounds::gone(context.timings()),
+                        bounds::copy_deleted(context.timings()),
                         wrong,
                         context,
                     );
@@ -343,7 +348,7 @@ impl Guarantee for CopyGoesWithManifest {
     }
 }
 
-/// What is left of the copy that was there by the name of `by`. One that somebody has made his own is his.
+/// Returns the leftover copy that the manifest called `by` created. A copy that a user has taken over does not count.
 fn dangling(
     key: &WorkloadKey,
     member: &str,
@@ -353,7 +358,7 @@ fn dangling(
     let workload = context.workload(key)?;
     let stays = context.member(member).is_some_and(|member| !member.leaving);
     let copy = workload.running.get(member).filter(|running| running.managed && stays);
-    // More than to delete it nobody can do: it stays for as long as somebody in the member keeps it.
+    // A copy that is being deleted may stay for as long as a finalizer in the member keeps it.
     let copy = copy.filter(|running| running.leaving.is_none());
     let copy = copy.filter(|running| by.is_none_or(|by| *by == running.by));
     (copy.is_some() && !workload.deliveries.contains_key(member)).then(|| Expectation {

@@ -1,4 +1,4 @@
-//! That what the pods of a workload use comes to where the workload goes: DELIVERY.
+//! Checks that the dependencies of a workload are written for its members: DELIVERY.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,24 +11,23 @@ use capsize_history::facts::{Change, Fact, WorkloadKey};
 
 static DELIVERY_13: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-13",
-    sentence: "what the pods of a workload refer to is written for every member that the workload is assigned to",
+    sentence: "the ConfigMaps and Secrets that the pods of a workload use are written for every member of the workload",
     features: &[Feature::PropagatesDependencies],
-    formula: bounds::NEEDED,
-    releases: "all; Karmada 1.13 and older may collect it as garbage (#6034)",
+    formula: bounds::DEPENDENCY_WRITTEN,
+    releases: "all; Karmada 1.13 and older may delete them as garbage (#6034)",
     source: "Karmada pkg/dependenciesdistributor/dependencies_distributor.go; default interpreter, GetDependencies",
 };
 
-/// S20 and E5: `ConfigMap`s and Secrets that the control plane has, of workloads whose policy says that such things go
-/// along.
+/// S20 and E5: the `ConfigMap`s and Secrets of the control plane, for workloads whose policy propagates dependencies.
 #[derive(Default)]
 pub(crate) struct DependenciesFollowWorkload {
-    /// Who refers to what.
+    /// The workloads that use each object.
     used_by: BTreeMap<WorkloadKey, BTreeSet<WorkloadKey>>,
-    /// Since when members are being removed, or are gone.
+    /// The time since which members are being removed, or are gone.
     away: BTreeMap<String, Duration>,
-    /// Of those that were made anew, until when what tries again may come to them late.
+    /// For members that joined again, the time until which retried writes may come late.
     late: BTreeMap<String, Duration>,
-    /// Whether the latest outage began while others were away, or late.
+    /// Whether the latest outage began while other members were away or late.
     overlaps: bool,
     deadlines: Deadlines,
 }
@@ -91,7 +90,8 @@ impl Guarantee for DependenciesFollowWorkload {
             Change::Health { member, first: true, .. } => {
                 if let Some(since) = self.away.remove(member) {
                     let away = fact.at.saturating_sub(since);
-                    self.late.insert(member.clone(), fact.at + bounds::tried_again(away, self.overlaps));
+                    self.late
+                        .insert(member.clone(), fact.at + bounds::retried_after_outage(away, self.overlaps));
                 }
             }
             _ => {}
@@ -116,7 +116,7 @@ impl DependenciesFollowWorkload {
             let mut missing = None;
             for (kind, name) in &delivery.asks.refers_to {
                 let needed = WorkloadKey::new(kind.clone(), key.namespace(), name.clone());
-                // An old manifest that is still going is waited for.
+                // An old manifest that is being deleted must go first.
                 let there = world.workloads.get(&needed).and_then(|it| it.deliveries.get(member));
                 let exists = world.templates.get(&needed).is_some_and(|template| !template.leaving);
                 if there.is_none() && exists && !world.is_closed(member) {
@@ -125,8 +125,8 @@ impl DependenciesFollowWorkload {
                 self.used_by.entry(needed).or_default().insert(key.clone());
             }
             let wrong = missing.as_ref().map(|needed| Expectation {
-                because: format!("{key} is to be on {member}, and uses {needed}"),
-                missing: format!("there is no manifest of {needed} for {member}"),
+                because: format!("{key} is assigned to {member}, and uses {needed}"),
+                missing: format!("{member} has no manifest of {needed}"),
             });
             let late = self.late.get(member).map_or(Duration::ZERO, |late| late.saturating_sub(fact.at));
             let waited = |needed| world.workloads.get(needed).map(|it| it.retried_after(member, fact.at));
@@ -134,7 +134,7 @@ impl DependenciesFollowWorkload {
             self.deadlines.expect_correction(
                 subject,
                 fact,
-                bounds::needed(context.timings(), late),
+                bounds::dependency_written(context.timings(), late),
                 wrong,
                 context,
             );

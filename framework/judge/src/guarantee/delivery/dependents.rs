@@ -1,4 +1,4 @@
-//! Where what a workload depends on is needed: DELIVERY.
+//! Checks that the records of dependencies list the members of their workloads: DELIVERY.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,22 +10,22 @@ use capsize_history::facts::{Change, Fact, Workload, WorkloadKey, World};
 
 static DELIVERY_10: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-10",
-    sentence: "what a workload depends on is where the workload is",
+    sentence: "the record of a dependency lists the members of the workloads that need it",
     features: &[Feature::PropagatesDependencies],
     formula: bounds::CHANGE_REPORTED,
-    releases: "all; every release takes it from a member before the workload has left it, unless KeepsDependencies",
+    releases: "all; without KeepsDependencies, every release removes the dependency from a member before the workload has left the member",
     source: "Karmada pkg/dependenciesdistributor/dependencies_distributor.go",
 };
 
-/// S19: who needs a workload, and where, is what the records of those say.
+/// S19: the record of a dependency lists the workloads that need it, with their members.
 #[derive(Default)]
 pub(crate) struct RecordListsDependents {
-    /// The workloads that one needs, by the name of its record.
+    /// The dependencies of each workload, by the name of the workload's record.
     needed: BTreeMap<String, BTreeSet<WorkloadKey>>,
     deadlines: Deadlines,
 }
 
-/// Which of those that need `workload` is elsewhere than is said.
+/// Returns the first workload that needs `workload` and is on other members than the record lists.
 fn misplaced(workload: &Workload, world: &World, keeps: bool) -> Option<Expectation> {
     workload.required_by.iter().find_map(|(record, listed)| {
         let by = world.workloads.get(world.records.get(record)?)?;
@@ -35,7 +35,7 @@ fn misplaced(workload: &Workload, world: &World, keeps: bool) -> Option<Expectat
             |members: Vec<&String>| members.into_iter().map(String::as_str).collect::<Vec<_>>().join(", ");
         (!listed.iter().eq(is.iter().copied())).then(|| Expectation {
             because: format!("{record}, which needs it, is on [{}]", list(is.into_iter().collect())),
-            missing: format!("it is said to be on [{}]", list(listed.iter().collect())),
+            missing: format!("its record lists [{}]", list(listed.iter().collect())),
         })
     })
 }

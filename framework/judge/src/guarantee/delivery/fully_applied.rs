@@ -1,4 +1,4 @@
-//! What is told of a workload's being applied: DELIVERY.
+//! Checks the conditions about applied manifests: DELIVERY.
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
@@ -7,14 +7,14 @@ use capsize_history::facts::{Change, Fact, Workload};
 
 static DELIVERY_06: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-06",
-    sentence: "a workload is told to be applied only where its manifest says so, and fully only where every holder has it",
+    sentence: "a workload is reported as applied only if its manifest is applied, and as fully applied only if this holds for every member that holds it",
     features: &[],
     formula: bounds::CHANGE_REPORTED,
-    releases: "all; Karmada told it always until 1.7 (#3709), after a failed re-creation until 1.9 (#4341)",
+    releases: "all; Karmada reported it always until 1.7 (#3709), and after a failed re-creation until 1.9 (#4341)",
     source: "Karmada pkg/util/helper/workstatus.go",
 };
 
-/// Whether the word on being fully applied is what the manifests say, one way or the other.
+/// Checks that the condition FullyApplied agrees with the manifests, in one direction or the other.
 pub(crate) struct FullyAppliedCondition {
     pub(crate) spec: &'static GuaranteeSpec,
     pub(crate) wrong: fn(workload: &Workload) -> Option<Expectation>,
@@ -22,8 +22,8 @@ pub(crate) struct FullyAppliedCondition {
 }
 
 impl FullyAppliedCondition {
-    /// S18.
-    pub(crate) fn only_then() -> Self {
+    /// S18: fully applied is reported only if it is true.
+    pub(crate) fn not_reported_early() -> Self {
         let wrong = |workload: &Workload| {
             let applied =
                 |member: &String| workload.instances.get(member).is_some_and(|instance| instance.applied);
@@ -33,14 +33,14 @@ impl FullyAppliedCondition {
             };
             if let Some(member) = workload.holders().find(failed) {
                 return Some(Expectation {
-                    because: format!("the manifest for {member} says that it is not applied"),
-                    missing: format!("it is told to be applied to {member}"),
+                    because: format!("the manifest for {member} reports that it is not applied"),
+                    missing: format!("the workload is reported as applied to {member}"),
                 });
             }
             let member = workload.holders().find(|member| !applied(member))?;
             (workload.condition("FullyApplied") == "True").then(|| Expectation {
-                because: format!("it is not told to be written to {member}"),
-                missing: "it is told to be fully applied".to_owned(),
+                because: format!("it is not reported as applied to {member}"),
+                missing: "it is reported as fully applied".to_owned(),
             })
         };
         Self { spec: &DELIVERY_06, wrong, deadlines: Deadlines::default() }

@@ -1,4 +1,4 @@
-//! What a manifest asks for: that it is what the template asks for, in the member's share. DELIVERY.
+//! Checks that manifests match their template, with shares and overrides: DELIVERY.
 
 use std::collections::BTreeSet;
 
@@ -11,15 +11,15 @@ use capsize_history::facts::{
 
 static DELIVERY_11: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-11",
-    sentence: "a manifest asks for what the template does, with the member's share and its overrides",
+    sentence: "a manifest matches its template, with the share and the overrides of its member",
     features: &[],
     formula: bounds::CHANGE_REPORTED,
     releases: "all; Karmada mixed up the completions of Jobs until 1.18 (#7387)",
     source: "Karmada pkg/controllers/binding/common.go, pkg/util/overridemanager",
 };
 
-/// P4 and R1: replicas as they are assigned, completions in the same order of size, images as overrides make them, and
-/// the data of the template. A manifest for a member that is being left stays as it is.
+/// P4 and R1: a manifest has the assigned replicas, completions in the same order of size, the overridden images, and
+/// the data of the template. A manifest for a member that the workload is leaving does not change.
 #[derive(Default)]
 pub(crate) struct ManifestMatchesTemplate(Deadlines);
 
@@ -77,7 +77,7 @@ impl ManifestMatchesTemplate {
         let asked: BTreeSet<&String> = workload.assignment.keys().collect();
         self.0
             .cancel_of(key, |subject| !subject.member.as_ref().is_some_and(|member| asked.contains(member)));
-        // New manifests, and changes of those that there are, wait for an old one that goes directly.
+        // While a task purges an old manifest directly, new manifests and changes wait for it.
         let purged = workload.evictions.iter().any(|task| task.directly);
         for member in asked {
             let subject = Subject::on(key, member);
@@ -87,7 +87,7 @@ impl ManifestMatchesTemplate {
                 self.0.cancel(&subject);
                 continue;
             };
-            let wrong = unfaithful(key, workload, member, known, delivery, context.world);
+            let wrong = mismatch(key, workload, member, known, delivery, context.world);
             let wrong = wrong.map(|(because, missing)| Expectation { because, missing });
             if wrong.is_none() && !self.0.has(&subject) {
                 context.tally.record_held();
@@ -104,8 +104,8 @@ impl ManifestMatchesTemplate {
     }
 }
 
-/// What is wrong with the manifest for `member`, if anything: why, and what is there instead.
-fn unfaithful(
+/// Returns what is wrong with the manifest for `member`: the reason, and the observation.
+fn mismatch(
     key: &WorkloadKey,
     workload: &Workload,
     member: &str,
@@ -115,7 +115,8 @@ fn unfaithful(
 ) -> Option<(String, String)> {
     let overrides = overrides(key, member, known, delivery, world)?;
     let assigned = workload.assignment.get(member).copied().unwrap_or_default();
-    // Where all replicas go everywhere, or there are none, they are the template's, also before it has been placed anew.
+    // A manifest with all replicas follows the template, even before the workload is scheduled again. This holds for
+    // duplicated workloads and for workloads without replicas.
     let whole = workload.placement.scheduling == Scheduling::Duplicated || workload.replicas == 0;
     if let Some(replicas) = delivery.asks.replicas
         && replicas != assigned
@@ -131,14 +132,14 @@ fn unfaithful(
     }
     let images = template.content.images.iter().map(|image| tagged(image, &overrides)).collect();
     let init = template.content.init_images.iter().map(|image| tagged(image, &overrides)).collect();
-    // What an interpreter makes of the shares of a kind that is not Kubernetes' own is not looked at.
+    // The shares that an interpreter computes for a custom kind are not checked.
     let custom = template.content.custom.filter(|_| whole);
     let wanted = Content { images, init_images: init, custom, completions: None, ..template.content.clone() };
     let (is, should) = wanted.difference(&delivery.asks)?;
     Some((format!("the manifest for {member} should have {should}"), format!("it has {is}")))
 }
 
-/// The changes of the copy in the member; `None` where something is changed that is not looked at.
+/// The overrides for the member; `None` if one of them changes something that is not checked.
 fn overrides<'a>(
     key: &WorkloadKey,
     member: &str,
@@ -152,21 +153,22 @@ fn overrides<'a>(
     let about = about.filter(|policy| policy.means(key.kind(), key.namespace(), key.name()));
     let changes: Vec<_> = about.flat_map(|policy| &policy.rules).filter(means).collect();
     let hidden = changes.is_empty() && delivery.overridden;
-    // The order of several is not looked at.
+    // The order of several overrides is not checked.
     (changes.len() <= 1 && !hidden && changes.iter().all(|change| !change.more)).then_some(changes)
 }
 
 fn tagged(image: &str, overrides: &[&Override]) -> String {
     let tags = overrides.iter().flat_map(|change| &change.tags);
     tags.fold(image.to_owned(), |image, tag| {
-        // A colon before the last slash is that of a port.
+        // A colon before the last slash belongs to a port.
         let name =
             image.rsplit_once(':').filter(|(_, tag)| !tag.contains('/')).map_or(&*image, |(name, _)| name);
         format!("{name}:{tag}")
     })
 }
 
-/// The completions of a Job are divided as its pods are: all of them, and none for fewer pods than another.
+/// Completions of a Job are divided like its pods: they add up to all completions, and a member with fewer pods does
+/// not get more completions than another.
 fn completions(
     workload: &Workload,
     member: &str,
@@ -184,7 +186,7 @@ fn completions(
     }
     let sum = share.iter().fold(0_u64, |sum, (.., each)| sum.saturating_add(*each));
     let pods = workload.assignment[member];
-    // What is wrong with all of them together is told of one.
+    // A wrong sum is reported for the first member only.
     let is_first = share.first().is_some_and(|(name, ..)| *name == member);
     if sum != all && is_first {
         let because = format!("the Job has to complete {all} times in all");
@@ -200,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tag_is_what_comes_after_the_last_colon_unless_that_is_of_a_port() {
+    fn a_tag_follows_the_last_colon_unless_the_colon_belongs_to_a_port() {
         let change = Override { tags: vec!["2".into()], ..Override::default() };
         let cases = [
             ("web", "web:2"),

@@ -1,4 +1,4 @@
-//! Which manifests there are for the members: DELIVERY.
+//! Checks which manifests exist for the members: DELIVERY.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,26 +13,26 @@ use capsize_history::facts::{Change, Fact, Workload, WorkloadKey, World};
 
 static DELIVERY_01: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-01",
-    sentence: "there is a manifest for each member that a workload, or what needs it, is assigned to",
+    sentence: "a workload has a manifest for each member that it is assigned to, and for each member of the workloads that need it",
     features: &[],
-    formula: bounds::WRITTEN,
+    formula: bounds::MANIFEST_WRITTEN,
     releases: "all",
     source: "Karmada pkg/controllers/binding/common.go, ensureWork",
 };
 
 static DELIVERY_02: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-02",
-    sentence: "there is no manifest for a member that a workload has left, or that has lost its record",
+    sentence: "a workload has no manifest for a member that it has left, and none after the deletion of its record",
     features: &[],
-    formula: bounds::RECALLED,
-    releases: "all; Karmada leaves one where a template comes and goes quickly (#4483, #7896)",
+    formula: bounds::MANIFEST_DELETED,
+    releases: "all; Karmada leaves one if a template is created and deleted quickly (#4483, #7896)",
     source: "Karmada pkg/controllers/binding/binding_controller.go, removeOrphanWorks",
 };
 
-/// Of the manifest for a member: `None` where nothing is asked, else what is wrong, if anything.
+/// The check of a manifest for a member: `None` if nothing is required, else what is wrong, if anything.
 type Assessment = Option<Option<Expectation>>;
 
-/// There is a manifest where one is needed, or none where none is: right in time after each change.
+/// Checks that manifests exist for the right members, in time after each change.
 pub(crate) struct ManifestsFollowAssignment {
     spec: &'static GuaranteeSpec,
     judged: fn(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Assessment,
@@ -41,21 +41,21 @@ pub(crate) struct ManifestsFollowAssignment {
 }
 
 impl ManifestsFollowAssignment {
-    /// T9, S15, S20 and E5: manifests come in time. One that goes directly goes first.
+    /// T9, S15, S20 and E5: manifests are written in time. An old manifest that is purged directly goes first.
     pub(crate) fn written() -> Self {
         let limit = |timings: &Timings, workload: &Workload| {
-            bounds::written(timings, workload.evictions.iter().any(|task| task.directly))
+            bounds::manifest_written(timings, workload.evictions.iter().any(|task| task.directly))
         };
         Self { spec: &DELIVERY_01, judged: written, limit, deadlines: Deadlines::default() }
     }
 
-    /// T13 and S15: manifests that nobody needs any more are recalled in time. Those of a workload whose record was never
-    /// seen are left alone: a history may begin in the middle.
+    /// T13 and S15: manifests that are no longer needed are deleted in time. A workload whose record was never
+    /// observed is not checked, because a history may begin in the middle.
     pub(crate) fn no_orphans() -> Self {
         Self {
             spec: &DELIVERY_02,
             judged: orphaned,
-            limit: |timings, _| bounds::recalled(timings),
+            limit: |timings, _| bounds::manifest_deleted(timings),
             deadlines: Deadlines::default(),
         }
     }
@@ -76,14 +76,14 @@ impl ManifestsFollowAssignment {
     fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::on(key, member);
         let Some(workload) = context.workload(key) else { return self.deadlines.cancel(&subject) };
-        // A record that was never seen is not one that was lost.
+        // A record that was never observed is not a deleted one.
         let lost = matches!(fact.change, Change::WorkloadGone(_));
         let unseen = self.spec.id == DELIVERY_02.id && !workload.recorded && !lost;
         match (self.judged)(key, workload, member, context.world) {
             None => self.deadlines.cancel(&subject),
             Some(Some(_)) if unseen => {}
             Some(wrong) => {
-                // Where an old one took some time to go, whoever waited for it may not look again at once.
+                // After a slow deletion of an old manifest, controllers that waited for it may retry late.
                 let waited = workload.retried_after(member, fact.at);
                 let limit = (self.limit)(context.timings(), workload) + waited;
                 self.deadlines.expect_correction(subject, fact, limit, wrong, context);
@@ -123,7 +123,7 @@ impl Guarantee for ManifestsFollowAssignment {
             | Change::WorkloadGone(key) => self.look_at_all(key, fact, context),
             Change::DeliveryGone { workload: key, member } => {
                 self.look(key, member, fact, context);
-                // What waited for an old one to go waits no more.
+                // The end of an old manifest may allow other manifests.
                 self.look_at_all(key, fact, context);
             }
             Change::Delivered { workload, member, .. } | Change::Recalled { workload, member } => {
@@ -138,7 +138,7 @@ impl Guarantee for ManifestsFollowAssignment {
     }
 }
 
-/// Whether new manifests have to wait for an old one that goes directly.
+/// Returns true if new manifests have to wait for an old one that is purged directly.
 fn awaits_purge(workload: &Workload) -> bool {
     let mut purged = workload.evictions.iter().filter(|task| task.directly);
     purged.any(|task| workload.deliveries.contains_key(&task.member))
@@ -147,7 +147,7 @@ fn awaits_purge(workload: &Workload) -> bool {
 fn written(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Assessment {
     let stays = world.members.get(member).is_some_and(|member| !member.leaving);
     let delivery = workload.deliveries.get(member);
-    // An old manifest that is still going is waited for.
+    // An old manifest that is being deleted must go first.
     let going = delivery.is_some_and(|delivery| delivery.leaving.is_some());
     let target = workload.recorded && workload.targets().any(|target| target == member);
     if !stays
@@ -160,8 +160,8 @@ fn written(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) 
         return None;
     }
     Some(delivery.is_none().then(|| Expectation {
-        because: format!("{key} is to be on {member}"),
-        missing: format!("there is no manifest of it for {member}"),
+        because: format!("{member} must have {key}"),
+        missing: format!("{member} has no manifest of it"),
     }))
 }
 
@@ -170,8 +170,8 @@ fn orphaned(key: &WorkloadKey, workload: &Workload, member: &str, _: &World) -> 
     let orphan =
         delivery.placed && delivery.leaving.is_none() && !workload.holders().any(|holder| holder == member);
     Some(orphan.then(|| Expectation {
-        because: format!("{key} is not on {member} any more"),
-        missing: format!("the manifest of it for {member} is not deleted"),
+        because: format!("{key} has left {member}"),
+        missing: format!("its manifest for {member} is not deleted"),
     }))
 }
 
@@ -184,7 +184,7 @@ static DELIVERY_03: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/util/names/names.go, GenerateWorkName",
 };
 
-/// S16.
+/// S16: no two manifests exist for one copy.
 pub(crate) struct OneManifestPerCopy;
 
 impl Guarantee for OneManifestPerCopy {
@@ -200,9 +200,9 @@ impl Guarantee for OneManifestPerCopy {
         match &fact.change {
             Change::Delivered { new: true, .. } => context.tally.record_held(),
             Change::DeliveredTwice { workload, member } => {
-                let because = format!("there is a manifest of it for {member} already");
+                let because = format!("it already has a manifest for {member}");
                 let subject = Subject::on(workload, member);
-                let seen = format!("there is another for {member}");
+                let seen = format!("it has a second manifest for {member}");
                 context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
             }
             _ => {}

@@ -1,4 +1,4 @@
-//! Manifests and their copies in members: DELIVERY.
+//! The guarantees about manifests and their copies in members: DELIVERY.
 
 mod autoscalers;
 mod copies;

@@ -1,4 +1,4 @@
-//! That members have the namespaces of the control plane: DELIVERY.
+//! Checks that members have the namespaces of the control plane: DELIVERY.
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
@@ -10,14 +10,15 @@ use capsize_history::facts::{Change, Fact, Member, WorkloadKey, World};
 
 static DELIVERY_12: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-12",
-    sentence: "every member gets the namespaces of the control plane, but for those that are kept back",
+    sentence: "every member gets the namespaces of the control plane, except for reserved ones",
     features: &[Feature::NamespaceSync],
     formula: bounds::CHANGE_REPORTED,
     releases: "all",
     source: "Karmada pkg/controllers/namespace/namespace_sync_controller.go",
 };
 
-/// P5: a member that takes over has the namespace already. Those called `kube-` may be kept back by a setting.
+/// P5: a member that takes over a workload already has the namespace. A setting may exclude namespaces that begin
+/// with `kube-`.
 #[derive(Default)]
 pub(crate) struct NamespacesOnAllMembers(Deadlines);
 
@@ -25,7 +26,7 @@ fn of(name: &str) -> WorkloadKey {
     WorkloadKey::new("Namespace", "", name)
 }
 
-/// Whether the control plane has the namespace, and not for itself alone.
+/// Returns true if the control plane has the namespace, and members need it.
 fn is_wanted(name: &str, world: &World) -> bool {
     world.namespaces.get(name) == Some(&false) && !is_held_back(name)
 }
@@ -59,7 +60,7 @@ impl Guarantee for NamespacesOnAllMembers {
                 }
             }
             Change::Health { member, first: true, .. } => {
-                // Most of a big fleet's namespaces are the control plane's own.
+                // Most namespaces of a big fleet belong to the control plane alone.
                 let wanted =
                     context.world.namespaces.iter().filter(|(name, own)| !**own && !is_held_back(name));
                 for (name, _) in wanted {
@@ -68,8 +69,8 @@ impl Guarantee for NamespacesOnAllMembers {
             }
             Change::Delivered { workload, member, new } if workload.kind() == "Namespace" => {
                 if *new && context.world.namespaces.get(workload.name()) == Some(&true) {
-                    let because = "it is kept back from the members".to_owned();
-                    let seen = format!("it is written for {member}");
+                    let because = "the namespace is reserved for the control plane".to_owned();
+                    let seen = format!("the namespace is written for {member}");
                     let subject = Subject::on(workload, member);
                     return context.report_violation(Violation::by(
                         fact,
@@ -111,7 +112,7 @@ impl NamespacesOnAllMembers {
         let waited = context.workload(key).map(|it| it.retried_after(member, fact.at)).unwrap_or_default();
         let wrong = (!there).then(|| Expectation {
             because: format!("the control plane has the namespace {}", key.name()),
-            missing: format!("there is no manifest of it for {member}"),
+            missing: format!("{member} has no manifest of it"),
         });
         self.0.expect_correction(
             subject,

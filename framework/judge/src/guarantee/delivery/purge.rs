@@ -1,4 +1,4 @@
-//! What becomes of the old copy while a workload moves, and what the new one is told: DELIVERY.
+//! Checks the order of copies and the preserved state while a workload moves: DELIVERY.
 
 use std::collections::BTreeSet;
 
@@ -10,19 +10,19 @@ use capsize_history::facts::{Assignment, Change, Fact, Workload, WorkloadKey};
 
 static DELIVERY_07: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-07",
-    sentence: "of a workload that leaves a member directly there is no new copy before the old one is gone",
+    sentence: "a workload with purge mode Directly gets no new copy before the old copy is gone",
     features: &[Feature::GracefulEviction, Feature::PurgeModes],
-    formula: "at every version; what was under way when the eviction began counts until latency after that, unless the member is chosen only then",
+    formula: "at every version; writes that were under way when the eviction began are allowed for latency, unless the member is chosen later",
     releases: "1.15 and newer",
     source: "Karmada pkg/controllers/binding/common.go, checkDirectPurgeOrphanWorks",
 };
 
-/// V9: as long as there is a manifest for a member that is left directly, no new ones are written.
+/// V9: no new manifest is written while a task purges an existing manifest directly.
 ///
-/// Whoever writes for a member that was chosen after the eviction began has read of both in one record.
+/// A controller that writes for a member which was chosen after the eviction began has read both in one record.
 #[derive(Default)]
 pub(crate) struct PurgeBeforeNewManifests {
-    /// The members that were chosen while the workload was leaving another one directly.
+    /// The members that were chosen while a task was purging another one directly.
     later: BTreeSet<Subject>,
 }
 
@@ -57,8 +57,8 @@ impl Guarantee for PurgeBeforeNewManifests {
         match purged.find(there).filter(|task| chosen_later || observed > task.seen) {
             None => context.tally.record_held(),
             Some(task) => {
-                let because = format!("the old copy on {} goes directly, and is still there", task.member);
-                let seen = format!("a copy for {member} is written");
+                let because = format!("the old copy on {} is purged directly, and still exists", task.member);
+                let seen = format!("a new manifest for {member} is written");
                 context.report_violation(Violation::by(
                     fact,
                     Subject::on(key, member),
@@ -92,14 +92,14 @@ impl PurgeBeforeNewManifests {
 
 static DELIVERY_08: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-08",
-    sentence: "the manifest for a member that a workload is leaving stays as it is",
+    sentence: "the manifest for a member that a workload is leaving does not change",
     features: &[Feature::GracefulEviction],
     formula: "from latency after the eviction begins",
     releases: "all",
     source: "Karmada pkg/controllers/binding/common.go, ensureWork",
 };
 
-/// V11: while a workload leaves a member, what is written for others is not written there.
+/// V11: while a workload leaves a member, changes for the other members are not written there.
 pub(crate) struct OldManifestIsFrozen;
 
 impl Guarantee for OldManifestIsFrozen {
@@ -129,7 +129,7 @@ impl Guarantee for OldManifestIsFrozen {
         if target || leaving || context.latest_surely_observed(fact.at) <= task.seen {
             return;
         }
-        let because = format!("the workload leaves {member} since {}", clock(task.seen));
+        let because = format!("the workload has been leaving {member} since {}", clock(task.seen));
         let seen = format!("the manifest for {member} is rewritten");
         context.report_violation(Violation::by(fact, Subject::on(key, member), Bound::Never, because, seen));
     }
@@ -137,14 +137,15 @@ impl Guarantee for OldManifestIsFrozen {
 
 static DELIVERY_09: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-09",
-    sentence: "the new copy of a workload is told of the old one from the beginning",
+    sentence: "the first manifest of a new copy carries the preserved state of the old copy",
     features: &[Feature::GracefulEviction, Feature::PurgeModes, Feature::PreservedState],
-    formula: "when the copy is written",
-    releases: "1.12 and newer, by a feature gate; lost where failovers follow each other (#6232)",
+    formula: "when the manifest is written",
+    releases: "1.12 and newer, by a feature gate; lost if failovers follow each other (#6232)",
     source: "Karmada pkg/controllers/binding/common.go, injectReservedLabelState",
 };
 
-/// V14: the first manifest for the only member assigned carries what the last task, which purges directly, preserves.
+/// V14: the first manifest for the only assigned member carries the state that the last task preserves, if that task
+/// purges directly.
 pub(crate) struct FirstManifestCarriesPreservedState;
 
 impl Guarantee for FirstManifestCarriesPreservedState {
@@ -166,9 +167,11 @@ impl Guarantee for FirstManifestCarriesPreservedState {
         };
         let lost = task.preserved.iter().find(|(label, value)| delivery.labels.get(*label) != Some(value));
         let Some((label, value)) = lost else { return context.tally.record_held() };
-        let because = format!("{label} is to be {value}, as it was on {}", task.member);
-        let seen =
-            delivery.labels.get(label).map_or("it has no such label".to_owned(), |is| format!("it is {is}"));
+        let because = format!("{label} must be {value}, as on {}", task.member);
+        let seen = delivery
+            .labels
+            .get(label)
+            .map_or("the manifest has no such label".to_owned(), |is| format!("the label is {is}"));
         context.report_violation(Violation::by(fact, Subject::on(key, member), Bound::Never, because, seen));
     }
 }

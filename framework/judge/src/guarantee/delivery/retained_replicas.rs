@@ -1,4 +1,4 @@
-//! Checks that the replicas that a template leaves to a member stay as they are there: DELIVERY.
+//! Checks that replicas which a template leaves to the members are not reset: DELIVERY.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,17 +10,17 @@ use capsize_history::facts::{Change, Fact};
 
 static DELIVERY_15: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-15",
-    sentence: "the replicas that a template leaves to a member stay as the member has them",
+    sentence: "a replica count that a template leaves to the members is not reset after a member has changed it",
     features: &[Feature::RetainedReplicas],
     formula: "until latency after the member changes them",
     releases: "all",
     source: "Karmada pkg/resourceinterpreter/default/native/retain.go, retainWorkloadReplicas",
 };
 
-/// P7: what somebody in the member makes of them is not undone.
+/// P7: a change of the replicas in the member is not undone.
 #[derive(Default)]
 pub(crate) struct RetainedReplicasStay {
-    /// The replicas of copies that are left to members, and when they last changed.
+    /// The replicas of such copies, and the time of their last change.
     had: BTreeMap<Subject, (u64, Duration)>,
 }
 
@@ -57,8 +57,9 @@ impl Guarantee for RetainedReplicasStay {
                 if !undone || context.world.has_lost(member, fact.at, Duration::ZERO) {
                     return context.tally.record_held();
                 }
-                let because = format!("its template leaves them to {member}, which has made them {had}");
-                let seen = format!("they are {now} again, as the manifest has it");
+                let because =
+                    format!("the template leaves the replicas to {member}, which has set them to {had}");
+                let seen = format!("the replicas are {now} again, as in the manifest");
                 context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
             }
             Change::RunningGone { workload, member } | Change::DeliveryGone { workload, member } => {

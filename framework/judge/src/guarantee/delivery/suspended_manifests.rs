@@ -13,19 +13,19 @@ use capsize_history::facts::{Change, Delivery, Fact, WorkloadKey, World};
 
 static DELIVERY_14: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-14",
-    sentence: "what is written for a member is held back while its dispatching is suspended",
+    sentence: "manifests are not carried out in a member while dispatching to it is suspended",
     features: &[Feature::SuspendedDispatching],
     formula: bounds::CHANGE_REPORTED,
-    releases: "1.11 and newer; Karmada mended copies all the same until 1.15 (#6525)",
+    releases: "1.11 and newer; Karmada still repaired copies until 1.15 (#6525)",
     source: "Karmada pkg/controllers/binding/common.go; pkg/controllers/{execution,status}",
 };
 
-/// P6: the manifest says that it is held back as long as the record says so, and no copy comes back meanwhile that was
-/// taken from the member.
+/// P6: the manifest is suspended while the record is, and a copy that was deleted in the member meanwhile does not
+/// come back.
 #[derive(Default)]
 pub(crate) struct SuspendedManifestsAreHeldBack {
     deadlines: Deadlines,
-    /// Copies that went while they were held back.
+    /// The copies that were deleted while their manifests were suspended.
     taken: BTreeSet<Subject>,
 }
 
@@ -83,7 +83,7 @@ impl Guarantee for SuspendedManifestsAreHeldBack {
     }
 }
 
-/// Whether the manifest says that it is held back.
+/// Returns true if the manifest is suspended.
 fn is_held_back(key: &WorkloadKey, member: &str, world: &World) -> bool {
     let delivery = world.workloads.get(key).and_then(|workload| workload.deliveries.get(member));
     delivery.is_some_and(|delivery| delivery.suspended)
@@ -96,7 +96,7 @@ impl SuspendedManifestsAreHeldBack {
         };
         let subject = Subject::on(key, member);
         let target = workload.targets().any(|target| target == member);
-        // Changes of manifests, too, wait for an old one that goes directly.
+        // While a task purges an old manifest directly, changes of manifests wait for it.
         let purged = workload.evictions.iter().any(|task| task.directly);
         let asked = |it: &&Delivery| it.placed && it.leaving.is_none() && target && !purged;
         let Some(delivery) = workload.deliveries.get(member).filter(asked) else {
@@ -111,7 +111,7 @@ impl SuspendedManifestsAreHeldBack {
                 "dispatching of {key} to {member} is {}suspended",
                 if asked { "" } else { "not " }
             ),
-            missing: format!("its manifest is {}held back", if asked { "not " } else { "" }),
+            missing: format!("its manifest is {}suspended", if asked { "not " } else { "" }),
         });
         self.deadlines.expect_correction(
             subject,
@@ -126,9 +126,9 @@ impl SuspendedManifestsAreHeldBack {
         let running = context.workload(key).and_then(|workload| workload.running.get(member));
         let subject = Subject::on(key, member);
         let taken = running.is_some_and(|running| running.managed) && self.taken.remove(&subject);
-        // What a backup brings back nobody has written.
+        // A copy that a restored backup brings back was not written by a controller.
         if taken && !context.world.has_lost(member, fact.at, Duration::ZERO) {
-            let because = format!("what is written for {member} is held back");
+            let because = format!("the manifest for {member} is suspended");
             let seen = format!("{member} has a copy again");
             context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
         }

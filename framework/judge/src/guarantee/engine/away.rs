@@ -1,4 +1,4 @@
-//! Members that faults keep out of reach, and how long after that those who wait for them may not have looked again.
+//! Tracks for how long after a fault controllers may not have observed a member again.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use super::context::JudgeContext;
 use capsize_history::digest::Table;
 use capsize_history::facts::{Change, Fact, FaultInForce};
 
-/// What is known of it.
+/// The members that faults hit, and the times until which controllers may not have observed them again.
 #[derive(Debug, Default)]
 pub(crate) struct Away {
-    /// Since when faults hit a member.
+    /// The time since which faults have hit a member.
     hit: Table<String, Duration>,
-    /// Until when somebody may not have looked again at one that nothing hits any more.
+    /// The time until which some controller may not have observed a member again that no fault hits any more.
     until: Table<String, Duration>,
 }
 
 impl Away {
-    /// To be told every fact.
+    /// Must be called for every fact.
     pub(crate) fn observe(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
         match &fact.change {
             Change::FaultBegan { member: Some(member), .. } => {
@@ -26,11 +26,11 @@ impl Away {
             Change::FaultEnded { member: Some(member), .. } if !is_hit(member, context) => {
                 let since = self.hit.swap_remove(member).unwrap_or(fact.at);
                 let away = fact.at.saturating_sub(since);
-                let mut seen_again = bounds::seen_again(context.timings(), away);
+                let mut observed_again = bounds::observed_again(context.timings(), away);
                 if context.world.has_lost(member, fact.at, away) {
-                    seen_again = seen_again.max(bounds::restored(context.timings(), away));
+                    observed_again = observed_again.max(bounds::copies_restored(context.timings(), away));
                 }
-                let until = fact.at + seen_again;
+                let until = fact.at + observed_again;
                 let latest = self.until.entry(member.clone()).or_default();
                 *latest = until.max(*latest);
             }
@@ -42,13 +42,13 @@ impl Away {
         }
     }
 
-    /// How long from `now` on what is new of `member` may be unknown to those who wait for it.
+    /// The longest time from `now` until every controller has observed the changes in `member`.
     pub(crate) fn remaining_delay(&self, member: &str, now: Duration) -> Duration {
         self.until.get(member).map(|until| until.saturating_sub(now)).unwrap_or_default()
     }
 }
 
-/// The faults that hit `member` now. Whose clock is wrong is as much in reach as ever.
+/// Returns the faults that hit `member` now. A fault of a clock is left out, as it cuts nothing off.
 pub(crate) fn in_force<'a>(
     member: &'a str,
     context: &JudgeContext<'a>,
@@ -57,7 +57,7 @@ pub(crate) fn in_force<'a>(
     context.world.faults.iter().filter(|fault| !fault.is_of_a_clock()).filter(hits)
 }
 
-/// Whether any does.
+/// Returns true if a fault hits `member` now.
 pub(crate) fn is_hit(member: &str, context: &JudgeContext<'_>) -> bool {
     in_force(member, context).next().is_some()
 }

@@ -1,4 +1,4 @@
-//! All guarantees, put to one history together.
+//! All guarantees, evaluated together on one history.
 
 use std::time::Duration;
 
@@ -13,26 +13,26 @@ use crate::profile::{Feature, Profile};
 use capsize_history::dialect::DialectKind;
 use capsize_history::facts::{Change, Fact, TaintEffect, Topic, World};
 
-/// All guarantees with their accounts.
+/// All guarantees with their tallies.
 pub struct Catalogue {
     profile: Profile,
     log: Log,
     guarantees: Vec<GuaranteeState>,
-    /// The places of those that look at each topic.
+    /// For each topic, the indexes of the guarantees that read it.
     by_topic: Vec<Vec<usize>>,
-    /// The end of the unknown past, as it was known last.
+    /// The end of the unknown past, as it was known at the last fact.
     unknown_past: Option<Duration>,
 }
 
-/// A guarantee and its account.
+/// A guarantee, its tally, and when it must be called next.
 pub(crate) struct GuaranteeState {
     guarantee: Box<dyn Guarantee>,
     tally: Tally,
-    /// Until then time may pass without its being told.
+    /// The next time at which `pass` must be called.
     due: Duration,
 }
 
-/// In the order in which they are told.
+/// All guarantees for clusters, in the order of the reports.
 fn all() -> Vec<Box<dyn Guarantee>> {
     [of_members(), of_evictions(), of_placements(), of_copies()].into_iter().flatten().collect()
 }
@@ -69,14 +69,14 @@ fn of_evictions() -> Vec<Box<dyn Guarantee>> {
         Box::new(eviction::TaskEndsAtTimeout::default()),
         Box::new(eviction::OldCopyStaysUntilReplacementRuns::default()),
         Box::new(eviction::AssignedAndEvictedMembersAreDisjoint::default()),
-        Box::new(eviction::NewTaskContents::one()),
+        Box::new(eviction::NewTaskContents::single_task()),
         Box::new(eviction::NewTaskContents::replicas()),
         Box::new(eviction::TaskStaysUnchanged),
         Box::new(eviction::TaskGetsTimestamp::default()),
-        Box::new(eviction::NewTaskContents::modest()),
+        Box::new(eviction::NewTaskContents::timeout_and_suppression()),
         Box::new(eviction::NoEvictionWhenDisabled),
         Box::new(eviction::SuppressedDeletionKeepsCopy),
-        Box::new(eviction::EvictionAfterIllHealth::default()),
+        Box::new(eviction::EvictionOfUnhealthyWorkload::default()),
         Box::new(eviction::EvictionPace::default()),
         Box::new(eviction::PurgeModeOfPolicy),
         Box::new(eviction::PreservedStateIsPassedOn::default()),
@@ -90,9 +90,9 @@ fn of_placements() -> Vec<Box<dyn Guarantee>> {
         Box::new(placement::HealthyPlacementStays::default()),
         Box::new(placement::MemberCountWithinConstraint),
         Box::new(placement::NewMembersAreEligible::tolerated()),
-        Box::new(placement::NewMembersAreEligible::meant()),
+        Box::new(placement::NewMembersAreEligible::admitted()),
         Box::new(placement::NewMembersAreEligible::served()),
-        Box::new(placement::NewMembersAreEligible::staying()),
+        Box::new(placement::NewMembersAreEligible::not_leaving()),
         Box::new(placement::AllFittingMembersAreChosen::default()),
         Box::new(placement::EvictedMembersAreReplaced::default()),
         Box::new(placement::AffinityGroupsMoveForward::default()),
@@ -104,16 +104,16 @@ fn of_placements() -> Vec<Box<dyn Guarantee>> {
         Box::new(placement::WorkloadLeavesExcludedMembers::default()),
         Box::new(placement::NoReturnToTaintedMember::default()),
         Box::new(replicas::AssignmentIsWellFormed),
-        Box::new(replicas::AssignedReplicaCounts::each_all()),
+        Box::new(replicas::AssignedReplicaCounts::all_replicas_each()),
         Box::new(replicas::AssignedReplicaCounts::sum()),
         Box::new(replicas::AssignedReplicaCounts::no_empty_share()),
         Box::new(replicas::AssignedReplicaCounts::no_replicas()),
         Box::new(replicas::StaticWeightShares),
-        Box::new(replicas::DynamicDivision::steady()),
-        Box::new(replicas::DynamicDivision::shrinks()),
+        Box::new(replicas::DynamicDivision::kept_replicas()),
+        Box::new(replicas::DynamicDivision::no_gain_when_shrinking()),
         Box::new(replicas::DynamicDivision::all_or_nothing()),
-        Box::new(replicas::DynamicDivision::room()),
-        Box::new(replicas::DynamicDivision::fewest()),
+        Box::new(replicas::DynamicDivision::within_room()),
+        Box::new(replicas::DynamicDivision::fewest_members()),
         Box::new(replicas::DynamicDivision::in_proportion()),
         Box::new(policy::PlacementFollowsPolicy::default()),
         Box::new(policy::TemplateKeepsItsPolicy::default()),
@@ -130,7 +130,7 @@ fn of_copies() -> Vec<Box<dyn Guarantee>> {
         Box::new(delivery::OneManifestPerCopy),
         Box::new(delivery::CopyFollowsManifest::applied()),
         Box::new(delivery::CopyGoesWithManifest::default()),
-        Box::new(delivery::FullyAppliedCondition::only_then()),
+        Box::new(delivery::FullyAppliedCondition::not_reported_early()),
         Box::new(delivery::PurgeBeforeNewManifests::default()),
         Box::new(delivery::OldManifestIsFrozen),
         Box::new(delivery::FirstManifestCarriesPreservedState),
@@ -142,21 +142,21 @@ fn of_copies() -> Vec<Box<dyn Guarantee>> {
         Box::new(delivery::RetainedReplicasStay::default()),
         Box::new(delivery::AutoscalerFollowsWorkload::default()),
         Box::new(services::EndpointAddressesSurviveOutage),
-        Box::new(delivery::CopyFollowsManifest::cleaned()),
+        Box::new(delivery::CopyFollowsManifest::deleted_manifests_go()),
         Box::new(liveness::WorkloadIsScheduled::default()),
-        Box::new(delivery::FullyAppliedCondition::then()),
+        Box::new(delivery::FullyAppliedCondition::reported_when_applied()),
         Box::new(liveness::MemberRemovalCompletes::default()),
         Box::new(liveness::RemovedMemberLosesItsWorkloads::default()),
         Box::new(liveness::ManifestOfRemovedMemberGoes::default()),
         Box::new(liveness::StatelessWorkloadIsHealthyWhenApplied::default()),
         Box::new(liveness::RecordGoesWithTemplate::default()),
         Box::new(status::CopyStatusIsReported::healthy()),
-        Box::new(status::CopyStatusIsReported::left()),
+        Box::new(status::CopyStatusIsReported::no_status_without_manifest()),
         Box::new(status::TemplateStatusIsSumOfCopies::default()),
     ]
 }
 
-/// Those of the above that hold of nodes as of clusters.
+/// The guarantees for clusters that also hold for nodes.
 fn shared() -> Vec<Box<dyn Guarantee>> {
     vec![
         Box::new(health::UnknownAfterAgentSilence::default()),
@@ -168,11 +168,11 @@ fn shared() -> Vec<Box<dyn Guarantee>> {
     ]
 }
 
-/// Those that hold of nodes alone.
+/// The guarantees that hold for nodes only.
 fn of_nodes() -> Vec<Box<dyn Guarantee>> {
     vec![
         Box::new(node::UnknownAfterMissedHeartbeats::default()),
-        Box::new(node::IllNodeGetsTaint::default()),
+        Box::new(node::UnhealthyNodeGetsTaint::default()),
         Box::new(node::TaintPaceOfZone::default()),
         Box::new(node::NoTaintsInHaltedZone::default()),
         Box::new(node::TaintMatchesHealth::default()),
@@ -180,19 +180,19 @@ fn of_nodes() -> Vec<Box<dyn Guarantee>> {
         Box::new(node::DerivedTaintsAndLabels::labels()),
         Box::new(node::PodsOfUnknownNodeAreNotReady::default()),
         Box::new(node::UnknownAfterStartupGrace::default()),
-        Box::new(node::UnknownConditions::nothing_else()),
+        Box::new(node::UnknownConditions::no_other_condition_changes()),
         Box::new(node::UnknownConditions::reasons()),
         Box::new(node::ForeignTaintsStay),
         Box::new(node::PodConditionBeforeEviction),
         Box::new(node::TaintStaysWhileJustified::default()),
-        Box::new(node::PodsOfIllNodeAreDeleted::default()),
+        Box::new(node::PodsOfUnhealthyNodeAreDeleted::default()),
         Box::new(node::PodDeletionPace::default()),
     ]
 }
 
-/// How far what `guarantee` judges may be off, for the control plane's clock.
+/// The error of the times that `guarantee` judges, caused by the clock of the control plane.
 fn stamps_off(guarantee: &dyn Guarantee, world: &World) -> Duration {
-    // Seldom is a clock off: then nobody need be asked.
+    // A clock is seldom wrong, so that the guarantee is asked last.
     if !world.clock_set.is_zero() && guarantee.counts_from_stamps() && world.is_stamped_wrongly() {
         world.clock_set
     } else {
@@ -200,7 +200,7 @@ fn stamps_off(guarantee: &dyn Guarantee, world: &World) -> Duration {
     }
 }
 
-/// Those that hold of what speaks this dialect.
+/// The guarantees for this dialect.
 pub(crate) fn of(dialect: DialectKind) -> Vec<Box<dyn Guarantee>> {
     match dialect {
         DialectKind::Karmada => all(),
@@ -209,7 +209,7 @@ pub(crate) fn of(dialect: DialectKind) -> Vec<Box<dyn Guarantee>> {
 }
 
 impl Catalogue {
-    /// Every guarantee, for an implementation that promises what `profile` says.
+    /// Creates all guarantees for an implementation with this `profile`.
     #[must_use]
     pub fn new(profile: Profile) -> Self {
         let guarantees = of(profile.dialect);
@@ -227,23 +227,23 @@ impl Catalogue {
         Self { profile, log: Log::default(), guarantees, by_topic, unknown_past: None }
     }
 
-    /// Whose promises these are.
+    /// The profile of the implementation that is judged.
     #[must_use]
     pub fn profile(&self) -> &Profile {
         &self.profile
     }
 
-    /// What every guarantee says about itself, in order.
+    /// The descriptions of all guarantees, in order.
     #[must_use]
     pub fn specs() -> Vec<&'static GuaranteeSpec> {
         all().into_iter().chain(of_nodes()).map(|guarantee| guarantee.spec()).collect()
     }
 
-    /// Puts a fact to all that look at its topic. `world` is the state after it.
+    /// Passes a fact to all guarantees that read its topic. `world` is the state after the fact.
     pub fn observe(&mut self, fact: &Fact, world: &World) {
         self.log.note(fact, world);
         if world.unknown_past != self.unknown_past {
-            // A fault was in force all the while.
+            // A fault from before the history may explain the violations so far.
             self.unknown_past = world.unknown_past;
             self.guarantees.iter_mut().for_each(|state| state.tally.make_violations_undecided());
         }
@@ -265,7 +265,7 @@ impl Catalogue {
         }
     }
 
-    /// Tells all that it concerns that time has come to `now`, and that nothing has happened since the last fact.
+    /// Advances the guarantees that are due to `now`. Nothing has happened since the last fact.
     pub fn pass(&mut self, now: Duration, world: &World) {
         let (profile, log) = (&self.profile, &self.log);
         for GuaranteeState { guarantee, tally, due } in
@@ -277,14 +277,14 @@ impl Catalogue {
         }
     }
 
-    /// Whether a guarantee is violated already: this one, or any where none is named.
+    /// Returns true if the guarantee `id` is already violated, or any guarantee if `id` is `None`.
     #[must_use]
     pub fn is_violated(&self, id: Option<&str>) -> bool {
         let counts = |spec: &GuaranteeSpec| id.is_none_or(|id| id == spec.id) && self.lacks(spec).is_none();
         self.guarantees.iter().any(|state| state.tally.is_violated() && counts(state.guarantee.spec()))
     }
 
-    /// What the target would have to do for it to be held to `spec`, and does not.
+    /// The first feature that `spec` needs and the target does not have.
     fn lacks(&self, spec: &GuaranteeSpec) -> Option<Feature> {
         spec.features.iter().find(|feature| !self.profile.has(**feature)).copied()
     }

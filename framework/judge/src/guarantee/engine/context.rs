@@ -1,7 +1,7 @@
-//! What a guarantee sees and writes to: the state, the promises, its account.
+//! The context of a guarantee: the state, the profile and its tally.
 //!
-//! What is seen is seen at about a time. So a bound is broken only where all of the interval is beyond it, and kept only
-//! where all of it is within; else it is undecided.
+//! Times of observations are inexact. A bound is violated only if the whole interval is beyond it, and held only if
+//! the whole interval is within it. Otherwise the result is undecided.
 
 use std::time::Duration;
 
@@ -19,32 +19,32 @@ use capsize_history::{CONTROL_PLANE, FOREVER};
 
 /// A state machine over facts.
 pub(crate) trait Guarantee: Send {
-    /// What it says about itself.
+    /// The static description of the guarantee.
     fn spec(&self) -> &'static GuaranteeSpec;
 
-    /// What the facts are about that it looks at; it is told of no others.
+    /// The topics of the facts that the guarantee reads. It gets no other facts.
     fn topics(&self) -> Topics;
 
-    /// Whether what it judges follows from stamps of the control plane, and so from how its clock is set. What controllers time by
-    /// themselves does not.
+    /// Returns true if the guarantee judges by time stamps of the control plane, and so depends on the control
+    /// plane's clock. Waits that controllers time themselves do not.
     fn counts_from_stamps(&self) -> bool {
         false
     }
 
-    /// What it waits for, if it waits for anything. That is told by itself when controllers are back.
+    /// The open deadlines. The catalogue extends them when controllers return.
     fn deadlines(&mut self) -> Option<&mut Deadlines> {
         None
     }
 
-    /// Takes the next fact; the context's world is the one after it.
+    /// Takes the next fact. The world of `context` is the state after it.
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>);
 
-    /// Until then time may pass without its being told. It is asked after every fact that it was told.
+    /// The next time at which `pass` must be called. It is queried after every `observe`.
     fn due(&mut self) -> Duration {
         self.deadlines().map_or(NEVER, |deadlines| deadlines.due())
     }
 
-    /// Time has come to `now`, and nothing has happened since the last fact.
+    /// Advances to `now`. Nothing has happened since the last fact.
     fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
         if let Some(deadlines) = self.deadlines() {
             deadlines.pass(now, context);
@@ -52,10 +52,10 @@ pub(crate) trait Guarantee: Send {
     }
 }
 
-/// A time that does not come.
+/// A time that is never reached.
 pub(crate) const NEVER: Duration = FOREVER;
 
-/// The topics of these names.
+/// Builds the set of the topics with these names.
 macro_rules! topics {
     ($($name:ident),*) => {
         capsize_history::facts::Topics::of(&[$(capsize_history::facts::Topic::$name),*])
@@ -63,10 +63,10 @@ macro_rules! topics {
 }
 pub(crate) use topics;
 
-/// What a guarantee is given.
+/// Everything that a guarantee reads and writes.
 pub(crate) struct JudgeContext<'a> {
     pub(crate) world: &'a World,
-    /// How far what follows from stamps may be off, for a guarantee that counts from them.
+    /// The error of times that follow from time stamps, for a guarantee that counts from them.
     pub(crate) stamps_off: Duration,
     pub(crate) profile: &'a Profile,
     pub(crate) log: &'a Log,
@@ -74,7 +74,7 @@ pub(crate) struct JudgeContext<'a> {
     pub(crate) about: About<'a>,
 }
 
-/// The workload and the member that a fact is about, which nearly everyone looks for.
+/// The workload and the member of a fact, looked up once for all guarantees.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct About<'a> {
     workload: Option<(&'a WorkloadKey, Option<&'a Workload>)>,
@@ -82,7 +82,7 @@ pub(crate) struct About<'a> {
 }
 
 impl<'a> About<'a> {
-    /// What `world` knows of them.
+    /// Looks the workload and the member of `change` up in `world`.
     pub(crate) fn of(change: &'a Change, world: &'a World) -> Self {
         Self {
             workload: change.workload().map(|key| (key, world.workloads.get(key))),
@@ -91,24 +91,24 @@ impl<'a> About<'a> {
     }
 }
 
-/// What was seen, and what would have been allowed.
+/// An observation that a bound does not allow.
 pub(crate) struct Violation {
     pub(crate) subject: Subject,
     pub(crate) bound: Bound,
     pub(crate) because: String,
     pub(crate) at: Duration,
-    /// How exactly that is known.
+    /// The uncertainty of `at`.
     pub(crate) uncertainty: Uncertainty,
-    /// How exactly the moment is known from which the bound counts; absent where it is not known which that is.
+    /// The uncertainty of the moment from which the bound counts; `None` if that moment itself is not known.
     pub(crate) cause: Option<Uncertainty>,
     pub(crate) seen: String,
     pub(crate) witness: Option<ObjectVersion>,
-    /// What it was that began the matter, where that is not just what was seen.
+    /// The beginning of the timeline, if it is earlier than the observation.
     pub(crate) since: Option<Duration>,
 }
 
 impl Violation {
-    /// What `fact` shows of `subject`, against `bound`.
+    /// The violation of `bound` that `fact` shows for `subject`.
     pub(crate) fn by(fact: &Fact, subject: Subject, bound: Bound, because: String, seen: String) -> Self {
         let (at, uncertainty, witness) = (fact.at, fact.uncertainty, fact.witness.clone());
         Self { subject, bound, because, at, uncertainty, cause: None, seen, witness, since: None }
@@ -116,7 +116,7 @@ impl Violation {
 }
 
 impl<'a> JudgeContext<'a> {
-    /// What is known of a workload.
+    /// The state of a workload.
     pub(crate) fn workload(&self, key: &WorkloadKey) -> Option<&'a Workload> {
         match self.about.workload {
             Some((about, workload)) if about == key => workload,
@@ -124,7 +124,7 @@ impl<'a> JudgeContext<'a> {
         }
     }
 
-    /// What is known of a member.
+    /// The state of a member.
     pub(crate) fn member(&self, name: &str) -> Option<&'a Member> {
         match self.about.member {
             Some((about, member)) if about == name => member,
@@ -132,12 +132,12 @@ impl<'a> JudgeContext<'a> {
         }
     }
 
-    /// The times promised.
+    /// The timings of the profile.
     pub(crate) fn timings(&self) -> &'a Timings {
         &self.profile.timings
     }
 
-    /// It did not hold; undecided where that is not sure.
+    /// Records a violation, or an undecided case if the uncertainty is too large.
     pub(crate) fn report_violation(&mut self, violation: Violation) {
         let Violation { subject, bound, because, at, uncertainty, cause, seen, witness, since } = violation;
         let uncertainty = uncertainty.and(cause.unwrap_or_else(|| self.uncertainty_of(&subject)));
@@ -174,8 +174,8 @@ impl<'a> JudgeContext<'a> {
         });
     }
 
-    /// It came with `fact`, `margin` before the latest time for it: in time, unless that is before `earliest`. Then
-    /// `describe` says why it should have been later, and what was seen.
+    /// Checks something that arrived with `fact`, `margin` before its latest allowed time, against the `earliest`
+    /// allowed time. `describe` returns the reason for the lower bound and the observation.
     pub(crate) fn check_arrival(
         &mut self,
         subject: Subject,
@@ -204,25 +204,25 @@ impl<'a> JudgeContext<'a> {
         self.tally.record_held_by(margin.map_or(late.into(), |margin| margin.or_less(late)));
     }
 
-    /// Whether something may be the work of what was under way before the history began.
+    /// Returns true if something that was under way before the history began may explain an observation.
     fn past_may_explain(&self, at: Duration) -> bool {
         let began = self.world.unknown_past;
         began.is_some_and(|began| at <= began + bounds::longest_under_way(self.timings()))
     }
 
-    /// How exactly moments are known of what happens to `subject`: as those that tell of it are observed.
+    /// The uncertainty of moments that concern `subject`, which depends on the observed clusters that report them.
     pub(crate) fn uncertainty_of(&self, subject: &Subject) -> Uncertainty {
         let observers = &self.world.observers;
         let member = subject.member.as_ref().map(|name| observers.of(name)).unwrap_or_default();
         observers.of(CONTROL_PLANE).or(member).wider(self.stamps_off)
     }
 
-    /// How far facts may be out of order: one that excuses another may come so much later.
+    /// The longest time by which facts may be out of order. A fact that excuses another one may come so much later.
     pub(crate) fn disorder(&self) -> Duration {
         self.timings().skew.max(self.world.observers.widest().early)
     }
 
-    /// The latest version of the record of `subject`.
+    /// The latest version of the record for `subject`.
     pub(crate) fn record(&self, subject: &Subject) -> Option<ObjectVersion> {
         match (&subject.workload, &subject.member) {
             (Some(workload), _) => self.world.workloads.get(workload)?.record.clone(),
@@ -231,25 +231,25 @@ impl<'a> JudgeContext<'a> {
         }
     }
 
-    /// Whether controllers may not see or do what they should, for faults of the control plane itself that are in force or
-    /// were not long ago.
+    /// Returns true if controllers may not observe or act as usual, because of a fault of the control plane that is
+    /// in force or that ended recently.
     pub(crate) fn controllers_are_hindered(&self, now: Duration) -> bool {
         self.controllers_are_away() || self.world.is_hindered(now)
     }
 
-    /// What has changed since then may not have been seen by who acts `now`.
+    /// A controller that acts at `now` has surely observed every change before the returned time.
     pub(crate) fn latest_surely_observed(&self, now: Duration) -> Duration {
         let usual = now.saturating_sub(self.timings().latency);
         if self.world.is_hindered(now) { usual.min(self.world.blind_since) } else { usual }
     }
 
-    /// Whether a fault of the control plane itself is in force: its controllers may not act.
+    /// Returns true if a fault of the control plane is in force, so that its controllers may not act.
     pub(crate) fn controllers_are_away(&self) -> bool {
         self.world.faults.iter().any(|fault| fault.member.is_none() && !fault.is_of_a_clock())
     }
 }
 
-/// Whether what was seen at `at`, within `uncertainty`, may as well be on the other side of `bound`.
+/// Returns true if an observation at `at`, within `uncertainty`, may lie on the other side of `bound`.
 fn is_ambiguous(bound: Bound, at: Duration, uncertainty: Uncertainty) -> bool {
     match bound {
         Bound::NotBefore(time) => {
@@ -265,27 +265,27 @@ fn is_ambiguous(bound: Bound, at: Duration, uncertainty: Uncertainty) -> bool {
 }
 
 impl Subject {
-    /// A member.
+    /// Creates a subject for a member.
     pub(crate) fn member(name: &str) -> Self {
         Self { workload: None, member: Some(name.to_owned()) }
     }
 
-    /// A workload.
+    /// Creates a subject for a workload.
     pub(crate) fn workload(key: &capsize_history::facts::WorkloadKey) -> Self {
         Self { workload: Some(key.clone()), member: None }
     }
 
-    /// A workload on a member.
+    /// Creates a subject for a workload on a member.
     pub(crate) fn on(workload: &capsize_history::facts::WorkloadKey, member: &str) -> Self {
         Self { workload: Some(workload.clone()), member: Some(member.to_owned()) }
     }
 
-    /// Whether it is about the member called `name`.
+    /// Returns true if the subject is the member called `name`, or a workload on it.
     pub(crate) fn is_on(&self, name: &str) -> bool {
         self.member.as_deref() == Some(name)
     }
 
-    /// Whether it is about this workload.
+    /// Returns true if the subject is this workload, on any member.
     pub(crate) fn is_of(&self, key: &capsize_history::facts::WorkloadKey) -> bool {
         self.workload.as_ref() == Some(key)
     }

@@ -1,6 +1,6 @@
-//! What must come within a time, and what is left of the time when it comes.
+//! Keeps open deadlines, and computes the margin when something arrives.
 //!
-//! A history may end before what is waited for is due: such a wait counts for nothing, neither as held nor as undecided.
+//! A history may end before a deadline. Such a deadline counts neither as held nor as undecided.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,42 +10,42 @@ use super::context::{JudgeContext, NEVER, Violation};
 use crate::guarantee::{Ambiguity, Bound, Subject};
 use capsize_history::facts::{Change, Fact, Uncertainty, WorkloadKey};
 
-/// Something that must come within a time.
+/// One open deadline.
 #[derive(Debug)]
 struct Deadline {
     since: Duration,
-    /// How exactly that is known.
+    /// The uncertainty of `since`.
     uncertainty: Uncertainty,
     until: Duration,
-    /// Anew from the moment when controllers are back after having been away.
+    /// The time that is allowed again from the moment when controllers return after an absence.
     allowed: Duration,
     because: String,
     missing: String,
 }
 
-/// What must come, by whom it must come for.
+/// All open deadlines, by subject.
 #[derive(Debug, Default)]
 pub(crate) struct Deadlines {
     deadlines: BTreeMap<Subject, Deadline>,
-    /// No wait is over before.
+    /// A lower bound of all deadlines.
     next: Duration,
-    /// Until when whoever is waited for may not have begun, for faults of the control plane itself.
+    /// The time until which controllers may not have begun to act, because of faults of the control plane.
     hindered: Duration,
 }
 
-/// What to say if it does not come.
+/// The words of the report if a deadline passes.
 pub(crate) struct Expectation {
-    /// Why it must.
+    /// The reason for the deadline.
     pub(crate) because: String,
-    /// What is there instead.
+    /// The state that is observed instead.
     pub(crate) missing: String,
 }
 
-/// What was left of the time when something came.
+/// The time that was left when something arrived.
 #[derive(Debug, Default)]
 pub(crate) struct Margin {
     pub(crate) time: Duration,
-    /// Why nobody can tell whether it came in time, if that is so.
+    /// The reason if it is undecided whether the deadline was met.
     pub(crate) ambiguity: Option<Box<Ambiguity>>,
 }
 
@@ -56,14 +56,14 @@ impl From<Duration> for Margin {
 }
 
 impl Margin {
-    /// The same, where `other` is another distance to a bound.
+    /// Returns the smaller distance, if `other` is the distance to another bound.
     pub(crate) fn or_less(self, other: Duration) -> Self {
         Self { time: self.time.min(other), ..self }
     }
 }
 
 impl Deadlines {
-    /// From the time of `fact`, it must come within `allowed`. A wait already there goes on.
+    /// Opens a deadline `allowed` after the time of `fact`. A deadline that is already open for `subject` stays.
     pub(crate) fn start(
         &mut self,
         subject: Subject,
@@ -76,7 +76,8 @@ impl Deadlines {
         }
     }
 
-    /// It must come until `until`; or, should controllers go away, `allowed` after they are back.
+    /// Opens a deadline at `until`, and replaces an open one. If controllers go away, the deadline moves to `allowed`
+    /// after their return.
     pub(crate) fn restart(
         &mut self,
         subject: Subject,
@@ -94,17 +95,17 @@ impl Deadlines {
         self.deadlines.insert(subject, deadline);
     }
 
-    /// It need not come any more.
+    /// Removes the deadline of `subject`.
     pub(crate) fn cancel(&mut self, subject: &Subject) {
         self.deadlines.remove(subject);
     }
 
-    /// No wait of those that `which` picks needs to end any more. It looks at every wait.
+    /// Removes all deadlines that `which` selects. It looks at every deadline.
     pub(crate) fn cancel_all(&mut self, mut which: impl FnMut(&Subject) -> bool) {
         self.deadlines.retain(|subject, _| !which(subject));
     }
 
-    /// Nothing need come any more of those for a workload that `which` picks.
+    /// Removes the deadlines for a workload that `which` selects.
     pub(crate) fn cancel_of(&mut self, key: &WorkloadKey, which: impl Fn(&Subject) -> bool) {
         if self.deadlines.is_empty() {
             return;
@@ -118,7 +119,7 @@ impl Deadlines {
         }
     }
 
-    /// It came with `fact`. Answers with the time that was left; `None` where nothing was waited for.
+    /// Closes the deadline of `subject` with `fact`, and returns its margin. Returns `None` if no deadline was open.
     pub(crate) fn met(&mut self, subject: &Subject, fact: &Fact) -> Option<Margin> {
         let Deadline { uncertainty, until, because, .. } = self.deadlines.remove(subject)?;
         let (latest, earliest_end) =
@@ -136,7 +137,8 @@ impl Deadlines {
         })
     }
 
-    /// What is `wrong` with `subject` must heal within `allowed`; where nothing is, a wait that there was is over.
+    /// Opens a deadline for the correction of what is `wrong` with `subject`. If nothing is wrong, closes the open
+    /// deadline as met.
     pub(crate) fn expect_correction(
         &mut self,
         subject: Subject,
@@ -155,19 +157,19 @@ impl Deadlines {
         }
     }
 
-    /// Whether it is waited for.
+    /// Returns true if a deadline is open for `subject`.
     pub(crate) fn has(&self, subject: &Subject) -> bool {
         self.deadlines.contains_key(subject)
     }
 
-    /// Nothing is over before that.
+    /// Returns the time before which no deadline passes.
     pub(crate) fn due(&self) -> Duration {
         if self.deadlines.is_empty() { NEVER } else { self.next }
     }
 
-    /// To be told every end of a fault of the control plane: when controllers are back, or no longer hindered, waits begin anew.
-    /// While requests fail, each change makes somebody try again and fail again, and each failure doubles the time until the next
-    /// try: what is waited for then may come as late as that can grow.
+    /// Must be called for every end of a fault of the control plane, which restarts all deadlines. While requests
+    /// fail, each change causes a retry that fails again, and each failure doubles the back-off. After such a fault,
+    /// deadlines are extended by the longest back-off.
     pub(crate) fn observe(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
         if let Change::FaultEnded { fault, member: None } = &fact.change {
             self.hindered = fact.at.max(context.world.hindered) + context.timings().takeover;
@@ -179,7 +181,7 @@ impl Deadlines {
         }
     }
 
-    /// Time has come to `now`: what should have come before has not, even if it were yet to be told.
+    /// Advances to `now`, and reports every deadline that has passed. It allows for observations that are late.
     pub(crate) fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
         if now <= self.next || self.deadlines.is_empty() || context.controllers_are_away() {
             return;
@@ -205,7 +207,7 @@ impl Deadlines {
                 (Bound::NotAfter(until), context.record(&subject), Some(uncertainty));
             let uncertainty = context.uncertainty_of(&subject);
             if !context.world.faults_are_marked {
-                // Whoever should have done it may have been down.
+                // The component that should have acted may have been down.
                 let because = format!("{because}; the history marks no faults");
                 let ambiguity =
                     Ambiguity { subject, bound, because, at: now, uncertainty: Uncertainty::UNKNOWN };

@@ -1,4 +1,4 @@
-//! Bounds as expressions over the timings: evaluated where something is judged, printed where it is explained.
+//! Expressions over the timings: evaluated by guarantees, and printed by `explain` and `budget`.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,49 +6,50 @@ use std::time::Duration;
 use crate::profile::Timings;
 use capsize_history::FOREVER;
 
-/// Evictions that are worked on at the same time.
+/// The number of workers that process evictions at the same time.
 pub(crate) const EVICTION_WORKERS: u32 = 3;
 
 /// A length of time, as an expression over the timings of a target.
 #[derive(Clone, Copy, Debug)]
 pub enum Formula {
-    /// So many seconds.
+    /// A number of seconds.
     Seconds(u64),
-    /// The timing of this name.
+    /// The timing with this name.
     Timing(&'static str),
-    /// All of them together.
+    /// The sum of all parts.
     Sum(&'static [Formula]),
-    /// The first without the second, and nothing where that is longer.
+    /// The first minus the second, or zero if the second is longer.
     Less(&'static Formula, &'static Formula),
-    /// So many times the same.
+    /// A multiple.
     Times(u32, &'static Formula),
-    /// So many times `each` as whole `period`s fill `time`.
+    /// `each`, multiplied by the number of `period`s that fill `time`, rounded up.
     Filling {
-        /// What is filled.
+        /// The time to fill.
         time: &'static Formula,
-        /// By what.
+        /// The period that fills it.
         period: &'static Formula,
-        /// What is taken that many times.
+        /// The length that is multiplied.
         each: &'static Formula,
     },
-    /// From one look at eviction tasks to the next, where they are looked at without an event.
+    /// The period at which eviction tasks are polled; zero if events trigger the check.
     Poll,
-    /// What a queue of evictions adds, in which each workload is looked at so many times: when the taint appears, and once
-    /// more at its deadline if it has one.
+    /// The time that a queue of evictions adds. Each workload is processed this many times: when the taint appears,
+    /// and once more at its deadline if it has one.
     Queue(u32),
 }
 
-/// What a formula is evaluated for.
+/// The input of a formula.
 #[derive(Clone, Copy, Debug)]
 pub struct Given<'a> {
     /// The timings of the target.
     pub timings: &'a Timings,
-    /// Workloads in the queue of evictions.
+    /// The number of workloads in the queue of evictions.
     pub workloads: usize,
 }
 
 impl Formula {
-    /// Its value, [`FOREVER`] at most; `None` where there is no limit, because the target has no such timing.
+    /// Evaluates the formula, up to [`FOREVER`]. Returns `None` if there is no limit because the target lacks a
+    /// timing.
     #[must_use]
     pub fn value(&self, given: Given<'_>) -> Option<Duration> {
         let timings = given.timings;
@@ -81,13 +82,13 @@ impl Formula {
         Some(value.min(FOREVER))
     }
 
-    /// Its value for these timings, with no queue.
+    /// Evaluates the formula for these timings, with an empty queue.
     #[must_use]
     pub fn of(&self, timings: &Timings) -> Option<Duration> {
         self.value(Given { timings, workloads: 0 })
     }
 
-    /// The timings that it names.
+    /// The names of the timings that the formula uses.
     pub fn names(&self) -> Vec<&'static str> {
         match self {
             Self::Timing(name) => vec![name],
@@ -99,7 +100,7 @@ impl Formula {
         }
     }
 
-    /// Put into parentheses where it stands beside something.
+    /// The text of the formula as a part of another, with parentheses if necessary.
     fn part(&self) -> String {
         match self {
             Self::Sum(_) | Self::Less(..) => format!("({self})"),

@@ -1,4 +1,4 @@
-//! The last things that happened to each member and workload: the time line of a violation.
+//! Keeps the last facts about each member and workload, for the timeline of a violation.
 
 use std::collections::VecDeque;
 use std::hash::Hash;
@@ -8,13 +8,13 @@ use crate::guarantee::Subject;
 use capsize_history::digest::Table;
 use capsize_history::facts::{Change, Fact, WorkloadKey, World};
 
-/// A violation is told with so many facts.
+/// The longest timeline of a violation.
 const LONGEST_TIMELINE: usize = 6;
 
-/// Of what is gone the time line is kept until so many other facts were noted.
+/// The timeline of a deleted object is kept for this many further facts.
 const REMEMBERED: u64 = 10_000;
 
-/// What happened last, by whom it happened to.
+/// The last facts about each member and workload.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     count: u64,
@@ -24,14 +24,14 @@ pub(crate) struct Log {
 
 type Recent = VecDeque<(u64, Fact)>;
 
-/// What is kept of one of them. Its name is copied only where it is new.
+/// The recent facts about `name`. The name is cloned only when it is new.
 fn of<'a, Name: Clone + Eq + Hash>(all: &'a mut Table<Name, Recent>, name: &Name) -> &'a mut Recent {
     let place = all.get_index_of(name).unwrap_or_else(|| all.insert_full(name.clone(), Recent::new()).0);
     &mut all[place]
 }
 
 impl Log {
-    /// Keeps `fact`, if it is one to tell. What is gone for good is forgotten in time.
+    /// Keeps `fact` if it belongs on a timeline. From time to time it drops the timelines of deleted objects.
     pub(crate) fn note(&mut self, fact: &Fact, world: &World) {
         let recent = match &fact.change {
             Change::FaultBegan { member: Some(member), .. }
@@ -68,7 +68,8 @@ impl Log {
         self.workloads.retain(|key, recent| is_fresh(recent) || world.workloads.contains_key(key));
     }
 
-    /// The last facts about `subject`, in order; those first that came `since` then, where there is such a time.
+    /// Returns the last facts about `subject`, in order. If `since` is given, the timeline begins with the first
+    /// facts after that time.
     pub(crate) fn about(&self, subject: &Subject, since: Option<Duration>) -> Vec<Fact> {
         let member = subject.member.iter().filter_map(|name| self.members.get(name));
         let workload = subject.workload.iter().filter_map(|key| self.workloads.get(key));

@@ -1,4 +1,4 @@
-//! What all guarantees share: facts come in here, and verdicts go out.
+//! The parts that all guarantees share: facts come in, and verdicts go out.
 
 pub(crate) mod away;
 pub(crate) mod bounds;

@@ -1,4 +1,4 @@
-//! Suspected violations, which the watch of another object may still explain.
+//! Keeps suspected violations that the watch of another object may still explain.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use super::context::{JudgeContext, NEVER, Violation};
 use crate::guarantee::{Bound, Subject};
 use capsize_history::facts::Fact;
 
-/// What looks wrong, until the watches of other objects have had time to tell of a reason.
+/// Observations that look wrong, kept until the watches of other objects have had time to report a reason.
 #[derive(Debug, Default)]
 pub(crate) struct SuspectedViolations(BTreeMap<Subject, SuspectedViolation>);
 
@@ -19,17 +19,18 @@ struct SuspectedViolation {
 }
 
 impl SuspectedViolations {
-    /// `fact` looks wrong: it must never be.
+    /// Adds an observation that no time allows.
     pub(crate) fn add(&mut self, subject: Subject, fact: &Fact, because: String, seen: String) {
         self.0.entry(subject).or_insert(SuspectedViolation { fact: fact.clone(), because, seen });
     }
 
-    /// Nothing is decided before that.
+    /// Returns the time before which no suspected violation is decided.
     pub(crate) fn due(&self) -> Duration {
         self.0.values().map(|suspect| suspect.fact.at).min().unwrap_or(NEVER)
     }
 
-    /// Time has come to `now`: those are charged that nothing has dispelled, unless they are `is_explained` by now.
+    /// Advances to `now`, and reports the suspected violations whose time is over. Those that are `is_explained` by
+    /// now count as held.
     pub(crate) fn pass(
         &mut self,
         now: Duration,

@@ -1,4 +1,4 @@
-//! What one guarantee has come to so far.
+//! Counts the results of one guarantee, and keeps its evidence.
 
 use jiff::SignedDuration;
 
@@ -6,10 +6,10 @@ use super::context::Margin;
 use crate::guarantee::{Ambiguity, Evidence, Outcome};
 use capsize_history::facts::Uncertainty;
 
-/// Evidence is kept of so many violations; more are only counted.
+/// The number of violations whose evidence is kept; more are only counted.
 const EVIDENCE_KEPT: usize = 5;
 
-/// The account of one guarantee.
+/// The results of one guarantee.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     held: u64,
@@ -21,12 +21,13 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// It held once more.
+    /// Records that the guarantee held once more.
     pub(crate) fn record_held(&mut self) {
         self.held += 1;
     }
 
-    /// It came `margin` before the bound: it held once more, unless that is ambiguous.
+    /// Records that the guarantee held with `margin` before its bound, or an undecided case if the margin is
+    /// ambiguous.
     pub(crate) fn record_held_by(&mut self, margin: impl Into<Margin>) {
         let Margin { time, ambiguity } = margin.into();
         if let Some(ambiguity) = ambiguity {
@@ -37,7 +38,7 @@ impl Tally {
         self.margin = Some(self.margin.map_or(margin, |least| least.min(margin)));
     }
 
-    /// Whether it held is not known.
+    /// Records a case that is undecided.
     pub(crate) fn record_undecided(&mut self, ambiguity: Ambiguity) {
         self.undecided += 1;
         if self.ambiguities.len() < EVIDENCE_KEPT {
@@ -45,7 +46,7 @@ impl Tally {
         }
     }
 
-    /// It did not hold.
+    /// Records a violation.
     pub(crate) fn record_violation(&mut self, evidence: Evidence) {
         self.violated += 1;
         if self.evidence.len() < EVIDENCE_KEPT {
@@ -53,7 +54,7 @@ impl Tally {
         }
     }
 
-    /// Whatever did not hold so far may have had a reason that came to light only now.
+    /// Turns all violations so far into undecided cases, because a reason may have come to light only now.
     pub(crate) fn make_violations_undecided(&mut self) {
         self.undecided += std::mem::take(&mut self.violated);
         for Evidence { subject, bound, because, at, .. } in self.evidence.drain(..) {
@@ -69,12 +70,12 @@ impl Tally {
         }
     }
 
-    /// Whether it did not hold at any time so far.
+    /// Returns true if there is a violation so far.
     pub(crate) fn is_violated(&self) -> bool {
         self.violated > 0
     }
 
-    /// What it comes to.
+    /// The outcome of the guarantee.
     pub(crate) fn outcome(self) -> Outcome {
         let Self { held, margin, violated, evidence, undecided, ambiguities } = self;
         match (violated, undecided, held) {

@@ -1,4 +1,4 @@
-//! Until when a workload tolerates a member, and from when what is stamped counts.
+//! Computes until when a workload tolerates a member, and from when a time stamp counts.
 
 use std::time::Duration;
 
@@ -6,19 +6,19 @@ use jiff::Timestamp;
 
 use capsize_history::facts::{EvictionTask, Taint, TaintEffect, Workload, World};
 
-/// Until when a workload tolerates a member.
+/// The time until which a workload tolerates a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Tolerates {
-    /// For ever.
+    /// Without an end.
     Forever,
-    /// Until then, because of this taint.
+    /// Until this time, because of this taint.
     Until(Duration, Taint),
 }
 
-/// Until when `workload` tolerates the taints of `member`; `None` where none of them evicts.
+/// Returns until when `workload` tolerates the `taints` of a member, or `None` if none of them evicts.
 ///
-/// Of a workload's tolerations the first that matches a taint counts. A taint that does not age runs out only for those
-/// that do not tolerate it at all.
+/// For each taint, the first matching toleration of the workload counts. A taint that does not age evicts only
+/// workloads without any toleration of it.
 pub(crate) fn tolerates<'a>(
     workload: &Workload,
     taints: impl Iterator<Item = &'a Taint>,
@@ -43,24 +43,24 @@ pub(crate) fn tolerates<'a>(
     all
 }
 
-/// Whether the time on `taint` is that of its being set: a person may write another, and a taint may be older than the
-/// history.
+/// Returns true if the time on `taint` is the time when it was set. A person may write another time, and a taint may
+/// be older than the history.
 pub(crate) fn is_fresh(taint: &Taint, world: &World) -> bool {
     let (Some(start), Some(added)) = (world.wall_start, taint.time_added) else { return !taint.inherited };
     let seen = jiff::SignedDuration::try_from(taint.seen).unwrap_or(jiff::SignedDuration::MAX);
-    // The start is known to a second, the stamp is cut to a second.
+    // The start is known to a second, and the stamp is cut to a second.
     let oldest = seen - jiff::SignedDuration::from_secs(3);
     !taint.inherited && added.duration_since(start) >= oldest
 }
 
-/// By how much `taint` may have come later than its own time says where whoever set it was hindered: tolerations count from
-/// that time.
+/// Returns by how much `taint` was written later than its own time, if its author was hindered. Tolerations count
+/// from the taint's own time.
 pub(crate) fn written_late(taint: &Taint, world: &World) -> Duration {
     late(taint.seen, taint.time_added, world)
 }
 
-/// From when the timeout of `task` counts: its stamp, or the time on it where whoever stamped it was hindered; until it
-/// has one, when it was seen.
+/// Returns the time from which the timeout of `task` counts. That is when its stamp was observed, or the stamp's own
+/// time if its author was hindered. A task without a stamp counts from its observation.
 pub(crate) fn begun(task: &EvictionTask, world: &World) -> Duration {
     task.stamped.map_or(task.seen, |seen| seen.saturating_sub(late(seen, task.created, world)))
 }

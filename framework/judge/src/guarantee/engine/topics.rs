@@ -1,4 +1,4 @@
-//! That guarantees are told all that they look at: each says itself what that is, and could say too little.
+//! Tests that each guarantee declares all topics that it reads.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ fn every_change_that_a_guarantee_matches_is_one_of_its_topics() {
             };
             let missing: Vec<_> = names(observe, "Change::").into_iter().filter(missing).collect();
             let name = block.lines().next().unwrap();
-            assert!(missing.is_empty(), "{} {name} is not told of {missing:?}", path.display());
+            assert!(missing.is_empty(), "{} {name} does not get {missing:?}", path.display());
             looked_at += 1;
         }
     }
@@ -79,7 +79,7 @@ fn verdicts_are_the_same_where_every_guarantee_observes_everything() {
     assert!(recordings.len() > 20, "{recordings:?}");
 }
 
-/// A guarantee that is told every fact, and whenever time passes.
+/// A guarantee that gets every fact, and is called whenever time passes.
 struct Unfiltered(Box<dyn Guarantee>);
 
 impl Guarantee for Unfiltered {

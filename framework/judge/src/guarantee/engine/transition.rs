@@ -1,19 +1,19 @@
-//! The steps of a failover, and how long each may take: the table that `budget` prints and bounds are taken from.
+//! The transitions of a failover with their bounds, for `budget` and for the guarantees.
 //!
-//! The bounds from below are those of a quiet system. A guarantee allows what is observed out of order besides.
+//! The lower bounds hold on a quiet system. Guarantees also allow for facts that are observed out of order.
 
 use super::formula::Formula::{self, Filling, Less, Poll, Queue, Seconds, Sum, Times, Timing};
 
-/// From one moment of a failover to the next.
+/// A step of a failover, from one moment to the next.
 #[derive(Debug)]
 pub struct Transition {
-    /// What happens, as from and to.
+    /// The two moments, in words.
     pub what: &'static str,
-    /// The guarantee that asks for it; empty where it is only told.
+    /// The guarantee that checks the transition; empty if none does.
     pub guarantee: &'static str,
-    /// It takes so long at least.
+    /// The shortest time.
     pub lower: Formula,
-    /// It takes so long at most.
+    /// The longest time.
     pub upper: Formula,
 }
 
@@ -35,8 +35,8 @@ const REFUSED_PERIOD: Formula = Sum(&[FREQUENCY, REFUSED]);
 const SILENT_PERIOD: Formula = Sum(&[FREQUENCY, SILENT]);
 const SILENT_PERIODS: Formula = Filling { time: &FAILURE, period: &SILENT_PERIOD, each: &SILENT_PERIOD };
 
-/// A refused probe takes anything up to `refusedProbe`, so its count is of the shortest ones and its length of the
-/// longest.
+/// A refused probe takes `refusedProbe` at most. The number of probes follows from the shortest ones, and their
+/// length from the longest.
 pub static REFUSED_NOT_READY: Transition = Transition {
     what: "the member refuses connections → it is NotReady",
     guarantee: "HEALTH-01",
@@ -57,7 +57,7 @@ pub static SILENT_NOT_READY: Transition = Transition {
     upper: Sum(&[FREQUENCY, SILENT, SILENT_PERIODS, LATENCY]),
 };
 
-/// From the silence of an agent to its being noticed.
+/// From the silence of an agent to its detection.
 pub static AGENT_UNKNOWN: Transition = Transition {
     what: "the agent falls silent → its member is Unknown",
     guarantee: "HEALTH-02",
@@ -65,7 +65,7 @@ pub static AGENT_UNKNOWN: Transition = Transition {
     upper: Sum(&[GRACE, Times(2, &MONITOR), LATENCY]),
 };
 
-/// From a member's not being ready to its taking nothing new.
+/// From the moment when a member is not ready to its `NoSchedule` taint.
 pub static NO_SCHEDULE: Transition = Transition {
     what: "not Ready → taint NoSchedule",
     guarantee: "TAINT-01",
@@ -73,7 +73,7 @@ pub static NO_SCHEDULE: Transition = Transition {
     upper: LATENCY,
 };
 
-/// From a member's not being ready to its workloads being driven out.
+/// From the moment when a member is not ready to its `NoExecute` taint.
 pub static NO_EXECUTE: Transition = Transition {
     what: "NotReady → taint NoExecute",
     guarantee: "TAINT-02",
@@ -81,7 +81,7 @@ pub static NO_EXECUTE: Transition = Transition {
     upper: Sum(&[EVICTION, Times(2, &MONITOR), LATENCY]),
 };
 
-/// Counted from when the agent was last heard of, and not from when the member became Unknown.
+/// Counted from the last report of the agent, and not from the moment when the member became Unknown.
 pub static AGENT_NO_EXECUTE: Transition = Transition {
     what: "the agent falls silent → taint NoExecute",
     guarantee: "TAINT-07",
@@ -89,7 +89,7 @@ pub static AGENT_NO_EXECUTE: Transition = Transition {
     upper: Sum(&[EVICTION, Times(2, &MONITOR), LATENCY]),
 };
 
-/// The same where a policy of the user says so.
+/// The same transition by a policy of the user.
 pub static POLICY_NO_EXECUTE: Transition = Transition {
     what: "not Ready → taint NoExecute, by a ClusterTaintPolicy",
     guarantee: "TAINT-08",
@@ -97,7 +97,7 @@ pub static POLICY_NO_EXECUTE: Transition = Transition {
     upper: LATENCY,
 };
 
-/// From the taint to the eviction, where all tolerate it for as long as policies do by default.
+/// From the taint to the eviction, with the default toleration of policies.
 pub static NOT_READY_EVICTED: Transition = Transition {
     what: "taint NoExecute → eviction, with the default toleration",
     guarantee: "TOLERATION-01",
@@ -105,7 +105,7 @@ pub static NOT_READY_EVICTED: Transition = Transition {
     upper: Sum(&[NOT_READY_TOLERATED, Queue(2), LATENCY]),
 };
 
-/// The same for the taint of a member whose agent fell silent.
+/// The same transition for the taint of a member whose agent is silent.
 pub static UNREACHABLE_EVICTED: Transition = Transition {
     what: "taint NoExecute → eviction, with the default toleration",
     guarantee: "TOLERATION-01",
@@ -113,7 +113,7 @@ pub static UNREACHABLE_EVICTED: Transition = Transition {
     upper: Sum(&[UNREACHABLE_TOLERATED, Queue(2), LATENCY]),
 };
 
-/// The same where nothing is tolerated.
+/// The same transition without a toleration.
 pub static EVICTED: Transition = Transition {
     what: "taint NoExecute → eviction, with no toleration",
     guarantee: "TOLERATION-01",
@@ -129,7 +129,7 @@ pub static PLACED: Transition = Transition {
     upper: LATENCY,
 };
 
-/// From that choice to the copy in the member.
+/// From the choice of a member to the copy in it.
 pub static APPLIED: Transition = Transition {
     what: "another member is chosen → the copy is applied there",
     guarantee: "",
@@ -137,17 +137,17 @@ pub static APPLIED: Transition = Transition {
     upper: Times(2, &LATENCY),
 };
 
-/// From the eviction to the end of the old copy.
+/// From the eviction to the deletion of the old copy.
 pub static OLD_COPY_GONE: Transition = Transition {
-    what: "eviction → the old copy is given up, however the new one fares",
+    what: "eviction → the old copy is given up, even if the new one is not healthy",
     guarantee: "EVICTION-02",
     lower: NOTHING,
     upper: Sum(&[GRACEFUL, Poll, LATENCY]),
 };
 
-/// From a member's answering again to its being ready.
+/// From the first answer of a member to the moment when it is ready.
 pub static READY: Transition = Transition {
-    what: "a member that refused answers again → it is Ready",
+    what: "a member that refused connections answers again → it is Ready",
     guarantee: "HEALTH-04",
     lower: Filling { time: &SUCCESS, period: &FREQUENCY, each: &FREQUENCY },
     upper: Sum(&[
@@ -158,9 +158,9 @@ pub static READY: Transition = Transition {
     ]),
 };
 
-/// The same after a black hole, where the last silent probe may still wait.
+/// The same transition after a black hole, when the last silent probe may still be waiting.
 pub static READY_AFTER_SILENCE: Transition = Transition {
-    what: "a member that was a black hole answers again → it is Ready",
+    what: "a member whose packets vanished answers again → it is Ready",
     guarantee: "HEALTH-04",
     lower: Filling { time: &SUCCESS, period: &FREQUENCY, each: &FREQUENCY },
     upper: Sum(&[
@@ -171,7 +171,7 @@ pub static READY_AFTER_SILENCE: Transition = Transition {
     ]),
 };
 
-/// From a member's being ready to its taking workloads again.
+/// From the moment when a member is ready to the removal of its `NoSchedule` taint.
 pub static UNTAINTED: Transition = Transition {
     what: "Ready → taint NoSchedule is gone",
     guarantee: "TAINT-03",
@@ -179,7 +179,7 @@ pub static UNTAINTED: Transition = Transition {
     upper: LATENCY,
 };
 
-/// From a member's being ready to its driving out nothing any more.
+/// From the moment when a member is ready to the removal of its `NoExecute` taint.
 pub static UNTAINTED_NO_EXECUTE: Transition = Transition {
     what: "Ready → taint NoExecute is gone",
     guarantee: "TAINT-04",
@@ -187,7 +187,7 @@ pub static UNTAINTED_NO_EXECUTE: Transition = Transition {
     upper: Sum(&[MONITOR, LATENCY]),
 };
 
-/// All of them, in the order of a failover.
+/// All transitions, in the order of a failover.
 pub static ALL: [&Transition; 17] = [
     &REFUSED_NOT_READY,
     &SILENT_NOT_READY,
@@ -208,7 +208,7 @@ pub static ALL: [&Transition; 17] = [
     &UNTAINTED_NO_EXECUTE,
 ];
 
-/// The transitions that the guarantee called `id` asks for.
+/// The transitions that the guarantee called `id` checks.
 pub fn transitions_of(id: &str) -> impl Iterator<Item = &'static Transition> {
     ALL.into_iter().filter(move |transition| transition.guarantee == id)
 }
@@ -220,7 +220,7 @@ mod tests {
     use crate::profile::Timings;
 
     #[test]
-    fn a_transition_is_asked_for_by_a_guarantee_that_there_is_over_timings_that_there_are() {
+    fn transitions_name_existing_guarantees_and_timings() {
         let specs = Catalogue::specs();
         for transition in ALL {
             let guarantee = transition.guarantee;

@@ -1,4 +1,4 @@
-//! What a guarantee comes to on one history, with the evidence.
+//! The outcome of a guarantee on one history, with the evidence.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,67 +9,67 @@ use crate::guarantee::GuaranteeSpec;
 use crate::profile::Feature;
 use capsize_history::facts::{Fact, FaultInForce, ObjectVersion, Uncertainty, WorkloadKey};
 
-/// A guarantee and what it came to.
+/// A guarantee and its outcome.
 #[derive(Clone, Debug)]
 pub struct Verdict {
     /// The guarantee.
     pub spec: &'static GuaranteeSpec,
-    /// What it came to.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
-/// What a guarantee came to. There is no silent pass: what nothing put to the test is not held.
+/// The outcome of a guarantee. A guarantee that the history did not exercise does not count as held.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// It held each time it was put to the test.
+    /// The guarantee held each time it was exercised.
     Held {
-        /// How often.
+        /// The number of times.
         times: u64,
-        /// The smallest distance to a bound; absent where the guarantee has none in time.
+        /// The smallest distance to a bound; `None` if the guarantee has no bound in time.
         margin: Option<SignedDuration>,
     },
-    /// It did not.
+    /// The guarantee was violated.
     Violated {
-        /// How often it held.
+        /// The number of times that it held.
         held: u64,
-        /// How often nobody can tell.
+        /// The number of undecided cases.
         undecided: u64,
-        /// How often it did not, which may be more than there is evidence of.
+        /// The number of violations, which may be larger than the evidence.
         times: u64,
-        /// The first few times that it did not.
+        /// The evidence of the first violations.
         evidence: Vec<Evidence>,
     },
-    /// It did not fail, but some of what was seen is too inexact to tell whether it held.
+    /// There was no violation, but some observations are too inexact to decide whether the guarantee held.
     Undecided {
-        /// How often it held.
+        /// The number of times that it held.
         held: u64,
-        /// The smallest distance to a bound of those times.
+        /// The smallest distance to a bound among those times.
         margin: Option<SignedDuration>,
-        /// How often nobody can tell, which may be more than there are ambiguities kept.
+        /// The number of undecided cases, which may be larger than the ambiguities kept.
         times: u64,
-        /// The first few times.
+        /// The first undecided cases.
         ambiguities: Vec<Ambiguity>,
     },
-    /// Nothing in the history put it to the test.
+    /// Nothing in the history exercised the guarantee.
     NotExercised,
-    /// The implementation does not promise it, for want of this.
+    /// The implementation lacks this feature, which the guarantee needs.
     Skipped(Feature),
 }
 
 impl Outcome {
-    /// Whether it is violated.
+    /// Returns true if the guarantee was violated.
     #[must_use]
     pub fn is_violated(&self) -> bool {
         matches!(self, Self::Violated { .. })
     }
 }
 
-/// Whom it is about.
+/// The workload, the member, or both, that a verdict is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Subject {
-    /// The workload, if it is about one.
+    /// The workload, if there is one.
     pub workload: Option<WorkloadKey>,
-    /// The member, if it is about one.
+    /// The member, if there is one.
     pub member: Option<String>,
 }
 
@@ -84,7 +84,7 @@ impl fmt::Display for Subject {
     }
 }
 
-/// When something was allowed.
+/// The times at which something was allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// At this time of the history, or later.
@@ -98,37 +98,37 @@ pub enum Bound {
 /// Why a guarantee is violated.
 #[derive(Clone, Debug)]
 pub struct Evidence {
-    /// Whom it is about.
+    /// The workload or the member that violated it.
     pub subject: Subject,
-    /// When it was allowed.
+    /// The time that was allowed.
     pub bound: Bound,
-    /// Why that is the bound, in a few words.
+    /// The reason for the bound, in a few words.
     pub because: String,
-    /// When it was seen; for what did not come in time, when the wait was given up.
+    /// The time of the observation. If something did not arrive in time, the time when the deadline was given up.
     pub at: Duration,
-    /// What was seen, in a few words.
+    /// The observation, in a few words.
     pub seen: String,
     /// The object version that shows it.
     pub witness: Option<ObjectVersion>,
-    /// The distance to the bound, where it has one.
+    /// The distance to the bound, if the bound is a time.
     pub short_by: Option<Duration>,
-    /// What led to it, in order; at most six.
+    /// The facts that led to the violation, in order; at most six.
     pub timeline: Vec<Fact>,
-    /// The faults in force, and when they began.
+    /// The faults in force, with their beginnings.
     pub faults: Vec<FaultInForce>,
 }
 
-/// Why nobody can tell whether a guarantee held: the bound lies within what is known of the moment.
+/// The reason why a case is undecided: the bound lies within the uncertainty of the moment.
 #[derive(Clone, Debug)]
 pub struct Ambiguity {
-    /// Whom it is about.
+    /// The workload or the member that the case is about.
     pub subject: Subject,
-    /// When it was allowed.
+    /// The time that was allowed.
     pub bound: Bound,
-    /// Why that is the bound, in a few words.
+    /// The reason for the bound, in a few words.
     pub because: String,
-    /// When it was seen.
+    /// The time of the observation.
     pub at: Duration,
-    /// How far that may be from what the bound counts from, in comparison.
+    /// The uncertainty of the time between the observation and the moment from which the bound counts.
     pub uncertainty: Uncertainty,
 }

@@ -9,14 +9,14 @@ use capsize_history::facts::{Change, Fact};
 
 static EVICTION_04: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-04",
-    sentence: "a member from which a workload is being evicted is not assigned it",
+    sentence: "a workload is not assigned to a member from which it is being evicted",
     features: &[Feature::GracefulEviction, Feature::EvictedNotRechosen],
-    formula: bounds::NOT_BOTH,
+    formula: bounds::ASSIGNED_AND_EVICTED,
     releases: "1.6 and newer",
     source: "Karmada pkg/scheduler/framework/plugins/clustereviction (karmada-io/karmada#3469)",
 };
 
-/// S1: assigned and evicted members are disjoint, but for a race of two writers that the next recheck heals.
+/// S1: assigned and evicted members are disjoint, except for a race of two writers that the next recheck corrects.
 #[derive(Default)]
 pub(crate) struct AssignedAndEvictedMembersAreDisjoint(Deadlines);
 
@@ -34,27 +34,30 @@ impl Guarantee for AssignedAndEvictedMembersAreDisjoint {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let (key, put_to_the_test) = match &fact.change {
+        let (key, is_exercise) = match &fact.change {
             Change::EvictionBegan { workload, .. } | Change::Assigned { workload, .. } => (workload, true),
             Change::EvictionEnded { workload, .. } => (workload, false),
             Change::WorkloadGone(key) => return self.0.cancel_of(key, |_| true),
             _ => return,
         };
         let Some(workload) = context.workload(key) else { return };
-        let limit = bounds::both(context.timings());
+        let limit = bounds::assigned_and_evicted(context.timings());
         let both =
             |member: &str| workload.assignment.contains_key(member) && workload.eviction(member).is_some();
         for member in workload.evictions.iter().map(|task| &task.member) {
             let subject = Subject::on(key, member);
             if both(member) {
                 let expectation = Expectation {
-                    because: format!("{member} is both assigned and evicted from since {}", clock(fact.at)),
-                    missing: format!("{member} still is both"),
+                    because: format!(
+                        "{member} has been both assigned and evicted from since {}",
+                        clock(fact.at)
+                    ),
+                    missing: format!("{member} is still both"),
                 };
                 self.0.start(subject, fact, limit, expectation);
             } else if let Some(margin) = self.0.met(&subject, fact) {
                 context.tally.record_held_by(margin);
-            } else if put_to_the_test {
+            } else if is_exercise {
                 context.tally.record_held();
             }
         }

@@ -1,4 +1,4 @@
-//! For what a workload may be evicted, and how many at a time: EVICTION.
+//! Checks the causes of evictions, and their pace: EVICTION.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -15,14 +15,14 @@ use capsize_history::facts::{Change, Fact, InstanceHealth, TaintEffect, Workload
 
 static EVICTION_10: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-10",
-    sentence: "nothing is evicted for a taint where that is switched off",
+    sentence: "no workload is evicted for a taint if taint-based eviction is disabled",
     features: &[],
     formula: "at every version, without the feature NoExecuteTaints",
-    releases: "all; in 1.5 only --enable-taint-manager switches it off",
+    releases: "all; in 1.5 only --enable-taint-manager disables it",
     source: "Karmada pkg/controllers/cluster/taint_manager.go, Start and Reconcile",
 };
 
-/// V4.
+/// V4: no eviction without the feature.
 pub(crate) struct NoEvictionWhenDisabled;
 
 impl Guarantee for NoEvictionWhenDisabled {
@@ -44,7 +44,7 @@ impl Guarantee for NoEvictionWhenDisabled {
             }
             Change::EvictionBegan { workload, task } if task.by_taint && !task.inherited => {
                 let subject = Subject::on(workload, &task.member);
-                let because = "evictions for taints are switched off".to_owned();
+                let because = "evictions for taints are disabled".to_owned();
                 let seen = format!("{workload} is evicted from {}", task.member);
                 context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
             }
@@ -55,9 +55,9 @@ impl Guarantee for NoEvictionWhenDisabled {
 
 static EVICTION_11: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-11",
-    sentence: "an old copy that is to be kept stays until somebody says that it may go",
+    sentence: "an old copy whose deletion is suppressed stays until a person allows its deletion",
     features: &[Feature::GracefulEviction, Feature::ApplicationFailover],
-    formula: "as long as the task says so",
+    formula: "while the task suppresses the deletion",
     releases: "1.6 and newer",
     source: "Karmada pkg/controllers/gracefuleviction/evictiontask.go",
 };
@@ -82,11 +82,12 @@ impl Guarantee for SuppressedDeletionKeepsCopy {
             Change::EvictionEnded { workload: key, task } if task.suppress_deletion == Some(true) => {
                 let world = context.world;
                 let recent = world.acted.saturating_add(context.timings().latency) >= fact.at;
-                // Only where the history tells what persons do is it known that none has taken the task away.
+                // Only a history that records the actions of persons shows that none has removed the task.
                 if world.faults_are_marked && (world.acted.is_zero() || !recent) {
-                    let because = format!("the task that evicts from {} keeps the old copy", task.member);
+                    let because =
+                        format!("the task for {} suppresses the deletion of the old copy", task.member);
                     let subject = Subject::on(key, &task.member);
-                    let seen = "nobody has said that it may go, and the task is gone".to_owned();
+                    let seen = "the task is gone, although nobody has allowed the deletion".to_owned();
                     context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
                 }
             }
@@ -97,7 +98,7 @@ impl Guarantee for SuppressedDeletionKeepsCopy {
                 let stays = context.member(member).is_some_and(|member| !member.leaving);
                 let kept = |task: &capsize_history::facts::EvictionTask| task.suppress_deletion == Some(true);
                 if workload.eviction(member).is_some_and(kept) && stays {
-                    let because = format!("the task that evicts from {member} keeps it");
+                    let because = format!("the task for {member} suppresses its deletion");
                     let seen = format!("the old copy on {member} is deleted");
                     context.report_violation(Violation::by(
                         fact,
@@ -115,22 +116,22 @@ impl Guarantee for SuppressedDeletionKeepsCopy {
 
 static EVICTION_12: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-12",
-    sentence: "a workload leaves a member where it has been unhealthy for as long as its policy says, not before",
+    sentence: "a workload leaves a member after it has been reported unhealthy there for the tolerationSeconds of its policy, and not before",
     features: &[Feature::GracefulEviction, Feature::ApplicationFailover],
-    formula: bounds::UNHEALTHY,
+    formula: bounds::UNHEALTHY_EVICTED,
     releases: "1.6 and newer; Karmada 1.6 counted an older time (#3500)",
     source: "Karmada pkg/controllers/applicationfailover/{rb_application_failover_controller,common}.go",
 };
 
-/// T18, V15 and V16: what counts is what the control plane is told, be it of a member that cannot be asked any more. Any
-/// word other than unhealthy begins the time anew.
+/// T18, V15 and V16: the health that is reported to the control plane counts, even for a member that can no longer be
+/// reached. Any other report than unhealthy restarts the time.
 #[derive(Default)]
-pub(crate) struct EvictionAfterIllHealth {
+pub(crate) struct EvictionOfUnhealthyWorkload {
     since: BTreeMap<Subject, Duration>,
     deadlines: Deadlines,
 }
 
-impl Guarantee for EvictionAfterIllHealth {
+impl Guarantee for EvictionOfUnhealthyWorkload {
     fn spec(&self) -> &'static GuaranteeSpec {
         &EVICTION_12
     }
@@ -170,7 +171,7 @@ impl Guarantee for EvictionAfterIllHealth {
     }
 }
 
-impl EvictionAfterIllHealth {
+impl EvictionOfUnhealthyWorkload {
     fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Some(workload) = context.workload(key) else { return };
         let instance = workload.instances.get(member).map(|instance| instance.health);
@@ -181,7 +182,7 @@ impl EvictionAfterIllHealth {
         }
         let since = *self.since.entry(subject.clone()).or_insert(fact.at);
         let assigned = workload.assignment.contains_key(member) && workload.eviction(member).is_none();
-        // What is to be handed on is waited for.
+        // State that must be preserved has to be reported first.
         let says = workload.instances.get(member).map(|instance| &instance.says);
         let handed_on = workload.evictions.iter().any(|task| !task.preserved.is_empty());
         let known = handed_on || says.is_some_and(|says| workload.hands_on.is_subset(says));
@@ -189,16 +190,16 @@ impl EvictionAfterIllHealth {
             return self.deadlines.cancel(&subject);
         };
         if !self.deadlines.has(&subject) {
-            let allowed = bounds::unhealthy(context.timings());
+            let allowed = bounds::unhealthy_evicted(context.timings());
             let expectation = Expectation {
                 because: format!(
-                    "it is unhealthy there since {}, and may be for {}",
+                    "the workload has been unhealthy there since {}, and its policy tolerates {}",
                     clock(since),
                     span(lasts)
                 ),
                 missing: format!("{key} is still assigned to {member}"),
             };
-            // A policy that changes is acted on from then on.
+            // A changed policy counts from its change.
             let until = (since.saturating_add(lasts)).max(fact.at).saturating_add(allowed);
             self.deadlines.restart(subject, fact, until, lasts.saturating_add(allowed), expectation);
         }
@@ -212,26 +213,29 @@ impl EvictionAfterIllHealth {
         };
         let seen = format!("{key} is evicted from {member}");
         let Some(since) = self.since.get(&subject) else {
-            let because = "it is not told to be unhealthy there".to_owned();
+            let because = "the workload is not reported to be unhealthy there".to_owned();
             return context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
         };
         let earliest = since.saturating_add(lasts).saturating_sub(bounds::STAMP + context.timings().skew);
-        let because =
-            format!("it is unhealthy there since {}, and may be for {}", clock(*since), span(lasts));
+        let because = format!(
+            "the workload has been unhealthy there since {}, and its policy tolerates {}",
+            clock(*since),
+            span(lasts)
+        );
         context.check_arrival(subject, fact, earliest, margin, || (because, seen));
     }
 }
 
 static EVICTION_13: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-13",
-    sentence: "evictions for taints are paced: three workers, and each rests after each",
+    sentence: "evictions for taints are paced: each of three workers waits after each eviction",
     features: &[Feature::NoExecuteTaints, Feature::GracefulEviction],
-    formula: "of four evictions, the last not before evictionPace - skew after the first; for each scope of workloads",
+    formula: "the last of four evictions is not before evictionPace - skew after the first; counted for each scope of workloads",
     releases: "1.16 and newer",
     source: "Karmada pkg/controllers/cluster/eviction_worker.go",
 };
 
-/// V17: there is a queue for what is in a namespace, and one for what is not.
+/// V17: namespaced and cluster-scoped workloads have one queue each.
 #[derive(Default)]
 pub(crate) struct EvictionPace {
     queues: BTreeMap<bool, VecDeque<Duration>>,
@@ -252,7 +256,7 @@ impl Guarantee for EvictionPace {
             Change::EvictionBegan { workload, task } if task.by_taint && !task.inherited => {
                 (workload, &task.member)
             }
-            // Other workers take over, who have not begun to rest.
+            // New workers take over, which are not waiting yet.
             Change::FaultEnded { member: None, .. } => return self.queues.clear(),
             _ => return,
         };
@@ -264,7 +268,11 @@ impl Guarantee for EvictionPace {
         let Some(first) = queue.pop_front() else { return };
         let earliest = first.saturating_add(pace).saturating_sub(context.timings().skew);
         context.check_arrival(Subject::on(key, member), fact, earliest, None, || {
-            let because = format!("three others began since {}, and each takes {}", clock(first), span(pace));
+            let because = format!(
+                "three other evictions began since {}, and each worker waits {}",
+                clock(first),
+                span(pace)
+            );
             (because, format!("{key} is evicted from {member}"))
         });
     }

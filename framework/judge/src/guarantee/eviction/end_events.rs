@@ -1,4 +1,4 @@
-//! That the end of an eviction is announced by an event: EVICTION.
+//! Checks that an event reports the end of an eviction: EVICTION.
 
 use std::collections::BTreeMap;
 
@@ -11,19 +11,19 @@ use capsize_history::facts::{Change, Fact, WorkloadKey};
 
 static EVICTION_16: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-16",
-    sentence: "the end of an eviction is announced by an event about the record of the workload",
+    sentence: "an event about the record of the workload reports the end of an eviction",
     features: &[Feature::GracefulEviction],
     formula: bounds::CHANGE_REPORTED,
     releases: "all",
     source: "Karmada pkg/util/helper/binding.go, EmitClusterEvictionEventForResourceBinding; client-go tools/record/event.go",
 };
 
-/// From so many ends on, the rate limit of client-go may drop the events about one object: it lets 25 through at once, and a
-/// source may have published others.
+/// The number of ends whose events are surely published. The rate limit of client-go lets 25 events about one object
+/// through at once, and the source may have published others.
 const SURELY_PUBLISHED: u32 = 20;
 
-/// P10. Events that the API server refuses are lost, and so are those that controllers had not written when they were stopped:
-/// under faults of the control plane nothing is asked.
+/// P10. Events are lost if the API server refuses them, or if a controller stops before it writes them. So nothing is
+/// expected under faults of the control plane.
 #[derive(Default)]
 pub(crate) struct EvictionEndEvent {
     /// The number of evictions of each workload that have ended.
@@ -69,19 +69,19 @@ impl EvictionEndEvent {
         let ended = self.ended.entry(key.clone()).or_default();
         *ended += 1;
         let (world, latency) = (context.world, context.timings().latency);
-        // A person who removes a task announces nothing.
+        // Controllers publish no event if a person removes a task.
         let by_hand = !world.acted.is_zero() && fact.at <= world.acted + latency;
         if *ended > SURELY_PUBLISHED || by_hand || context.controllers_are_hindered(fact.at) {
             return;
         }
-        // The watch of events may be ahead of that of records.
+        // The watch of events may be ahead of the watch of records.
         let announced = world.workloads.get(key).and_then(|workload| workload.announced.get(member));
         if announced.is_some_and(|at| fact.at <= *at + context.disorder()) {
             return context.tally.record_held();
         }
         let expectation = Expectation {
-            because: format!("the eviction of {key} from {member} has ended at {}", clock(fact.at)),
-            missing: format!("no event about the record of {key} says so"),
+            because: format!("the eviction of {key} from {member} ended at {}", clock(fact.at)),
+            missing: format!("no event about the record of {key} reports it"),
         };
         self.deadlines.start(
             Subject::on(key, member),

@@ -1,4 +1,4 @@
-//! Eviction tasks: EVICTION.
+//! The guarantees about eviction tasks: EVICTION.
 
 mod assigned_and_evicted;
 mod causes_and_pace;
@@ -10,7 +10,7 @@ mod task_end;
 
 pub(super) use assigned_and_evicted::AssignedAndEvictedMembersAreDisjoint;
 pub(super) use causes_and_pace::{
-    EvictionAfterIllHealth, EvictionPace, NoEvictionWhenDisabled, SuppressedDeletionKeepsCopy,
+    EvictionOfUnhealthyWorkload, EvictionPace, NoEvictionWhenDisabled, SuppressedDeletionKeepsCopy,
 };
 pub(super) use end_events::EvictionEndEvent;
 pub(super) use purge_mode_and_state::{PreservedStateIsPassedOn, PurgeModeOfPolicy};

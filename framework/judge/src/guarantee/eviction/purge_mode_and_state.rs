@@ -1,4 +1,4 @@
-//! What an eviction takes from the policy, and from the eviction before it: EVICTION.
+//! Checks the purge mode of evictions, and the state that they pass on: EVICTION.
 
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
@@ -8,14 +8,14 @@ use capsize_history::facts::{Change, EvictionTask, Fact, InstanceHealth, Workloa
 
 static EVICTION_14: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-14",
-    sentence: "an eviction for a taint takes the old copy away as the policy says: at once, or when the new one is there",
+    sentence: "an eviction for a taint has the purge mode of the policy: the old copy is deleted at once, or after the new copy is healthy",
     features: &[Feature::GracefulEviction, Feature::PurgeModes],
-    formula: "when the task begins, if the policy says anything",
-    releases: "1.15 and newer; Karmada forgot it where a toleration ran out (#6676), and without a namespace (#6491)",
+    formula: "when the task begins, if the policy has a purge mode",
+    releases: "1.15 and newer; Karmada lost it when a toleration ran out (#6676), and for cluster-scoped workloads (#6491)",
     source: "Karmada pkg/controllers/cluster/taint_manager.go, buildTaskOptions",
 };
 
-/// V9.
+/// V9: the purge mode of the task is that of the policy.
 pub(crate) struct PurgeModeOfPolicy;
 
 impl Guarantee for PurgeModeOfPolicy {
@@ -34,9 +34,9 @@ impl Guarantee for PurgeModeOfPolicy {
         if task.directly == directly {
             return context.tally.record_held();
         }
-        let how = |directly: bool| if directly { "at once" } else { "when the new one is there" };
-        let because = format!("the policy asks for old copies to go {}", how(directly));
-        let seen = format!("the copy on {} goes {}", task.member, how(task.directly));
+        let how = |directly: bool| if directly { "at once" } else { "after the new copy is healthy" };
+        let because = format!("the policy deletes old copies {}", how(directly));
+        let seen = format!("the task deletes the copy on {} {}", task.member, how(task.directly));
         context.report_violation(Violation::by(
             fact,
             Subject::on(key, &task.member),
@@ -49,18 +49,18 @@ impl Guarantee for PurgeModeOfPolicy {
 
 static EVICTION_15: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-15",
-    sentence: "what a copy left to a new one goes on to the next while its task is there, if the new one never worked",
+    sentence: "preserved state is passed on to the next copy while its task exists, if the copy in between never became healthy",
     features: &[Feature::GracefulEviction, Feature::PreservedState, Feature::HandsOnState],
     formula: "when the task begins",
-    releases: "the target for all; Karmada reads the state of the copy that never worked (#6232)",
+    releases: "the target for all; Karmada reads the state of the copy that never became healthy (#6232)",
     source: "Karmada pkg/controllers/applicationfailover/common.go; karmada-io/karmada#6232",
 };
 
-/// V14: as long as no member that the workload moved to was told to be healthy, tasks preserve what the first one did. What was
-/// preserved is in the task, and gone with it.
+/// V14: tasks preserve the same state as the first one, until the workload is reported healthy on a member that it
+/// moved to. The state is stored in the task, and lost with it.
 #[derive(Default)]
 pub(crate) struct PreservedStateIsPassedOn {
-    /// The last task that preserved anything, until it ends or a copy that came after it works.
+    /// The last task that preserved any state, until it ends or a later copy is healthy.
     last: Table<WorkloadKey, Box<EvictionTask>>,
 }
 
@@ -83,7 +83,8 @@ impl Guarantee for PreservedStateIsPassedOn {
                 let lost =
                     last.preserved.iter().find(|(label, value)| task.preserved.get(*label) != Some(value));
                 let Some((label, value)) = lost else { return context.tally.record_held() };
-                let because = format!("{label} was {value} on {}, and no copy has worked since", last.member);
+                let because =
+                    format!("{label} was {value} on {}, and no copy has been healthy since", last.member);
                 let seen = match task.preserved.get(label) {
                     Some(is) => format!("the task preserves {is}"),
                     None => "the task does not preserve it".to_owned(),

@@ -1,4 +1,4 @@
-//! The old copy stays until the new one really runs: EVICTION.
+//! Checks that the old copy stays until the new one runs: EVICTION.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,24 +15,25 @@ use capsize_history::facts::{
 
 static EVICTION_03: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-03",
-    sentence: "the old copy stays until the new one is healthy, or the graceful-eviction-timeout has passed",
+    sentence: "the old copy of a workload stays until the new one is healthy, or until the graceful-eviction-timeout has passed",
     features: &[Feature::GracefulEviction],
-    formula: bounds::GRACEFUL,
-    releases: "the target for all; Karmada breaks it where a status is older than the schedule (#3736)",
+    formula: bounds::OLD_COPY_KEPT,
+    releases: "the target for all; Karmada violates it if a status is older than the schedule (#3736)",
     source: "Karmada pkg/controllers/gracefuleviction/evictiontask.go; karmada-io/karmada#3736",
 };
 
-/// V6: what counts is not what the control plane tells, which may be older than the schedule, but what the members'
-/// own APIs show; where a history lacks a member's, the control plane's word on the replicas that are ready.
+/// V6: the state in the members' own APIs counts. The report of the control plane may be older than the schedule, and
+/// counts only if the history does not contain the member.
 #[derive(Default)]
 pub(crate) struct OldCopyStaysUntilReplacementRuns {
     /// The last eviction of a workload from a member, until it is assigned there again.
     tasks: BTreeMap<Subject, Box<EvictionTask>>,
-    /// Those of them that ended when all that was assigned ran: where it is assigned to next is another matter.
+    /// The evictions of `tasks` that ended when all assigned replicas ran. A later assignment does not change that.
     replaced: BTreeSet<Subject>,
-    /// Deletions for which no reason is seen yet; another watch may still tell of it.
+    /// Deletions without a known reason; another watch may still report one.
     suspected_violations: BTreeMap<Subject, (Fact, Box<EvictionTask>)>,
-    /// The copies that run all that is assigned, and since when those do not that once did.
+    /// The copies that run all assigned replicas. The time is `None` for a copy that runs them now, else the time
+    /// when it stopped.
     ran: BTreeMap<Subject, Option<Duration>>,
 }
 
@@ -122,7 +123,7 @@ impl Guarantee for OldCopyStaysUntilReplacementRuns {
 }
 
 impl OldCopyStaysUntilReplacementRuns {
-    /// Notes whether a copy runs all that is assigned.
+    /// Records whether a copy runs all assigned replicas.
     fn runs(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
         let Some(workload) = context.workload(key) else { return };
         let subject = Subject::on(key, member);
@@ -135,8 +136,7 @@ impl OldCopyStaysUntilReplacementRuns {
         }
     }
 
-    /// Whether a copy ran all that is assigned until a moment ago, or for as long as those who judge by that can have seen: they
-    /// need not have seen yet that it does no more.
+    /// Returns true if the copy ran all assigned replicas at the last time that every controller has surely observed.
     fn ran_just_now(
         &self,
         key: &WorkloadKey,
@@ -148,7 +148,8 @@ impl OldCopyStaysUntilReplacementRuns {
         lost.is_some_and(|lost| lost >= context.latest_surely_observed(now))
     }
 
-    /// What a copy lacks of a new assignment everybody knows.
+    /// Resets the readiness after a new assignment, if replicas are missing: the controller that made the assignment
+    /// knows that.
     fn assigned(&mut self, key: &WorkloadKey, member: &str, context: &JudgeContext<'_>) {
         let lacking = context.workload(key).and_then(|workload| lacks(workload, member, context.world));
         if lacking.is_some() {
@@ -156,7 +157,7 @@ impl OldCopyStaysUntilReplacementRuns {
         }
     }
 
-    /// Lets those go whose old copy might go.
+    /// Clears the suspected violations whose deletion was allowed.
     fn clear_explained(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
         let (world, timings, disorder) = (context.world, &context.profile.timings, context.disorder());
         let tally = &mut *context.tally;
@@ -185,23 +186,24 @@ impl OldCopyStaysUntilReplacementRuns {
 }
 
 fn earliest(task: &EvictionTask, timings: &Timings, world: &World) -> Duration {
-    begun(task, world) + bounds::not_timed_out(timings, task.grace)
+    begun(task, world) + bounds::earliest_task_timeout(timings, task.grace)
 }
 
-/// Whether a member that it is assigned to has lost what it held, and nobody need have seen that at `now`.
+/// Returns true if an assigned member has lost its data so recently that no controller need have observed it at
+/// `now`.
 fn has_lost(workload: &Workload, now: Duration, timings: &Timings, world: &World) -> bool {
-    let recent = bounds::restored(timings, Duration::ZERO);
+    let recent = bounds::copies_restored(timings, Duration::ZERO);
     workload.assignment.keys().any(|member| world.has_lost(member, now, recent))
 }
 
-/// Whether every assigned member runs what it is assigned, or did as far as anybody can know; with no member assigned, nothing
-/// runs.
+/// Returns true if every assigned member runs its replicas, or ran them as far as a controller can know. Without an
+/// assigned member the result is false.
 fn runs(workload: &Workload, world: &World, is_unknown: impl Fn(&str) -> bool) -> bool {
     let runs = |member: &String| lacks(workload, member, world).is_none() || is_unknown(member);
     !workload.assignment.is_empty() && workload.assignment.keys().all(runs)
 }
 
-/// Whether a copy of the workload of `subject` was lost in `member` while a fault has kept that out of reach ever since.
+/// Returns true if the copy in `member` was lost while a fault that is still in force has hidden it.
 fn is_unknown(
     ran: &BTreeMap<Subject, Option<Duration>>,
     subject: &Subject,
@@ -219,7 +221,7 @@ fn is_unknown(
     world.faults.iter().any(hides)
 }
 
-/// What `member` lacks of what it is assigned, in words.
+/// Describes which replicas `member` lacks; `None` if it runs all of them.
 fn lacks(workload: &Workload, member: &str, world: &World) -> Option<String> {
     let assigned = workload.assignment.get(member).copied().unwrap_or_default();
     let (healthy, ready) = match workload.running.get(member) {
@@ -250,7 +252,7 @@ fn report_violation(subject: Subject, fact: &Fact, task: &EvictionTask, context:
     };
     let timeout = task.grace.unwrap_or(context.timings().graceful_eviction_timeout);
     let bound = Bound::NotBefore(earliest(task, context.timings(), world));
-    let because = format!("task begun {}, timeout {}", clock(task.seen), span(timeout));
+    let because = format!("the task began at {}, and its timeout is {}", clock(task.seen), span(timeout));
     let seen = format!("the old copy is deleted; {state}");
     context.report_violation(Violation::by(fact, subject, bound, because, seen));
 }

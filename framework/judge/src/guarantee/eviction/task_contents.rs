@@ -1,4 +1,4 @@
-//! What an eviction task says, and that it goes on saying it: EVICTION.
+//! Checks the contents of eviction tasks, and that they do not change: EVICTION.
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
@@ -11,7 +11,7 @@ use capsize_history::facts::{Assignment, Change, EvictionTask, Fact, WorkloadKey
 
 static EVICTION_05: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-05",
-    sentence: "a workload has one eviction task for a member at most",
+    sentence: "a workload has at most one eviction task for a member",
     features: &[Feature::GracefulEviction, Feature::EvictedNotRechosen],
     formula: "at every version",
     releases: "1.6 and newer (#3456)",
@@ -20,18 +20,18 @@ static EVICTION_05: GuaranteeSpec = GuaranteeSpec {
 
 static EVICTION_06: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-06",
-    sentence: "an eviction task tells the replicas that the member had",
+    sentence: "an eviction task records the number of replicas that the member had",
     features: &[Feature::GracefulEviction],
-    formula: "when the task begins, if it tells any",
+    formula: "when the task begins, if it records a number",
     releases: "all",
     source: "Karmada pkg/apis/work/v1alpha2/binding_types_helper.go, GracefulEvictCluster",
 };
 
 static EVICTION_07: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-07",
-    sentence: "an eviction task stays as it is while it lasts, whatever becomes of others",
+    sentence: "an eviction task does not change while it lasts, even if other tasks begin or end",
     features: &[Feature::GracefulEviction],
-    formula: "at every version; a person may say that the old copy is to stay or to go",
+    formula: "at every version; a person may allow or forbid the deletion of the old copy",
     releases: "all; Karmada lost tasks and stamps until 1.18 (#7290), mixed up their timeouts until 1.17 (#7184)",
     source: "Karmada pkg/controllers/gracefuleviction/evictiontask.go",
 };
@@ -40,24 +40,24 @@ static EVICTION_08: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-08",
     sentence: "an eviction task gets its time stamp, and does not end without one",
     features: &[Feature::GracefulEviction],
-    formula: bounds::STAMPED,
-    releases: "all; 1.5.0 never stamps tasks of what is divided (#3455)",
+    formula: bounds::TASK_STAMPED,
+    releases: "all; 1.5.0 never stamps tasks of divided workloads (#3455)",
     source: "Karmada pkg/controllers/gracefuleviction/evictiontask.go, assessEvictionTasks",
 };
 
 static EVICTION_09: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-09",
-    sentence: "only an eviction for a workload's own health has a timeout of its own or keeps the old copy",
+    sentence: "only an eviction for a workload's own health has its own timeout or keeps the old copy",
     features: &[Feature::GracefulEviction],
     formula: "when the task begins",
     releases: "1.6 and newer",
     source: "Karmada pkg/controllers/applicationfailover/common.go, buildTaskOptions",
 };
 
-/// What is wrong with a task that begins, in words: why, and what is seen.
+/// Returns what is wrong with a new task: the reason, and the observation.
 type Wrong = fn(task: &EvictionTask, had: Option<u64>, of_member: usize) -> Option<(String, String)>;
 
-/// Whenever a task begins, what it says is right.
+/// Checks the contents of each new task.
 pub(crate) struct NewTaskContents {
     spec: &'static GuaranteeSpec,
     wrong: Wrong,
@@ -70,35 +70,33 @@ impl NewTaskContents {
         Self { spec, wrong, had: Table::default() }
     }
 
-    /// S2.
-    pub(crate) fn one() -> Self {
+    /// S2: no two tasks are for one member.
+    pub(crate) fn single_task() -> Self {
         Self::new(&EVICTION_05, |task, _, of_member| {
-            let because = format!("{} is evicted from already", task.member);
-            (of_member > 1).then(|| (because, format!("{of_member} tasks evict from {}", task.member)))
+            let because = format!("there already is a task for {}", task.member);
+            (of_member > 1).then(|| (because, format!("there are {of_member} tasks for {}", task.member)))
         })
     }
 
-    /// S8.
+    /// S8: the task records the replicas.
     pub(crate) fn replicas() -> Self {
         Self::new(&EVICTION_06, |task, had, _| {
             let (recorded, had) = (task.replicas?, had?);
             let because = format!("{} had {had} replicas", task.member);
-            (recorded != had).then(|| (because, format!("the task tells {recorded}")))
+            (recorded != had).then(|| (because, format!("the task records {recorded}")))
         })
     }
 
-    /// S10.
-    pub(crate) fn modest() -> Self {
+    /// S10: only some tasks have their own timeout or suppress the deletion.
+    pub(crate) fn timeout_and_suppression() -> Self {
         Self::new(&EVICTION_09, |task, _, _| {
             let kept = task.suppress_deletion == Some(true) && !task.keeps;
             if kept {
-                let because = "the old copy is not kept by its purge mode".to_owned();
-                return Some((because, "the task keeps it".to_owned()));
+                let because = "the purge mode does not keep the old copy".to_owned();
+                return Some((because, "the task keeps the old copy".to_owned()));
             }
             let own = task.grace.is_some() && !task.by_health;
-            own.then(|| {
-                (format!("the reason is {}", task.reason), "the task has a timeout of its own".to_owned())
-            })
+            own.then(|| (format!("the reason is {}", task.reason), "the task has its own timeout".to_owned()))
         })
     }
 }
@@ -133,8 +131,8 @@ impl Guarantee for NewTaskContents {
     }
 }
 
-/// S9 and V19: neither the stamp nor anything else of a task changes, unless a person has said what is to become of the
-/// old copy.
+/// S9 and V19: neither the stamp nor another field of a task changes, unless a person allows or forbids the deletion
+/// of the old copy.
 pub(crate) struct TaskStaysUnchanged;
 
 impl Guarantee for TaskStaysUnchanged {
@@ -159,16 +157,16 @@ impl Guarantee for TaskStaysUnchanged {
                 } else if was.replicas != task.replicas {
                     "the number of replicas"
                 } else {
-                    "what becomes of the old copy"
+                    "the treatment of the old copy"
                 };
                 let subject = Subject::on(workload, &task.member);
-                let because = format!("the task that evicts from {} is the same", task.member);
+                let because = format!("the task for {} is the same", task.member);
                 context.report_violation(Violation::by(
                     fact,
                     subject,
                     Bound::Never,
                     because,
-                    format!("{what} is another"),
+                    format!("{what} has changed"),
                 ));
             }
             _ => {}
@@ -176,7 +174,8 @@ impl Guarantee for TaskStaysUnchanged {
     }
 }
 
-/// T7 and V8: the stamp comes in time. A task that goes before it has one was lost by somebody who wrote an older list.
+/// T7 and V8: the stamp is written in time. A task that disappears without a stamp was lost by a writer with a stale
+/// list.
 #[derive(Default)]
 pub(crate) struct TaskGetsTimestamp(Deadlines);
 
@@ -206,8 +205,8 @@ impl Guarantee for TaskGetsTimestamp {
                 let subject = Subject::on(workload, &task.member);
                 self.0.cancel(&subject);
                 if task.created.is_none() && task.suppress_deletion.is_none() && !task.inherited {
-                    let because = "nobody has begun to count its time".to_owned();
-                    let seen = format!("the task that evicts from {} is gone", task.member);
+                    let because = "its time has not begun to count".to_owned();
+                    let seen = format!("the task for {} is gone", task.member);
                     context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
                 }
             }
@@ -224,9 +223,9 @@ impl TaskGetsTimestamp {
         }
         let expectation = Expectation {
             because: format!("the eviction from {} has begun", task.member),
-            missing: format!("the task that evicts from {} has no time stamp", task.member),
+            missing: format!("the task for {} has no time stamp", task.member),
         };
-        let limit = bounds::stamped(context.timings());
+        let limit = bounds::task_stamped(context.timings());
         self.0.start(Subject::on(key, &task.member), fact, limit, expectation);
     }
 }

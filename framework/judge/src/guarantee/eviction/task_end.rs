@@ -1,4 +1,4 @@
-//! Eviction tasks end when their work is done, or their time is over: EVICTION.
+//! Checks that eviction tasks end with healthy replacements, or at their timeout: EVICTION.
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
@@ -9,7 +9,7 @@ use crate::text::{clock, span};
 use capsize_history::digest::Table;
 use capsize_history::facts::{Change, EvictionTask, Fact, InstanceHealth, Workload, WorkloadKey};
 
-/// Whether the control plane tells of every assigned member that it is healthy; true also where none is assigned.
+/// Returns true if every assigned member is reported healthy, which is also true without an assigned member.
 fn are_reported_healthy(workload: &Workload) -> bool {
     let healthy = |member: &String| {
         workload.instances.get(member).is_some_and(|instance| instance.health == InstanceHealth::Healthy)
@@ -17,9 +17,9 @@ fn are_reported_healthy(workload: &Workload) -> bool {
     workload.assignment.keys().all(healthy)
 }
 
-/// Whether what is told of every assigned member is of the latest schedule: so many replicas as that has given it, and
-/// nothing that could not be written. A copy that was scaled to nothing is healthy without any replicas, and told to be so until
-/// what it is to be since has been delivered and reported on.
+/// Returns true if the reports on all assigned members belong to the latest schedule: they have its number of
+/// replicas, and no failed write. A copy that was scaled to zero is healthy without replicas, and stays reported as
+/// healthy until its new state is delivered and reported.
 fn is_report_of_latest_schedule(workload: &Workload) -> bool {
     let is_of = |(member, replicas): (&String, &u64)| {
         let reported = workload.instances.get(member).and_then(|instance| instance.ready);
@@ -31,14 +31,14 @@ fn is_report_of_latest_schedule(workload: &Workload) -> bool {
 
 static EVICTION_01: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-01",
-    sentence: "an eviction task ends when every assigned member is told to be healthy",
+    sentence: "an eviction task ends when every assigned member is reported to be healthy",
     features: &[Feature::GracefulEviction],
-    formula: bounds::DONE,
+    formula: bounds::TASK_ENDED_WHEN_HEALTHY,
     releases: "all",
     source: "Karmada pkg/controllers/gracefuleviction/evictiontask.go",
 };
 
-/// T11: all assigned members healthy, by a status that the scheduler's last word is in, ends a stamped task.
+/// T11: a stamped task ends when all assigned members are healthy, by a status that is not older than the schedule.
 #[derive(Default)]
 pub(crate) struct TaskEndsWhenReplacementsAreHealthy(Deadlines);
 
@@ -78,10 +78,13 @@ impl TaskEndsWhenReplacementsAreHealthy {
             let subject = Subject::on(key, &task.member);
             if ready && task.stamped.is_some() && task.suppress_deletion != Some(true) {
                 let expectation = Expectation {
-                    because: format!("all assigned members are told to be healthy since {}", clock(fact.at)),
-                    missing: format!("the task that evicts from {} is still there", task.member),
+                    because: format!(
+                        "all assigned members have been reported healthy since {}",
+                        clock(fact.at)
+                    ),
+                    missing: format!("the task for {} still exists", task.member),
                 };
-                self.0.start(subject, fact, bounds::done(context.timings()), expectation);
+                self.0.start(subject, fact, bounds::task_ended_when_healthy(context.timings()), expectation);
             } else {
                 self.0.cancel(&subject);
             }
@@ -91,18 +94,18 @@ impl TaskEndsWhenReplacementsAreHealthy {
 
 static EVICTION_02: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-02",
-    sentence: "an eviction task whose work is not done ends when its timeout has passed, not before",
+    sentence: "an eviction task without healthy replacements ends when its timeout has passed, and not before",
     features: &[Feature::GracefulEviction],
-    formula: bounds::TIMED_OUT,
+    formula: bounds::TASK_TIMED_OUT,
     releases: "all",
     source: "Karmada pkg/controllers/gracefuleviction/evictiontask.go",
 };
 
-/// T12 with V7: a task is gone by its timeout, and is not gone before it unless all is healthy.
+/// T12 with V7: a task ends by its timeout, and not earlier unless all assigned members are healthy.
 #[derive(Default)]
 pub(crate) struct TaskEndsAtTimeout {
     deadlines: Deadlines,
-    /// Whether all was healthy in the version before: a task that ends may end in that very version.
+    /// Whether all were healthy in the version before. A task may end in the same version in which that changes.
     healthy: Table<WorkloadKey, bool>,
 }
 
@@ -146,7 +149,7 @@ impl Guarantee for TaskEndsAtTimeout {
 }
 
 impl TaskEndsAtTimeout {
-    /// Until the stamp is there, it may take the latency to come.
+    /// Opens the deadline of a task. A missing stamp may come within the latency.
     fn start_deadline(
         &mut self,
         key: &WorkloadKey,
@@ -154,14 +157,14 @@ impl TaskEndsAtTimeout {
         fact: &Fact,
         context: &JudgeContext<'_>,
     ) {
-        let limit = bounds::timed_out(context.timings(), task.grace);
+        let limit = bounds::task_timed_out(context.timings(), task.grace);
         let until = task.stamped.unwrap_or(task.seen + context.timings().latency) + limit;
         let expectation = Expectation {
-            because: format!("task begun {}, and {} is the longest", clock(task.seen), span(limit)),
+            because: format!("the task began at {}, and may last {} at most", clock(task.seen), span(limit)),
             missing: match task.stamped {
-                Some(_) => format!("the task that evicts from {} is still there", task.member),
+                Some(_) => format!("the task for {} still exists", task.member),
                 None => {
-                    format!("the task that evicts from {} is still there, and has no time stamp", task.member)
+                    format!("the task for {} still exists, and has no time stamp", task.member)
                 }
             },
         };
@@ -182,19 +185,21 @@ impl TaskEndsAtTimeout {
         if healthy || task.inherited || task.suppress_deletion.is_some() {
             return;
         }
-        let earliest = begun(task, context.world) + bounds::not_timed_out(context.timings(), task.grace);
+        let earliest =
+            begun(task, context.world) + bounds::earliest_task_timeout(context.timings(), task.grace);
         let (world, timings) = (context.world, context.timings());
         context.check_arrival(subject, fact, earliest, margin, || {
             let timeout = task.grace.unwrap_or(timings.graceful_eviction_timeout);
-            let because = format!("task begun {}, timeout {}", clock(task.seen), span(timeout));
+            let because =
+                format!("the task began at {}, and its timeout is {}", clock(task.seen), span(timeout));
             (because, format!("the task is gone, and {}", unhealthy(world.workloads.get(key))))
         });
     }
 }
 
-/// Says of which assigned members the control plane does not tell that they are healthy.
+/// Lists the assigned members that are not reported healthy.
 fn unhealthy(workload: Option<&Workload>) -> String {
-    let Some(workload) = workload else { return "nothing is known of it".to_owned() };
+    let Some(workload) = workload else { return "its state is not known".to_owned() };
     let state = |member: &String| workload.instances.get(member).map(|each| each.health).unwrap_or_default();
     let named: Vec<_> = workload
         .assignment

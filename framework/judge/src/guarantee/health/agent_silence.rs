@@ -1,4 +1,4 @@
-//! A member that pulls falls silent when its agent is cut off: HEALTH.
+//! Checks that a pull member becomes Unknown when its agent is cut off: HEALTH.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,27 +15,28 @@ use crate::text::{clock, span};
 use capsize_history::FaultKind;
 use capsize_history::facts::{Change, Fact, FaultInForce, Health};
 
-/// T2: a member is Unknown in time once its agent is cut off, and not otherwise; where connections are lost by chance, its
-/// renewals may be among them or not.
+/// T2: a member becomes Unknown in time once its agent is cut off, and not otherwise. If connections are lost by
+/// chance, renewals may get through or not.
 ///
-/// When the agent was last heard of before that is not known, so that there is no bound from below. Where faults are not
-/// marked, nobody knows what was cut off.
+/// The time of the agent's last report before that is not known, so there is no lower bound. If the history does not
+/// mark faults, it is not known which agents were cut off.
 #[derive(Default)]
 pub(crate) struct UnknownAfterAgentSilence {
-    /// The members whose agent need not be heard of, or needed not until that time.
+    /// The members whose agent may be silent; with the time when that ended, if it has.
     cut: BTreeMap<String, Option<Duration>>,
-    /// Until when the clock of a member may be behind what it reported before it was set: what it reports until then is nothing new.
+    /// The time until which the clock of a member may be behind its own earlier reports, after the clock was set
+    /// back. Reports until then are nothing new.
     turned_back: BTreeMap<String, Duration>,
-    /// Of nodes, whether any that counts is ready.
-    nobody: AllNodesNotReady,
+    /// For nodes, whether any counting node is ready.
+    all_not_ready: AllNodesNotReady,
     deadlines: Deadlines,
 }
 
 static HEALTH_02: GuaranteeSpec = GuaranteeSpec {
     id: "HEALTH-02",
-    sentence: "a member that pulls becomes Unknown in time once its agent is cut off, and not otherwise",
+    sentence: "a pull member becomes Unknown in time after its agent is cut off, and not otherwise",
     features: &[Feature::HealthProbes, Feature::PullMembers],
-    formula: bounds::SILENCE,
+    formula: bounds::AGENT_SILENT,
     releases: "all",
     source: "Karmada pkg/controllers/cluster/cluster_controller.go, tryUpdateClusterHealth",
 };
@@ -63,7 +64,7 @@ impl Guarantee for UnknownAfterAgentSilence {
                 let latest = self.turned_back.entry(member.clone()).or_default();
                 *latest = until.max(*latest);
             }
-            Change::FaultEnded { member: None, fault: FaultKind::Kill } => self.begun_anew(context),
+            Change::FaultEnded { member: None, fault: FaultKind::Kill } => self.agents_restarted(context),
             Change::Health { member, was: Some(_), now: Some(Health::Unknown), .. } => {
                 self.unknown(member, fact, context);
             }
@@ -76,8 +77,8 @@ impl Guarantee for UnknownAfterAgentSilence {
             _ => {}
         }
         let health_changed = matches!(fact.change, Change::Health { .. } | Change::MemberGone(_));
-        if health_changed && context.profile.zones.is_some() && self.nobody.is_over(context.world) {
-            self.begin_anew(fact, context);
+        if health_changed && context.profile.zones.is_some() && self.all_not_ready.is_over(context.world) {
+            self.restart_deadlines(fact, context);
         }
     }
 
@@ -87,14 +88,14 @@ impl Guarantee for UnknownAfterAgentSilence {
 
     fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
         self.deadlines.pass(now, context);
-        // Until it is heard of again, it may become Unknown still.
-        let limit = bounds::silence(context.timings());
+        // The member may still become Unknown until the agent's next report arrives.
+        let limit = bounds::agent_silent(context.timings());
         self.cut.retain(|_, ended| ended.is_none_or(|ended| now <= ended + limit));
     }
 }
 
-/// Whether nothing that the agent says arrives: where only what goes to the member is lost, or answered by its API server with
-/// errors, its renewals do.
+/// Returns true if no report of the agent arrives. Its renewals still arrive if only packets to the member are lost,
+/// or if only the member's API server returns errors.
 pub(crate) fn is_cut(member: &str, context: &JudgeContext<'_>) -> bool {
     let cuts = |fault: &FaultInForce| {
         let one_way = is_one_way(fault) || fault.fault == FaultKind::FailAll;
@@ -103,7 +104,7 @@ pub(crate) fn is_cut(member: &str, context: &JudgeContext<'_>) -> bool {
     in_force(member, context).any(cuts)
 }
 
-/// Whether nothing is heard by the agent, while all that it says may arrive.
+/// Returns true if no packet reaches the agent, while its own packets may arrive.
 fn is_deaf(member: &str, context: &JudgeContext<'_>) -> bool {
     in_force(member, context).any(is_one_way)
 }
@@ -112,12 +113,12 @@ fn is_one_way(fault: &FaultInForce) -> bool {
     fault.direction.as_deref() == Some("toMember")
 }
 
-/// Whether what the agent says arrives by chance, if at all.
+/// Returns true if reports of the agent arrive by chance, or not at all.
 pub(crate) fn is_lossy(member: &str, context: &JudgeContext<'_>) -> bool {
     is_cut(member, context) || in_force(member, context).any(|fault| fault.fault == FaultKind::Lose)
 }
 
-/// Whether nothing new was heard of `member` for the grace period, as far as the history tells.
+/// Returns true if the history shows no new report from `member` for the grace period.
 fn is_silent(member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
     let timings = context.timings();
     let heard = context.member(member).and_then(|member| member.sign_of_life);
@@ -125,14 +126,18 @@ fn is_silent(member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
 }
 
 impl UnknownAfterAgentSilence {
-    /// Some node is ready again where none was: everybody else may be silent for as long again, also who counts nowhere.
-    fn begin_anew(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
-        let limit = bounds::silence(context.timings());
+    /// A node is ready again after none was. All other nodes may be silent for the whole time again, including nodes
+    /// that do not count.
+    fn restart_deadlines(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
+        let limit = bounds::agent_silent(context.timings());
         for member in context.world.members.keys() {
             let subject = Subject::member(member);
             if self.deadlines.has(&subject) {
-                let because =
-                    format!("no node was ready until {}, and {} is the longest", clock(fact.at), span(limit));
+                let because = format!(
+                    "no node was ready until {}, and silence may last {} at most",
+                    clock(fact.at),
+                    span(limit)
+                );
                 let expectation = Expectation { because, missing: format!("{member} is not Unknown") };
                 self.deadlines.restart(subject, fact, fact.at + limit, limit, expectation);
             }
@@ -145,10 +150,10 @@ impl UnknownAfterAgentSilence {
             self.cut.insert(member.to_owned(), None);
         }
         if is_cut(member, context) && !matches!(known.health, None | Some(Health::Unknown)) {
-            let limit = bounds::silence(context.timings());
+            let limit = bounds::agent_silent(context.timings());
             let expectation = Expectation {
                 because: format!(
-                    "the agent of {member} is cut off since {}, and {} is the longest",
+                    "the agent of {member} has been cut off since {}, and silence may last {} at most",
                     clock(fact.at),
                     span(limit)
                 ),
@@ -158,8 +163,8 @@ impl UnknownAfterAgentSilence {
         }
     }
 
-    /// Agents are back that were killed: who gets no answer then does not come to its first renewal.
-    fn begun_anew(&mut self, context: &JudgeContext<'_>) {
+    /// Killed agents have been started again. An agent that gets no answer then does not reach its first renewal.
+    fn agents_restarted(&mut self, context: &JudgeContext<'_>) {
         let pulling =
             context.world.members.iter().filter(|(name, known)| known.pulls && is_deaf(name, context));
         self.cut.extend(pulling.map(|(name, _)| (name.clone(), None)));
@@ -180,7 +185,7 @@ impl UnknownAfterAgentSilence {
     fn unknown(&mut self, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::member(member);
         let margin = self.deadlines.met(&subject, fact);
-        // One that is probed is a matter of HEALTH-03.
+        // HEALTH-03 checks probed members.
         if context.member(member).is_some_and(|member| !member.pulls) {
             return;
         }
@@ -188,13 +193,13 @@ impl UnknownAfterAgentSilence {
             return context.tally.record_held_by(margin.unwrap_or_default());
         }
         let behind = self.turned_back.get(member).is_some_and(|until| {
-            // It is Unknown as late after the last that was new as any silence makes it.
-            fact.at <= *until + bounds::silence(context.timings())
+            // The member becomes Unknown within the usual time after its last new report.
+            fact.at <= *until + bounds::agent_silent(context.timings())
         });
         if behind && is_silent(member, fact, context) {
             return;
         }
-        // A node of which nothing was heard since the history began was silent before.
+        // A node that has not reported since the beginning of the history was silent before.
         let known = context.member(member);
         if context.world.heartbeats_shown && known.is_some_and(|known| known.sign_of_life.is_none()) {
             return;

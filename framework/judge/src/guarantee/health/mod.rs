@@ -1,4 +1,4 @@
-//! What is reported of the health of members: HEALTH.
+//! The guarantees about the reported health of members: HEALTH.
 
 mod agent_silence;
 mod never_reported;

@@ -9,14 +9,14 @@ use capsize_history::facts::{Change, Fact, Health};
 
 static HEALTH_06: GuaranteeSpec = GuaranteeSpec {
     id: "HEALTH-06",
-    sentence: "a member that pulls and is never heard of becomes Unknown",
+    sentence: "a pull member whose agent never reports becomes Unknown",
     features: &[Feature::HealthProbes, Feature::PullMembers],
-    formula: bounds::NEVER_HEARD,
+    formula: bounds::NEVER_REPORTED,
     releases: "all",
     source: "Karmada pkg/controllers/cluster/cluster_controller.go, tryUpdateClusterHealth",
 };
 
-/// T2'': one that has never reported has a grace period of its own.
+/// T2'': a member that has never reported has its own grace period.
 #[derive(Default)]
 pub(crate) struct UnknownAfterStartupGrace(Deadlines);
 
@@ -43,10 +43,10 @@ impl Guarantee for UnknownAfterStartupGrace {
                 if context.member(member).is_some_and(|member| member.pulls) =>
             {
                 let expectation = Expectation {
-                    because: format!("{member} is known since {}", clock(fact.at)),
+                    because: format!("{member} has been registered since {}", clock(fact.at)),
                     missing: format!("{member} has no condition"),
                 };
-                let limit = bounds::never_heard(context.timings());
+                let limit = bounds::never_reported(context.timings());
                 self.0.start(Subject::member(member), fact, limit, expectation);
             }
             Change::Health { member, now, .. } => {

@@ -1,4 +1,4 @@
-//! A member's health follows its probes: HEALTH. Silent agents are in `agent_silence.rs`.
+//! Checks that probed members become NotReady in time: HEALTH.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,43 +13,45 @@ use crate::profile::{Feature, Timings};
 use crate::text::{clock, span};
 use capsize_history::facts::{Change, Fact, Health};
 
-/// T1: a member that fails is told to be not ready in time, and not before the failure threshold has passed.
+/// T1: a member that fails is reported as not ready in time, and not before the failure threshold has passed.
 ///
-/// It is about members that are probed: one that pulls falls silent instead, which `agent_silence.rs` checks.
+/// This concerns probed members. The agent of a pull member becomes silent instead, which `agent_silence.rs` checks.
 ///
-/// The time counts from the beginning of a fault. Faults between which no probe need have succeeded are one outage
-/// for the bound from below, and each begins anew for the bound from above.
+/// The time counts from the beginning of a fault. If no probe need have succeeded between two faults, they are one
+/// outage for the lower bound. The upper bound starts again with each fault.
 #[derive(Default)]
 pub(crate) struct NotReadyAfterFailureThreshold {
     outages: BTreeMap<String, Outage>,
-    /// The first of them that is to be over is over after this.
+    /// The time after which the next outage is over.
     settled: Duration,
     deadlines: Deadlines,
-    /// When the controllers last came back, whose first probe has no threshold.
+    /// The time when the controllers last returned; their first probe has no threshold.
     back: Option<Duration>,
-    /// When a fault of each member last ended, after which a connection that it spoilt may still fail.
+    /// The time when a fault of each member last ended. A connection that the fault damaged may still fail
+    /// afterwards.
     mended: BTreeMap<String, Duration>,
 }
 
-/// A time in which probes may have failed.
+/// A period in which probes may have failed.
 #[derive(Default)]
 struct Outage {
     began: Duration,
-    /// When the last fault ended; absent while one is in force.
+    /// The end of the last fault; `None` while one is in force.
     ended: Option<Duration>,
-    /// The slowest way in which probes fail; absent where they need not.
+    /// The slowest way in which probes fail; `None` if they need not fail.
     failing: Option<Failing>,
-    /// Whether the member was told to be not ready in it.
+    /// Whether the member was reported as not ready during the outage.
     reported: bool,
-    /// Whether it is reached otherwise than before: until it is told to be ready nobody knows whether probes succeed.
-    otherwise: bool,
-    /// Whether it was slow already when probes began to fail.
+    /// Whether the address or credentials of the member have changed. Until the member is reported as ready, it is
+    /// not known whether probes succeed.
+    access_changed: bool,
+    /// Whether the member was already slow when probes began to fail.
     slow: bool,
-    /// How late its answers came at most.
+    /// The longest delay of its answers.
     late: Duration,
-    /// Since when the bound from above counts.
+    /// The time from which the upper bound counts.
     anew: Duration,
-    /// After how much of that a silence was broken by refusals, if it was.
+    /// The part of that time after which refusals interrupted a silence, if they did.
     broken: Option<Duration>,
 }
 
@@ -80,7 +82,7 @@ impl Guarantee for NotReadyAfterFailureThreshold {
             Change::FaultBegan { member: Some(member), .. } => self.began(member, fact, context),
             Change::FaultEnded { member: Some(member), .. } => self.ended(member, fact, context),
             Change::FaultEnded { member: None, .. } => self.back = Some(fact.at),
-            Change::Access(member) => self.reached_otherwise(member, fact, context),
+            Change::Access(member) => self.access_changed(member, fact, context),
             Change::Health { member, was: Some(Health::Ready), now: Some(Health::NotReady), .. } => {
                 self.became_not_ready(member, fact, context);
             }
@@ -88,7 +90,7 @@ impl Guarantee for NotReadyAfterFailureThreshold {
                 self.answers(member, fact, context);
             }
             Change::TaintAdded { member, .. } | Change::TaintRemoved { member, .. } => {
-                // A change of the member may bring a probe forward, and shift those that follow.
+                // A change of the member may trigger a probe early, and shift the next ones.
                 let subject = Subject::member(member);
                 if let Some(outage) = self.outages.get_mut(member).filter(|_| self.deadlines.has(&subject)) {
                     let broken = is_refused(member, context).then_some(Duration::ZERO);
@@ -125,38 +127,39 @@ impl Guarantee for NotReadyAfterFailureThreshold {
 }
 
 impl Outage {
-    /// One that nobody knew of before `fact`. It began with the first fault that is in force: one outlasts the member that it hit,
-    /// and a probe of another by the same name may have failed ever since that came.
+    /// Creates an outage that was not known before `fact`. It began with the first fault in force. A fault outlasts
+    /// the member that it hit, and a probe of a new member with the same name may have failed since it joined.
     fn first(member: &str, fact: &Fact, context: &JudgeContext<'_>) -> Self {
         let since = in_force(member, context).map(|fault| fault.since).min();
         let began = since.map_or(fact.at, |since| since.min(fact.at));
         Self { began, ..Self::default() }
     }
 
-    /// After this it is over, if it has ended.
+    /// Returns the time after which the outage is over, if it has ended.
     fn settled(&self, timings: &Timings) -> Option<Duration> {
         Some(self.ended? + settled_after(timings, self.failing)?)
     }
 }
 
-/// So long after the end of a fault a probe has succeeded for sure; `None` where one may hang for ever.
+/// Returns the time after the end of a fault within which a probe surely succeeds, or `None` if a probe may hang for
+/// ever.
 pub(crate) fn settled_after(timings: &Timings, failing: Option<Failing>) -> Option<Duration> {
     let probe = bounds::probe(timings, failing.unwrap_or(Failing::Refused))?;
     Some(timings.status_update_frequency + probe + timings.latency)
 }
 
-/// How probes of the member fail by the faults in force.
+/// Returns how probes of the member fail under the faults in force.
 fn failing_now(member: &str, context: &JudgeContext<'_>) -> Option<Failing> {
     in_force(member, context).filter_map(bounds::failing).max()
 }
 
-/// Whether some of those fail at once.
+/// Returns true if some probes of the member fail at once.
 fn is_refused(member: &str, context: &JudgeContext<'_>) -> bool {
     in_force(member, context).any(|fault| bounds::failing(fault) == Some(Failing::Refused))
 }
 
 impl NotReadyAfterFailureThreshold {
-    /// Sees which outage is to be over first.
+    /// Computes the time when the next outage is over.
     fn settle(&mut self, timings: &Timings) {
         let settled = self.outages.values().filter_map(|outage| outage.settled(timings));
         self.settled = settled.min().unwrap_or(NEVER);
@@ -175,7 +178,7 @@ impl NotReadyAfterFailureThreshold {
         outage.late = outage.late.max(late.unwrap_or_default());
         let failing = failing_now(member, context);
         outage.failing = failing.max(before);
-        // What fails in a slower way than before may also be noticed later; and something else may go on while probes succeed.
+        // A slower way of failing may be detected later. Something else may have continued while probes succeeded.
         let waited = self.deadlines.has(&Subject::member(member));
         let anew = failing.is_some() && (anew || outage.failing != before || !waited);
         if anew {
@@ -192,19 +195,21 @@ impl NotReadyAfterFailureThreshold {
         }
     }
 
-    /// Probes may fail from now on, or need not; whether they do nobody tells.
-    fn reached_otherwise(&mut self, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
+    /// The access to the member has changed. It is not known whether probes succeed from now on.
+    fn access_changed(&mut self, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
         if context.member(member).is_some_and(|member| !member.pulls) {
             let outage =
                 self.outages.entry(member.to_owned()).or_insert_with(|| Outage::first(member, fact, context));
-            (outage.otherwise, outage.ended) = (true, None);
+            (outage.access_changed, outage.ended) = (true, None);
         }
     }
 
-    /// Probes succeed, however it is reached now.
+    /// Probes succeed with the new access.
     fn answers(&mut self, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
-        let Some(outage) = self.outages.get_mut(member).filter(|outage| outage.otherwise) else { return };
-        outage.otherwise = false;
+        let Some(outage) = self.outages.get_mut(member).filter(|outage| outage.access_changed) else {
+            return;
+        };
+        outage.access_changed = false;
         if failing_now(member, context).is_none() {
             outage.ended = Some(fact.at);
         }
@@ -217,11 +222,15 @@ impl NotReadyAfterFailureThreshold {
             Some(after) => bounds::not_ready_mixed(context.timings(), after),
             None => bounds::not_ready(context.timings(), silent).filter(|_| outage.failing.is_some()),
         };
-        // What else a slow member is asked may be cut off as well, and what it answered before may still be on its way.
+        // Other requests to a slow member may be cut off as well, and its earlier answers may still be under way.
         let asked = context.timings().silent_probe.filter(|_| silent && outage.slow).unwrap_or(outage.late);
         let Some(limit) = limit.map(|limit| limit + asked) else { return };
         let expectation = Expectation {
-            because: format!("{member} failed at {}, and {} is the longest", clock(outage.anew), span(limit)),
+            because: format!(
+                "{member} failed at {}, and may be Ready for {} after that",
+                clock(outage.anew),
+                span(limit)
+            ),
             missing: format!("{member} is still Ready"),
         };
         self.deadlines.restart(Subject::member(member), fact, outage.anew + limit, limit, expectation);
@@ -233,12 +242,12 @@ impl NotReadyAfterFailureThreshold {
         }
         self.mended.insert(member.to_owned(), fact.at);
         if let (false, Some(outage)) = (is_hit(member, context), self.outages.get_mut(member)) {
-            outage.ended = (!outage.otherwise).then_some(fact.at);
+            outage.ended = (!outage.access_changed).then_some(fact.at);
         }
     }
 
-    /// A member that is probed is reported to be NotReady, though no fault has hit it.
-    fn failed_for_nothing(&self, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
+    /// A probed member became NotReady without a fault.
+    fn failed_without_fault(&self, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let (timings, world) = (context.timings(), context.world);
         let known = context.member(member);
         let by_hand = known.is_none_or(|known| known.untainted_by_hand.is_some() || known.leaving);
@@ -251,7 +260,7 @@ impl NotReadyAfterFailureThreshold {
         {
             return;
         }
-        // A probe that began under a fault may end after it, and its failure count for as long as the threshold.
+        // A probe that began under a fault may end after it, and its failure counts for the length of the threshold.
         let settled =
             settled_after(timings, Some(Failing::Silent)).unwrap_or(NEVER) + timings.failure_threshold;
         let lately = [self.mended.get(member).copied(), self.back];
@@ -259,7 +268,7 @@ impl NotReadyAfterFailureThreshold {
             return;
         }
         let because =
-            format!("no fault has hit {member}, and NotReady takes failures for the failure threshold");
+            format!("no fault has hit {member}, and NotReady needs failures for the whole failure threshold");
         let seen = format!("{member} is NotReady");
         context.report_violation(Violation::by(fact, Subject::member(member), Bound::Never, because, seen));
     }
@@ -268,7 +277,7 @@ impl NotReadyAfterFailureThreshold {
         let subject = Subject::member(member);
         let margin = self.deadlines.met(&subject, fact);
         let Some(outage) = self.outages.get_mut(member) else {
-            return self.failed_for_nothing(member, fact, context);
+            return self.failed_without_fault(member, fact, context);
         };
         outage.reported = true;
         let timings = context.timings();
@@ -280,7 +289,7 @@ impl NotReadyAfterFailureThreshold {
         let earliest = (outage.began + timings.failure_threshold).saturating_sub(timings.skew);
         context.check_arrival(subject, fact, earliest, margin, || {
             let (began, threshold) = (clock(outage.began), span(timings.failure_threshold));
-            let because = format!("{member} failed at {began}, failure threshold {threshold}");
+            let because = format!("{member} failed at {began}, and the failure threshold is {threshold}");
             (because, format!("{member} is NotReady"))
         });
     }

@@ -1,4 +1,4 @@
-//! What is told of members, and when they are ready again: HEALTH.
+//! Checks the health of probed members, and when they are ready again: HEALTH.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -18,15 +18,15 @@ use capsize_history::facts::{Change, Fact, Health};
 
 static HEALTH_03: GuaranteeSpec = GuaranteeSpec {
     id: "HEALTH-03",
-    sentence: "a member that is probed is Ready or not, and never Unknown",
+    sentence: "a probed member is Ready or NotReady, and never Unknown",
     features: &[Feature::HealthProbes],
     formula: "at every version",
     releases: "all",
     source: "Karmada pkg/controllers/cluster/cluster_controller.go, tryUpdateClusterHealth",
 };
 
-/// S13 and H8: whoever asks knows the answer, or that there is none. That one that pulls becomes Unknown only when it is
-/// cut off is HEALTH-02.
+/// S13 and H8: a probe either gets an answer or fails. HEALTH-02 checks that a pull member becomes Unknown only if
+/// its agent is cut off.
 pub(crate) struct ProbedMemberIsNeverUnknown;
 
 impl Guarantee for ProbedMemberIsNeverUnknown {
@@ -46,7 +46,7 @@ impl Guarantee for ProbedMemberIsNeverUnknown {
         if *now != Health::Unknown {
             return context.tally.record_held();
         }
-        let because = format!("{member} is probed by the control plane");
+        let because = format!("the control plane probes {member}");
         let subject = Subject::member(member);
         context.report_violation(Violation::by(
             fact,
@@ -67,37 +67,39 @@ static HEALTH_04: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/status/cluster_condition_cache.go",
 };
 
-/// T15: not before, counted from the end of the last fault that kept probes from succeeding; in time, counted from when
-/// nothing at all is wrong any more. A new fault begins it anew.
+/// T15: the lower bound counts from the end of the last fault that kept probes from succeeding. The upper bound
+/// counts from the moment when no fault is in force any more. A new fault restarts both.
 #[derive(Default)]
 pub(crate) struct ReadyAfterSuccessThreshold {
-    /// Since when no fault of a member keeps probes from succeeding, and how slow they may have been until then.
+    /// The time since which no fault keeps probes of a member from succeeding, and how slow the probes may have been
+    /// before.
     ended: Table<String, (Duration, Failing)>,
-    /// Where one does.
+    /// The members whose probes a fault keeps from succeeding.
     failing: Table<String, Fails>,
-    /// How slow a probe may be that is under way when the last fault ends; absent where none need have failed.
+    /// How slow a probe may be that is under way when the last fault ends; no entry if no probe need have failed.
     failed: Table<String, Failing>,
     deadlines: Deadlines,
-    /// When the controllers last came back, whose first probe has no threshold.
+    /// The time when the controllers last returned; their first probe has no threshold.
     back: Option<Duration>,
-    /// Those that are reached otherwise than before: until one is told to be ready nobody knows whether it answers.
-    otherwise: BTreeSet<String>,
+    /// The members whose address or credentials have changed. Until such a member is reported as ready, it is not
+    /// known whether it answers.
+    access_changed: BTreeSet<String>,
 }
 
-/// A time in which faults keep probes from succeeding.
+/// A period in which faults keep probes from succeeding.
 #[derive(Default)]
 struct Fails {
     since: Duration,
-    /// Since when none did before that, and how slow probes may have been until then.
+    /// The end of the period before this one, and how slow probes may have been until then.
     before: Option<(Duration, Failing)>,
-    /// Since when probes fail at once, where they do.
+    /// The time since which probes fail at once, if they do.
     refused_since: Option<Duration>,
-    /// For how long they did before.
+    /// The total time for which probes failed at once before.
     refused: Duration,
 }
 
 impl Fails {
-    /// At `now`, probes fail at once, or do not.
+    /// Records whether probes fail at once from `now` on.
     fn turn(&mut self, refused: bool, now: Duration) {
         match (refused, self.refused_since) {
             (true, None) => self.refused_since = Some(now),
@@ -109,8 +111,8 @@ impl Fails {
         }
     }
 
-    /// Whether it is over at `now` without any probe's having failed, perhaps: none need have begun while they fail at once,
-    /// and one that waits gets its answer, which may have begun as late as it was its turn.
+    /// Returns true if the period may end at `now` without a failed probe. No probe need have begun while probes fail
+    /// at once, and a waiting probe gets its answer. The waiting probe may have begun one probe period late.
     fn may_be_unmet(&self, now: Duration, timings: &Timings) -> bool {
         let turn = timings.status_update_frequency;
         let longest_wait = timings.silent_probe.unwrap_or(NEVER).saturating_add(turn);
@@ -137,11 +139,11 @@ impl Guarantee for ReadyAfterSuccessThreshold {
             Change::FaultEnded { member: Some(member), fault } => self.ended(member, *fault, fact, context),
             Change::FaultEnded { member: None, .. } => self.back = Some(fact.at),
             Change::Health { member, was: Some(Health::NotReady), now: Some(Health::Ready), .. } => {
-                self.otherwise.remove(member);
+                self.access_changed.remove(member);
                 self.became_ready(member, fact, context);
             }
             Change::Access(member) => {
-                self.otherwise.insert(member.clone());
+                self.access_changed.insert(member.clone());
                 self.deadlines.cancel(&Subject::member(member));
             }
             Change::MemberLeaving(member) | Change::MemberGone(member) => {
@@ -154,7 +156,7 @@ impl Guarantee for ReadyAfterSuccessThreshold {
     }
 }
 
-/// Whether a person has just written the object of `member`.
+/// Returns true if a person has just written the object of `member`.
 fn is_written_by_hand(member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
     let by_hand = context.member(member).and_then(|member| member.untainted_by_hand);
     by_hand.is_some_and(|by_hand| fact.at <= by_hand + context.timings().latency)
@@ -166,14 +168,14 @@ impl ReadyAfterSuccessThreshold {
         let fails = self.turn(member, fact, context);
         let before = self.failed.get(member).copied();
         if fails || before.is_some() {
-            // What probes survive may make them as slow as silence does.
+            // Faults that probes survive may make probes as slow as silence does.
             let slowness = |fault| bounds::failing(fault).unwrap_or(Failing::Silent);
             let slowest = in_force(member, context).map(slowness).max().max(before);
             self.failed.extend(slowest.map(|slowest| (member.to_owned(), slowest)));
         }
     }
 
-    /// Notes how the faults in force let probes of `member` fail. Answers whether any does.
+    /// Records how the faults in force make probes of `member` fail, and returns true if any of them does.
     fn turn(&mut self, member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
         let how: Vec<_> = in_force(member, context).filter_map(bounds::failing).collect();
         if !how.is_empty() || self.failing.contains_key(member) {
@@ -196,7 +198,7 @@ impl ReadyAfterSuccessThreshold {
         if is_hit(member, context) {
             return;
         }
-        let Some(failing) = self.failed.swap_remove(member).filter(|_| !self.otherwise.contains(member))
+        let Some(failing) = self.failed.swap_remove(member).filter(|_| !self.access_changed.contains(member))
         else {
             return;
         };
@@ -205,7 +207,7 @@ impl ReadyAfterSuccessThreshold {
         if let Some(limit) = limit {
             let expectation = Expectation {
                 because: format!(
-                    "{member} answers since {}, and {} is the longest",
+                    "{member} has answered since {}, and must be Ready within {}",
                     clock(fact.at),
                     span(limit)
                 ),
@@ -220,7 +222,7 @@ impl ReadyAfterSuccessThreshold {
         let margin = self.deadlines.met(&subject, fact);
         let Some((ended, slowness)) = self.ended.swap_remove(member) else { return };
         let timings = context.timings();
-        // The first probe may be under way for as long as it takes when a fault ends, and gets its answer then.
+        // The first probe may be under way when the fault ends, and gets its answer then.
         let first_probe =
             settled_after(timings, Some(slowness)).map_or(NEVER, |first| first + timings.takeover);
         let unsettled = |back: Duration| back.saturating_add(first_probe) >= ended;
@@ -233,7 +235,8 @@ impl ReadyAfterSuccessThreshold {
         let earliest = ended.saturating_add(timings.success_threshold).saturating_sub(timings.skew);
         context.check_arrival(subject, fact, earliest, margin, || {
             let (ended, threshold) = (clock(ended), span(timings.success_threshold));
-            let because = format!("{member} answers since {ended}, success threshold {threshold}");
+            let because =
+                format!("{member} has answered since {ended}, and the success threshold is {threshold}");
             (because, format!("{member} is Ready"))
         });
     }
@@ -241,14 +244,14 @@ impl ReadyAfterSuccessThreshold {
 
 static HEALTH_05: GuaranteeSpec = GuaranteeSpec {
     id: "HEALTH-05",
-    sentence: "what is told of a member that is not ready stays as it was, but for its conditions",
+    sentence: "the status of a member that is not Ready does not change, except for its conditions",
     features: &[Feature::HealthProbes],
     formula: "at every version",
-    releases: "all; Karmada loses the kinds that a member serves in an outage (#7373)",
+    releases: "all; Karmada loses the API resources of a member during an outage (#7373)",
     source: "Karmada pkg/controllers/status/cluster_status_controller.go, syncClusterStatus",
 };
 
-/// H3: of a member that does not answer nothing new is known.
+/// H3: nothing new is known about a member that does not answer.
 pub(crate) struct StatusUnchangedWhileNotReady;
 
 impl Guarantee for StatusUnchangedWhileNotReady {
@@ -263,17 +266,18 @@ impl Guarantee for StatusUnchangedWhileNotReady {
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let not_ready = |health: Option<Health>| health.is_some_and(|health| health != Health::Ready);
         match &fact.change {
-            // An outage in which nothing else is told ends.
+            // The end of an outage without other changes.
             Change::Health { was, now: Some(Health::Ready), .. } if not_ready(*was) => {
                 context.tally.record_held()
             }
             Change::MemberReported { member, was } => {
                 let now = context.member(member).and_then(|member| member.health);
-                // The version that reports the outage changes nothing else either; a list after a gap may show two changes in one.
+                // The version that reports the outage changes nothing else either. A list after a gap may contain two
+                // changes.
                 let turns = *was == Some(Health::Ready) && context.disorder() <= context.timings().latency;
                 if (not_ready(*was) || turns) && not_ready(now) {
                     let because = format!("{member} is not Ready");
-                    let seen = "something else is told of it than before".to_owned();
+                    let seen = "its status has changed".to_owned();
                     context.report_violation(Violation::by(
                         fact,
                         Subject::member(member),

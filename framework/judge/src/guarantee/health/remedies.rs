@@ -1,4 +1,4 @@
-//! Checks that remedies in a member's status are kept: HEALTH.
+//! Checks that remedies in the status of a member are kept: HEALTH.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,17 +10,17 @@ use capsize_history::facts::{Change, Fact};
 
 static HEALTH_07: GuaranteeSpec = GuaranteeSpec {
     id: "HEALTH-07",
-    sentence: "whoever reports on a member leaves the remedies as they are that others have written into its status",
+    sentence: "a status report on a member keeps the remedies that other writers have put into its status",
     features: &[Feature::HealthProbes],
     formula: "at every version",
     releases: "all; Karmada lost them until 1.11 (#5030)",
     source: "Karmada pkg/controllers/status/cluster_status_controller.go, updateStatusIfNeeded",
 };
 
-/// H3: whoever reports on a member writes its own part of the status.
+/// H3: a controller that reports on a member writes its own part of the status only.
 #[derive(Default)]
 pub(crate) struct RemediesAreKept {
-    /// When the latest violation of each member was, as one version is several facts.
+    /// The time of the latest violation for each member, because one version leads to several facts.
     reported: BTreeMap<String, Duration>,
 }
 
@@ -57,8 +57,8 @@ impl Guarantee for RemediesAreKept {
             return;
         }
         let because =
-            "only who decides on remedies takes them away, and changes nothing else then".to_owned();
-        let seen = format!("a version that says something else of {name} has lost remedies");
+            "only the owner of the remedies removes them, and changes nothing else at that time".to_owned();
+        let seen = format!("a version with another change of {name} has lost remedies");
         context.report_violation(Violation::by(fact, Subject::member(name), Bound::Never, because, seen));
     }
 }

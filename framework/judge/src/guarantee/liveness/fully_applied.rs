@@ -1,4 +1,4 @@
-//! Checks that a workload that is written to all of its members is reported to be fully applied: LIVENESS.
+//! Checks that a workload is reported as fully applied when it is: LIVENESS.
 
 use crate::guarantee::GuaranteeSpec;
 use crate::guarantee::delivery::FullyAppliedCondition;
@@ -8,7 +8,7 @@ use capsize_history::facts::Workload;
 
 static LIVENESS_02: GuaranteeSpec = GuaranteeSpec {
     id: "LIVENESS-02",
-    sentence: "a workload that is written to every member that is to hold it is told to be fully applied",
+    sentence: "a workload that is applied on every member that holds it is reported as fully applied",
     features: &[],
     formula: bounds::CHANGE_REPORTED,
     releases: "all",
@@ -16,8 +16,8 @@ static LIVENESS_02: GuaranteeSpec = GuaranteeSpec {
 };
 
 impl FullyAppliedCondition {
-    /// E2.
-    pub(crate) fn then() -> Self {
+    /// E2: fully applied is reported when it is true.
+    pub(crate) fn reported_when_applied() -> Self {
         let wrong = |workload: &Workload| {
             let written = |member: &String| {
                 workload
@@ -27,8 +27,8 @@ impl FullyAppliedCondition {
             };
             let all = workload.holders().next().is_some() && workload.holders().all(written);
             (all && workload.condition("FullyApplied") != "True").then(|| Expectation {
-                because: "it is written to every member that is to hold it".to_owned(),
-                missing: "it is not told to be fully applied".to_owned(),
+                because: "it is applied on every member that holds it".to_owned(),
+                missing: "it is not reported as fully applied".to_owned(),
             })
         };
         Self { spec: &LIVENESS_02, wrong, deadlines: Deadlines::default() }

@@ -1,4 +1,4 @@
-//! What must come to an end: LIVENESS.
+//! The guarantees about eventual results: LIVENESS.
 
 mod fully_applied;
 mod orphaned_records;

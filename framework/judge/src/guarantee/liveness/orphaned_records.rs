@@ -1,4 +1,4 @@
-//! That nothing of a workload outlives its template: LIVENESS.
+//! Checks that the record of a workload is deleted with its template: LIVENESS.
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
@@ -7,15 +7,15 @@ use capsize_history::facts::{Change, Fact, WorkloadKey};
 
 static LIVENESS_07: GuaranteeSpec = GuaranteeSpec {
     id: "LIVENESS-07",
-    sentence: "the record of a workload goes with its template",
+    sentence: "the record of a workload is deleted after its template",
     features: &[],
-    formula: bounds::OUTLIVED,
-    releases: "all; Karmada left records of what others depend on until 1.13 (#5943)",
+    formula: bounds::RECORD_DELETED,
+    releases: "all; Karmada left the records of dependencies until 1.13 (#5943)",
     source: "Karmada pkg/detector/detector.go, CleanupResourceBinding; dependenciesdistributor",
 };
 
-/// E4: a template that was there and is gone for good. That its manifests and copies go with the record is DELIVERY-02, RECOVERY-01
-/// and DELIVERY-05.
+/// E4: for a template that existed and is gone. DELIVERY-02, RECOVERY-01 and DELIVERY-05 check the manifests and
+/// copies.
 #[derive(Default)]
 pub(crate) struct RecordGoesWithTemplate(Deadlines);
 
@@ -55,8 +55,8 @@ impl RecordGoesWithTemplate {
         }
         let expectation = Expectation {
             because: format!("the template of {key} is gone"),
-            missing: "its record is still there".to_owned(),
+            missing: "its record still exists".to_owned(),
         };
-        self.0.start(subject, fact, bounds::outlived(context.timings()), expectation);
+        self.0.start(subject, fact, bounds::record_deleted(context.timings()), expectation);
     }
 }

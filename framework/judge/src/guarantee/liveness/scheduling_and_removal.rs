@@ -1,4 +1,4 @@
-//! What must come to an end: LIVENESS. The report that all is applied is in `fully_applied.rs`.
+//! Checks that workloads are scheduled, and that the removal of members completes: LIVENESS.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,14 +14,14 @@ use capsize_history::facts::{Change, Fact, Workload, WorkloadKey};
 
 static LIVENESS_03: GuaranteeSpec = GuaranteeSpec {
     id: "LIVENESS-03",
-    sentence: "a member that is being removed is gone once nothing is left of it",
+    sentence: "a member that is being removed is gone once all of its workloads and manifests are gone",
     features: &[Feature::HealthProbes],
-    formula: bounds::REMOVED,
-    releases: "all; Karmada 1.14 did not end it with its taint manager switched off (#6438)",
+    formula: bounds::MEMBER_REMOVED,
+    releases: "all; Karmada 1.14 did not complete the removal with its taint manager disabled (#6438)",
     source: "Karmada pkg/controllers/cluster/cluster_controller.go, removeCluster",
 };
 
-/// E3 and T20: when no workload is assigned to it, being evicted from it or written for it, the member goes.
+/// E3 and T20: the member goes when no workload is assigned to it, evicted from it or written for it.
 #[derive(Default)]
 pub(crate) struct MemberRemovalCompletes {
     leaving: BTreeSet<String>,
@@ -30,36 +30,36 @@ pub(crate) struct MemberRemovalCompletes {
     deadlines: Deadlines,
 }
 
-/// The workloads that hold up the removal of a member, by its name.
+/// The workloads that block the removal of each member.
 #[derive(Debug, Default)]
 pub(crate) struct RemovalBlockers(Table<String, BTreeSet<WorkloadKey>>);
 
 impl RemovalBlockers {
-    /// `key` holds `member` up.
+    /// Records that `key` blocks the removal of `member`.
     pub(crate) fn hold(&mut self, member: &str, key: &WorkloadKey) {
         self.0.entry(member.to_owned()).or_default().insert(key.clone());
     }
 
-    /// It does not any more.
+    /// Records that `key` no longer blocks the removal of `member`.
     pub(crate) fn release(&mut self, member: &str, key: &WorkloadKey) {
         if let Some(held) = self.0.get_mut(member) {
             held.remove(key);
         }
     }
 
-    /// It holds nobody up any more.
+    /// Records that `key` no longer blocks any removal.
     pub(crate) fn release_all(&mut self, key: &WorkloadKey) {
         for held in self.0.values_mut() {
             held.remove(key);
         }
     }
 
-    /// The member is gone.
+    /// Drops a member that is gone.
     pub(crate) fn forget(&mut self, member: &str) {
         self.0.swap_remove(member);
     }
 
-    /// Whether any workload holds `member` up.
+    /// Returns true if a workload blocks the removal of `member`.
     pub(crate) fn any(&self, member: &str) -> bool {
         self.0.get(member).is_some_and(|held| !held.is_empty())
     }
@@ -109,7 +109,7 @@ impl Guarantee for MemberRemovalCompletes {
             _ => return,
         }
         for member in &self.leaving {
-            // One that somebody else keeps goes when it is let go of.
+            // A finalizer of another owner keeps the member until it is removed.
             let kept = context.member(member).is_some_and(|member| member.held_up);
             let held = kept
                 || self.evicting.any(member)
@@ -120,10 +120,10 @@ impl Guarantee for MemberRemovalCompletes {
                 self.deadlines.cancel(&subject);
             } else {
                 let expectation = Expectation {
-                    because: format!("{member} is being removed, and nothing is left of it"),
-                    missing: format!("{member} is still there"),
+                    because: format!("{member} is being removed, and its workloads and manifests are gone"),
+                    missing: format!("{member} still exists"),
                 };
-                self.deadlines.start(subject, fact, bounds::removed(context.timings()), expectation);
+                self.deadlines.start(subject, fact, bounds::member_removed(context.timings()), expectation);
             }
         }
     }
@@ -133,7 +133,7 @@ static LIVENESS_04: GuaranteeSpec = GuaranteeSpec {
     id: "LIVENESS-04",
     sentence: "no workload is assigned to a member that is gone",
     features: &[Feature::HealthProbes],
-    formula: bounds::CHOSEN,
+    formula: bounds::MEMBERS_CHOSEN,
     releases: "all",
     source: "Karmada pkg/controllers/cluster/cluster_controller.go, removeCluster",
 };
@@ -141,7 +141,7 @@ static LIVENESS_04: GuaranteeSpec = GuaranteeSpec {
 /// E3: the removal of a member waits until no workload is assigned to it.
 #[derive(Default)]
 pub(crate) struct RemovedMemberLosesItsWorkloads {
-    /// Workloads that are assigned to members that are gone, and since when they are.
+    /// The workloads that are assigned to members that are gone, with the time when the member went.
     left: BTreeMap<Subject, Duration>,
     deadlines: Deadlines,
 }
@@ -205,29 +205,29 @@ impl RemovedMemberLosesItsWorkloads {
             self.left.remove(&subject);
             return self.deadlines.cancel(&subject);
         }
-        // Nobody chooses for it meanwhile, or there are too few members to choose from, and what it had stays.
+        // A suspended workload is not scheduled, and one without enough members keeps its assignment.
         let stays = |workload: &Workload| workload.suspended || cannot_be_placed(workload);
         if context.workload(key).is_some_and(stays) {
             return self.deadlines.cancel(&subject);
         }
         let expectation = Expectation {
-            because: format!("{member} is gone since {}", clock(gone)),
+            because: format!("{member} has been gone since {}", clock(gone)),
             missing: format!("{key} is still assigned to it"),
         };
-        self.deadlines.start(subject, fact, bounds::chosen(context.timings()), expectation);
+        self.deadlines.start(subject, fact, bounds::members_chosen(context.timings()), expectation);
     }
 }
 
 static LIVENESS_01: GuaranteeSpec = GuaranteeSpec {
     id: "LIVENESS-01",
-    sentence: "the scheduler says of every workload what it has come to",
+    sentence: "the scheduler reports a result for every workload",
     features: &[Feature::HealthProbes],
-    formula: bounds::CHOSEN,
-    releases: "all; 1.5.0 never says so of what is divided (#3455)",
+    formula: bounds::MEMBERS_CHOSEN,
+    releases: "all; 1.5.0 never reports it for divided workloads (#3455)",
     source: "Karmada pkg/scheduler/scheduler.go, patchBindingStatusCondition",
 };
 
-/// E2: in time after each change, either the latest version is scheduled, or the workload is told to be impossible to
+/// E2: after each change, the latest version is scheduled in time, or the workload is reported as impossible to
 /// place.
 #[derive(Default)]
 pub(crate) struct WorkloadIsScheduled(Deadlines);
@@ -260,8 +260,8 @@ impl Guarantee for WorkloadIsScheduled {
         let done = condition == "False" || condition == "True" && workload.scheduled;
         let wrong = (!done).then(|| Expectation {
             because: "its record has changed".to_owned(),
-            missing: "the scheduler has not said what came of it".to_owned(),
+            missing: "the scheduler has not reported a result for the change".to_owned(),
         });
-        self.0.expect_correction(subject, fact, bounds::chosen(context.timings()), wrong, context);
+        self.0.expect_correction(subject, fact, bounds::members_chosen(context.timings()), wrong, context);
     }
 }

@@ -1,4 +1,4 @@
-//! What must come to an end without help from a member, or without anything that tells: LIVENESS.
+//! Checks ends that need no help from a member, and health without a status: LIVENESS.
 
 use std::collections::BTreeSet;
 
@@ -12,15 +12,15 @@ use capsize_history::facts::{Change, Fact, Health, InstanceHealth, Workload, Wor
 
 static LIVENESS_05: GuaranteeSpec = GuaranteeSpec {
     id: "LIVENESS-05",
-    sentence: "what was written for a member that is being removed goes, also where nobody can reach it",
+    sentence: "the manifests for a member that is being removed are deleted, even if the member cannot be reached",
     features: &[Feature::HealthProbes],
-    formula: bounds::ABANDONED,
-    releases: "1.8 and newer for members that pull (#1847)",
+    formula: bounds::ABANDONED_MANIFEST_DELETED,
+    releases: "1.8 and newer for pull members (#1847)",
     source: "Karmada pkg/controllers/cluster/cluster_controller.go, removeExecutionSpace",
 };
 
-/// E3: a manifest that is being deleted does not wait for a member that is both away and being removed, once no workload is
-/// assigned to it or being evicted from it.
+/// E3: a manifest in deletion does not wait for a member that is both away and being removed. This holds once no
+/// workload is assigned to the member or evicted from it.
 #[derive(Default)]
 pub(crate) struct ManifestOfRemovedMemberGoes {
     leaving: BTreeSet<String>,
@@ -92,7 +92,7 @@ impl Guarantee for ManifestOfRemovedMemberGoes {
 }
 
 impl ManifestOfRemovedMemberGoes {
-    /// Looks at all that is written for those of `members` that are being removed.
+    /// Checks all manifests for those of `members` that are being removed.
     fn look_all<'a>(
         &mut self,
         members: impl IntoIterator<Item = &'a String>,
@@ -119,10 +119,10 @@ impl ManifestOfRemovedMemberGoes {
             return self.deadlines.cancel(&subject);
         }
         let silent = in_force(name, context).any(|fault| bounds::failing(fault) == Some(Failing::Silent));
-        let Some(limit) = bounds::abandoned(context.timings(), silent) else { return };
+        let Some(limit) = bounds::abandoned_manifest_deleted(context.timings(), silent) else { return };
         let expectation = Expectation {
-            because: format!("{name} is being removed, and cannot be asked"),
-            missing: format!("the manifest of {key} for it is still there"),
+            because: format!("{name} is being removed, and cannot be reached"),
+            missing: format!("the manifest of {key} for it still exists"),
         };
         self.deadlines.start(subject, fact, limit, expectation);
     }
@@ -130,22 +130,22 @@ impl ManifestOfRemovedMemberGoes {
 
 static LIVENESS_06: GuaranteeSpec = GuaranteeSpec {
     id: "LIVENESS-06",
-    sentence: "what has no state of its own is told to be healthy where it is applied",
+    sentence: "an object without a status is reported as healthy when it is applied",
     features: &[],
     formula: bounds::CHANGE_REPORTED,
     releases: "1.9 and newer (#4453)",
     source: "Karmada pkg/controllers/status/work_status_controller.go, interpretHealth",
 };
 
-/// T11: nothing else would end an eviction of such a thing but its timeout. Who tells of a copy has to see it, which takes as
-/// long as it does where its member was away.
+/// T11: otherwise only the timeout would end the eviction of such an object. The reporting controller has to observe
+/// the copy, which may be late after an outage of the member.
 #[derive(Default)]
 pub(crate) struct StatelessWorkloadIsHealthyWhenApplied {
     deadlines: Deadlines,
     away: Away,
 }
 
-/// Kinds of Kubernetes whose objects have no status, in order.
+/// The kinds of Kubernetes whose objects have no status, in alphabetical order.
 const STATELESS_KINDS: [&str; 9] = [
     "ClusterRole",
     "ClusterRoleBinding",
@@ -158,7 +158,7 @@ const STATELESS_KINDS: [&str; 9] = [
     "StorageClass",
 ];
 
-fn untold(workload: &Workload, member: &str) -> bool {
+fn is_not_reported_healthy(workload: &Workload, member: &str) -> bool {
     let instance = workload.instances.get(member);
     instance.is_some_and(|instance| instance.applied && instance.health != InstanceHealth::Healthy)
 }
@@ -202,9 +202,9 @@ impl Guarantee for StatelessWorkloadIsHealthyWhenApplied {
 impl StatelessWorkloadIsHealthyWhenApplied {
     fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Some(workload) = context.workload(key) else { return };
-        let wrong = untold(workload, member).then(|| Expectation {
-            because: format!("a {} is well where it is", key.kind()),
-            missing: format!("{key} is not told to be healthy on {member}"),
+        let wrong = is_not_reported_healthy(workload, member).then(|| Expectation {
+            because: format!("a {} is healthy when it is applied", key.kind()),
+            missing: format!("{key} is not reported as healthy on {member}"),
         });
         let applied = workload.instances.get(member).is_some_and(|instance| instance.applied);
         let subject = Subject::on(key, member);

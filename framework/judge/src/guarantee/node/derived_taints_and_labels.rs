@@ -1,9 +1,7 @@
-//! What follows from a node alone is in line with it at once: taints by pressure and cordon, and the labels that say the
-//! same twice.
+//! Checks taints and labels that follow directly from the state of a node: NODE.
 
 use std::collections::BTreeSet;
 
-use super::heartbeat::settle;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::{GuaranteeSpec, Subject};
@@ -12,23 +10,23 @@ use capsize_history::facts::{Change, Fact, Member, TaintEffect};
 
 static NODE_06: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-06",
-    sentence: "a node has a NoSchedule taint for each pressure that it tells and for being cordoned, and for nothing else",
+    sentence: "a node has a NoSchedule taint for each pressure condition and for a cordon, and no other taint of these kinds",
     features: &[Feature::HealthProbes],
-    formula: bounds::FOLLOWS,
+    formula: bounds::DERIVED_FIELDS,
     releases: "Kubernetes 1.17 and newer",
     source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, doNoScheduleTaintingPass",
 };
 
 static NODE_07: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-07",
-    sentence: "the stable and the beta labels of a node's system say the same",
+    sentence: "the stable and the beta labels of a node's operating system and architecture are equal",
     features: &[Feature::HealthProbes],
-    formula: bounds::FOLLOWS,
+    formula: bounds::DERIVED_FIELDS,
     releases: "Kubernetes, all",
     source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, reconcileNodeLabels",
 };
 
-/// I33 and I25: what is wrong with a node, in words.
+/// I33 and I25: checks the taints or the labels of a node.
 pub(crate) struct DerivedTaintsAndLabels {
     spec: &'static GuaranteeSpec,
     wrong: fn(&Member, &Profile) -> Option<String>,
@@ -36,12 +34,12 @@ pub(crate) struct DerivedTaintsAndLabels {
 }
 
 impl DerivedTaintsAndLabels {
-    /// For the taints.
+    /// Checks the taints.
     pub(crate) fn taints() -> Self {
         Self { spec: &NODE_06, wrong: wrong_taints, deadlines: Deadlines::default() }
     }
 
-    /// For the labels.
+    /// Checks the labels.
     pub(crate) fn labels() -> Self {
         Self { spec: &NODE_07, wrong: wrong_labels, deadlines: Deadlines::default() }
     }
@@ -68,15 +66,15 @@ impl Guarantee for DerivedTaintsAndLabels {
         };
         let Some(member) = context.member(name) else { return };
         let wrong = (self.wrong)(member, context.profile).map(|missing| Expectation {
-            because: format!("that is what {name} tells of itself"),
+            because: format!("it follows from the state of {name}"),
             missing: format!("{name} {missing}"),
         });
         let allowed = context.timings().latency;
-        settle(&mut self.deadlines, Subject::member(name), fact, allowed, wrong, context);
+        self.deadlines.expect_correction(Subject::member(name), fact, allowed, wrong, context);
     }
 }
 
-/// The conditions that bring a taint while they are true, and its key.
+/// The conditions that cause a taint while they are true, and the key of the taint.
 const PRESSURES: [(&str, &str); 4] = [
     ("DiskPressure", "node.kubernetes.io/disk-pressure"),
     ("MemoryPressure", "node.kubernetes.io/memory-pressure"),
@@ -100,7 +98,7 @@ fn wrong_taints(member: &Member, _: &Profile) -> Option<String> {
     there.difference(&wanted).next().map(|key| format!("still has the taint {key}:NoSchedule"))
 }
 
-/// What leads is followed; where it is missing, nothing is.
+/// The leading label must be copied to the other one; without it, nothing is required.
 fn wrong_labels(member: &Member, profile: &Profile) -> Option<String> {
     ["os", "arch"].into_iter().find_map(|name| {
         let label = |key: String| member.labels.get(&key);

@@ -1,4 +1,4 @@
-//! Where no taint drives pods out: who stays ill for too long loses its pods, in its turn, and nobody else does.
+//! Checks that unhealthy nodes lose their pods after a timeout, without a taint: NODE.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,27 +16,29 @@ use capsize_history::facts::{Change, EvictionTask, Fact, Health, Member, Workloa
 
 static NODE_15: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-15",
-    sentence: "a node that stays ill for the pod eviction timeout loses its pods in its turn, where its zone is not held back",
+    sentence: "a node that stays unhealthy for the pod eviction timeout loses its pods in turn, unless evictions in its zone are halted",
     features: &[Feature::DrainsAfterTimeout],
-    formula: bounds::DRAINED,
+    formula: bounds::FIRST_POD_DELETED,
     releases: "Kubernetes 1.16 without taint-based evictions",
     source: "Kubernetes 1.16 pkg/controller/nodelifecycle/node_lifecycle_controller.go, doEvictionPass",
 };
 
-/// That the deletions begin. Each pod's is left to steps.
+/// I31: the deletions begin in time.
+///
+/// Scenario steps check the deletion of each pod.
 #[derive(Default)]
-pub(crate) struct PodsOfIllNodeAreDeleted {
+pub(crate) struct PodsOfUnhealthyNodeAreDeleted {
     deadlines: Deadlines,
     paces: BTreeMap<Zone, Pace>,
-    /// The ill whose pods are being deleted.
+    /// The unhealthy nodes whose pods are being deleted.
     begun: BTreeSet<String>,
-    /// When the controllers began last, who count from then on.
+    /// The last start of the controllers, from which they count.
     back: Duration,
-    /// When some node was last ready again after none had been: whoever was not due by then begins anew.
+    /// The time when a node was last ready again after none was. A node that was not due by then starts again.
     resumed: Option<Duration>,
 }
 
-impl Guarantee for PodsOfIllNodeAreDeleted {
+impl Guarantee for PodsOfUnhealthyNodeAreDeleted {
     fn spec(&self) -> &'static GuaranteeSpec {
         &NODE_15
     }
@@ -66,7 +68,7 @@ impl Guarantee for PodsOfIllNodeAreDeleted {
             Change::FaultEnded { member: None, .. } => {
                 self.back = fact.at;
                 self.begun.clear();
-                for (name, _) in ill(context.world) {
+                for (name, _) in unhealthy(context.world) {
                     self.look(name, fact, context);
                 }
             }
@@ -76,7 +78,7 @@ impl Guarantee for PodsOfIllNodeAreDeleted {
                     context.tally.record_held_by(margin);
                 }
             }
-            // It may have been the last that was left to drain.
+            // It may have been the last pod to drain.
             Change::EvictionBegan { task, .. } if !has_pods(context.world, &task.member) => {
                 self.deadlines.cancel(&Subject::member(&task.member));
             }
@@ -85,31 +87,31 @@ impl Guarantee for PodsOfIllNodeAreDeleted {
     }
 }
 
-/// Whether a node has pods to drain: those that are being deleted already are none, nor are those of daemons.
+/// Returns true if a node has pods to drain. Pods of daemons and pods that are being deleted do not count.
 fn has_pods(world: &World, name: &str) -> bool {
     world.assigned_to(name).any(|(_, workload)| !workload.everywhere && workload.eviction(name).is_none())
 }
 
-impl PodsOfIllNodeAreDeleted {
-    /// Works out until when whose turn comes: of the one that has changed, and of all in zones that are otherwise than before.
+impl PodsOfUnhealthyNodeAreDeleted {
+    /// Computes the deadline of the changed node, and of all nodes in zones whose state has changed.
     fn look(&mut self, changed: &str, fact: &Fact, context: &JudgeContext<'_>) {
         let Some(zones) = &context.profile.zones else { return };
         let paces = paces(context.world, zones);
-        if is_cut(self.paces.values()) && !is_cut(paces.values()) {
+        if all_are_halted(self.paces.values()) && !all_are_halted(paces.values()) {
             self.resumed = Some(fact.at);
         }
-        for (name, member) in ill(context.world) {
+        for (name, member) in unhealthy(context.world) {
             let pace = paces.get(&member.zone).copied();
             if (name == changed || pace != self.paces.get(&member.zone).copied())
                 && !self.begun.contains(name)
             {
-                self.tell(name, member, pace, fact, context);
+                self.restart_deadline(name, member, pace, fact, context);
             }
         }
         self.paces = paces;
     }
 
-    fn tell(
+    fn restart_deadline(
         &mut self,
         name: &str,
         member: &Member,
@@ -120,15 +122,19 @@ impl PodsOfIllNodeAreDeleted {
         let subject = Subject::member(name);
         let pace = pace.filter(|_| has_pods(context.world, name));
         let Some(Pace::Each(pause)) = pace else { return self.deadlines.cancel(&subject) };
-        let turns = ill(context.world).filter(|(_, other)| other.zone == member.zone).count();
+        let turns = unhealthy(context.world).filter(|(_, other)| other.zone == member.zone).count();
         let turns = u32::try_from(turns).unwrap_or(u32::MAX).saturating_add(1);
         let timeout = context.timings().failover_eviction_timeout;
-        let seen = bounds::zone_seen(context.timings());
+        let seen = bounds::zone_observed(context.timings());
         let anew = self.resumed.filter(|resumed| member.health_since + timeout + seen > *resumed);
         let since = anew.map_or(member.health_since, |resumed| resumed.max(member.health_since));
-        let allowed = bounds::drained(context.timings()) + bounds::repeated(pause, turns);
+        let allowed = bounds::first_pod_deleted(context.timings()) + bounds::repeated(pause, turns);
         let expectation = Expectation {
-            because: format!("it is ill since {}, and may be so for {}", clock(since), span(timeout)),
+            because: format!(
+                "the node has been unhealthy since {}, and its timeout is {}",
+                clock(since),
+                span(timeout)
+            ),
             missing: format!("none of the pods of {name} is being deleted"),
         };
         let until = fact.at.max(since.max(self.back) + timeout) + allowed;
@@ -136,28 +142,32 @@ impl PodsOfIllNodeAreDeleted {
     }
 }
 
-/// Whether no node that counts is ready, as these paces have it.
-fn is_cut<'a>(mut paces: impl Iterator<Item = &'a Pace>) -> bool {
-    paces.any(|pace| *pace == Pace::Cut)
+/// Returns true if no counting node is ready.
+fn all_are_halted<'a>(mut paces: impl Iterator<Item = &'a Pace>) -> bool {
+    paces.any(|pace| *pace == Pace::AllHalted)
 }
 
-fn ill(world: &World) -> impl Iterator<Item = (&str, &Member)> {
-    let ill = |member: &Member| member.health.is_some_and(|health| health != Health::Ready);
-    world.members.iter().filter(move |(_, member)| ill(member)).map(|(name, member)| (name.as_str(), member))
+fn unhealthy(world: &World) -> impl Iterator<Item = (&str, &Member)> {
+    let is_unhealthy = |member: &Member| member.health.is_some_and(|health| health != Health::Ready);
+    world
+        .members
+        .iter()
+        .filter(move |(_, member)| is_unhealthy(member))
+        .map(|(name, member)| (name.as_str(), member))
 }
 
-/// Whether a pod is deleted for the health of its node: neither for a taint, nor by a person, nor with its node.
+/// Returns true if a pod is deleted for the health of its node, and not for a taint, by a person, or with its node.
 fn is_drain(workload: &WorkloadKey, task: &EvictionTask, fact: &Fact, context: &JudgeContext<'_>) -> bool {
     let world = context.world;
-    let is_ill = ill_since(world, &task.member).is_some();
+    let is_unhealthy = unhealthy_since(world, &task.member).is_some();
     let by_hand = !world.faults_are_marked || fact.at <= world.acted + context.timings().latency;
     let tainted =
         world.members.get(&task.member).is_some_and(|member| member.evicting_taints().next().is_some());
-    !task.inherited && is_ill && !by_hand && !tainted && world.workloads.contains_key(workload)
+    !task.inherited && is_unhealthy && !by_hand && !tainted && world.workloads.contains_key(workload)
 }
 
-/// Since when the clock of the controllers may run: from the last sign of life of who says nothing.
-fn ill_since(world: &World, name: &str) -> Option<Duration> {
+/// Returns the time from which the controllers may count. For a silent node that is its last heartbeat.
+fn unhealthy_since(world: &World, name: &str) -> Option<Duration> {
     let member = world.members.get(name)?;
     match member.health? {
         Health::Ready => None,
@@ -168,24 +178,24 @@ fn ill_since(world: &World, name: &str) -> Option<Duration> {
 
 static NODE_16: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-16",
-    sentence: "the pods of an ill node are deleted after the pod eviction timeout, in a zone no faster than the rate for its \
-        state, and never those of daemons",
+    sentence: "the pods of an unhealthy node are deleted after the pod eviction timeout, no faster than the rate for the state of \
+        the zone, and pods of daemons are not deleted",
     features: &[Feature::DrainsAfterTimeout],
-    formula: bounds::DRAINED_IN_TIME,
+    formula: bounds::POD_DELETION_PACE,
     releases: "Kubernetes 1.16 without taint-based evictions",
     source: "Kubernetes 1.16 pkg/controller/nodelifecycle/node_lifecycle_controller.go, processNoTaintBaseEviction",
 };
 
-/// Not before, not faster, and not those.
+/// I9, I10 and I17: checks that no deletion is too early, too fast, or of a daemon's pod.
 #[derive(Default)]
 pub(crate) struct PodDeletionPace {
-    /// When each of the ill began to be drained.
+    /// The time when the deletion of the pods of each unhealthy node began.
     begun: BTreeMap<String, Duration>,
-    /// When the last of a zone did.
+    /// The time when it last began for a node of each zone.
     last: BTreeMap<Zone, Duration>,
-    /// Since when each zone has its pace.
+    /// The pace of each zone, and the time when it began.
     paces: BTreeMap<Zone, (Pace, Duration)>,
-    /// When some node was last ready again after none had been: whoever was not due by then begins anew.
+    /// The time when a node was last ready again after none was. A node that was not due by then starts again.
     resumed: Option<Duration>,
 }
 
@@ -210,7 +220,7 @@ impl Guarantee for PodDeletionPace {
                 self.begun.remove(member);
                 self.look(fact.at, context);
             }
-            // A start of the controllers has a token of its own, and begins with all whose time is over.
+            // After a start the controllers have a new token, and begin with all nodes that are due.
             Change::FaultEnded { member: None, .. } => {
                 self.last.clear();
                 self.begun.clear();
@@ -227,7 +237,7 @@ impl PodDeletionPace {
     fn look(&mut self, now: Duration, context: &JudgeContext<'_>) {
         let Some(zones) = &context.profile.zones else { return };
         let paces = paces(context.world, zones);
-        if is_cut(self.paces.values().map(|(pace, _)| pace)) && !is_cut(paces.values()) {
+        if all_are_halted(self.paces.values().map(|(pace, _)| pace)) && !all_are_halted(paces.values()) {
             self.resumed = Some(now);
         }
         for (zone, pace) in paces {
@@ -242,33 +252,33 @@ impl PodDeletionPace {
         let subject = Subject::on(workload, name);
         let seen = format!("{workload} is deleted");
         if context.workload(workload).is_some_and(|workload| workload.everywhere) {
-            return never(subject, fact, "it is a daemon's", seen, context);
+            return never(subject, fact, "the pod belongs to a daemon", seen, context);
         }
-        let (Some(since), Some(member)) = (ill_since(context.world, name), context.member(name)) else {
+        let (Some(since), Some(member)) = (unhealthy_since(context.world, name), context.member(name)) else {
             return;
         };
         let timings = context.timings();
         let timeout = timings.failover_eviction_timeout;
-        let anew = self.resumed.filter(|resumed| since + timeout > *resumed + bounds::zone_seen(timings));
+        let anew = self.resumed.filter(|resumed| since + timeout > *resumed + bounds::zone_observed(timings));
         let earliest = (anew.unwrap_or(since) + timeout).saturating_sub(timings.skew);
         context.check_arrival(subject.clone(), fact, earliest, None, || {
             let since_when = match anew {
-                None => format!("its node is ill since {}", clock(since)),
+                None => format!("its node has been unhealthy since {}", clock(since)),
                 Some(anew) => format!("no node was ready until {}", clock(anew)),
             };
-            (format!("{since_when}, and may be so for {}", span(timeout)), seen.clone())
+            (format!("{since_when}, and the timeout is {}", span(timeout)), seen.clone())
         });
         if self.begun.insert(name.to_owned(), fact.at).is_some() {
             return;
         }
         let Some((pace, from)) = self.paces.get(&member.zone).copied() else { return };
-        let lag = bounds::zone_seen(timings);
+        let lag = bounds::zone_observed(timings);
         match pace {
             Pace::Each(pause) => {
                 if let Some(last) = self.last.insert(member.zone.clone(), fact.at) {
                     let bound = Bound::NotBefore((last + pause).saturating_sub(timings.latency));
                     let because = format!(
-                        "another of its zone was drained at {}, and one each {}",
+                        "another node of its zone was drained at {}, and the pause is {}",
                         clock(last),
                         span(pause)
                     );
@@ -277,10 +287,10 @@ impl PodDeletionPace {
                     }
                 }
             }
-            Pace::Frozen | Pace::Cut if fact.at > from + lag => {
-                never(subject, fact, "its zone is held back", seen, context);
+            Pace::ZoneHalted | Pace::AllHalted if fact.at > from + lag => {
+                never(subject, fact, "evictions in its zone are halted", seen, context);
             }
-            Pace::Frozen | Pace::Cut => {}
+            Pace::ZoneHalted | Pace::AllHalted => {}
         }
     }
 }

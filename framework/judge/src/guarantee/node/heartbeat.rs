@@ -1,4 +1,4 @@
-//! A node is called unknown when nothing was heard of it for as long as it may be silent, and not before.
+//! Checks that a node becomes Unknown after its heartbeats stop: NODE.
 
 use std::time::Duration;
 
@@ -14,18 +14,19 @@ use capsize_history::facts::{Change, Fact, Health};
 
 static NODE_01: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-01",
-    sentence: "a node becomes Unknown when nothing was heard of it for the grace period, not before",
+    sentence: "a node becomes Unknown when it has sent no heartbeat for the grace period, and not before",
     features: &[Feature::PullMembers],
-    formula: bounds::HEARTBEAT,
+    formula: bounds::HEARTBEAT_MISSED,
     releases: "Kubernetes, all",
     source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, tryUpdateNodeHealth",
 };
 
-/// I1, I2 and I30: silence, and only silence, makes unknown. A renewal or another status is a sign of life.
+/// I1, I2 and I30: silence makes a node unknown, and nothing else does. A renewal or a changed status counts as a
+/// heartbeat.
 #[derive(Default)]
 pub(crate) struct UnknownAfterMissedHeartbeats {
     deadlines: Deadlines,
-    cut: AllNodesNotReady,
+    all_not_ready: AllNodesNotReady,
 }
 
 impl Guarantee for UnknownAfterMissedHeartbeats {
@@ -51,7 +52,7 @@ impl Guarantee for UnknownAfterMissedHeartbeats {
             _ => {}
         }
         let health_changed = matches!(fact.change, Change::Health { .. } | Change::MemberGone(_));
-        if health_changed && self.cut.is_over(context.world) {
+        if health_changed && self.all_not_ready.is_over(context.world) {
             for name in context.world.members.keys() {
                 if self.deadlines.has(&Subject::member(name)) {
                     self.start_deadline(name, "no node was ready until", fact, context);
@@ -61,7 +62,7 @@ impl Guarantee for UnknownAfterMissedHeartbeats {
     }
 
     fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
-        // Of a history without Leases nobody can tell how long a node was silent.
+        // A history without Leases does not show how long a node was silent.
         if context.world.heartbeats_shown {
             self.deadlines.pass(now, context);
         }
@@ -76,12 +77,12 @@ impl UnknownAfterMissedHeartbeats {
             .get(name)
             .is_some_and(|member| matches!(member.health, Some(Health::Ready | Health::NotReady)));
         if is_reporting {
-            self.start_deadline(name, &format!("{name} was last heard of at"), fact, context);
+            self.start_deadline(name, &format!("the last heartbeat of {name} was at"), fact, context);
         }
     }
 
     fn start_deadline(&mut self, name: &str, since: &str, fact: &Fact, context: &JudgeContext<'_>) {
-        let limit = bounds::heartbeat(context.timings());
+        let limit = bounds::heartbeat_missed(context.timings());
         let expectation = Expectation {
             because: format!("{since} {}", clock(fact.at)),
             missing: format!("{name} is not Unknown"),
@@ -99,33 +100,17 @@ impl UnknownAfterMissedHeartbeats {
         let grace = context.timings().monitor_grace_period;
         let earliest = (heard + grace).saturating_sub(context.timings().skew);
         context.check_arrival(subject, fact, earliest, margin, || {
-            let because =
-                format!("it was heard of at {}, and may be silent for {}", clock(heard), span(grace));
+            let because = format!(
+                "the last heartbeat was at {}, and the grace period is {}",
+                clock(heard),
+                span(grace)
+            );
             (because, format!("{name} is Unknown"))
         });
     }
 }
 
-/// Something that is wrong at once and right within a moment.
-pub(super) fn settle(
-    deadlines: &mut Deadlines,
-    subject: Subject,
-    fact: &Fact,
-    allowed: Duration,
-    wrong: Option<Expectation>,
-    context: &mut JudgeContext<'_>,
-) {
-    match wrong {
-        Some(expectation) => deadlines.start(subject, fact, allowed, expectation),
-        None => {
-            if let Some(margin) = deadlines.met(&subject, fact) {
-                context.tally.record_held_by(margin);
-            }
-        }
-    }
-}
-
-/// A violation of what never may be.
+/// Reports a violation that is never allowed.
 pub(super) fn never(
     subject: Subject,
     fact: &Fact,

@@ -1,4 +1,4 @@
-//! What controllers leave alone: the taints of others, and those of their own that are still called for.
+//! Checks that controllers keep taints of other owners, and their own justified taints: NODE.
 
 use std::time::Duration;
 
@@ -13,18 +13,18 @@ use capsize_history::facts::{Change, Fact, Member, Taint, TaintEffect, World};
 
 static NODE_12: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-12",
-    sentence: "a taint of a node that is none of the controllers' own stays until a person takes it away",
+    sentence: "a taint that the controllers do not own stays on its node until a person removes it",
     features: &[Feature::HealthProbes],
-    formula: bounds::WITH_IT,
+    formula: bounds::SAME_MOMENT,
     releases: "Kubernetes, all",
     source: "Kubernetes pkg/controller/controller_utils.go, AddOrUpdateTaintOnNode, RemoveTaintOffNode",
 };
 
-/// I14: what goes that nobody has taken away.
+/// I14: such a taint does not disappear without a person.
 #[derive(Default)]
 pub(crate) struct ForeignTaintsStay;
 
-/// The keys that controllers set, and with which effects.
+/// The keys of the controllers' own taints, and whether they may have the effect `NoExecute`.
 const OWN: [(&str, bool); 7] = [
     ("not-ready", true),
     ("unreachable", true),
@@ -45,10 +45,10 @@ fn is_own(taint: &Taint) -> bool {
     })
 }
 
-/// Whether a person has taken a taint from the node just before `at`, or may have.
+/// Returns true if a person has removed a taint from the node just before `at`, or may have.
 fn by_hand(member: &Member, world: &World, at: Duration, latency: Duration) -> bool {
-    let deeds = [member.untainted_by_hand, Some(world.acted)];
-    !world.faults_are_marked || deeds.iter().flatten().any(|deed| at <= *deed + latency)
+    let actions = [member.untainted_by_hand, Some(world.acted)];
+    !world.faults_are_marked || actions.iter().flatten().any(|action| at <= *action + latency)
 }
 
 impl Guarantee for ForeignTaintsStay {
@@ -73,32 +73,32 @@ impl Guarantee for ForeignTaintsStay {
             }
             return;
         }
-        // One in its place, of the same key and effect, is a person's.
+        // A person may replace the taint with one of the same key and effect.
         let replaced = |other: &Taint| other.key == taint.key && other.effect == taint.effect;
         let removed =
             matches!(fact.change, Change::TaintRemoved { .. }) && !member.taints.iter().any(replaced);
         if removed && !by_hand(member, context.world, fact.at, context.timings().latency) {
             let seen = format!("{name} has lost the taint {taint}");
-            never(Subject::member(name), fact, "nobody has taken it away", seen, context);
+            never(Subject::member(name), fact, "no person has removed it", seen, context);
         }
     }
 }
 
 static NODE_14: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-14",
-    sentence: "a node that stays ill keeps its NoExecute taint, unless no node is Ready anywhere",
+    sentence: "a node that stays unhealthy keeps its NoExecute taint, unless no node is Ready anywhere",
     features: &[Feature::ZonedEvictions],
-    formula: bounds::WITH_IT,
+    formula: bounds::SAME_MOMENT,
     releases: "Kubernetes, all",
-    source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, processTaintBaseEviction; broken by each \
+    source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, processTaintBaseEviction; violated by each \
         start of the controllers: kubernetes/kubernetes#108268",
 };
 
-/// I15: what the node still calls for is not taken away, as that would begin all tolerations anew.
+/// I15: a justified taint is not removed, because that would restart all tolerations.
 #[derive(Default)]
 pub(crate) struct TaintStaysWhileJustified {
-    /// Until when no node is ready anywhere, as far as the controllers may know.
-    cut: Option<Duration>,
+    /// The time until which no node may be ready, as far as the controllers know.
+    all_halted_until: Option<Duration>,
 }
 
 impl Guarantee for TaintStaysWhileJustified {
@@ -114,23 +114,23 @@ impl Guarantee for TaintStaysWhileJustified {
         match &fact.change {
             Change::Health { .. } | Change::MemberGone(_) => {
                 let Some(zones) = &context.profile.zones else { return };
-                let is_cut = paces(context.world, zones).values().any(|pace| *pace == Pace::Cut);
-                if is_cut {
-                    self.cut = Some(NEVER);
-                } else if self.cut == Some(NEVER) {
-                    self.cut = Some(fact.at + bounds::zone_seen(context.timings()));
+                let all_halted = paces(context.world, zones).values().any(|pace| *pace == Pace::AllHalted);
+                if all_halted {
+                    self.all_halted_until = Some(NEVER);
+                } else if self.all_halted_until == Some(NEVER) {
+                    self.all_halted_until = Some(fact.at + bounds::zone_observed(context.timings()));
                 }
             }
             Change::TaintRemoved { member: name, taint } if is_of_health(taint) => {
                 let Some(member) = context.member(name) else { return };
                 let latency = context.timings().latency;
-                let excused = self.cut.is_some_and(|until| fact.at <= until)
+                let excused = self.all_halted_until.is_some_and(|until| fact.at <= until)
                     || context.world.has_strangers()
                     || by_hand(member, context.world, fact.at, latency);
                 if member.health != taint.health {
                     context.tally.record_held();
                 } else if !excused && fact.at > member.health_since + latency {
-                    let because = format!("it is so since {}", clock(member.health_since));
+                    let because = format!("the node has been unhealthy since {}", clock(member.health_since));
                     let seen = format!("{name} has lost the taint {taint}");
                     never(Subject::member(name), fact, &because, seen, context);
                 }

@@ -1,4 +1,4 @@
-//! What must hold of nodes: their health, taints, labels and pods, and the zones that they are tainted by: NODE.
+//! The guarantees about nodes: their health, taints, labels and pods, and their zones: NODE.
 
 mod derived_taints_and_labels;
 mod drained_nodes;
@@ -12,10 +12,10 @@ mod unknown_conditions;
 mod zone;
 
 pub(super) use derived_taints_and_labels::DerivedTaintsAndLabels;
-pub(super) use drained_nodes::{PodDeletionPace, PodsOfIllNodeAreDeleted};
+pub(super) use drained_nodes::{PodDeletionPace, PodsOfUnhealthyNodeAreDeleted};
 pub(super) use heartbeat::UnknownAfterMissedHeartbeats;
 pub(super) use kept_taints::{ForeignTaintsStay, TaintStaysWhileJustified};
-pub(super) use no_execute_taints::{IllNodeGetsTaint, NoTaintsInHaltedZone, TaintMatchesHealth};
+pub(super) use no_execute_taints::{NoTaintsInHaltedZone, TaintMatchesHealth, UnhealthyNodeGetsTaint};
 pub(super) use pod_disruption_condition::PodConditionBeforeEviction;
 pub(super) use pod_readiness::PodsOfUnknownNodeAreNotReady;
 pub(super) use taint_pace::TaintPaceOfZone;

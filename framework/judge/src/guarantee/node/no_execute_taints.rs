@@ -1,4 +1,4 @@
-//! Who gets the taint that drives pods out: who is ill, in time, and nobody while that is not to be.
+//! Checks which nodes get a NoExecute health taint, and in time: NODE.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,31 +14,31 @@ use capsize_history::facts::{Change, Fact, Zone};
 
 static NODE_02: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-02",
-    sentence: "a node that is not Ready gets the NoExecute taint for it in its turn, where its zone is not held back",
+    sentence: "a node that is not Ready gets the NoExecute taint for its condition in turn, unless evictions in its zone are halted",
     features: &[Feature::ZonedEvictions],
-    formula: bounds::TAINTED_NODE,
+    formula: bounds::NODE_TAINTED,
     releases: "Kubernetes, all",
     source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, doNoExecuteTaintingPass",
 };
 
-/// I31 and I36: the turn of each that waits comes, again too if somebody took the taint away.
+/// I31 and I36: every waiting node is tainted eventually, also after a person has removed the taint.
 #[derive(Default)]
-pub(crate) struct IllNodeGetsTaint {
+pub(crate) struct UnhealthyNodeGetsTaint {
     deadlines: Deadlines,
-    /// Who waits, by zone.
+    /// The waiting nodes of each zone.
     waiting: BTreeMap<Zone, BTreeSet<String>>,
-    /// What those that wait were told last: the pace of their zone, and how many wait.
+    /// The pace of the zone and the number of waiting nodes, as of the latest deadline of each node.
     paces: BTreeMap<String, (Pace, usize)>,
-    /// What the last of each zone was told.
+    /// The same, as of the latest change of each zone.
     latest: BTreeMap<Zone, (Pace, usize)>,
-    /// Zones that were held back once.
+    /// The zones in which evictions have been halted.
     held_back: BTreeSet<Zone>,
 }
 
-/// What a violation looks like that has a known cause.
-const STAYS_HELD_BACK: &str = ", as after a halt at a rate of 1: kubernetes/kubernetes#104639";
+/// A note for a violation with a known cause.
+const KNOWN_HALT_BUG: &str = ", as after a halt at a rate of 1: kubernetes/kubernetes#104639";
 
-impl Guarantee for IllNodeGetsTaint {
+impl Guarantee for UnhealthyNodeGetsTaint {
     fn spec(&self) -> &'static GuaranteeSpec {
         &NODE_02
     }
@@ -68,9 +68,9 @@ impl Guarantee for IllNodeGetsTaint {
     }
 }
 
-impl IllNodeGetsTaint {
-    /// Works out whose turn must come until when: anew for who waits in a zone that is otherwise than before, or has more
-    /// who wait.
+impl UnhealthyNodeGetsTaint {
+    /// Computes the deadlines. They restart for the nodes of a zone whose pace has changed, or in which more nodes
+    /// wait.
     fn look(&mut self, name: &String, fact: &Fact, context: &JudgeContext<'_>) {
         let Some(zones) = &context.profile.zones else { return };
         self.file(name, context);
@@ -86,17 +86,19 @@ impl IllNodeGetsTaint {
             };
             let latest = self.latest.get(zone).copied();
             if latest.is_none_or(|(was, others)| was != *pace || names.len() > others) {
-                names.iter().for_each(|name| self.tell(name, (*pace, names.len()), fact, context));
+                names
+                    .iter()
+                    .for_each(|name| self.restart_deadline(name, (*pace, names.len()), fact, context));
                 self.latest.insert(zone.clone(), (*pace, names.len()));
             } else if names.contains(name) {
-                self.tell(name, (*pace, names.len()), fact, context);
+                self.restart_deadline(name, (*pace, names.len()), fact, context);
                 self.latest.insert(zone.clone(), (*pace, names.len()));
             }
         }
         self.waiting = waiting;
     }
 
-    /// Puts a member where it belongs of those that wait.
+    /// Adds a node to the waiting nodes of its zone, or removes it.
     fn file(&mut self, name: &String, context: &JudgeContext<'_>) {
         let member = context.member(name).filter(|member| awaits_taint(member));
         if member.is_none() {
@@ -114,8 +116,15 @@ impl IllNodeGetsTaint {
         }
     }
 
-    /// A member waits for its turn among so many at this pace, unless it did so already.
-    fn tell(&mut self, name: &String, (pace, count): (Pace, usize), fact: &Fact, context: &JudgeContext<'_>) {
+    /// Restarts the deadline of a node that waits among `count` others at this pace, unless nothing has changed for
+    /// it.
+    fn restart_deadline(
+        &mut self,
+        name: &String,
+        (pace, count): (Pace, usize),
+        fact: &Fact,
+        context: &JudgeContext<'_>,
+    ) {
         let Some(member) = context.member(name) else { return };
         let before = self.paces.insert(name.clone(), (pace, count));
         if before.is_some_and(|(was, others)| was == pace && count <= others) {
@@ -124,18 +133,18 @@ impl IllNodeGetsTaint {
         let subject = Subject::member(name);
         let Pace::Each(pause) = pace else { return self.deadlines.cancel(&subject) };
         let turns = u32::try_from(count).unwrap_or(u32::MAX).saturating_add(1);
-        let allowed = bounds::tainted_node(context.timings()) + bounds::repeated(pause, turns);
+        let allowed = bounds::node_tainted(context.timings()) + bounds::repeated(pause, turns);
         let health = member.health.map(|health| health.to_string()).unwrap_or_default();
         let known = pause == Duration::from_secs(1) && self.held_back.contains(&member.zone);
         let expectation = Expectation {
             because: format!(
-                "it is {health} since {}, {count} of its zone wait, and one each {} is tainted",
+                "the node has been {health} since {}, the number of waiting nodes in its zone is {count}, and the pause is {}",
                 clock(member.health_since),
                 span(pause)
             ),
             missing: format!(
                 "{name} has no NoExecute taint for it{}",
-                if known { STAYS_HELD_BACK } else { "" }
+                if known { KNOWN_HALT_BUG } else { "" }
             ),
         };
         self.deadlines.restart(subject, fact, fact.at + allowed, allowed, expectation);
@@ -144,21 +153,21 @@ impl IllNodeGetsTaint {
 
 static NODE_04: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-04",
-    sentence: "no node gets the NoExecute taint of ill health in a small zone that is partly gone, nor anywhere while no \
-        node is Ready",
+    sentence: "no node gets a NoExecute health taint in a small zone that is partly disrupted, or anywhere while no node is \
+        Ready",
     features: &[Feature::ZonedEvictions],
-    formula: bounds::FROZEN,
+    formula: bounds::ZONE_HALTED,
     releases: "Kubernetes, all",
     source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, handleDisruption",
 };
 
-/// I10 and I11: as soon as the controllers can have seen it.
+/// I10 and I11: from the time when the controllers must have observed the state of the zone.
 #[derive(Default)]
 pub(crate) struct NoTaintsInHaltedZone {
     paces: BTreeMap<Zone, Pace>,
-    /// The members that wait in a zone that is held back, and since when.
+    /// The members that wait in a halted zone, and the time since which they do.
     since: BTreeMap<String, Duration>,
-    /// Taints that have to go.
+    /// The taints that must be removed.
     deadlines: Deadlines,
 }
 
@@ -185,12 +194,14 @@ impl Guarantee for NoTaintsInHaltedZone {
             }
             Change::TaintAdded { member, taint, first: false } if is_of_health(taint) => {
                 let by_hand = context.member(member).is_some_and(|each| each.tainted_by_hand.is_some());
-                let lag = bounds::zone_seen(context.timings());
+                let lag = bounds::zone_observed(context.timings());
                 let held_back = self.since.get(member).filter(|since| fact.at > **since + lag);
                 if let Some(since) = held_back.filter(|_| !by_hand) {
-                    let seen =
-                        format!("{member} has the taint since its zone was held back at {}", clock(*since));
-                    never(Subject::member(member), fact, "its zone is held back", seen, context);
+                    let seen = format!(
+                        "{member} has got the taint after evictions in its zone were halted at {}",
+                        clock(*since)
+                    );
+                    never(Subject::member(member), fact, "evictions in its zone are halted", seen, context);
                 }
             }
             _ => {}
@@ -199,10 +210,10 @@ impl Guarantee for NoTaintsInHaltedZone {
 }
 
 impl NoTaintsInHaltedZone {
-    /// Looks at a member, and at all of them if a zone is otherwise than before.
+    /// Checks a member, or all members if the pace of a zone has changed.
     fn look(&mut self, changed: &String, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Some(zones) = &context.profile.zones else { return };
-        let lag = bounds::zone_seen(context.timings());
+        let lag = bounds::zone_observed(context.timings());
         let world = context.world;
         let paces = paces(world, zones);
         let first = if paces == self.paces { Some(changed) } else { None };
@@ -214,8 +225,8 @@ impl NoTaintsInHaltedZone {
         }
         for (name, member) in alone.into_iter().chain(all) {
             let pace = paces.get(&member.zone);
-            if !matches!(pace, Some(Pace::Frozen | Pace::Cut)) {
-                // It was put to the test if there was somebody to taint for long enough.
+            if !matches!(pace, Some(Pace::ZoneHalted | Pace::AllHalted)) {
+                // This counts only if a node waited for its taint for long enough.
                 if self.since.remove(name).is_some_and(|since| fact.at > since + lag) {
                     context.tally.record_held();
                 }
@@ -224,11 +235,11 @@ impl NoTaintsInHaltedZone {
             }
             let subject = Subject::member(name);
             let tainted = member.taints.iter().any(is_of_health) && member.tainted_by_hand.is_none();
-            if pace != Some(&Pace::Cut) || !tainted {
+            if pace != Some(&Pace::AllHalted) || !tainted {
                 self.deadlines.cancel(&subject);
             } else {
                 let expectation = Expectation {
-                    because: format!("no node is Ready since {}", clock(fact.at)),
+                    because: format!("no node has been Ready since {}", clock(fact.at)),
                     missing: format!("{name} still has its NoExecute taint"),
                 };
                 self.deadlines.start(subject, fact, lag, expectation);
@@ -240,14 +251,14 @@ impl NoTaintsInHaltedZone {
 
 static NODE_05: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-05",
-    sentence: "a NoExecute taint of ill health tells what its node says, and goes when that is well",
+    sentence: "a NoExecute health taint matches the condition of its node, and is removed when the node is Ready",
     features: &[Feature::ZonedEvictions],
-    formula: bounds::FITS,
+    formula: bounds::TAINT_CORRECTED,
     releases: "Kubernetes, all",
     source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, processTaintBaseEviction",
 };
 
-/// I7, I32 and I38: there is no such taint that the node does not call for, but for a moment.
+/// I7, I32 and I38: no such taint stays after the condition of the node has changed.
 #[derive(Default)]
 pub(crate) struct TaintMatchesHealth(Deadlines);
 
@@ -273,19 +284,19 @@ impl Guarantee for TaintMatchesHealth {
             _ => return,
         };
         let Some(member) = context.member(name) else { return };
-        // A node that never said anything asks for nothing.
+        // A node that has never reported needs no taint.
         let stray =
             |taint: &&capsize_history::facts::Taint| is_of_health(taint) && taint.health != member.health;
         let stray = member.taints.iter().find(stray).filter(|_| member.health.is_some());
         let wrong = stray.map(|taint| Expectation {
             because: format!(
-                "it is {} since {}",
+                "the node has been {} since {}",
                 member.health.unwrap_or(capsize_history::facts::Health::Unknown),
                 clock(member.health_since)
             ),
             missing: format!("{name} has the taint {taint}"),
         });
-        let allowed = bounds::fits(context.timings());
-        super::heartbeat::settle(&mut self.0, Subject::member(name), fact, allowed, wrong, context);
+        let allowed = bounds::taint_corrected(context.timings());
+        self.0.expect_correction(Subject::member(name), fact, allowed, wrong, context);
     }
 }

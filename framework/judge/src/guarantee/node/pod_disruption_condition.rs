@@ -1,4 +1,4 @@
-//! A pod that is evicted for a taint says so before it goes.
+//! Checks that a pod gets a condition before it is evicted for a taint: NODE.
 
 use super::heartbeat::never;
 use crate::guarantee::engine::bounds;
@@ -10,14 +10,14 @@ use capsize_history::facts::{Change, Fact};
 
 static NODE_13: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-13",
-    sentence: "a pod that is evicted for a taint has the condition DisruptionTarget for it when its deletion begins",
+    sentence: "a pod that is evicted for a taint has the condition DisruptionTarget when its deletion begins",
     features: &[Feature::NoExecuteTaints, Feature::TellsDisruption],
-    formula: bounds::WITH_IT,
+    formula: bounds::SAME_MOMENT,
     releases: "Kubernetes 1.26 and newer",
     source: "Kubernetes pkg/controller/tainteviction/taint_eviction.go, addConditionAndDeletePod",
 };
 
-/// I22: of every pod that is deleted when its toleration is over, and that nobody else has deleted.
+/// I22: for every pod that is deleted at the end of its toleration and not by a person.
 #[derive(Default)]
 pub(crate) struct PodConditionBeforeEviction;
 
@@ -46,9 +46,9 @@ impl Guarantee for PodConditionBeforeEviction {
         if due && task.by_taint {
             context.tally.record_held();
         } else if due && world.faults_are_marked && fact.at > world.acted + context.timings().latency {
-            let seen = format!("{workload} is deleted without having said why");
+            let seen = format!("{workload} is deleted without the condition DisruptionTarget");
             let subject = Subject::on(workload, &task.member);
-            never(subject, fact, "its node has a taint that it does not tolerate any more", seen, context);
+            never(subject, fact, "its node has a taint that it no longer tolerates", seen, context);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The pods of a node that has fallen silent do not count as ready.
+//! Checks that the pods of an Unknown node are marked as not ready: NODE.
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
@@ -9,14 +9,14 @@ use capsize_history::facts::{Change, Fact, Health, InstanceHealth};
 
 static NODE_08: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-08",
-    sentence: "the pods of a node that becomes Unknown are not ready",
+    sentence: "the pods of a node that becomes Unknown are marked as not ready",
     features: &[Feature::PullMembers],
-    formula: bounds::MARKED,
-    releases: "the target for all; Kubernetes leaves them ready where the node was not Ready before (#109998)",
+    formula: bounds::PODS_MARKED,
+    releases: "the target for all; Kubernetes leaves them ready if the node was not Ready before (#109998)",
     source: "Kubernetes pkg/controller/util/node/controller_utils.go, MarkPodsNotReady",
 };
 
-/// I35: every pod that counts as ready on it when its node becomes unknown, whatever the node was before.
+/// I35: for every ready pod of a node that becomes Unknown, from any other condition.
 #[derive(Default)]
 pub(crate) struct PodsOfUnknownNodeAreNotReady(Deadlines);
 
@@ -36,7 +36,7 @@ impl Guarantee for PodsOfUnknownNodeAreNotReady {
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
             Change::Health { member, was: Some(_), now: Some(Health::Unknown), .. } => {
-                let limit = bounds::marked(context.timings());
+                let limit = bounds::pods_marked(context.timings());
                 let on_it = context.world.assigned_to(member).filter(|(_, workload)| {
                     workload
                         .instances
@@ -45,7 +45,7 @@ impl Guarantee for PodsOfUnknownNodeAreNotReady {
                 });
                 for (key, _) in on_it {
                     let expectation = Expectation {
-                        because: format!("{member} is Unknown since {}", clock(fact.at)),
+                        because: format!("{member} has been Unknown since {}", clock(fact.at)),
                         missing: format!("{key} still counts as ready"),
                     };
                     self.0.start(Subject::on(key, member), fact, limit, expectation);

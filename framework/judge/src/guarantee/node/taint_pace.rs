@@ -1,4 +1,4 @@
-//! Nodes of a zone are tainted no faster than its state allows.
+//! Checks that nodes of a zone are not tainted faster than its state allows: NODE.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -13,30 +13,30 @@ use capsize_history::facts::{Change, Fact, Member, Zone};
 
 static NODE_03: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-03",
-    sentence: "in a zone, nodes get the NoExecute taint of ill health no faster than the rate for its state",
+    sentence: "the nodes of a zone get their NoExecute health taints no faster than the rate for the state of the zone",
     features: &[Feature::ZonedEvictions],
-    formula: bounds::PACED_NODES,
+    formula: bounds::TAINT_PACE,
     releases: "Kubernetes, all",
     source: "Kubernetes pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go",
 };
 
-/// So many of the last are kept: a burst that is longer is seen by its parts.
+/// The number of recent taints that are kept. A longer burst is detected by its parts.
 const KEPT: usize = 64;
 
-/// I9: with one saved up, n taints take at least n - 1 times the pause, as long as the zone's state is the same.
+/// I9: with one token saved up, n taints take at least n - 1 pauses while the state of the zone does not change.
 #[derive(Default)]
 pub(crate) struct TaintPaceOfZone {
     zones: BTreeMap<Zone, Epoch>,
-    /// When each member last lost such a taint.
+    /// The time when each member last lost such a taint.
     untainted: BTreeMap<String, Duration>,
 }
 
-/// While the pace of a zone is the same.
+/// A period in which the pace of a zone does not change.
 struct Epoch {
     pace: Pace,
-    /// When its nodes were tainted.
+    /// The times when its nodes were tainted.
     tainted: VecDeque<Duration>,
-    /// The controller may not have seen the state before.
+    /// The time before which the controllers may not have observed the state.
     from: Duration,
 }
 
@@ -52,14 +52,14 @@ impl Guarantee for TaintPaceOfZone {
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
             Change::Health { .. } | Change::MemberGone(_) => self.look(fact.at, context),
-            // A start of the controllers has a token of its own.
+            // After a start the controllers have a new token.
             Change::FaultEnded { member: None, .. } => self.zones.clear(),
             Change::TaintRemoved { member, taint } if is_of_health(taint) => {
                 self.untainted.insert(member.clone(), fact.at);
             }
             Change::TaintAdded { member: name, taint, first: false } if is_of_health(taint) => {
                 let Some(member) = context.member(name) else { return };
-                // One in the place of the other takes no turn. Of one version, removals are told first.
+                // A replaced taint takes no token. The facts of one version list removals first.
                 let swapped = self.untainted.remove(name) == Some(fact.at)
                     || member.taints.iter().filter(|each| is_of_health(each)).count() > 1;
                 if !swapped && member.tainted_by_hand.is_none() {
@@ -72,10 +72,10 @@ impl Guarantee for TaintPaceOfZone {
 }
 
 impl TaintPaceOfZone {
-    /// Notes what has become of the zones.
+    /// Records the new pace of zones.
     fn look(&mut self, now: Duration, context: &JudgeContext<'_>) {
         let Some(zones) = &context.profile.zones else { return };
-        let lag = bounds::zone_seen(context.timings());
+        let lag = bounds::zone_observed(context.timings());
         for (zone, pace) in paces(context.world, zones) {
             if self.zones.get(&zone).is_none_or(|epoch| epoch.pace != pace) {
                 self.zones.insert(zone, Epoch { pace, tainted: VecDeque::new(), from: now + lag });
@@ -103,8 +103,11 @@ impl TaintPaceOfZone {
         let Some((bound, since, others)) = earliest else { return context.tally.record_held() };
         let bound = bound.saturating_sub(context.timings().latency);
         context.check_arrival(Subject::member(name), fact, bound, None, || {
-            let because =
-                format!("{others} of its zone since {}, and one each {}", clock(since), span(pause));
+            let because = format!(
+                "the number of nodes tainted in its zone since {} is {others}, and the pause is {}",
+                clock(since),
+                span(pause)
+            );
             (because, format!("{name} has the NoExecute taint"))
         });
     }

@@ -1,5 +1,4 @@
-//! What is written of a node that says nothing: not too early for one that is new, with the right reason, and of nothing but
-//! what its kubelet would tell.
+//! Checks the conditions of silent nodes: the time to start, the reasons, and their extent: NODE.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,18 +14,18 @@ use capsize_history::facts::{Change, Fact, Health, Member};
 
 static NODE_09: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-09",
-    sentence: "a node that never said whether it is ready becomes Unknown when its time to start is over, not before",
+    sentence: "a node that has never reported becomes Unknown when its time to start is over, and not before",
     features: &[Feature::PullMembers],
-    formula: bounds::STARTS,
+    formula: bounds::STARTUP_OVER,
     releases: "Kubernetes, all",
     source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, tryUpdateNodeHealth",
 };
 
-/// I3: from the creation of a node on.
+/// I3: counted from the creation of a node.
 #[derive(Default)]
 pub(crate) struct UnknownAfterStartupGrace {
     deadlines: Deadlines,
-    cut: AllNodesNotReady,
+    all_not_ready: AllNodesNotReady,
 }
 
 impl Guarantee for UnknownAfterStartupGrace {
@@ -52,7 +51,7 @@ impl Guarantee for UnknownAfterStartupGrace {
                 let Some((begins, grace)) = began(member, context) else { return };
                 self.start_deadline(member, begins, grace, fact, context);
             }
-            // Who renews its Lease is there, whatever it has not said.
+            // A node that renews its Lease is alive, even without a reported status.
             Change::SignOfLife(member) if self.deadlines.has(&Subject::member(member)) => {
                 let Some((_, grace)) = began(member, context) else { return };
                 self.start_deadline(member, fact.at, grace, fact, context);
@@ -62,8 +61,11 @@ impl Guarantee for UnknownAfterStartupGrace {
                 let Some((begins, grace)) = began(member, context) else { return };
                 let earliest = (begins + grace).saturating_sub(context.timings().skew);
                 context.check_arrival(Subject::member(member), fact, earliest, margin, || {
-                    let because =
-                        format!("it was made at {}, and has {} to start", clock(begins), span(grace));
+                    let because = format!(
+                        "the node was created at {}, and has {} to start",
+                        clock(begins),
+                        span(grace)
+                    );
                     (because, format!("{member} is Unknown"))
                 });
             }
@@ -73,15 +75,15 @@ impl Guarantee for UnknownAfterStartupGrace {
             _ => {}
         }
         let health_changed = matches!(fact.change, Change::Health { .. } | Change::MemberGone(_));
-        if health_changed && self.cut.is_over(context.world) {
-            self.begin_anew(fact, context);
+        if health_changed && self.all_not_ready.is_over(context.world) {
+            self.restart_deadlines(fact, context);
         }
     }
 }
 
 impl UnknownAfterStartupGrace {
-    /// Some node is ready again where none was: everybody has all of the time.
-    fn begin_anew(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
+    /// A node is ready again after none was. All other nodes have the whole time again.
+    fn restart_deadlines(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
         for name in context.world.members.keys() {
             if let Some((_, grace)) = began(name, context)
                 && self.deadlines.has(&Subject::member(name))
@@ -99,9 +101,9 @@ impl UnknownAfterStartupGrace {
         fact: &Fact,
         context: &JudgeContext<'_>,
     ) {
-        let allowed = bounds::starts(context.timings(), grace);
+        let allowed = bounds::startup_over(context.timings(), grace);
         let expectation = Expectation {
-            because: format!("{member} is there since {}, and never said anything", clock(begins)),
+            because: format!("{member} has existed since {}, and has never reported", clock(begins)),
             missing: format!("{member} is not Unknown"),
         };
         let until = begins.max(fact.at) + allowed;
@@ -109,7 +111,7 @@ impl UnknownAfterStartupGrace {
     }
 }
 
-/// When the node was made, at the earliest, and how long it may take to start.
+/// Returns the earliest time at which the node was created, and its time to start.
 fn began(member: &str, context: &JudgeContext<'_>) -> Option<(Duration, Duration)> {
     let grace = context.timings().startup_grace_period?;
     let created = context.member(member)?.created?;
@@ -120,40 +122,40 @@ fn began(member: &str, context: &JudgeContext<'_>) -> Option<(Duration, Duration
 
 static NODE_10: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-10",
-    sentence: "when a kubelet falls silent, all that it reports of its node becomes Unknown, and nothing else changes",
+    sentence: "when a kubelet becomes silent, the conditions that it reports become Unknown, and no other condition changes",
     features: &[Feature::PullMembers],
-    formula: bounds::WITH_IT,
+    formula: bounds::SAME_MOMENT,
     releases: "Kubernetes, all",
     source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, tryUpdateNodeHealth",
 };
 
 static NODE_11: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-11",
-    sentence: "a condition that becomes Unknown says that its kubelet stopped, or never began, to tell of it",
+    sentence: "a condition that becomes Unknown has the reason NodeStatusUnknown, or NodeStatusNeverUpdated if it was never reported",
     features: &[Feature::PullMembers],
-    formula: bounds::WITH_IT,
+    formula: bounds::SAME_MOMENT,
     releases: "Kubernetes, all",
     source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, tryUpdateNodeHealth",
 };
 
-/// What a kubelet tells of its node.
+/// The conditions that a kubelet reports.
 const REPORTED_CONDITIONS: [&str; 4] = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"];
 
-/// I4 and I5: what the version changes that says that a node is unknown.
+/// I4 and I5: checks the version in which a node becomes Unknown.
 pub(crate) struct UnknownConditions {
     spec: &'static GuaranteeSpec,
-    /// What is wrong with the node as it is now, which had these conditions before.
+    /// Returns what is wrong with the node, given its conditions before.
     wrong: fn(&BTreeMap<String, String>, &Member) -> Option<String>,
     before: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 impl UnknownConditions {
-    /// That all of its conditions change, and no other.
-    pub(crate) fn nothing_else() -> Self {
-        Self { spec: &NODE_10, wrong: changed_else, before: BTreeMap::new() }
+    /// Checks that all reported conditions change, and no others.
+    pub(crate) fn no_other_condition_changes() -> Self {
+        Self { spec: &NODE_10, wrong: wrong_change, before: BTreeMap::new() }
     }
 
-    /// That the reasons are right.
+    /// Checks the reasons.
     pub(crate) fn reasons() -> Self {
         Self { spec: &NODE_11, wrong: wrong_reason, before: BTreeMap::new() }
     }
@@ -178,7 +180,7 @@ impl Guarantee for UnknownConditions {
                     None => context.tally.record_held(),
                     Some(wrong) => {
                         let seen = format!("{name} {wrong}");
-                        never(Subject::member(name), fact, "its kubelet has fallen silent", seen, context);
+                        never(Subject::member(name), fact, "its kubelet has become silent", seen, context);
                     }
                 }
             }
@@ -193,7 +195,7 @@ impl Guarantee for UnknownConditions {
     }
 }
 
-fn changed_else(before: &BTreeMap<String, String>, member: &Member) -> Option<String> {
+fn wrong_change(before: &BTreeMap<String, String>, member: &Member) -> Option<String> {
     let stays = REPORTED_CONDITIONS.iter().find(|kind| {
         let status = member.conditions.get(**kind).map(String::as_str);
         before.contains_key(**kind) && status.is_some_and(|status| status != "Unknown")
@@ -206,7 +208,7 @@ fn changed_else(before: &BTreeMap<String, String>, member: &Member) -> Option<St
         .chain(member.conditions.keys())
         .filter(|kind| !REPORTED_CONDITIONS.contains(&kind.as_str()));
     let mut changed = others.filter(|kind| before.get(*kind) != member.conditions.get(*kind));
-    changed.next().map(|kind| format!("has another {kind} than before"))
+    changed.next().map(|kind| format!("has changed the condition {kind}"))
 }
 
 fn wrong_reason(before: &BTreeMap<String, String>, member: &Member) -> Option<String> {
@@ -218,6 +220,6 @@ fn wrong_reason(before: &BTreeMap<String, String>, member: &Member) -> Option<St
         }
         let right = if was.is_some() { "NodeStatusUnknown" } else { "NodeStatusNeverUpdated" };
         let reason = member.reasons.get(*kind).map(String::as_str).unwrap_or_default();
-        (reason != right).then(|| format!("has {kind} Unknown for the reason {reason}, not {right}"))
+        (reason != right).then(|| format!("has {kind} Unknown with the reason {reason} instead of {right}"))
     })
 }

@@ -1,4 +1,4 @@
-//! How ill a zone is, by what its nodes say, and how fast they may be tainted for it.
+//! The state of a zone by the conditions of its nodes, and the pace at which they may be tainted.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,61 +6,63 @@ use std::time::Duration;
 use crate::profile::Zones;
 use capsize_history::facts::{Census, Health, Member, Taint, TaintEffect, World, Zone};
 
-/// What is made of a zone.
+/// The pace of evictions in a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pace {
-    /// One node each so long.
+    /// One node after each pause.
     Each(Duration),
-    /// None: the zone is small and partly gone.
-    Frozen,
-    /// None anywhere: no node that counts is ready.
-    Cut,
+    /// No node of this zone, because it is small and partly disrupted.
+    ZoneHalted,
+    /// No node of any zone, because no counting node is ready.
+    AllHalted,
 }
 
-/// What is made of each zone as all members are now. Nobody knows while there are some of which nothing is known.
+/// Returns the pace of each zone for the present members. The result is empty while the state of some members is
+/// unknown.
 pub(super) fn paces(world: &World, zones: &Zones) -> BTreeMap<Zone, Pace> {
     if world.has_strangers() {
         return BTreeMap::new();
     }
-    let cut = is_cut(world);
+    let all_halted = no_node_is_ready(world);
     let pace = |Census { size, away }: Census| {
         let partly = away > 2 && away < size && away * 100 >= size * zones.unhealthy_percent;
         match partly {
-            _ if cut => Pace::Cut,
+            _ if all_halted => Pace::AllHalted,
             true if size > zones.large => Pace::Each(zones.secondary_eviction_pause),
-            true => Pace::Frozen,
+            true => Pace::ZoneHalted,
             false => Pace::Each(zones.eviction_pause),
         }
     };
     world.census.iter().map(|(zone, census)| (zone.clone(), pace(*census))).collect()
 }
 
-/// Whether no node that counts is ready.
-fn is_cut(world: &World) -> bool {
+/// Returns true if no counting node is ready.
+fn no_node_is_ready(world: &World) -> bool {
     let sum = |sum: (u64, u64), zone: &Census| (sum.0 + zone.size, sum.1 + zone.away);
     let (size, away) = world.census.values().fold((0, 0), sum);
     size > 0 && size == away
 }
 
-/// Whether no node that counts was ready: once that is over, the silence of every node is counted anew.
+/// Whether no counting node was ready. When that is over, the silence of every node counts from the start.
 #[derive(Default)]
 pub(crate) struct AllNodesNotReady(bool);
 
 impl AllNodesNotReady {
-    /// To be told every change of health, and every node that is gone. Answers whether it is over just now.
+    /// Must be called for every change of health, and for every node that is gone. Returns true if a counting node is
+    /// ready for the first time after none was.
     pub(crate) fn is_over(&mut self, world: &World) -> bool {
-        let was = std::mem::replace(&mut self.0, is_cut(world));
+        let was = std::mem::replace(&mut self.0, no_node_is_ready(world));
         was && !self.0
     }
 }
 
-/// Whether the taint is one of those that ill health brings in its turn.
+/// Returns true if the taint is a `NoExecute` health taint.
 pub(super) fn is_of_health(taint: &Taint) -> bool {
     taint.health.is_some() && taint.effect == TaintEffect::NoExecute
 }
 
-/// Whether the member waits for the taint that belongs to what it says.
+/// Returns true if the member waits for the `NoExecute` taint for its condition.
 pub(super) fn awaits_taint(member: &Member) -> bool {
-    let ill = member.health.filter(|health| *health != Health::Ready);
-    ill.is_some_and(|health| member.health_taint(health, TaintEffect::NoExecute).is_none())
+    let not_ready = member.health.filter(|health| *health != Health::Ready);
+    not_ready.is_some_and(|health| member.health_taint(health, TaintEffect::NoExecute).is_none())
 }

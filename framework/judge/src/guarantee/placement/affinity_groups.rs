@@ -1,5 +1,4 @@
-//! That a workload goes where it is meant to go: the next group of members, and out of those that are not meant any more.
-//! PLACEMENT.
+//! Checks that workloads use the next affinity group, and leave excluded members: PLACEMENT.
 
 use std::collections::BTreeSet;
 
@@ -12,18 +11,18 @@ use capsize_history::facts::{Change, Fact, Scheduling, Workload, WorkloadKey, Wo
 
 static PLACEMENT_14: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-14",
-    sentence: "where no member of a group fits, the next group that has one is used",
+    sentence: "if no member of an affinity group is suitable, the next group with a suitable member is used",
     features: &[Feature::HealthProbes, Feature::AffinityGroups],
-    formula: bounds::CHOSEN,
+    formula: bounds::MEMBERS_CHOSEN,
     releases: "all",
     source: "Karmada pkg/scheduler/scheduler.go, scheduleResourceBindingWithClusterAffinities",
 };
 
-/// L12 and E2: what is duplicated without limit is not left without a member as long as one of a group fits that comes
-/// after the one in use, whatever the scheduler says of it.
+/// L12 and E2: a duplicated workload without constraints has a member as long as one is suitable in the group in use
+/// or in a later group. The condition of the scheduler does not matter.
 #[derive(Default)]
 pub(crate) struct NextAffinityGroupIsUsed {
-    /// The workloads of several groups that have no member.
+    /// The workloads with several groups that have no member.
     nowhere: BTreeSet<WorkloadKey>,
     deadlines: Deadlines,
 }
@@ -34,7 +33,7 @@ fn is_grouped(workload: &Workload) -> bool {
     workload.placeable && unlimited && placement.is_grouped() && !placement.minds_others
 }
 
-/// The first member that fits of the group in use, or of one after it.
+/// Returns the first suitable member of the group in use, or of a later group.
 fn fitting<'a>(workload: &Workload, world: &'a World) -> Option<&'a String> {
     let groups = &workload.placement.groups;
     let in_use = groups.iter().position(|group| group.name == workload.group).unwrap_or_default();
@@ -87,13 +86,13 @@ impl NextAffinityGroupIsUsed {
             self.nowhere.remove(key);
         }
         let wrong = fitting(workload, context.world).filter(|_| nowhere).map(|name| Expectation {
-            because: format!("{name} fits, of a group that may be used"),
-            missing: format!("{key} is assigned to no member"),
+            because: format!("{name} is suitable, and its group may be used"),
+            missing: format!("{key} is not assigned to any member"),
         });
         self.deadlines.expect_correction(
             Subject::workload(key),
             fact,
-            bounds::chosen(context.timings()),
+            bounds::members_chosen(context.timings()),
             wrong,
             context,
         );
@@ -102,14 +101,15 @@ impl NextAffinityGroupIsUsed {
 
 static PLACEMENT_15: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-15",
-    sentence: "a workload leaves the members that its placement, when that changes, means no more",
+    sentence: "after a change of its placement, a workload leaves the members that the placement excludes",
     features: &[Feature::HealthProbes],
-    formula: bounds::CHOSEN,
+    formula: bounds::MEMBERS_CHOSEN,
     releases: "all; Karmada counted replicas in such members until 1.9 (#4586)",
     source: "Karmada pkg/scheduler/scheduler.go, doScheduleBinding; core/assignment.go",
 };
 
-/// L3. Of what is duplicated without limit PLACEMENT-07 says it; of several groups the first may have come back.
+/// L3. PLACEMENT-07 checks duplicated workloads without constraints. Workloads with several groups are not checked,
+/// because the first group may be usable again.
 #[derive(Default)]
 pub(crate) struct WorkloadLeavesExcludedMembers(Deadlines);
 
@@ -155,10 +155,10 @@ impl WorkloadLeavesExcludedMembers {
             return self.0.cancel(&Subject::workload(key));
         }
         let world = context.world;
-        let strange =
+        let excluded =
             |name: &&String| world.members.get(*name).is_some_and(|member| !placement.admits(name, member));
-        let wrong = workload.assignment.keys().find(strange).map(|name| Expectation {
-            because: format!("its placement does not mean {name} any more"),
+        let wrong = workload.assignment.keys().find(excluded).map(|name| Expectation {
+            because: format!("its placement no longer admits {name}"),
             missing: format!("{key} is still assigned to {name}"),
         });
         if wrong.is_none() && !self.0.has(&Subject::workload(key)) {
@@ -167,7 +167,7 @@ impl WorkloadLeavesExcludedMembers {
         self.0.expect_correction(
             Subject::workload(key),
             fact,
-            bounds::chosen(context.timings()),
+            bounds::members_chosen(context.timings()),
             wrong,
             context,
         );

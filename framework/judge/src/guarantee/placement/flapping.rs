@@ -1,4 +1,4 @@
-//! That a workload does not come and go: PLACEMENT.
+//! Checks that a workload does not return to a tainted member: PLACEMENT.
 
 use std::time::Duration;
 
@@ -13,17 +13,17 @@ use capsize_history::facts::{Change, Fact, Member, Taint, Workload};
 
 static PLACEMENT_16: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-16",
-    sentence: "a workload does not come back to a member while a taint is there that it had to leave for",
+    sentence: "a workload does not return to a member while the member has the taint for which the workload was evicted",
     features: &[Feature::NoExecuteTaints, Feature::GracefulEviction, Feature::EvictedNotRechosen],
     formula: "at every choice",
-    releases: "the target for all; Karmada asks whether there is a toleration, not whether it is over",
+    releases: "the target for all; Karmada checks that there is a toleration, and not whether its time is over",
     source: "Karmada pkg/scheduler/framework/plugins/tainttoleration",
 };
 
-/// L2: a toleration that is over does not bring the workload back, to be evicted once more.
+/// L2: a toleration whose time is over does not bring the workload back, only to be evicted again.
 #[derive(Default)]
 pub(crate) struct NoReturnToTaintedMember {
-    /// When a workload last left a member for a taint.
+    /// The time when a workload last left a member for a taint.
     left: Table<Subject, Duration>,
 }
 
@@ -52,20 +52,20 @@ impl Guarantee for NoReturnToTaintedMember {
                     let Some(left) = self.left.swap_remove(&subject) else { continue };
                     let workload = context.workload(key);
                     let taints = context.member(name).map(Member::evicting_taints);
-                    // Who is shown an old past chooses by it.
+                    // A scheduler with a stale cache chooses by an older state.
                     let hindered = context.world.is_hindered(fact.at);
                     let seen =
                         |taint: &Taint| !hindered || taint.seen < context.latest_surely_observed(fact.at);
                     let same = taints.map(|taints| taints.filter(|taint| taint.seen <= left && seen(taint)));
                     let now = workload.zip(same).and_then(|(workload, same)| tolerates(workload, same));
-                    // What it left for was another, unless it had to leave for this one, too.
+                    // The workload left for another taint, unless this taint also required it to leave.
                     let Some(Tolerates::Until(until, taint)) = now else { continue };
                     if until > left.saturating_add(bounds::STAMP) {
                         continue;
                     }
                     let because =
-                        format!("it left {name} at {} for {taint}, which is still there", clock(left));
-                    // By a clock that was set back since, what was tolerated, be it for no time, may be so still.
+                        format!("it left {name} at {} for {taint}, which {name} still has", clock(left));
+                    // If the clock was set back since then, the taint may still be tolerated by that clock.
                     let off = context.stamps_off;
                     let tolerated = |it: &Workload| it.tolerations.iter().any(|each| each.tolerates(&taint));
                     let ages = !off.is_zero() && workload.is_some_and(tolerated);

@@ -1,4 +1,4 @@
-//! Checks that placements stay and have the number of members that is asked for: PLACEMENT.
+//! Checks that placements stay, and that the number of members is within the constraint: PLACEMENT.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,25 +13,25 @@ use capsize_history::facts::{Assignment, Change, Fact, Scheduling, Workload, Wor
 
 static PLACEMENT_01: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-01",
-    sentence: "a placement that is not evicted stays where it is",
+    sentence: "a workload stays on its members unless it is evicted from them",
     features: &[Feature::HealthProbes],
     formula: "at every change of an assignment",
     releases: "all",
     source: "Karmada pkg/scheduler/framework/plugins/{tainttoleration,clusterlocality}",
 };
 
-/// L1: of the members assigned before, those stay that nothing speaks against. Of what is divided by weight, a
-/// share may come to nothing. Who is hindered may not know yet of a member that another has chosen, and where none that is
-/// known fits, the assignment is emptied (on a `FitError` in Karmada's `pkg/scheduler/scheduler.go`).
+/// L1: an assigned member keeps the workload if nothing speaks against it. A share by weight may become empty. A
+/// scheduler with a stale cache may not know a member that another leader has chosen. If no known member is suitable,
+/// it empties the assignment (on a `FitError` in Karmada's `pkg/scheduler/scheduler.go`).
 #[derive(Default)]
 pub(crate) struct HealthyPlacementStays {
-    /// Workloads whose replicas or placement changed since they were last scheduled.
+    /// The workloads whose replicas or placement have changed since they were last scheduled.
     changed: BTreeSet<WorkloadKey>,
-    /// Losses without a reason; another watch may still tell of one.
+    /// Losses without a known reason; another watch may still report one.
     suspected_violations: BTreeMap<Subject, Fact>,
-    /// When each member came.
+    /// The time when each member joined.
     came: BTreeMap<String, Duration>,
-    /// The replicas wanted of each workload, as they were seen last.
+    /// The replicas wanted for each workload, as last observed.
     wanted: Table<WorkloadKey, u64>,
 }
 
@@ -50,8 +50,8 @@ impl Guarantee for HealthyPlacementStays {
                 self.came.insert(member.clone(), fact.at);
             }
             Change::Wanted(key) => {
-                // Another number of replicas moves no duplicated workload, and a larger number moves no divided one. Without
-                // replicas a workload may be assigned to any members, which need not get a share later.
+                // A change of the replicas moves no duplicated workload, and an increase moves no divided one. A
+                // workload without replicas may be assigned to any members, which need not get a share later.
                 let before =
                     self.wanted.insert(key.clone(), context.workload(key).map_or(0, |it| it.replicas));
                 let Some(workload) = context.workload(key) else { return };
@@ -95,8 +95,8 @@ impl Guarantee for HealthyPlacementStays {
         {
             let member = subject.member.clone().unwrap_or_default();
             let because =
-                format!("{member} is not evicted from, is still there, and still matches the affinity");
-            let seen = format!("{member} is not assigned any more");
+                format!("{member} has no eviction task, still exists, and still matches the affinity");
+            let seen = format!("{member} is no longer assigned");
             context.report_violation(Violation::by(&fact, subject, Bound::Never, because, seen));
         }
     }
@@ -118,23 +118,23 @@ impl HealthyPlacementStays {
                 || may_get_nothing(workload, member, was, fact, context)
                 || self.may_be_unknown(member, fact, context)
         };
-        let wronged: Vec<_> = lost.into_iter().filter(|member| !goes(member)).collect();
-        if wronged.is_empty() && !kept.is_empty() {
+        let unexplained: Vec<_> = lost.into_iter().filter(|member| !goes(member)).collect();
+        if unexplained.is_empty() && !kept.is_empty() {
             context.tally.record_held();
         }
         self.suspected_violations
-            .extend(wronged.into_iter().map(|member| (Subject::on(key, member), fact.clone())));
+            .extend(unexplained.into_iter().map(|member| (Subject::on(key, member), fact.clone())));
     }
 
-    /// Whether who chose may be shown an old past, before `member` came.
+    /// Returns true if the scheduler may have a stale cache from before `member` joined.
     fn may_be_unknown(&self, member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
         let unseen = |came: &Duration| *came >= context.latest_surely_observed(fact.at);
         context.world.is_hindered(fact.at) && self.came.get(member).is_some_and(unseen)
     }
 }
 
-/// Whether selection has no freedom to move what is well: not where regions or capacity are weighed anew, nor where
-/// there are no replicas that tie a workload to its place.
+/// Returns true if the selection may not move healthy members. It may if regions or capacity are weighed again, and
+/// if no replicas bind the workload to its members.
 fn is_bound_to_stay(workload: &Workload, was: &Assignment) -> bool {
     let placement = &workload.placement;
     let joined = workload.assignment.keys().any(|member| !was.contains_key(member));
@@ -147,7 +147,8 @@ fn is_bound_to_stay(workload: &Workload, was: &Assignment) -> bool {
     }
 }
 
-/// Whether the share of `member` by its weight may have come to nothing: those of others grow where one of them leaves.
+/// Returns true if the weighted share of `member` may have become empty. The shares of the others grow when one
+/// member leaves.
 fn may_get_nothing(
     workload: &Workload,
     member: &String,
@@ -160,10 +161,10 @@ fn may_get_nothing(
         && divisions(workload, was, fact, context).is_none_or(nothing)
 }
 
-/// Whether `member` may lose the workload for a reason of its own.
+/// Returns true if `member` may lose the workload for a reason of its own.
 fn may_go(workload: &Workload, member: &str, context: &JudgeContext<'_>) -> bool {
     let state = context.member(member);
-    // Without graceful eviction no task says that a taint has driven it out.
+    // Without graceful eviction no task records that a taint has evicted the workload.
     let driven_out = !context.profile.has(Feature::GracefulEviction)
         && state.and_then(|state| tolerates(workload, state.taints.iter())).is_some_and(|tolerates| {
             // Stamps are cut to the second.
@@ -176,16 +177,16 @@ fn may_go(workload: &Workload, member: &str, context: &JudgeContext<'_>) -> bool
 
 static PLACEMENT_02: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-02",
-    sentence: "as many members are chosen as the spread constraint asks for",
+    sentence: "the number of chosen members is within the spread constraint",
     features: &[Feature::SpreadConstraints],
     formula: "minGroups to maxGroups, at every choice",
     releases: "all",
     source: "Karmada pkg/scheduler/core/spreadconstraint/select_clusters_by_cluster.go",
 };
 
-/// L7: whenever members are chosen, there are as many as the constraint on members allows.
+/// L7: whenever members are chosen, their number is within the constraint on members.
 ///
-/// An eviction may leave fewer, and where too few can be chosen they stay fewer; but then none is chosen.
+/// An eviction may leave fewer members. If too few members are available, no new one is chosen.
 pub(crate) struct MemberCountWithinConstraint;
 
 impl Guarantee for MemberCountWithinConstraint {
@@ -205,14 +206,14 @@ impl Guarantee for MemberCountWithinConstraint {
         let count = workload.assignment.len() as u64;
         // A constraint on regions may need more members than this one allows.
         let most = spread.max.filter(|_| !workload.placement.spreads_over_groups()).unwrap_or(u64::MAX);
-        // Of what is divided, members whose share comes to nothing are left out.
+        // A divided workload leaves out members with an empty share.
         let least = if workload.placement.scheduling == Scheduling::Duplicated { spread.min } else { 0 };
         if (least..=most).contains(&count) {
             return context.tally.record_held();
         }
         let most = spread.max.map_or("any number of".to_owned(), |most| most.to_string());
         let subject = Subject { workload: Some(key.clone()), member: None };
-        let because = format!("the policy asks for {} to {most} members", spread.min);
+        let because = format!("the policy requires {} to {most} members", spread.min);
         let seen = format!("{count} members are assigned");
         context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
     }

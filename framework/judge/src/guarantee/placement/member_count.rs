@@ -1,4 +1,4 @@
-//! How many members have what is for all that fit: PLACEMENT.
+//! Checks how many suitable members a workload is assigned to: PLACEMENT.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,39 +12,39 @@ use capsize_history::facts::{Change, Fact, Member, Scheduling, Workload, Workloa
 
 static PLACEMENT_07: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-07",
-    sentence: "what is duplicated without limit is on every member that fits, and on none that the policy does not mean",
+    sentence: "a duplicated workload without a spread constraint is on every suitable member, and on no member that the policy excludes",
     features: &[Feature::HealthProbes],
-    formula: bounds::CHOSEN,
-    releases: "1.5 and newer (#2912); a member that joins counts from its next change on",
+    formula: bounds::MEMBERS_CHOSEN,
+    releases: "1.5 and newer (#2912); a member that joins counts from its next change",
     source: "Karmada pkg/scheduler/event_handler.go, core/spreadconstraint/select_clusters.go",
 };
 
-/// L9 and L11: with nothing that limits their number, all members that fit are chosen; and where a member is not meant
-/// any more, the workload leaves it, be it the last.
+/// L9 and L11: without a constraint on their number, all suitable members are chosen. A workload leaves a member that
+/// the policy excludes, even if it is the last one.
 #[derive(Default)]
 pub(crate) struct AllFittingMembersAreChosen {
-    /// The workloads that it is about.
+    /// The workloads without a constraint.
     unlimited: BTreeSet<WorkloadKey>,
     deadlines: Deadlines,
 }
 
-/// Whether nothing limits the members chosen, and nothing but the members decides.
+/// Returns true if no constraint limits the number of members, and the choice depends on the members alone.
 fn is_unlimited(workload: &Workload) -> bool {
     let placement = &workload.placement;
     let all = placement.scheduling == Scheduling::Duplicated && placement.spread.is_empty();
     workload.placeable && all && !placement.is_grouped() && !placement.minds_others
 }
 
-/// What is wrong with the workload on `name`.
+/// Returns what is wrong with the workload on `name`.
 fn wrong(key: &WorkloadKey, workload: &Workload, name: &str, member: &Member) -> Option<Expectation> {
     let assigned = workload.assignment.contains_key(name);
     if assigned && !workload.placement.admits(name, member) {
-        let because = format!("the policy does not mean {name}");
+        let because = format!("the policy excludes {name}");
         return Some(Expectation { because, missing: format!("{key} is still assigned to {name}") });
     }
     let missing = !assigned && is_free_choice(workload, name, member);
     missing.then(|| Expectation {
-        because: format!("nothing speaks against {name}"),
+        because: format!("{name} is suitable"),
         missing: format!("{key} is not assigned to {name}"),
     })
 }
@@ -106,7 +106,7 @@ impl AllFittingMembersAreChosen {
         fact: &Fact,
         context: &mut JudgeContext<'_>,
     ) {
-        let limit = bounds::chosen(context.timings());
+        let limit = bounds::members_chosen(context.timings());
         let wrong = wrong(key, workload, name, member);
         self.deadlines.expect_correction(Subject::on(key, name), fact, limit, wrong, context);
     }
@@ -114,15 +114,15 @@ impl AllFittingMembersAreChosen {
 
 static PLACEMENT_08: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-08",
-    sentence: "a place that an eviction leaves is taken by another member that fits, if there is one",
+    sentence: "a member that a workload was evicted from is replaced by another suitable member, if there is one",
     features: &[Feature::HealthProbes, Feature::SpreadConstraints],
-    formula: bounds::CHOSEN,
+    formula: bounds::MEMBERS_CHOSEN,
     releases: "all",
     source: "Karmada pkg/scheduler/scheduler.go, core/spreadconstraint/select_clusters_by_cluster.go",
 };
 
-/// T8 for what is duplicated over a number of members: there are as many as the constraint allows and as fit. What is
-/// divided is a matter of REPLICAS-03.
+/// T8 for duplicated workloads with a constraint on the number of members: there are as many members as the
+/// constraint allows, and as are suitable. REPLICAS-03 checks divided workloads.
 #[derive(Default)]
 pub(crate) struct EvictedMembersAreReplaced {
     /// The workloads that have fewer members than they may have.
@@ -130,7 +130,7 @@ pub(crate) struct EvictedMembersAreReplaced {
     deadlines: Deadlines,
 }
 
-/// How many members the workload should have, and why; `None` where it has them, or need not.
+/// Returns what is missing if the workload should have more members.
 fn lacking(key: &WorkloadKey, workload: &Workload, world: &World) -> Option<Expectation> {
     let spread = workload.placement.spread_over_members()?;
     let staying = workload.assignment.keys().filter(|name| may_stay(workload, name, world)).count();
@@ -142,12 +142,12 @@ fn lacking(key: &WorkloadKey, workload: &Workload, world: &World) -> Option<Expe
     let wanted = fits.min(spread.max.unwrap_or(u64::MAX));
     let count = workload.assignment.len() as u64;
     (fits >= spread.min && count < wanted && free > 0).then(|| Expectation {
-        because: format!("{fits} members fit, and up to {wanted} may be chosen"),
+        because: format!("{fits} members are suitable, and up to {wanted} may be chosen"),
         missing: format!("{key} is assigned to {count}"),
     })
 }
 
-/// Whether the number of members is all that is decided.
+/// Returns true if only the number of members is constrained.
 fn is_counted(workload: &Workload) -> bool {
     let placement = &workload.placement;
     let only_members = placement.scheduling == Scheduling::Duplicated && !placement.spreads_over_groups();
@@ -198,6 +198,12 @@ impl EvictedMembersAreReplaced {
         }
         self.short.insert(key.clone());
         let wrong = lacking(key, workload, context.world).filter(|_| !cannot_be_placed(workload));
-        self.deadlines.expect_correction(subject, fact, bounds::chosen(context.timings()), wrong, context);
+        self.deadlines.expect_correction(
+            subject,
+            fact,
+            bounds::members_chosen(context.timings()),
+            wrong,
+            context,
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Which members workloads are assigned to: PLACEMENT.
+//! The guarantees about the members that workloads are assigned to: PLACEMENT.
 
 mod affinity_groups;
 mod flapping;

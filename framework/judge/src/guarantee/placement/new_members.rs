@@ -1,4 +1,4 @@
-//! Whom a workload may be given to that does not have it: PLACEMENT.
+//! Checks that newly chosen members are eligible: PLACEMENT.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Change, Fact, Member, Workload};
 
-/// Why `member`, called so, must not be chosen anew.
+/// Returns why the member must not be newly chosen.
 type Refusal = fn(workload: &Workload, name: &str, member: &Member) -> Option<String>;
 
-/// Whenever a member is chosen that did not have the workload, it is one that may be.
+/// Checks that a newly chosen member is eligible.
 ///
-/// What changed within the latency counts as not seen by whoever chose. A member that is evicted from and chosen is a
-/// matter of EVICTION-04.
+/// Changes within the latency count as not observed by the scheduler. EVICTION-04 checks members that are both chosen
+/// and evicted from.
 pub(crate) struct NewMembersAreEligible {
     spec: &'static GuaranteeSpec,
     refusal: Refusal,
@@ -26,16 +26,16 @@ static PLACEMENT_03: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-03",
     sentence: "a member is chosen only if the workload tolerates its NoSchedule and NoExecute taints",
     features: &[Feature::HealthProbes],
-    formula: "at every choice; a taint counts from latency after it is seen",
+    formula: "at every choice; a taint counts from latency after it is observed",
     releases: "all",
     source: "Karmada pkg/scheduler/framework/plugins/tainttoleration",
 };
 
 static PLACEMENT_04: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-04",
-    sentence: "a member is chosen only if the policy means it",
+    sentence: "a member is chosen only if the policy admits it",
     features: &[],
-    formula: "at every choice; a label counts from latency after it is seen",
+    formula: "at every choice; a label counts from latency after it is observed",
     releases: "all",
     source: "Karmada pkg/scheduler/framework/plugins/clusteraffinity, spreadconstraint",
 };
@@ -44,7 +44,7 @@ static PLACEMENT_05: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-05",
     sentence: "a member is chosen only if its API serves the workload's kind",
     features: &[Feature::HealthProbes],
-    formula: "at every choice; what a member tells counts from latency after it is seen",
+    formula: "at every choice; an API resource counts from latency after it is observed",
     releases: "all",
     source: "Karmada pkg/scheduler/framework/plugins/apienablement",
 };
@@ -54,7 +54,7 @@ static PLACEMENT_06: GuaranteeSpec = GuaranteeSpec {
     sentence: "a member that is being removed is not chosen",
     features: &[],
     formula: "at every choice, from latency after the removal begins",
-    releases: "all; until 1.13 by a NoExecute taint, which may be tolerated",
+    releases: "all; until 1.13 by means of a NoExecute taint, which may be tolerated",
     source: "Karmada pkg/scheduler/core/generic_scheduler.go",
 };
 
@@ -63,22 +63,23 @@ impl NewMembersAreEligible {
         Self { spec, refusal, suspected_violations: SuspectedViolations::default() }
     }
 
-    /// L2.
+    /// L2: its taints are tolerated.
     pub(crate) fn tolerated() -> Self {
         Self::new(&PLACEMENT_03, |workload, name, member| {
-            Some(format!("{name} has {}, which is not tolerated", repelled(workload, member)?))
+            Some(format!("{name} has {}, which the workload does not tolerate", repelled(workload, member)?))
         })
     }
 
-    /// L3.
-    pub(crate) fn meant() -> Self {
+    /// L3: the policy admits it.
+    pub(crate) fn admitted() -> Self {
         Self::new(&PLACEMENT_04, |workload, name, member| {
-            (!workload.placement.admits(name, member))
-                .then(|| format!("{name} does not match the affinity, or lacks what is spread over"))
+            (!workload.placement.admits(name, member)).then(|| {
+                format!("{name} does not match the affinity, or lacks the field of a spread constraint")
+            })
         })
     }
 
-    /// L4.
+    /// L4: it serves the kind.
     pub(crate) fn served() -> Self {
         Self::new(&PLACEMENT_05, |workload, name, member| {
             (serves(workload, member) == Some(false))
@@ -86,8 +87,8 @@ impl NewMembersAreEligible {
         })
     }
 
-    /// L6.
-    pub(crate) fn staying() -> Self {
+    /// L6: it is not being removed.
+    pub(crate) fn not_leaving() -> Self {
         Self::new(&PLACEMENT_06, |_, name, member| member.leaving.then(|| format!("{name} is being removed")))
     }
 }
@@ -104,7 +105,7 @@ impl Guarantee for NewMembersAreEligible {
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Change::Assigned { workload: key, was, now, first: false } = &fact.change else { return };
         let Some(workload) = context.workload(key) else { return };
-        let is_news = !workload.wanted_since.is_zero()
+        let is_recent = !workload.wanted_since.is_zero()
             && workload.wanted_since > context.latest_surely_observed(fact.at);
         for name in now.keys().filter(|name| !was.contains_key(*name)) {
             let Some(member) = context.member(name) else { continue };
@@ -113,8 +114,8 @@ impl Guarantee for NewMembersAreEligible {
             }
             match (self.refusal)(workload, name, member) {
                 None => context.tally.record_held(),
-                // Either may be news to whoever chose.
-                Some(_) if !is_settled(member, fact.at, context) || is_news => {}
+                // The scheduler may not have observed the change.
+                Some(_) if !is_settled(member, fact.at, context) || is_recent => {}
                 Some(because) => {
                     let seen = format!("{name} is chosen");
                     self.suspected_violations.add(Subject::on(key, name), fact, because, seen);

@@ -1,4 +1,4 @@
-//! Checks that nothing is chosen for workloads that are suspended or of another scheduler: PLACEMENT.
+//! Checks that suspended workloads, and those of other schedulers, are not scheduled: PLACEMENT.
 
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use capsize_history::facts::{Change, Fact, Workload, World};
 
 static PLACEMENT_13: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-13",
-    sentence: "nothing is chosen for a workload whose scheduling is suspended, or somebody else's",
+    sentence: "no member is chosen for a workload whose scheduling is suspended, or that another scheduler is responsible for",
     features: &[],
-    formula: "at every choice, from latency after it is said",
-    releases: "all; Karmada scheduled for others until 1.8 (#4139), what is suspended until 1.14 (#6356)",
+    formula: "at every choice, from latency after the change of the workload",
+    releases: "all; Karmada scheduled workloads of other schedulers until 1.8 (#4139), and suspended ones until 1.14 (#6356)",
     source: "Karmada pkg/scheduler/event_handler.go, resourceBindingEventFilter",
 };
 
-/// V18: who else schedules is known where the recorder says which schedulers run.
+/// V18: workloads of other schedulers are known only if the recorder lists the schedulers that run.
 pub(crate) struct ReservedWorkloadsAreNotScheduled;
 
-/// Why nobody may choose members for `workload`.
+/// Returns why members must not be chosen for `workload`.
 fn reserved(workload: &Workload, world: &World) -> Option<String> {
     if workload.suspended {
         return Some("its scheduling is suspended".to_owned());
@@ -44,7 +44,7 @@ impl Guarantee for ReservedWorkloadsAreNotScheduled {
                     now.iter().find(|(name, replicas)| was.get(*name).is_none_or(|had| had < replicas));
                 (workload, gains.map(|(name, _)| name))
             }
-            // What comes to be reserved is put to the test.
+            // A workload that becomes reserved exercises the guarantee.
             Change::Wanted(key) => (key, None),
             _ => return,
         };
@@ -56,7 +56,7 @@ impl Guarantee for ReservedWorkloadsAreNotScheduled {
             None => context.tally.record_held(),
             Some(_) if is_recent => {}
             Some(name) => {
-                let seen = format!("{name} gets it, or more of it");
+                let seen = format!("{name} gets the workload, or more replicas of it");
                 context.report_violation(Violation::by(
                     fact,
                     Subject::on(key, name),

@@ -1,4 +1,4 @@
-//! Which members are chosen of those that may be: PLACEMENT.
+//! Checks which of the eligible members are chosen: PLACEMENT.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use capsize_history::facts::{
 
 static PLACEMENT_09: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-09",
-    sentence: "of several groups of members an earlier one is not gone back to",
+    sentence: "a workload with several affinity groups does not return to an earlier group",
     features: &[Feature::AffinityGroups],
     formula: "at every version, until the list changes",
-    releases: "all; that it is so is asked to be changed (#4990, #7717)",
+    releases: "all; users ask for a return (#4990, #7717)",
     source: "Karmada pkg/scheduler/scheduler.go, scheduleResourceBindingWithClusterAffinities",
 };
 
@@ -73,15 +73,15 @@ impl Guarantee for AffinityGroupsMoveForward {
 
 static PLACEMENT_10: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-10",
-    sentence: "the members chosen are in as many regions as the spread constraint asks for",
+    sentence: "the number of regions of the chosen members is within the spread constraint",
     features: &[Feature::SpreadOverRegions],
     formula: "minGroups to maxGroups, at every choice",
-    releases: "all; until 1.5 as few as may be",
+    releases: "all; until 1.5 as few as possible",
     source: "Karmada pkg/scheduler/core/spreadconstraint/select_clusters_by_region.go",
 };
 
-/// L8: whenever members are chosen, their regions (zones, providers) are as many as the constraint allows. Members
-/// whose share of what is divided comes to nothing are left out, so that what is divided may be in fewer.
+/// L8: whenever members are chosen, the number of their regions (zones, providers) is within the constraint. A
+/// divided workload leaves out members with an empty share, so that it may be in fewer regions.
 pub(crate) struct RegionCountWithinConstraint;
 
 impl Guarantee for RegionCountWithinConstraint {
@@ -102,7 +102,7 @@ impl Guarantee for RegionCountWithinConstraint {
             return;
         }
         let whole = placement.scheduling == Scheduling::Duplicated;
-        // Of several constraints on groups the first of these is looked at.
+        // Only the first constraint on groups is checked.
         let by =
             |field| placement.spread.iter().find(|spread| is_by(&spread.field, field)).map(|by| (field, by));
         let Some((field, spread)) = ["region", "zone", "provider"].into_iter().find_map(by) else { return };
@@ -113,8 +113,8 @@ impl Guarantee for RegionCountWithinConstraint {
             return context.tally.record_held();
         }
         let most = spread.max.map_or("any number of".to_owned(), |most| most.to_string());
-        let because = format!("the policy asks for {} to {most} different values of {field}", spread.min);
-        let seen = format!("the members assigned are of {count}");
+        let because = format!("the policy requires {} to {most} different values of {field}", spread.min);
+        let seen = format!("the assigned members have {count}");
         context.report_violation(Violation::by(fact, Subject::workload(key), Bound::Never, because, seen));
     }
 }
@@ -125,17 +125,18 @@ fn is_by(by: &SpreadField, field: &str) -> bool {
 
 static PLACEMENT_11: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-11",
-    sentence: "a divided workload that is whole is not moved when members come or recover",
+    sentence: "a divided workload with all of its replicas is not moved when members join or recover",
     features: &[Feature::HealthProbes],
     formula: "at every change of an assignment",
-    releases: "all; that replicas come back has to be asked for (#5206, #7441)",
+    releases: "all; a return of replicas has to be requested (#5206, #7441)",
     source: "Karmada pkg/scheduler/scheduler.go, doScheduleBinding",
 };
 
-/// L14: nobody gains where all replicas were assigned, nothing else was asked for, and no member had to be left.
+/// L14: no member gains replicas if all were assigned, the workload has not changed, and every member could keep its
+/// share.
 #[derive(Default)]
 pub(crate) struct NoFailback {
-    /// Workloads of which something else was asked for since they were last scheduled.
+    /// The workloads that have changed since they were last scheduled.
     changed: BTreeSet<WorkloadKey>,
     suspected_violations: SuspectedViolations,
 }
@@ -154,7 +155,7 @@ impl Guarantee for NoFailback {
             Change::Wanted(key) => drop(self.changed.insert(key.clone())),
             Change::WorkloadGone(key) => drop(self.changed.remove(key)),
             Change::Assigned { workload: key, was, now, .. } => self.assigned(key, was, now, fact, context),
-            // With nobody to move it, a member that comes back puts it to the test.
+            // The guarantee is exercised by a member that recovers, if a divided workload could move there.
             Change::TaintRemoved { member, .. } => {
                 let divided = |(_, workload): &(&WorkloadKey, &Workload)| {
                     let divided = workload.placement.scheduling != Scheduling::Duplicated;
@@ -179,7 +180,7 @@ impl Guarantee for NoFailback {
     }
 }
 
-/// To tell whether a recovery puts anything to the test, it is enough to look at some.
+/// The number of workloads that are searched for a divided one when a member recovers.
 const MOST_LOOKED_AT: usize = 16;
 
 impl NoFailback {
@@ -193,7 +194,7 @@ impl NoFailback {
     ) {
         let Some(workload) = context.workload(key) else { return };
         let gains = |(name, replicas): &(&String, &u64)| was.get(*name).is_none_or(|had| had < replicas);
-        // An eviction alone is not the choice that was asked for.
+        // An eviction alone is not the requested choice.
         let chosen = sum(now) >= workload.replicas;
         let changed = if chosen { self.changed.remove(key) } else { self.changed.contains(key) };
         let Some((gaining, _)) = now.iter().find(gains) else { return };
@@ -207,13 +208,13 @@ impl NoFailback {
                 Subject::workload(key),
                 fact,
                 because,
-                format!("{gaining} gets more"),
+                format!("{gaining} gets more replicas"),
             );
         }
     }
 }
 
-/// Whether what is known of a member is not too new to have been acted on, nor may be old news.
+/// Returns true if the scheduler has surely observed the present state of a member.
 fn settled(name: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
     let member = context.member(name);
     member.is_some_and(|member| is_settled(member, fact.at, context))
@@ -221,15 +222,15 @@ fn settled(name: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
 
 static PLACEMENT_12: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-12",
-    sentence: "of members that are equal, those that come first by name are chosen",
+    sentence: "among equal members, the first ones by name are chosen",
     features: &[Feature::SpreadConstraints, Feature::NewcomersByName],
     formula: "at every choice",
-    releases: "1.5 and older; later ones look at the room first",
+    releases: "1.5 and older; later releases compare the room first",
     source: "Karmada 1.5 pkg/scheduler/core/spreadconstraint/util.go",
 };
 
-/// L15: of the members that fit and do not have the workload, the first by name get it. That those that have it come
-/// before them is PLACEMENT-01.
+/// L15: among suitable members without the workload, the first ones by name get it. PLACEMENT-01 checks that members
+/// with the workload come before them.
 pub(crate) struct NewMembersInNameOrder;
 
 impl Guarantee for NewMembersInNameOrder {
@@ -254,7 +255,7 @@ impl Guarantee for NewMembersInNameOrder {
         let passed = passed_over(workload, was, now, last, context.world);
         let passed = passed.filter(|name| settled(name, fact, context));
         let Some(first) = passed.min() else { return context.tally.record_held() };
-        let because = format!("{first} fits too, and comes before it");
+        let because = format!("{first} is suitable, too, and comes before {last}");
         let subject = Subject::on(key, last);
         context.report_violation(Violation::by(
             fact,
@@ -266,7 +267,7 @@ impl Guarantee for NewMembersInNameOrder {
     }
 }
 
-/// Members before `last` that were not chosen, though nothing speaks against them.
+/// Returns the suitable members before `last` that were not chosen.
 fn passed_over<'a>(
     workload: &'a Workload,
     was: &'a Assignment,

@@ -1,4 +1,4 @@
-//! What policies do to workloads: POLICY.
+//! The guarantees about the effects of policies on workloads: POLICY.
 
 mod policy_changes;
 mod suspension;

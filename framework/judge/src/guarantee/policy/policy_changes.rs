@@ -1,4 +1,4 @@
-//! That what policies say is what is done: POLICY.
+//! Checks that policies take effect: POLICY.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use capsize_history::facts::{Change, Fact, Policy, Workload, WorkloadKey};
 
 static POLICY_01: GuaranteeSpec = GuaranteeSpec {
     id: "POLICY-01",
-    sentence: "a template that a policy means belongs to one, and is to be placed as that says, unless it is lazy",
+    sentence: "a template that a policy selects belongs to a policy, and its record has the placement of that policy, unless the policy is lazy",
     features: &[],
     formula: bounds::CHANGE_REPORTED,
     releases: "all; Karmada dropped changes of policies until 1.15 (#6674)",
     source: "Karmada pkg/detector/detector.go, BuildResourceBinding",
 };
 
-/// P1: the placement on record is that of the policy that the record belongs to.
+/// P1: a record has the placement of the policy that it belongs to.
 #[derive(Default)]
 pub(crate) struct PlacementFollowsPolicy(Deadlines);
 
@@ -51,8 +51,8 @@ impl Guarantee for PlacementFollowsPolicy {
                 for key in world.policies.get(name).into_iter().flat_map(|policy| &policy.names) {
                     self.look(key, fact, context);
                 }
-                let its = world.workloads.iter().filter(|(_, workload)| workload.policy == *name);
-                for (key, _) in its {
+                let of_policy = world.workloads.iter().filter(|(_, workload)| workload.policy == *name);
+                for (key, _) in of_policy {
                     self.look(key, fact, context);
                 }
             }
@@ -62,7 +62,7 @@ impl Guarantee for PlacementFollowsPolicy {
     }
 }
 
-/// A template that a policy means by its name, and that belongs to none.
+/// Returns a violation for a template that a policy selects by name, and that belongs to no policy.
 fn unclaimed(key: &WorkloadKey, context: &JudgeContext<'_>) -> Option<Expectation> {
     let template = context.world.templates.get(key)?;
     if template.leaving || !template.policy.is_empty() {
@@ -71,8 +71,8 @@ fn unclaimed(key: &WorkloadKey, context: &JudgeContext<'_>) -> Option<Expectatio
     let means = |policy: &Policy| policy.names.contains(key) && !policy.lazy;
     let (name, _) = context.world.policies.iter().find(|(_, policy)| means(policy))?;
     Some(Expectation {
-        because: format!("the policy {name} means {key}"),
-        missing: "it belongs to no policy".to_owned(),
+        because: format!("the policy {name} selects {key}"),
+        missing: "the template belongs to no policy".to_owned(),
     })
 }
 
@@ -83,7 +83,8 @@ impl PlacementFollowsPolicy {
             return self.0.start(subject, fact, bounds::change_reported(context.timings()), expectation);
         }
         let Some(workload) = context.workload(key) else { return self.0.cancel(&subject) };
-        // What a lazy policy has taken over keeps the record of the policy before, until the template changes.
+        // A template that a lazy policy has claimed keeps the record of the previous policy until the template
+        // changes.
         let policies = &context.world.policies;
         let claimed = context.world.templates.get(key).and_then(|template| policies.get(&template.policy));
         let is_eager = |policy: &&Policy| !policy.lazy && !claimed.is_some_and(|claimed| claimed.lazy);
@@ -92,8 +93,8 @@ impl PlacementFollowsPolicy {
         };
         let differs = policy.placement != workload.placement;
         let wrong = differs.then(|| Expectation {
-            because: format!("{} places it otherwise", workload.policy),
-            missing: format!("the record of {key} still has another placement"),
+            because: format!("{} has another placement", workload.policy),
+            missing: format!("the record of {key} still has its old placement"),
         });
         if wrong.is_none() && !self.0.has(&subject) {
             return context.tally.record_held();
@@ -104,25 +105,26 @@ impl PlacementFollowsPolicy {
 
 static POLICY_02: GuaranteeSpec = GuaranteeSpec {
     id: "POLICY-02",
-    sentence: "a template stays with its policy, unless another of a higher priority preempts",
+    sentence: "a template stays with its policy, unless another policy with a higher priority preempts it",
     features: &[Feature::PolicyPreemption],
-    formula: "whenever it changes hands; a change of what the policies mean counts from latency after it is seen",
+    formula: "whenever the policy of a template changes; a change of a policy counts from latency after it is observed",
     releases: "1.7 and newer",
     source: "Karmada pkg/detector/preemption.go",
 };
 
-/// P2: whoever has a template keeps it as long as it means it. One for a namespace goes before one for all.
+/// P2: a policy keeps its template as long as it selects the template. A namespaced policy outranks a cluster-wide
+/// one.
 #[derive(Default)]
 pub(crate) struct TemplateKeepsItsPolicy {
-    /// Since when controllers are away.
+    /// The time since which controllers are away.
     away: Option<Duration>,
-    /// When they were last: what changed then they learn when they are back.
+    /// The last absence of the controllers. They observe its changes when they return.
     absence: Option<(Duration, Duration)>,
 }
 
 impl TemplateKeepsItsPolicy {
-    /// Whether who acts with `fact` may just have learned what changed at `changed`.
-    fn is_news(&self, changed: Duration, fact: &Fact, context: &JudgeContext<'_>) -> bool {
+    /// Returns true if the controllers may just have observed a change at `changed` when they act with `fact`.
+    fn is_recently_observed(&self, changed: Duration, fact: &Fact, context: &JudgeContext<'_>) -> bool {
         let timings = context.timings();
         let just_back = self.absence.is_some_and(|(since, back)| {
             changed >= since.saturating_sub(timings.latency)
@@ -157,7 +159,7 @@ impl Guarantee for TemplateKeepsItsPolicy {
         let policies = &context.world.policies;
         let Some(workload) = context.workload(key) else { return };
         let (Some(before), Some(after)) = (policies.get(was), policies.get(&workload.policy)) else { return };
-        if before.by_labels || self.is_news(before.changed, fact, context) {
+        if before.by_labels || self.is_recently_observed(before.changed, fact, context) {
             return;
         }
         let outranks = match (before.everywhere, after.everywhere) {
@@ -168,27 +170,28 @@ impl Guarantee for TemplateKeepsItsPolicy {
         if after.preempts && outranks {
             return context.tally.record_held();
         }
-        let because = format!("{was} has it, and {} does not outrank and preempt that", workload.policy);
-        let seen = format!("{} has it now", workload.policy);
+        let because =
+            format!("{was} owns the template, and {} does not outrank and preempt {was}", workload.policy);
+        let seen = format!("{} owns the template now", workload.policy);
         context.report_violation(Violation::by(fact, Subject::workload(key), Bound::Never, because, seen));
     }
 }
 
 static POLICY_03: GuaranteeSpec = GuaranteeSpec {
     id: "POLICY-03",
-    sentence: "what changes in a lazy policy waits until its template changes",
+    sentence: "a change of a lazy policy takes effect only when its template changes",
     features: &[Feature::LazyActivation],
     formula: "at every change of a placement",
     releases: "1.10 and newer",
     source: "Karmada pkg/detector/detector.go, ApplyPolicy; PropagationSpec.ActivationPreference",
 };
 
-/// P3: a record of a lazy policy gets another placement only when it is made of another version of its template.
+/// P3: the record of a lazy policy gets another placement only with another version of its template.
 #[derive(Default)]
 pub(crate) struct LazyPolicyWaitsForTemplate {
-    /// The version of the template that a record was made of before.
-    made_of: Table<WorkloadKey, String>,
-    /// When the controllers last came back: who starts takes every template for a new one.
+    /// The version of the template that a record was made from.
+    made_from: Table<WorkloadKey, String>,
+    /// The last return of the controllers. After a start, every template counts as new.
     back: Option<Duration>,
 }
 
@@ -207,15 +210,15 @@ impl Guarantee for LazyPolicyWaitsForTemplate {
             Change::Recorded(key) => {
                 let Some(workload) = context.workload(key) else { return };
                 if is_lazy(workload) {
-                    self.made_of.insert(key.clone(), workload.template.clone());
+                    self.made_from.insert(key.clone(), workload.template.clone());
                 } else {
-                    self.made_of.swap_remove(key);
+                    self.made_from.swap_remove(key);
                 }
             }
             Change::Wanted(key) => {
                 let Some(workload) = context.workload(key) else { return };
                 let anew = workload.placed_since == fact.at;
-                let Some(before) = self.made_of.get(key).filter(|_| anew && is_lazy(workload)) else {
+                let Some(before) = self.made_from.get(key).filter(|_| anew && is_lazy(workload)) else {
                     return;
                 };
                 if *before != workload.template {
@@ -228,7 +231,7 @@ impl Guarantee for LazyPolicyWaitsForTemplate {
                     return;
                 }
                 let because = format!("{} is lazy, and the template has not changed", workload.policy);
-                let seen = format!("{key} is to be placed otherwise");
+                let seen = format!("the record of {key} has another placement");
                 context.report_violation(Violation::by(
                     fact,
                     Subject::workload(key),
@@ -238,7 +241,7 @@ impl Guarantee for LazyPolicyWaitsForTemplate {
                 ));
             }
             Change::FaultEnded { member: None, .. } => self.back = Some(fact.at),
-            Change::WorkloadGone(key) => drop(self.made_of.swap_remove(key)),
+            Change::WorkloadGone(key) => drop(self.made_from.swap_remove(key)),
             _ => {}
         }
     }

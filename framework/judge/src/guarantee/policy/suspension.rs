@@ -12,15 +12,15 @@ static POLICY_04: GuaranteeSpec = GuaranteeSpec {
     id: "POLICY-04",
     sentence: "scheduling that a person has suspended stays suspended until a person resumes it",
     features: &[],
-    formula: "at every version, where the history tells what persons do",
+    formula: "at every version, if the history records the actions of persons",
     releases: "all; Karmada lost it until 1.13 (#6062)",
     source: "Karmada pkg/detector/detector.go, ApplyPolicy",
 };
 
-/// P6: what a queue or a person writes into a record is not the detector's to take away.
+/// P6: the detector must not remove fields that a queue or a person writes into a record.
 #[derive(Default)]
 pub(crate) struct SuspensionIsKept {
-    /// The workloads that a person has suspended, and when.
+    /// The workloads that a person has suspended, with the time.
     by_hand: BTreeMap<WorkloadKey, Duration>,
 }
 
@@ -53,8 +53,8 @@ impl Guarantee for SuspensionIsKept {
                 if acted {
                     return;
                 }
-                let because = format!("a person has suspended it at {}, and not resumed it", clock(since));
-                let seen = format!("the scheduling of {key} is not suspended any more");
+                let because = format!("a person suspended it at {}, and has not resumed it", clock(since));
+                let seen = format!("the scheduling of {key} is no longer suspended");
                 context.report_violation(Violation::by(
                     fact,
                     Subject::workload(key),

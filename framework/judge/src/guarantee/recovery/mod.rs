@@ -1,3 +1,3 @@
-//! What happens once a member is back: RECOVERY.
+//! The guarantees about members that are back: RECOVERY.
 
 mod deleted_manifests;

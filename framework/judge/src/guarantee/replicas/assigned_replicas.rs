@@ -1,4 +1,4 @@
-//! How many replicas the members are assigned, all together and each: REPLICAS.
+//! Checks the numbers of assigned replicas, in total and per member: REPLICAS.
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
@@ -11,14 +11,14 @@ use capsize_history::facts::{Change, Fact, Scheduling, Workload, WorkloadKey, su
 
 static REPLICAS_01: GuaranteeSpec = GuaranteeSpec {
     id: "REPLICAS-01",
-    sentence: "an assignment names each member once, with no fewer than zero replicas",
+    sentence: "an assignment lists each member once, with zero or more replicas",
     features: &[],
     formula: "at every version",
     releases: "all",
     source: "Karmada pkg/apis/work/v1alpha2/binding_types.go",
 };
 
-/// S3.
+/// S3: an assignment is well formed.
 pub(crate) struct AssignmentIsWellFormed;
 
 impl Guarantee for AssignmentIsWellFormed {
@@ -37,7 +37,7 @@ impl Guarantee for AssignmentIsWellFormed {
             None if workload.assignment.is_empty() => {}
             None => context.tally.record_held(),
             Some(defect) => {
-                let because = "an assignment is a number for each of some members".to_owned();
+                let because = "an assignment has one number for each of its members".to_owned();
                 let subject = Subject::workload(key);
                 context.report_violation(Violation::by(fact, subject, Bound::Never, because, defect.clone()));
             }
@@ -45,12 +45,12 @@ impl Guarantee for AssignmentIsWellFormed {
     }
 }
 
-/// What is wrong with the numbers of a workload, in words: why, and what is there instead.
+/// Returns what is wrong with the numbers of a workload: the reason, and the observation.
 type Wrong = fn(workload: &Workload) -> Option<(String, String)>;
 
-/// The numbers assigned become right in time once something else is asked for or a member is left.
+/// Checks that the assigned numbers are right in time after a change of the workload, or after it has left a member.
 ///
-/// While the scheduler says that it cannot place the workload, they need not.
+/// The numbers may be wrong while the scheduler reports that it cannot place the workload.
 pub(crate) struct AssignedReplicaCounts {
     spec: &'static GuaranteeSpec,
     wrong: Wrong,
@@ -61,34 +61,34 @@ static REPLICAS_02: GuaranteeSpec = GuaranteeSpec {
     id: "REPLICAS-02",
     sentence: "each member of a duplicated workload is assigned all of its replicas",
     features: &[Feature::HealthProbes],
-    formula: bounds::CHOSEN,
+    formula: bounds::MEMBERS_CHOSEN,
     releases: "all",
     source: "Karmada pkg/scheduler/core/assignment.go",
 };
 
 static REPLICAS_03: GuaranteeSpec = GuaranteeSpec {
     id: "REPLICAS-03",
-    sentence: "the members of a divided workload are assigned its replicas, no more and no fewer in all",
+    sentence: "the replicas assigned to the members of a divided workload add up to its replicas",
     features: &[Feature::HealthProbes],
-    formula: bounds::CHOSEN,
-    releases: "all; Karmada broke it until 1.9 where a member is not a candidate any more (#4586), until 1.17 when shrinking (#7110)",
+    formula: bounds::MEMBERS_CHOSEN,
+    releases: "all; Karmada violated it until 1.9 if a member is no longer a candidate (#4586), and until 1.17 when shrinking (#7110)",
     source: "Karmada pkg/scheduler/core/{assignment,division_algorithm}.go",
 };
 
 static REPLICAS_04: GuaranteeSpec = GuaranteeSpec {
     id: "REPLICAS-04",
-    sentence: "a divided workload is not assigned to a member with a share of nothing",
+    sentence: "a divided workload is not assigned to a member with an empty share",
     features: &[Feature::HealthProbes, Feature::LeavesOutEmptyShares],
-    formula: bounds::CHOSEN,
+    formula: bounds::MEMBERS_CHOSEN,
     releases: "1.6 and newer",
     source: "Karmada pkg/scheduler/core/assignment.go",
 };
 
 static REPLICAS_05: GuaranteeSpec = GuaranteeSpec {
     id: "REPLICAS-05",
-    sentence: "what has no replicas is assigned without any",
+    sentence: "a workload without replicas is assigned without replicas",
     features: &[Feature::HealthProbes],
-    formula: bounds::CHOSEN,
+    formula: bounds::MEMBERS_CHOSEN,
     releases: "all",
     source: "Karmada pkg/scheduler/core/assignment.go",
 };
@@ -98,45 +98,48 @@ impl AssignedReplicaCounts {
         Self { spec, wrong, deadlines: Deadlines::default() }
     }
 
-    /// S4.
-    pub(crate) fn each_all() -> Self {
+    /// S4: each member has all replicas.
+    pub(crate) fn all_replicas_each() -> Self {
         Self::new(&REPLICAS_02, |workload| {
             let duplicated = workload.placement.scheduling == Scheduling::Duplicated && workload.replicas > 0;
             let differs = |(_, replicas): &(&String, &u64)| **replicas != workload.replicas;
             let (name, replicas) = workload.assignment.iter().find(differs).filter(|_| duplicated)?;
-            let because = format!("{} replicas are wanted in each member", workload.replicas);
+            let because = format!("{} replicas are required in each member", workload.replicas);
             Some((because, format!("{name} has {replicas}")))
         })
     }
 
-    /// S5, and T8 for what is divided.
+    /// S5, and T8 for divided workloads: the shares add up.
     pub(crate) fn sum() -> Self {
         Self::new(&REPLICAS_03, |workload| {
             let divided = workload.placement.scheduling != Scheduling::Duplicated && workload.replicas > 0;
             let sum = sum(&workload.assignment);
-            // Where no member fits, none is assigned.
+            // If no member is suitable, none is assigned.
             let differs = divided && sum != workload.replicas && !workload.assignment.is_empty();
             differs.then(|| {
-                (format!("{} replicas are wanted in all", workload.replicas), format!("{sum} are assigned"))
+                (
+                    format!("{} replicas are required in total", workload.replicas),
+                    format!("{sum} are assigned"),
+                )
             })
         })
     }
 
-    /// S6.
+    /// S6: no share is empty.
     pub(crate) fn no_empty_share() -> Self {
         Self::new(&REPLICAS_04, |workload| {
             let divided = workload.placement.scheduling != Scheduling::Duplicated && workload.replicas > 0;
             let (name, _) = workload.assignment.iter().find(|(_, replicas)| divided && **replicas == 0)?;
-            Some((format!("{name} has nothing to run"), format!("{name} is assigned with 0 replicas")))
+            Some((format!("the share of {name} is empty"), format!("{name} is assigned with 0 replicas")))
         })
     }
 
-    /// S7.
+    /// S7: no replicas are assigned without replicas.
     pub(crate) fn no_replicas() -> Self {
         Self::new(&REPLICAS_05, |workload| {
             let (name, replicas) =
                 workload.assignment.iter().find(|(_, replicas)| !workload.has_replicas && **replicas > 0)?;
-            Some(("it has no replicas".to_owned(), format!("{name} is assigned with {replicas}")))
+            Some(("the workload has no replicas".to_owned(), format!("{name} is assigned with {replicas}")))
         })
     }
 
@@ -158,7 +161,7 @@ impl AssignedReplicaCounts {
         self.deadlines.expect_correction(
             Subject::workload(key),
             fact,
-            bounds::chosen(context.timings()),
+            bounds::members_chosen(context.timings()),
             wrong,
             context,
         );

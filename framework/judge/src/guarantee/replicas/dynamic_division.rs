@@ -1,4 +1,4 @@
-//! How replicas are divided among members that have some already, by what they can take: REPLICAS.
+//! Checks how replicas are divided dynamically, by the room of the members: REPLICAS.
 
 use std::collections::BTreeMap;
 
@@ -11,25 +11,25 @@ use capsize_history::facts::{Assignment, Change, Fact, Member, Scheduling, Workl
 
 static REPLICAS_07: GuaranteeSpec = GuaranteeSpec {
     id: "REPLICAS-07",
-    sentence: "of what is divided by room, a member that keeps its place keeps its replicas, unless there are fewer to divide",
+    sentence: "a member that keeps a workload divided by room keeps its replicas, unless the workload shrinks",
     features: &[Feature::WeightsByRoom],
     formula: "at every change of an assignment",
-    releases: "all, unless a choice from scratch is asked for (1.10)",
+    releases: "all, unless a choice from scratch is requested (1.10)",
     source: "Karmada pkg/scheduler/core/division_algorithm.go, dynamicScaleUp",
 };
 
 static REPLICAS_08: GuaranteeSpec = GuaranteeSpec {
     id: "REPLICAS-08",
-    sentence: "where replicas divided by room become fewer, no member gains",
+    sentence: "when a workload divided by room shrinks, no member gains replicas",
     features: &[Feature::WeightsByRoom],
     formula: "at every change of an assignment",
-    releases: "all; Karmada broke it until 1.17 (#7110)",
+    releases: "all; Karmada violated it until 1.17 (#7110)",
     source: "Karmada pkg/scheduler/core/division_algorithm.go, dynamicScaleDown",
 };
 
 static REPLICAS_09: GuaranteeSpec = GuaranteeSpec {
     id: "REPLICAS-09",
-    sentence: "replicas are divided all of them, or where there is too little room not at all",
+    sentence: "a workload divided by room is assigned all of its replicas, or its assignment does not change",
     features: &[Feature::WeightsByRoom],
     formula: "at every change of an assignment",
     releases: "all",
@@ -38,32 +38,32 @@ static REPLICAS_09: GuaranteeSpec = GuaranteeSpec {
 
 static REPLICAS_10: GuaranteeSpec = GuaranteeSpec {
     id: "REPLICAS-10",
-    sentence: "a member is not given more replicas by room than it says it has room for",
+    sentence: "a member gets no more replicas than it reports room for",
     features: &[Feature::WeightsByRoom],
-    formula: "at every change of an assignment; what a member tells counts from latency after it is seen",
+    formula: "at every change of an assignment; a report of a member counts from latency after it is observed",
     releases: "all",
     source: "Karmada pkg/estimator/client/general.go",
 };
 
 static REPLICAS_11: GuaranteeSpec = GuaranteeSpec {
     id: "REPLICAS-11",
-    sentence: "what is to be on few members comes to another one only if those that have it lack room",
+    sentence: "an aggregated workload gets another member only if its members lack room",
     features: &[Feature::WeightsByRoom],
-    formula: "at every change of an assignment; what a member tells counts from latency after it is seen",
+    formula: "at every change of an assignment; a report of a member counts from latency after it is observed",
     releases: "all",
     source: "Karmada pkg/scheduler/core/division_algorithm.go, dynamicDivideReplicas",
 };
 
 static REPLICAS_12: GuaranteeSpec = GuaranteeSpec {
     id: "REPLICAS-12",
-    sentence: "what is new of replicas that are divided by room is divided in proportion to it",
+    sentence: "additional replicas of a workload divided by room are divided in proportion to the room",
     features: &[Feature::WeightsByRoom],
-    formula: "at every change of an assignment; what a member tells counts from latency after it is seen",
-    releases: "all; not where a member tells the sizes of its nodes, too",
+    formula: "at every change of an assignment; a report of a member counts from latency after it is observed",
+    releases: "all; not if a member also reports the sizes of its nodes",
     source: "Karmada pkg/scheduler/core/division_algorithm.go, dynamicScaleUp",
 };
 
-/// One change of the assignment of what is divided by room.
+/// One change of the assignment of a workload that is divided by room.
 struct AssignmentChange<'a> {
     workload: &'a Workload,
     was: &'a Assignment,
@@ -72,45 +72,45 @@ struct AssignmentChange<'a> {
     at: std::time::Duration,
 }
 
-/// `None` where the change does not put the rule to the test; else what is wrong, if anything: of whom, why, and what is
-/// seen.
+/// The check of a change: `None` if it does not exercise the guarantee. Otherwise the member, the reason and the
+/// observation, if something is wrong.
 type Assessment = Option<Option<(String, String, String)>>;
 
-/// Whenever replicas are divided by room, the rule holds.
+/// Checks each division of replicas by room.
 pub(crate) struct DynamicDivision {
     spec: &'static GuaranteeSpec,
     judged: fn(&AssignmentChange<'_>) -> Assessment,
 }
 
 impl DynamicDivision {
-    /// R3.
-    pub(crate) fn steady() -> Self {
-        Self { spec: &REPLICAS_07, judged: steady }
+    /// R3: members keep their replicas.
+    pub(crate) fn kept_replicas() -> Self {
+        Self { spec: &REPLICAS_07, judged: kept_replicas }
     }
 
-    /// R4.
-    pub(crate) fn shrinks() -> Self {
-        Self { spec: &REPLICAS_08, judged: shrinks }
+    /// R4: no member gains when the workload shrinks.
+    pub(crate) fn no_gain_when_shrinking() -> Self {
+        Self { spec: &REPLICAS_08, judged: no_gain_when_shrinking }
     }
 
-    /// R7.
+    /// R7: all replicas are assigned, or the assignment does not change.
     pub(crate) fn all_or_nothing() -> Self {
         Self { spec: &REPLICAS_09, judged: all_or_nothing }
     }
 
-    /// R5.
-    pub(crate) fn room() -> Self {
+    /// R5: no member gets more replicas than it has room for.
+    pub(crate) fn within_room() -> Self {
         Self { spec: &REPLICAS_10, judged: within_room }
     }
 
-    /// R3: what is new is divided by the room that there is.
+    /// R3: additional replicas are divided by the room.
     pub(crate) fn in_proportion() -> Self {
         Self { spec: &REPLICAS_12, judged: in_proportion }
     }
 
-    /// R6.
-    pub(crate) fn fewest() -> Self {
-        Self { spec: &REPLICAS_11, judged: fewest }
+    /// R6: few members are used.
+    pub(crate) fn fewest_members() -> Self {
+        Self { spec: &REPLICAS_11, judged: fewest_members }
     }
 }
 
@@ -127,7 +127,7 @@ impl Guarantee for DynamicDivision {
         let Change::Assigned { workload: key, was, now, first: false } = &fact.change else { return };
         let Some(workload) = context.workload(key) else { return };
         let placement = &workload.placement;
-        // Of groups that overflow into each other, what flowed over comes back; it is not asked here.
+        // Replicas that overflowed into another group come back, which is not checked here.
         let judged = placement.scheduling == Scheduling::DividedByCapacity
             && !placement.is_grouped()
             && workload.has_replicas
@@ -148,13 +148,13 @@ impl Guarantee for DynamicDivision {
 }
 
 impl AssignmentChange<'_> {
-    /// Replicas of the members that have had some and still have.
+    /// The replicas of the members that had some before and still have some.
     fn kept(&self) -> u64 {
         let kept = self.was.iter().filter(|(name, _)| self.now.contains_key(*name));
         kept.fold(0, |sum, (_, replicas)| sum.saturating_add(*replicas))
     }
 
-    /// The members that have more than before, and how many more.
+    /// The members that have more replicas than before, with the increase.
     fn gains(&self) -> impl Iterator<Item = (&String, u64)> {
         self.now.iter().filter_map(|(name, now)| {
             let had = self.was.get(name).copied().unwrap_or_default();
@@ -162,7 +162,8 @@ impl AssignmentChange<'_> {
         })
     }
 
-    /// How many more replicas fit into a member, if it told and whoever chose has seen that.
+    /// Returns how many more replicas fit into a member, if the member has reported it and the scheduler has observed
+    /// the report.
     fn room(&self, name: &str) -> Option<u64> {
         let member = self.context.member(name)?;
         let settled = member.measured + self.context.timings().latency < self.at;
@@ -170,7 +171,8 @@ impl AssignmentChange<'_> {
     }
 }
 
-/// How many more replicas fit into `member`, by the scarcest of what one needs; `None` where it never told.
+/// Returns how many more replicas fit into `member`, by the scarcest resource of a replica. Returns `None` if the
+/// member has never reported its room.
 fn room(workload: &Workload, member: &Member) -> Option<u64> {
     let free = member.free.as_ref()?;
     let one: BTreeMap<&str, u64> = workload
@@ -185,23 +187,28 @@ fn room(workload: &Workload, member: &Member) -> Option<u64> {
         .min()
 }
 
-fn steady(change: &AssignmentChange<'_>) -> Assessment {
+fn kept_replicas(change: &AssignmentChange<'_>) -> Assessment {
     if change.workload.replicas < change.kept() {
         return None;
     }
     let loses = |(name, had): &(&String, &u64)| change.now.get(*name).is_some_and(|now| now < *had);
     Some(change.was.iter().find(loses).map(|(name, had)| {
-        let because = format!("it had {had}, and {} are to be divided", change.workload.replicas);
+        let because =
+            format!("{name} had {had} replicas, and {} are to be divided", change.workload.replicas);
         (name.clone(), because, format!("{name} has {} now", change.now[name]))
     }))
 }
 
-fn shrinks(change: &AssignmentChange<'_>) -> Assessment {
+fn no_gain_when_shrinking(change: &AssignmentChange<'_>) -> Assessment {
     let fewer = change.workload.replicas < change.kept();
     fewer.then(|| {
         change.gains().next().map(|(name, more)| {
-            let because = format!("{} replicas become {}", change.kept(), change.workload.replicas);
-            (name.clone(), because, format!("{name} has {more} more"))
+            let because = format!(
+                "the workload shrinks from {} to {} replicas",
+                change.kept(),
+                change.workload.replicas
+            );
+            (name.clone(), because, format!("{name} gets {more} more"))
         })
     })
 }
@@ -210,14 +217,15 @@ fn all_or_nothing(change: &AssignmentChange<'_>) -> Assessment {
     let (name, _) = change.gains().next()?;
     let sum = sum(change.now);
     let wanted = change.workload.replicas;
-    // The number may have changed since it was read; REPLICAS-03 has that put right.
+    // The number may have changed since the scheduler read it; REPLICAS-03 checks that it becomes right.
     let is_recent = change.context.latest_surely_observed(change.at) <= change.workload.wanted_since;
     if sum != wanted && is_recent {
         return None;
     }
     Some(
-        (sum != wanted)
-            .then(|| (name.clone(), format!("{wanted} replicas are wanted"), format!("{sum} are assigned"))),
+        (sum != wanted).then(|| {
+            (name.clone(), format!("{wanted} replicas are required"), format!("{sum} are assigned"))
+        }),
     )
 }
 
@@ -226,14 +234,14 @@ fn within_room(change: &AssignmentChange<'_>) -> Assessment {
     let measured: Vec<_> = change.gains().filter_map(measured).collect();
     let (name, more, room) = measured.iter().max_by_key(|(_, more, room)| more.saturating_sub(*room))?;
     Some((more > room).then(|| {
-        (name.clone(), format!("{name} says that it has room for {room}"), format!("{name} gets {more} more"))
+        (name.clone(), format!("{name} reports room for {room}"), format!("{name} gets {more} more"))
     }))
 }
 
-fn fewest(change: &AssignmentChange<'_>) -> Assessment {
+fn fewest_members(change: &AssignmentChange<'_>) -> Assessment {
     let workload = change.workload;
     let newcomer = change.now.keys().find(|name| !change.was.contains_key(*name))?;
-    // Where none are wanted there is nothing to divide: whoever may be chosen is, as for what has no replicas.
+    // Without replicas there is nothing to divide, and every eligible member may be chosen.
     let divides = workload.replicas > 0 && workload.placement.aggregated;
     if !divides || !workload.placement.spread.is_empty() {
         return None;
@@ -248,17 +256,20 @@ fn fewest(change: &AssignmentChange<'_>) -> Assessment {
     if have > 0 {
         return Some((room >= missing).then(|| {
             let because =
-                format!("{missing} are missing, and those that have the others have room for {room}");
+                format!("{missing} replicas are missing, and the present members have room for {room}");
             (newcomer.clone(), because, format!("{newcomer} is chosen"))
         }));
     }
-    // Of those that are chosen together, the one with the least room must be needed.
+    // Among members that are chosen together, the one with the least room must be needed.
     let measured: Option<Vec<_>> = change.now.keys().map(|name| Some((change.room(name)?, name))).collect();
     let measured = measured?;
     let (least, name) = measured.iter().min()?;
     let others = measured.iter().fold(0_u64, |sum, (room, _)| sum.saturating_add(*room)) - least;
     Some((measured.len() > 1 && others >= workload.replicas).then(|| {
-        let because = format!("{} are wanted, and the others have room for {others}", workload.replicas);
+        let because = format!(
+            "{} replicas are required, and the other members have room for {others}",
+            workload.replicas
+        );
         ((*name).clone(), because, format!("{name} is chosen, too"))
     }))
 }
@@ -279,7 +290,7 @@ fn in_proportion(change: &AssignmentChange<'_>) -> Assessment {
     let backwards: Vec<_> = rooms.iter().rev().cloned().collect();
     let allowed = [by_largest_weight(new, &rooms), by_seats(new, &rooms), by_seats(new, &backwards)];
     let gains: Assignment = change.gains().map(|(name, more)| (name.clone(), more)).collect();
-    // Whoever loses some, gets more than there is room for, or leaves some over, breaks another rule.
+    // Lost replicas, replicas without room and a wrong sum violate other guarantees.
     let too_many =
         |(name, more): (&String, &u64)| rooms.iter().any(|(each, room)| each == name && more > room);
     let loses = |(name, had): (&String, &u64)| change.now.get(name).is_some_and(|now| now < had);
@@ -288,7 +299,7 @@ fn in_proportion(change: &AssignmentChange<'_>) -> Assessment {
     }
     let (name, _) = change.now.first_key_value()?;
     Some((!allowed.contains(&gains)).then(|| {
-        let because = format!("{new} more by room are {}", shares_in_words(&allowed[0]));
-        (name.clone(), because, format!("more get {}", shares_in_words(&gains)))
+        let because = format!("{new} additional replicas by room are {}", shares_in_words(&allowed[0]));
+        (name.clone(), because, format!("the members get {}", shares_in_words(&gains)))
     }))
 }

@@ -1,4 +1,4 @@
-//! How replicas are divided among members: REPLICAS.
+//! The guarantees about the division of replicas among members: REPLICAS.
 
 mod assigned_replicas;
 mod dynamic_division;

@@ -1,4 +1,4 @@
-//! How replicas are divided by fixed weights: REPLICAS.
+//! Checks how replicas are divided by static weights: REPLICAS.
 
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
 use crate::guarantee::engine::eligible_members::{is_free_choice, is_settled, may_stay, repelled, serves};
@@ -8,15 +8,16 @@ use capsize_history::facts::{Assignment, Change, Fact, Member, Scheduling, Workl
 
 static REPLICAS_06: GuaranteeSpec = GuaranteeSpec {
     id: "REPLICAS-06",
-    sentence: "replicas are divided by fixed weights exactly",
+    sentence: "replicas are divided exactly by static weights",
     features: &[Feature::StaticWeights],
-    formula: "the largest weights get what is left over, until 1.15; seat by seat, by weight / (2 x seats + 1), as from 1.16",
-    releases: "all, by the one or the other method",
+    formula: "until 1.15 the largest weights get the remainder; since 1.16 seat by seat, by weight / (2 x seats + 1)",
+    releases: "all, by one of the two methods",
     source: "Karmada pkg/util/helper/{binding,webstermethod}.go",
 };
 
-/// R1, R2 and R9: the shares are those that the method gives, over all members that fit; a member that no weight means
-/// gets nothing, unless no weight means any. Seat by seat nobody loses by there being more to divide (#6793).
+/// R1, R2 and R9: the shares are those of the method, over all suitable members. A member without a weight gets no
+/// share, unless no member has a weight. Seat by seat, no member loses replicas when there are more to divide
+/// (#6793).
 pub(crate) struct StaticWeightShares;
 
 impl Guarantee for StaticWeightShares {
@@ -45,8 +46,8 @@ impl Guarantee for StaticWeightShares {
     }
 }
 
-/// The divisions that the weights allow to who chose at `fact`, where the assignment was `was` before; `None` where that cannot
-/// be told.
+/// Returns the divisions that the weights allow for a scheduler that acts at `fact`. The assignment was `was` before.
+/// Returns `None` if the candidates are not known.
 pub(crate) fn divisions(
     workload: &Workload,
     was: &Assignment,
@@ -54,9 +55,9 @@ pub(crate) fn divisions(
     context: &JudgeContext<'_>,
 ) -> Option<Vec<Assignment>> {
     let placement = &workload.placement;
-    let weighted =
-        placement.scheduling == Scheduling::DividedByStaticWeight && (1..=MOST).contains(&workload.replicas);
-    // A history that begins late may have shown some members only in assignments.
+    let weighted = placement.scheduling == Scheduling::DividedByStaticWeight
+        && (1..=MOST_REPLICAS).contains(&workload.replicas);
+    // A history that begins late may show some members only in assignments.
     let known = |name| context.world.members.contains_key(name);
     if !weighted || placement.is_grouped() || placement.minds_others || !workload.assignment.keys().all(known)
     {
@@ -74,21 +75,21 @@ fn report_violation(
     fact: &Fact,
     context: &mut JudgeContext<'_>,
 ) {
-    let because = format!("{} replicas by weight are {}", workload.replicas, shares_in_words(right));
-    let seen = format!("assigned are {}", shares_in_words(now));
+    let because = format!("{} replicas divided by weight are {}", workload.replicas, shares_in_words(right));
+    let seen = format!("the assignment is {}", shares_in_words(now));
     context.report_violation(Violation::by(fact, Subject::workload(key), Bound::Never, because, seen));
 }
 
-/// `m1 2, m2 1`.
+/// Formats shares as `m1 2, m2 1`.
 pub(crate) fn shares_in_words(shares: &Assignment) -> String {
     let each = |(name, share): (&String, &u64)| format!("{name} {share}");
     shares.iter().map(each).collect::<Vec<_>>().join(", ")
 }
 
-/// More replicas than this nobody runs; they are not divided one by one.
-const MOST: u64 = 100_000;
+/// Workloads with more replicas do not occur, and are not divided one by one.
+const MOST_REPLICAS: u64 = 100_000;
 
-/// The members among which is divided, with their weights; `None` where that cannot be told.
+/// Returns the candidates of the division with their weights, or `None` if they are not known.
 fn candidates(
     workload: &Workload,
     was: &Assignment,
@@ -101,14 +102,15 @@ fn candidates(
             continue;
         }
         let stays = was.contains_key(name) && may_stay(workload, name, context.world);
-        // What is new of a member that keeps its place does not matter.
+        // Recent changes of a member that keeps the workload do not matter.
         if !stays && !is_settled(member, fact.at, context) {
             return None;
         }
         if stays || is_free_choice(workload, name, member) {
             fit.push((name, member));
         } else if repelled(workload, member).is_none() && !member.leaving {
-            // Only a toleration that may have run out, a kind that may be served, or an eviction speaks against it.
+            // The member is excluded only by a toleration that may have run out, by a kind that it may serve, or by
+            // an eviction.
             let evicted =
                 workload.eviction(name).is_some() && context.profile.has(Feature::EvictedNotRechosen);
             let unserved = serves(workload, member) == Some(false);
@@ -127,8 +129,8 @@ fn candidates(
     (!candidates.is_empty()).then_some(candidates)
 }
 
-/// The divisions that the method allows. Which of two equal members comes first seat by seat depends on the template's
-/// uid, so that either may.
+/// Returns the divisions that the method allows. The order of two equal members in a division seat by seat depends on
+/// the uid of the template, so both orders are allowed.
 fn shares(workload: &Workload, weights: &[(String, u64)], seat_by_seat: bool) -> Vec<Assignment> {
     if !seat_by_seat {
         return vec![by_largest_weight(workload.replicas, weights)];
@@ -138,14 +140,14 @@ fn shares(workload: &Workload, weights: &[(String, u64)], seat_by_seat: bool) ->
     vec![by_seats(workload.replicas, weights), by_seats(workload.replicas, &backwards)]
 }
 
-/// The share of each of `weights`, rounded down.
+/// Returns the share of each of `weights`, rounded down.
 fn exact(replicas: u64, weights: &[(String, u64)]) -> Vec<u64> {
     let sum = weights.iter().map(|(_, weight)| u128::from(*weight)).sum::<u128>().max(1);
     let share = |weight: u64| u128::from(weight) * u128::from(replicas) / sum;
     weights.iter().map(|(_, weight)| u64::try_from(share(*weight)).unwrap_or(u64::MAX)).collect()
 }
 
-/// Shares are rounded down; what is left over goes one by one to the largest weights, then by name.
+/// Divides with shares rounded down; the remainder goes one by one to the largest weights, then by name.
 pub(crate) fn by_largest_weight(replicas: u64, weights: &[(String, u64)]) -> Assignment {
     let whole = exact(replicas, weights);
     let mut left = replicas.saturating_sub(whole.iter().fold(0, |sum, share| sum.saturating_add(*share)));
@@ -159,15 +161,15 @@ pub(crate) fn by_largest_weight(replicas: u64, weights: &[(String, u64)]) -> Ass
     order.into_iter().map(share).filter(|(_, share)| *share > 0).collect()
 }
 
-/// One by one to whoever has the largest weight for each seat and a half; of equal ones to whoever has fewer seats, then
-/// to whoever comes first.
+/// Divides seat by seat. Each seat goes to the member with the largest weight / (2 x seats + 1), then to the one with
+/// fewer seats, then to the first one.
 pub(crate) fn by_seats(replicas: u64, weights: &[(String, u64)]) -> Assignment {
-    // No share ends more than half as many seats below its exact value as there are weights, and half a seat more. So all
-    // seats below that are given at once, and the time does not grow with the replicas.
+    // A final share is at most (number of weights + 1) / 2 seats below its exact value. All seats below that are given at
+    // once, so that the time does not grow with the replicas.
     if weights.is_empty() {
         return Assignment::new();
     }
-    // Where nobody has any weight, all are equal.
+    // If all weights are zero, they are equal.
     let equal: Vec<(String, u64)> = weights.iter().map(|(name, _)| (name.clone(), 1)).collect();
     let weights = if weights.iter().all(|(_, weight)| *weight == 0) { &equal } else { weights };
     let members = weights.len() as u64;
@@ -175,7 +177,7 @@ pub(crate) fn by_seats(replicas: u64, weights: &[(String, u64)]) -> Assignment {
         exact(replicas, weights).iter().map(|share| share.saturating_sub(members + 1)).collect();
     let given = seats.iter().fold(0_u64, |sum, seats| sum.saturating_add(*seats));
     for _ in given..replicas {
-        // weight / (2 x seats + 1), compared without dividing.
+        // Compares weight / (2 x seats + 1) without a division.
         let better = |one: usize, other: usize| {
             let against = |weight: usize, seat: usize| {
                 u128::from(weights[weight].1).saturating_mul(2 * u128::from(seats[seat]) + 1)
@@ -199,7 +201,7 @@ mod tests {
 
     use super::*;
 
-    /// Every seat given by itself.
+    /// Divides by giving each seat separately.
     fn one_by_one(replicas: u64, weights: &[(String, u64)]) -> Assignment {
         let mut seats = vec![0_u64; weights.len()];
         for _ in 0..replicas {

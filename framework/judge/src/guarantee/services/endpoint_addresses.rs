@@ -1,4 +1,4 @@
-//! That the addresses of services outlast an outage: SERVICES.
+//! Checks that the endpoint addresses of services survive an outage: SERVICES.
 
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
@@ -7,14 +7,14 @@ use capsize_history::facts::{Change, Fact, Health, WorkloadKey};
 
 static SERVICES_01: GuaranteeSpec = GuaranteeSpec {
     id: "SERVICES-01",
-    sentence: "the addresses that a member exports stay while it is not ready, as long as it is to export them",
+    sentence: "the endpoint addresses that a member exports stay while the member is not Ready, as long as its export exists",
     features: &[Feature::MultiClusterServices],
     formula: "at every version",
     releases: "1.14 and newer (#6258)",
     source: "Karmada pkg/controllers/mcs/service_export_controller.go",
 };
 
-/// P8: an outage that is over before anything moves cuts nobody off.
+/// P8: an outage that ends before anything moves cuts no client off.
 pub(crate) struct EndpointAddressesSurviveOutage;
 
 impl Guarantee for EndpointAddressesSurviveOutage {
@@ -43,8 +43,8 @@ impl Guarantee for EndpointAddressesSurviveOutage {
         if !recalled || !exports || member.health == Some(Health::Ready) {
             return context.tally.record_held();
         }
-        let because = format!("{name} is not ready, and still is to export {namespace}/{service}");
-        let seen = format!("its addresses in {key} are taken away");
+        let because = format!("{name} is not Ready, and still exports {namespace}/{service}");
+        let seen = format!("its addresses in {key} are deleted");
         context.report_violation(Violation::by(fact, Subject::on(key, name), Bound::Never, because, seen));
     }
 }

@@ -1,4 +1,4 @@
-//! The addresses of services: SERVICES.
+//! The guarantees about the addresses of services: SERVICES.
 
 mod endpoint_addresses;
 

@@ -1,4 +1,4 @@
-//! The status that is reported of workloads: STATUS.
+//! The guarantees about the reported status of workloads: STATUS.
 
 mod reported_status;
 

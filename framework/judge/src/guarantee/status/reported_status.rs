@@ -1,4 +1,4 @@
-//! That what is reported of a workload is what its copies report: STATUS.
+//! Checks that the reported status of a workload matches its copies: STATUS.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,54 +14,54 @@ static STATUS_01: GuaranteeSpec = GuaranteeSpec {
     id: "STATUS-01",
     sentence: "a copy that runs all of its replicas is reported to be healthy",
     features: &[Feature::HealthProbes],
-    formula: bounds::REPORTED,
+    formula: bounds::STATUS_REPORTED,
     releases: "the target for all; Karmada may miss the last report of a copy until the next change",
     source: "Karmada pkg/controllers/status/work_status_controller.go, rb_status_controller.go",
 };
 
 static STATUS_02: GuaranteeSpec = GuaranteeSpec {
     id: "STATUS-02",
-    sentence: "nothing is reported of a member for which there is no manifest any more",
+    sentence: "the record of a workload has no status for a member without a manifest",
     features: &[Feature::HealthProbes],
-    formula: bounds::REPORTED,
+    formula: bounds::STATUS_REPORTED,
     releases: "all",
     source: "Karmada pkg/util/helper/workstatus.go, AggregateResourceBindingWorkStatus",
 };
 
 static STATUS_03: GuaranteeSpec = GuaranteeSpec {
     id: "STATUS-03",
-    sentence: "the status of a template has as many ready replicas as are reported of its copies",
+    sentence: "the status of a template has the sum of the ready replicas that are reported for its copies",
     features: &[Feature::HealthProbes],
-    formula: bounds::REPORTED,
-    releases: "all; Karmada lost a member from it until 1.12 (#5853)",
+    formula: bounds::STATUS_REPORTED,
+    releases: "all; Karmada lost one member in the sum until 1.12 (#5853)",
     source: "Karmada pkg/resourceinterpreter/default/native/aggregatestatus.go",
 };
 
-/// Kinds whose copies say how many of their replicas are ready.
+/// The kinds whose copies report their ready replicas.
 const COUNTED: [&str; 2] = ["Deployment", "StatefulSet"];
 
-/// Of the report on a workload in a member: `None` where nothing is asked, else what is wrong, if anything.
+/// The check of the report on a workload in a member: `None` if nothing is required, else what is wrong, if anything.
 type Assessment = Option<Option<Expectation>>;
 
-/// How a report is judged.
+/// Checks a report.
 type Assess = fn(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Assessment;
 
-/// What is reported of a copy is right in time, while its member is in reach.
+/// Checks that the reports on copies are right in time, while their members can be reached.
 pub(crate) struct CopyStatusIsReported {
     spec: &'static GuaranteeSpec,
     judges: Assess,
     away: Away,
-    /// The manifests that were there and are gone.
+    /// The manifests that existed and are gone.
     gone: BTreeSet<Subject>,
     retries: BTreeMap<WorkloadKey, Retries>,
     deadlines: Deadlines,
 }
 
-/// The time in which controllers try a workload in vain, since one of its members is being removed.
+/// The time in which retries for a workload fail, since one of its members is being removed.
 #[derive(Clone, Copy)]
 struct Retries {
     since: Duration,
-    /// The next try after the removal comes at this time at the latest; `None` while the member is away.
+    /// The latest time of the first retry after the removal; `None` while the member is away.
     until: Option<Duration>,
 }
 
@@ -77,33 +77,33 @@ impl CopyStatusIsReported {
             let copy = workload.running.get(member).filter(|copy| copy.managed && copy.leaving.is_none())?;
             let delivery = workload.deliveries.get(member).filter(|it| it.leaving.is_none())?;
             let whole = copy.is_healthy() && copy.replicas > 0 && copy.replicas == delivery.replicas;
-            // A history may leave out what is reported.
+            // A history may leave out the reports.
             let reported = workload.instances.get(member)?.health;
             let counts = workload.recorded && COUNTED.contains(&key.kind()) && delivery.placed;
             (counts && whole).then(|| {
                 (reported != InstanceHealth::Healthy).then(|| Expectation {
                     because: format!("{member} has {} of {} ready", copy.ready, copy.replicas),
-                    missing: format!("{key} is reported to be {reported:?} on {member}"),
+                    missing: format!("{key} is reported as {reported:?} on {member}"),
                 })
             })
         })
     }
 
-    /// E4: of a member that was left nothing stays.
-    pub(crate) fn left() -> Self {
+    /// E4: no report on a member stays after the workload has left it.
+    pub(crate) fn no_status_without_manifest() -> Self {
         Self::new(&STATUS_02, |key, workload, member, world| {
             let gone = !workload.deliveries.contains_key(member);
             (workload.recorded && gone && world.manifests_shown).then(|| {
                 workload.instances.contains_key(member).then(|| Expectation {
-                    because: format!("there is no manifest of {key} for {member}"),
-                    missing: format!("something is still reported of {key} on {member}"),
+                    because: format!("{member} has no manifest of {key}"),
+                    missing: format!("the record of {key} still has a status for {member}"),
                 })
             })
         })
     }
 
-    /// How late the next try may be; `None` while a member of the workload is away or is being removed. Each failed try doubles
-    /// the time until the next one, so the last wait is at most as long as all tries before it.
+    /// Returns how late the next retry may be; `None` while a member of the workload is away or is being removed.
+    /// Each failed retry doubles the back-off, so the last back-off is at most as long as all retries before it.
     fn retried(&mut self, key: &WorkloadKey, fact: &Fact, context: &JudgeContext<'_>) -> Option<Duration> {
         let workload = context.workload(key)?;
         let stays = |member: &String| context.member(member).is_some_and(|known| !known.leaving);
@@ -125,13 +125,13 @@ impl CopyStatusIsReported {
         };
         let known =
             context.member(member).filter(|known| known.health == Some(Health::Ready) && !known.leaving);
-        // That a manifest is gone nobody has to ask the member.
+        // The deletion of a manifest is known without a request to the member.
         let in_reach = known.is_some() && !is_hit(member, context);
         let asked = self.spec.id == STATUS_02.id || in_reach;
         let Some(workload) = context.workload(key).filter(|_| asked) else {
             return self.deadlines.cancel(&subject);
         };
-        // A history that begins late need not show a manifest that is there.
+        // A history that begins late may not show an existing manifest.
         let seen = self.spec.id != STATUS_02.id || self.gone.contains(&subject);
         let Some(wrong) = (self.judges)(key, workload, member, context.world).filter(|_| seen) else {
             return self.deadlines.cancel(&subject);
@@ -143,17 +143,18 @@ impl CopyStatusIsReported {
             Duration::ZERO
         } else {
             let away = known.map(|known| known.away).unwrap_or_default();
-            let back = known.map(|known| known.health_since + bounds::seen_again(context.timings(), away));
+            let back =
+                known.map(|known| known.health_since + bounds::observed_again(context.timings(), away));
             let unseen = back.unwrap_or_default().saturating_sub(fact.at);
             unseen
                 .max(self.away.remaining_delay(member, fact.at))
                 .max(workload.retried_after(member, fact.at))
         };
-        let allowed = bounds::reported(context.timings()) + late.max(retried);
+        let allowed = bounds::status_reported(context.timings()) + late.max(retried);
         self.deadlines.expect_correction(subject, fact, allowed, wrong, context);
     }
 
-    /// Looks at all that may be on `member`.
+    /// Checks all workloads that may be on `member`.
     fn look_at_member(&mut self, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let keys: Vec<WorkloadKey> = context.world.assigned_to(member).map(|(key, _)| key.clone()).collect();
         for key in keys {
@@ -226,11 +227,11 @@ impl Guarantee for CopyStatusIsReported {
     }
 }
 
-/// S18: a user who looks at the template sees what the copies come to.
+/// S18: a user who reads the template sees the sum of the copies.
 #[derive(Default)]
 pub(crate) struct TemplateStatusIsSumOfCopies {
     deadlines: Deadlines,
-    /// Those of which a status was ever seen.
+    /// The templates whose status has been observed.
     known: BTreeSet<WorkloadKey>,
 }
 
@@ -275,13 +276,13 @@ impl Guarantee for TemplateStatusIsSumOfCopies {
             workload.instances.values().fold(0, |sum: u64, instance| sum.saturating_add(ready(instance)));
         let shown = template.ready.unwrap_or_default();
         let wrong = (shown != reported).then(|| Expectation {
-            because: format!("{reported} ready replicas are reported of the copies of {key}"),
+            because: format!("{reported} ready replicas are reported for the copies of {key}"),
             missing: format!("its template shows {shown}"),
         });
         if wrong.is_none() && !self.deadlines.has(&subject) {
             return context.tally.record_held();
         }
-        let allowed: Duration = bounds::reported(context.timings());
+        let allowed: Duration = bounds::status_reported(context.timings());
         self.deadlines.expect_correction(subject, fact, allowed, wrong, context);
     }
 }

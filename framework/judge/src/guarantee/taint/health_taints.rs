@@ -1,4 +1,4 @@
-//! A member's taints follow its health: TAINT.
+//! Checks that the taints of a member follow its health: TAINT.
 
 use std::time::Duration;
 
@@ -15,19 +15,19 @@ use capsize_history::facts::{Change, Fact, Health, Member, Taint, TaintEffect};
 
 static TAINT_01: GuaranteeSpec = GuaranteeSpec {
     id: "TAINT-01",
-    sentence: "a member that is not Ready takes nothing new: it gets the NoSchedule taint that tells why",
+    sentence: "a member that is not Ready gets the NoSchedule taint for its condition, so that no new workload is placed on it",
     features: &[Feature::HealthProbes],
     formula: bounds::NO_SCHEDULE,
     releases: "all",
     source: "Karmada pkg/controllers/cluster/cluster_controller.go, taintClusterByCondition",
 };
 
-/// T3: `Ready` other than true brings the matching `NoScheduleTaintFollowsHealth` taint.
+/// T3: a condition `Ready` other than true leads to the matching `NoSchedule` taint.
 #[derive(Default)]
 pub(crate) struct NoScheduleTaintFollowsHealth(Deadlines);
 
-/// The health taint that belongs to what a member reports; one that never reported counts as not ready.
-fn belongs(member: &Member) -> Option<Health> {
+/// The health whose taint a member must have; a member that has never reported counts as not ready.
+fn tainted_health(member: &Member) -> Option<Health> {
     match member.health {
         Some(Health::Ready) => None,
         other => Some(other.unwrap_or(Health::NotReady)),
@@ -58,16 +58,18 @@ impl Guarantee for NoScheduleTaintFollowsHealth {
         };
         let Some(member) = context.member(name) else { return };
         let subject = Subject::member(name);
-        // A node that never reported is not tainted: nothing is known of it.
+        // A node that has never reported gets no taint, because its state is not known.
         let is_reporting = context.profile.dialect == DialectKind::Karmada || member.health.is_some();
-        let Some(health) = belongs(member).filter(|_| is_reporting) else { return self.0.cancel(&subject) };
+        let Some(health) = tainted_health(member).filter(|_| is_reporting) else {
+            return self.0.cancel(&subject);
+        };
         if member.health_taint(health, TaintEffect::NoSchedule).is_none() {
             let expectation = Expectation {
-                because: format!("{name} is {health} since {}", clock(member.health_since)),
+                because: format!("{name} has been {health} since {}", clock(member.health_since)),
                 missing: format!("{name} has no such NoSchedule taint"),
             };
             let removed = matches!(fact.change, Change::TaintRemoved { .. });
-            // One that is being removed is left as it is.
+            // A member that is being removed gets no taint any more.
             if (turned || removed) && !member.leaving {
                 self.0.start(subject, fact, context.timings().latency, expectation);
             }
@@ -81,14 +83,14 @@ impl Guarantee for NoScheduleTaintFollowsHealth {
 
 static TAINT_02: GuaranteeSpec = GuaranteeSpec {
     id: "TAINT-02",
-    sentence: "a member that stays NotReady gets a NoExecute taint when the eviction timeout has passed, not before",
+    sentence: "a member that stays NotReady gets a NoExecute taint when the eviction timeout has passed, and not before",
     features: &[Feature::HealthProbes, Feature::AutomaticNoExecute],
     formula: bounds::NO_EXECUTE,
     releases: "1.13 and older",
     source: "Karmada 1.5 pkg/controllers/cluster/cluster_controller.go, processTaintBaseEviction",
 };
 
-/// T4a: `Ready` false for the eviction timeout brings the `NoExecuteTaintAfterTimeout` taint.
+/// T4a: a condition `Ready` that is false for the eviction timeout leads to the `NoExecute` taint.
 #[derive(Default)]
 pub(crate) struct NoExecuteTaintAfterTimeout {
     since: Table<String, Duration>,
@@ -114,7 +116,7 @@ impl Guarantee for NoExecuteTaintAfterTimeout {
                 self.since.insert(member.clone(), fact.at);
                 let limit = bounds::no_execute(context.timings());
                 let expectation = Expectation {
-                    because: format!("{member} is NotReady since {}", clock(fact.at)),
+                    because: format!("{member} has been NotReady since {}", clock(fact.at)),
                     missing: format!("{member} has no NoExecute taint for it"),
                 };
                 self.deadlines.restart(Subject::member(member), fact, fact.at + limit, limit, expectation);
@@ -142,13 +144,17 @@ impl NoExecuteTaintAfterTimeout {
         let timeout = context.timings().failover_eviction_timeout;
         let earliest = (since + timeout).saturating_sub(context.timings().skew);
         context.check_arrival(subject, fact, earliest, margin, || {
-            let because = format!("NotReady since {}, timeout {}", clock(since), span(timeout));
+            let because = format!(
+                "{member} has been NotReady since {}, and the timeout is {}",
+                clock(since),
+                span(timeout)
+            );
             (because, format!("{member} has the NoExecute taint"))
         });
     }
 }
 
-/// Whether a person has just set a taint on the member, which may be the one that is seen now.
+/// Returns true if a person has just set a taint on the member, which may be the observed one.
 fn by_hand(member: &str, at: Duration, context: &JudgeContext<'_>) -> bool {
     let hand = context.member(member).and_then(|member| member.tainted_by_hand);
     hand.is_some_and(|hand| at <= hand + context.timings().latency)
@@ -176,14 +182,14 @@ static TAINT_04: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada 1.5 pkg/controllers/cluster/cluster_controller.go, processTaintBaseEviction",
 };
 
-/// T16 and T17: `Ready` true takes the health taints of one effect away.
+/// T16 and T17: the health taints of one effect are removed when `Ready` is true.
 pub(crate) struct HealthTaintsGoWhenReady {
     effect: TaintEffect,
     deadlines: Deadlines,
 }
 
 impl HealthTaintsGoWhenReady {
-    /// For the taints of `effect`.
+    /// Checks the taints of `effect`.
     pub(crate) fn new(effect: TaintEffect) -> Self {
         Self { effect, deadlines: Deadlines::default() }
     }
@@ -206,7 +212,7 @@ impl Guarantee for HealthTaintsGoWhenReady {
         let (name, turned) = match &fact.change {
             Change::Health { member, first: false, .. } => (member, true),
             Change::TaintRemoved { member, .. } => (member, false),
-            // One that a person sets is that person's.
+            // A taint that a person sets is not checked.
             Change::TaintAdded { member, taint, first: false } if is_health_taint(taint, self.effect) => {
                 (member, context.member(member).is_some_and(|known| known.tainted_by_hand.is_none()))
             }
@@ -216,7 +222,7 @@ impl Guarantee for HealthTaintsGoWhenReady {
         };
         let Some(member) = context.member(name) else { return };
         let subject = Subject::member(name);
-        // Nobody tells by a taint any more how one is that is being removed.
+        // The NoSchedule taints of a member that is being removed are no longer updated.
         let left_alone = member.leaving && self.effect != TaintEffect::NoExecute;
         if member.health != Some(Health::Ready) || left_alone {
             return self.deadlines.cancel(&subject);
@@ -231,7 +237,7 @@ impl Guarantee for HealthTaintsGoWhenReady {
                 _ => context.timings().latency,
             };
             let expectation = Expectation {
-                because: format!("{name} is Ready since {}", clock(member.health_since)),
+                because: format!("{name} has been Ready since {}", clock(member.health_since)),
                 missing: format!("{name} still has a {} health taint", self.effect),
             };
             self.deadlines.start(subject, fact, limit, expectation);
@@ -241,14 +247,14 @@ impl Guarantee for HealthTaintsGoWhenReady {
 
 static TAINT_10: GuaranteeSpec = GuaranteeSpec {
     id: "TAINT-10",
-    sentence: "a NoExecute health taint stays as it is as long as the member is what it says",
+    sentence: "a NoExecute health taint does not change while the health of the member matches it",
     features: &[Feature::HealthProbes, Feature::AutomaticNoExecute],
     formula: "from latency after the change of the member's health",
     releases: "1.13 and older",
     source: "Karmada 1.5 pkg/controllers/cluster/cluster_controller.go, processTaintBaseEviction",
 };
 
-/// H4: a taint that goes and comes again lets every toleration begin anew.
+/// H4: a taint that is removed and added again would restart every toleration.
 pub(crate) struct NoExecuteTaintKeepsItsTime;
 
 impl Guarantee for NoExecuteTaintKeepsItsTime {
@@ -276,7 +282,7 @@ impl Guarantee for NoExecuteTaintKeepsItsTime {
             return;
         }
         let health = member.health.map(|health| health.to_string()).unwrap_or_default();
-        let because = format!("{name} is {health} since {}", clock(member.health_since));
+        let because = format!("{name} has been {health} since {}", clock(member.health_since));
         let seen = format!("{name} loses {taint}");
         context.report_violation(Violation::by(fact, Subject::member(name), Bound::Never, because, seen));
     }
@@ -291,7 +297,7 @@ static TAINT_05: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/cluster/cluster_controller.go, taintClusterByCondition",
 };
 
-/// S11: `not-ready` and `unreachable` exclude each other, unless a person or a policy of the user set one.
+/// S11: `not-ready` and `unreachable` exclude each other, unless a person or a policy of the user has set one.
 #[derive(Default)]
 pub(crate) struct HealthTaintsExcludeEachOther;
 
@@ -319,7 +325,7 @@ impl Guarantee for HealthTaintsExcludeEachOther {
         if member.taints.iter().filter(|each| is_health_taint(each, taint.effect)).count() < 2 {
             return context.tally.record_held();
         }
-        // Admission taints every Node that is made, whatever it comes with.
+        // Admission taints every new Node, whatever taints it already has.
         if *first && context.profile.dialect == DialectKind::Nodes {
             return;
         }

@@ -10,20 +10,20 @@ use capsize_history::facts::{Change, Fact, Member};
 
 static TAINT_09: GuaranteeSpec = GuaranteeSpec {
     id: "TAINT-09",
-    sentence: "a taint that neither tells health nor is a policy's goes only when a person takes it away",
+    sentence: "a taint that is neither a health taint nor in a policy stays until a person removes it",
     features: &[Feature::HealthProbes],
-    formula: "at every version, where the history tells what persons do",
-    releases: "all; Karmada's policies on taints lost what others wrote until 1.18 (#7346)",
+    formula: "at every version, if the history records the actions of persons",
+    releases: "all; Karmada's taint policies lost the changes of other writers until 1.18 (#7346)",
     source: "Karmada pkg/controllers/taint/clustertaintpolicy_controller.go",
 };
 
-/// H6: nobody else writes over what a person has set.
+/// H6: other writers do not overwrite a taint of a person.
 #[derive(Default)]
 pub(crate) struct ManualTaintsStay {
     suspected_violations: SuspectedViolations,
 }
 
-/// Whether a person took a taint away at about the time of `fact`.
+/// Returns true if a person removed a taint at about the time of `fact`.
 fn by_hand(member: Option<&Member>, fact: &Fact, slack: Duration) -> bool {
     let act = member.and_then(|member| member.untainted_by_hand);
     act.is_some_and(|act| act.saturating_add(slack) >= fact.at)
@@ -50,7 +50,7 @@ impl Guarantee for ManualTaintsStay {
             return;
         }
         let member = world.members.get(name);
-        // What was there and still is, with another time, was set anew.
+        // A taint that still exists with another time was set again.
         let again = |member: &Member| {
             member.taints.iter().any(|each| each.key == taint.key && each.effect == taint.effect)
         };
@@ -58,7 +58,7 @@ impl Guarantee for ManualTaintsStay {
         if member.is_none_or(again) || by_hand(member, fact, slack) {
             return context.tally.record_held();
         }
-        let because = "no person takes it away".to_owned();
+        let because = "no person has removed it".to_owned();
         self.suspected_violations.add(Subject::member(name), fact, because, format!("{name} loses {taint}"));
     }
 

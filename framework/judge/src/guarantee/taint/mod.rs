@@ -1,4 +1,4 @@
-//! The taints of members: TAINT.
+//! The guarantees about the taints of members: TAINT.
 
 mod health_taints;
 mod manual_changes;

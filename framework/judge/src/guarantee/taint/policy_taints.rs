@@ -1,4 +1,4 @@
-//! Checks the taints that persons and policies ask for: TAINT.
+//! Checks the taints that persons and policies request: TAINT.
 
 use std::collections::BTreeMap;
 
@@ -12,18 +12,19 @@ use capsize_history::facts::{Change, Fact, Health, Member, Taint, TaintEffect, W
 
 static TAINT_06: GuaranteeSpec = GuaranteeSpec {
     id: "TAINT-06",
-    sentence: "where nothing is evicted without being asked for, a NoExecute health taint is somebody's wish",
+    sentence: "without automatic evictions, a NoExecute health taint comes from a person or from a policy",
     features: &[Feature::HealthProbes],
     formula: "at every version, without the feature AutomaticNoExecute",
     releases: "1.14 and newer (#6389)",
     source: "Karmada pkg/controllers/cluster/cluster_controller.go, taintClusterByCondition",
 };
 
-/// H4 and T4d: without automatic taints, one comes from a person or from a policy.
+/// H4 and T4d: without automatic taints, a taint comes from a person or from a policy.
 pub(crate) struct NoExecuteTaintIsRequested;
 
-/// Whether a person or a policy may have set `taint`; policies that the history does not record may be anything.
-fn is_wished(taint: &Taint, member: &Member, context: &JudgeContext<'_>) -> bool {
+/// Returns true if a person or a policy may have set `taint`. A policy that the history does not contain may list any
+/// taint.
+fn is_requested(taint: &Taint, member: &Member, context: &JudgeContext<'_>) -> bool {
     let policies = &context.world.taint_policies;
     let lists = |(key, effect): &(String, TaintEffect)| *key == taint.key && *effect == taint.effect;
     member.tainted_by_hand.is_some()
@@ -57,10 +58,10 @@ impl Guarantee for NoExecuteTaintIsRequested {
                 if taint.health.is_some() && taint.effect == TaintEffect::NoExecute =>
             {
                 let Some(member) = context.member(name) else { return };
-                if is_wished(taint, member, context) {
+                if is_requested(taint, member, context) {
                     return context.tally.record_held();
                 }
-                let because = "nobody has asked for it".to_owned();
+                let because = "no person and no policy has requested it".to_owned();
                 let seen = format!("{name} gets {taint}");
                 context.report_violation(Violation::by(
                     fact,
@@ -77,19 +78,19 @@ impl Guarantee for NoExecuteTaintIsRequested {
 
 static TAINT_08: GuaranteeSpec = GuaranteeSpec {
     id: "TAINT-08",
-    sentence: "the taints that policies name are on the members whose conditions ask for them, and off those whose do not",
+    sentence: "a taint of a policy is on exactly the members whose conditions match the policy",
     features: &[Feature::ClusterTaintPolicies],
     formula: bounds::CHANGE_REPORTED,
-    releases: "1.14 and newer; Karmada's taints flap where policies disagree until 1.14.1 (#6399)",
+    releases: "1.14 and newer; Karmada's taints flapped until 1.14.1 if policies disagree (#6399)",
     source: "Karmada pkg/controllers/taint/clustertaintpolicy_controller.go",
 };
 
-/// T4c, T17', H5, H6 and H7: worked out when conditions or policies change, policy after policy in the order in which
-/// they were made. What a person changes afterwards stays until then.
+/// T4c, T17', H5, H6 and H7: the taints follow when conditions or policies change, by all policies in the order of
+/// their creation. Later changes by a person stay until then.
 #[derive(Default)]
 pub(crate) struct TaintsFollowPolicies(Deadlines);
 
-/// What is wrong with the taints of `member`, by all policies.
+/// Returns what is wrong with the taints of `member`, by all policies.
 fn wrong(name: &str, member: &Member, world: &World) -> Option<Expectation> {
     let mut wanted: BTreeMap<(&String, TaintEffect), (&String, bool)> = BTreeMap::new();
     let mut policies: Vec<_> = world.taint_policies.values().collect();
@@ -99,7 +100,7 @@ fn wrong(name: &str, member: &Member, world: &World) -> Option<Expectation> {
         let Some(wants) = policy.wants(name, member) else { continue };
         for (key, effect) in &policy.taints {
             let was = wanted.insert((key, *effect), (&policy.created, wants));
-            // Which of two policies of one second comes first is not said.
+            // The order of two policies created in the same second is not defined.
             if was.is_some_and(|(created, was)| *created == policy.created && was != wants) {
                 disputed.push((key, *effect));
             }
@@ -110,10 +111,10 @@ fn wrong(name: &str, member: &Member, world: &World) -> Option<Expectation> {
             let is = member.taints.iter().any(|taint| taint.key == *key && taint.effect == effect);
             (is != wants).then(|| Expectation {
                 because: format!(
-                    "by the policies, {name} {} {key}:{effect}",
-                    if wants { "gets" } else { "loses" }
+                    "the policies {} {key}:{effect} for {name}",
+                    if wants { "require" } else { "forbid" }
                 ),
-                missing: format!("{name} {} it", if is { "has" } else { "does not have" }),
+                missing: format!("{name} {} the taint", if is { "has" } else { "does not have" }),
             })
         },
     )
@@ -136,7 +137,7 @@ impl Guarantee for TaintsFollowPolicies {
         match &fact.change {
             Change::Conditions(member) => self.look(member, fact, context),
             Change::TaintAdded { member, .. } | Change::TaintRemoved { member, .. }
-                if self.0.has(&Subject::member(member)) || is_nobodys(member, fact, context) =>
+                if self.0.has(&Subject::member(member)) || is_no_persons_change(member, fact, context) =>
             {
                 self.look(member, fact, context);
             }
@@ -153,8 +154,8 @@ impl Guarantee for TaintsFollowPolicies {
     }
 }
 
-/// Whether it is known that no person has changed the taints of the member.
-fn is_nobodys(member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
+/// Returns true if no person has changed the taints of the member just before.
+fn is_no_persons_change(member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
     let known = context.member(member);
     let acts = known.map(|member| member.tainted_by_hand.max(member.untainted_by_hand));
     context.world.faults_are_marked

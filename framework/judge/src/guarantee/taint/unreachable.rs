@@ -14,25 +14,25 @@ use capsize_history::facts::{Change, Fact, Health, Member, Taint, TaintEffect};
 
 static TAINT_07: GuaranteeSpec = GuaranteeSpec {
     id: "TAINT-07",
-    sentence: "a member that stays Unknown gets a NoExecute taint when the eviction timeout has passed, not before",
+    sentence: "a member that stays Unknown gets a NoExecute taint when the eviction timeout has passed, and not before",
     features: &[Feature::HealthProbes, Feature::AutomaticNoExecute, Feature::PullMembers],
-    formula: bounds::UNREACHABLE,
+    formula: bounds::UNREACHABLE_TAINT,
     releases: "1.13 and older",
     source: "Karmada 1.5 pkg/controllers/cluster/cluster_controller.go, processTaintBaseEviction",
 };
 
-/// T4b: the time counts from the last that was heard of the member, which is not long before it was cut off.
+/// T4b: the time counts from the last report of the member, which is not long before it was cut off.
 #[derive(Default)]
 pub(crate) struct NoExecuteTaintAfterSilence {
     cut: Table<String, FaultPeriod>,
     deadlines: Deadlines,
 }
 
-/// How long a member was hit by faults.
+/// A period in which faults hit a member.
 struct FaultPeriod {
-    /// It was heard of before that.
+    /// The last report of the member was not later.
     since: Duration,
-    /// Since when nothing is wrong any more.
+    /// The time since which no fault is in force any more.
     ended: Option<Duration>,
 }
 
@@ -55,7 +55,8 @@ impl Guarantee for NoExecuteTaintAfterSilence {
                 let again = self.began(member, fact, context);
                 let unknown = |it: &Member| it.health == Some(Health::Unknown) && !it.leaving;
                 if again && is_cut(member, context) && context.member(member).is_some_and(unknown) {
-                    let because = format!("{member} is Unknown, and cut off since {}", clock(fact.at));
+                    let because =
+                        format!("{member} is Unknown, and has been cut off since {}", clock(fact.at));
                     self.expect(member, because, fact, context);
                 }
             }
@@ -65,17 +66,17 @@ impl Guarantee for NoExecuteTaintAfterSilence {
                 {
                     cut.ended = Some(fact.at);
                 }
-                // It may be heard of again, though not for long enough to be Ready.
+                // The member may report again, although not for long enough to be Ready.
                 if !is_cut(member, context) {
                     self.deadlines.cancel(&Subject::member(member));
                 }
             }
             Change::Health { member, now: Some(Health::Unknown), was: Some(_), .. } => {
-                // Of what it says some may arrive, each time anew.
+                // Some of its reports may arrive, and each of them restarts the time.
                 if is_lossy(member, context) && !is_cut(member, context) {
                     return;
                 }
-                let because = format!("{member} is Unknown since {}", clock(fact.at));
+                let because = format!("{member} has been Unknown since {}", clock(fact.at));
                 self.expect(member, because, fact, context);
             }
             Change::Health { member, .. } | Change::MemberLeaving(member) => {
@@ -99,7 +100,7 @@ impl Guarantee for NoExecuteTaintAfterSilence {
                 let lasts = timings.failover_eviction_timeout.saturating_sub(timings.monitor_grace_period);
                 let earliest = cut.saturating_add(lasts).saturating_sub(timings.skew);
                 context.check_arrival(subject, fact, earliest, Some(margin), || {
-                    let because = format!("{member} is cut off since {}", clock(*cut));
+                    let because = format!("{member} has been cut off since {}", clock(*cut));
                     (because, format!("{member} has the NoExecute taint"))
                 });
             }
@@ -109,10 +110,12 @@ impl Guarantee for NoExecuteTaintAfterSilence {
 }
 
 impl NoExecuteTaintAfterSilence {
-    /// A fault begins. Answers whether nothing was wrong just before; who was in reach for less than an agent takes from one
-    /// word to the next need not have been heard of.
+    /// Records the beginning of a fault. Returns true if no fault was in force just before. A reachable period that
+    /// is shorter than the heartbeat period of an agent does not count, because the agent need not have reported in
+    /// it.
     fn began(&mut self, member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
-        // Who is hindered need not have heard of it either; of one that is Unknown already nobody knows since when.
+        // Hindered controllers need not have observed a report either. If the member is already Unknown, the time of
+        // its last report is not known.
         let is_unknown = context.member(member).is_some_and(|it| it.health == Some(Health::Unknown));
         let since = match is_unknown {
             true if context.controllers_are_hindered(fact.at) => Duration::ZERO,
@@ -134,7 +137,7 @@ impl NoExecuteTaintAfterSilence {
 
     fn expect(&mut self, member: &str, because: String, fact: &Fact, context: &JudgeContext<'_>) {
         let is_unreachable_taint = |taint: &&Taint| taint.health == Some(Health::Unknown);
-        // The taint of an earlier silence stays until it is Ready.
+        // The taint of an earlier silence stays until the member is Ready.
         if context
             .member(member)
             .is_some_and(|it| it.evicting_taints().any(|taint| is_unreachable_taint(&taint)))

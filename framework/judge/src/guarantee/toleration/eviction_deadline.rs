@@ -1,4 +1,4 @@
-//! A workload leaves a tainted member when its tolerations are over, not before: TOLERATION.
+//! Checks that a workload is evicted when its toleration ends, and not before: TOLERATION.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -15,11 +15,11 @@ use crate::text::{clock, span};
 use capsize_history::dialect::DialectKind;
 use capsize_history::facts::{Change, Fact, Taint, Uncertainty, WorkloadKey, World};
 
-/// What [`queued`] says, worked out at most once for a fact: it looks at all that is to leave.
+/// The result of [`queued`], computed at most once for a fact because it is expensive.
 type Queue = OnceCell<(usize, u32)>;
 
-/// How many workloads are to leave the members that they are assigned to, and how often each is looked at for that: once
-/// where none of them has a time to wait for.
+/// Returns how many workloads must leave the members that they are assigned to, and how often each is processed. They
+/// are processed once if none of them has a toleration.
 fn queued(world: &World) -> (usize, u32) {
     let (mut workloads, mut looks) = (0, 1);
     for (name, member) in world.members.iter().filter(|(_, member)| member.evicting_taints().next().is_some())
@@ -34,7 +34,7 @@ fn queued(world: &World) -> (usize, u32) {
     (workloads, looks)
 }
 
-/// Whether there is no taint of the member that the workload does not tolerate at all.
+/// Returns true if the workload tolerates every taint of the member, at least for a time.
 fn tolerates_all(world: &World, subject: &Subject) -> bool {
     let workload = subject.workload.as_ref().and_then(|key| world.workloads.get(key));
     let member = subject.member.as_ref().and_then(|name| world.members.get(name));
@@ -44,7 +44,7 @@ fn tolerates_all(world: &World, subject: &Subject) -> bool {
     })
 }
 
-/// Whether a taint of the member has no time, and is tolerated for a while only.
+/// Returns true if a taint of the member has no time, and the toleration of the workload is limited.
 fn is_undated(key: &WorkloadKey, member: &str, context: &JudgeContext<'_>) -> bool {
     let Some((workload, member)) = context.workload(key).zip(context.member(member)) else { return false };
     let limited = |taint: &Taint| {
@@ -56,7 +56,7 @@ fn is_undated(key: &WorkloadKey, member: &str, context: &JudgeContext<'_>) -> bo
 
 static TOLERATION_01: GuaranteeSpec = GuaranteeSpec {
     id: "TOLERATION-01",
-    sentence: "a workload is evicted from a tainted member when its toleration is over, not before",
+    sentence: "a workload is evicted from a tainted member when its toleration is over, and not before",
     features: &[Feature::NoExecuteTaints],
     formula: bounds::EVICTED,
     releases: "all",
@@ -66,11 +66,12 @@ static TOLERATION_01: GuaranteeSpec = GuaranteeSpec {
 /// T5 with T6: from a `NoExecute` taint to the eviction.
 #[derive(Default)]
 pub(crate) struct EvictionAtTolerationEnd {
-    /// Of each workload on a tainted member.
+    /// The toleration of each workload on a tainted member.
     known: BTreeMap<Subject, Tolerates>,
-    /// Since when those that tolerate all there is for ever do, whose toleration of something else was over before.
+    /// The time since which a workload tolerates all taints for ever, if its toleration of an earlier taint had
+    /// ended.
     eased: BTreeMap<Subject, Duration>,
-    /// When something was last evicted for a taint.
+    /// The time of the last eviction for a taint.
     last: Option<Duration>,
     deadlines: Deadlines,
 }
@@ -150,8 +151,8 @@ impl EvictionAtTolerationEnd {
         }
     }
 
-    /// Works out the deadline of a workload on a member. Where it is not the taint that is new, the eviction may have
-    /// to wait for the next recheck.
+    /// Computes the deadline of a workload on a member. If the change is not a new taint, the eviction may have to
+    /// wait for the next recheck.
     fn look(
         &mut self,
         key: &WorkloadKey,
@@ -169,7 +170,7 @@ impl EvictionAtTolerationEnd {
         if now.as_ref() == self.known.get(&subject) {
             return;
         }
-        // Where nodes are the members, a time that is set does not move (kubernetes/kubernetes#102993), unless something is not
+        // For nodes, a deadline that is set does not move (kubernetes/kubernetes#102993), unless a taint is not
         // tolerated at all.
         if context.profile.dialect == DialectKind::Nodes
             && let (Some(Tolerates::Until(..)), Some(Tolerates::Until(..))) = (self.known.get(&subject), &now)
@@ -187,7 +188,7 @@ impl EvictionAtTolerationEnd {
             let allowed = queue.saturating_sub(if rested { pace } else { Duration::ZERO }) + timings.latency;
             let expectation = Expectation {
                 because: format!(
-                    "{taint} on {member} since {}, tolerated until {}",
+                    "{member} has had {taint} since {}, and it is tolerated until {}",
                     clock(taint.seen),
                     clock(*until)
                 ),
@@ -221,13 +222,13 @@ impl EvictionAtTolerationEnd {
         let seen = format!("{key} is evicted from {member}");
         let (until, taint) = match tolerates {
             Tolerates::Until(until, taint) => (until, taint),
-            // Who acts may not have seen yet that what was to be tolerated no longer is gone.
+            // The controllers may not have observed yet that the taint with the ended toleration is gone.
             Tolerates::Forever
                 if eased.is_some_and(|eased| eased >= context.latest_surely_observed(fact.at)) =>
             {
                 return;
             }
-            // One without a time may have been there for as long as it is tolerated.
+            // A taint without a time may have been there for the whole toleration.
             Tolerates::Forever if is_undated(key, member, context) => {
                 let because = "a NoExecute taint has no time from which its toleration counts".to_owned();
                 let (bound, uncertainty) = (Bound::Never, Uncertainty::UNKNOWN);
@@ -248,7 +249,7 @@ impl EvictionAtTolerationEnd {
             return margin.into_iter().for_each(|margin| context.tally.record_held_by(margin));
         }
         if until <= taint.seen {
-            // There is nothing to be early for where nothing is tolerated.
+            // Without a toleration there is no lower bound.
             return match margin {
                 Some(margin) => context.tally.record_held_by(margin),
                 None => context.tally.record_held(),
@@ -258,7 +259,13 @@ impl EvictionAtTolerationEnd {
         let earliest = until.saturating_sub(early).max(taint.seen.min(fact.at));
         context.check_arrival(subject, fact, earliest, margin, || {
             let tolerated = span(until.saturating_sub(taint.seen));
-            (format!("{taint} since {}, tolerated for {tolerated}", clock(taint.seen)), seen)
+            (
+                format!(
+                    "{taint} has been there since {}, and is tolerated for {tolerated}",
+                    clock(taint.seen)
+                ),
+                seen,
+            )
         });
     }
 }

@@ -1,4 +1,4 @@
-//! Tolerations and their ends: TOLERATION.
+//! The guarantees about tolerations and their ends: TOLERATION.
 
 mod eviction_deadline;
 mod removed_taints;

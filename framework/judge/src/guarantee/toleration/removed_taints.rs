@@ -1,4 +1,4 @@
-//! A workload stays where it is if there is no taint any more: TOLERATION.
+//! Checks that a workload is not evicted after its taint is gone: TOLERATION.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,24 +13,24 @@ use capsize_history::facts::{Change, Fact, Taint, TaintEffect};
 
 static TOLERATION_02: GuaranteeSpec = GuaranteeSpec {
     id: "TOLERATION-02",
-    sentence: "a workload stays where it is if the taint is gone before its toleration is over",
+    sentence: "a workload stays on a member if the taint is removed before the toleration is over",
     features: &[Feature::NoExecuteTaints],
-    formula: bounds::SPARED,
+    formula: bounds::NO_EVICTION_WITHOUT_TAINT,
     releases: "all",
     source: "Karmada pkg/controllers/cluster/taint_manager.go, needEviction",
 };
 
-/// V3: no eviction for a taint that is gone before the deadline, or that never was.
+/// V3: no eviction for a taint that is gone before the deadline, or that never existed.
 #[derive(Default)]
 pub(crate) struct NoEvictionWithoutTaint {
     unused_tolerations: BTreeMap<Subject, UnusedToleration>,
-    /// Evictions from members without a taint, and when they were seen: the taint may be told of later.
+    /// Evictions from members without a taint, with their facts. The taint may be reported later.
     suspected_violations: BTreeMap<Subject, (Fact, Option<UnusedToleration>)>,
-    /// When members last went, their taints with them. One of the same name may come after them.
+    /// The time when each member last went, with its taints. A new member may have the same name.
     gone: BTreeMap<String, Duration>,
 }
 
-/// A workload whose toleration was not used up.
+/// A workload whose toleration did not run out.
 #[derive(Clone)]
 struct UnusedToleration {
     until: Duration,
@@ -61,7 +61,7 @@ impl Guarantee for NoEvictionWithoutTaint {
                 let member = context.member(&task.member);
                 if member.is_some_and(|member| member.evicting_taints().next().is_none() && !member.leaving) {
                     let spare = self.unused_tolerations.remove(&subject);
-                    // Who is shown an old past acts by it.
+                    // Controllers with a stale cache act by an older state.
                     let unseen = |removed: Duration| removed >= context.latest_surely_observed(fact.at);
                     if spare.as_ref().is_none_or(|spare| !unseen(spare.removed)) {
                         self.suspected_violations.insert(subject, (fact.clone(), spare));
@@ -119,8 +119,8 @@ impl NoEvictionWithoutTaint {
     }
 }
 
-/// An eviction for a taint that is not there. One that came just before its taint went, or the member with it, is no matter
-/// of this guarantee.
+/// Reports an eviction for a taint that does not exist. An eviction just before the end of its taint, or of the
+/// member, is not a violation.
 fn report_violation(
     subject: Subject,
     fact: &Fact,
@@ -137,8 +137,11 @@ fn report_violation(
     });
     let because = match spare {
         Some(UnusedToleration { until, removed, taint }) => {
-            let because =
-                format!("{taint} was gone at {}, and tolerated until {}", clock(removed), clock(until));
+            let because = format!(
+                "{taint} was gone at {}, and it was tolerated until {}",
+                clock(removed),
+                clock(until)
+            );
             if earliest < removed {
                 let bound = Bound::Never;
                 return context.tally.record_undecided(Ambiguity {
