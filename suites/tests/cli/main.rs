@@ -1,9 +1,9 @@
-//! The whole program as users run it: what it expected about bad input, how it exits, and that a seed is all it takes
-//! to have a run again.
+//! Runs the whole program as users do: its reports of bad input, its exit codes, and that a seed repeats a run.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 mod empty;
+mod explain;
 mod flags;
 mod streams;
 mod width;
@@ -25,7 +25,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Fails unless the program exits with `code` and one message that contains `expected`, and expected nothing else.
+/// Fails unless the program exits with `code` and one message that contains `expected`, and prints nothing else.
 pub(crate) fn is_refused(folder: &Path, arguments: &[&str], code: i32, expected: &str) {
     let output = capsize(folder, arguments);
     let printed = text(&output.stderr);

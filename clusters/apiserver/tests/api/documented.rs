@@ -24,7 +24,7 @@ fn the_documented_dependencies_are_those_that_the_server_is_built_with() {
 
 #[test]
 fn the_library_leaves_the_version_of_kubernetes_to_the_program() {
-    let manifest = include_str!("../../Cargo.toml");
+    let manifest = include_str!("../../../apiserver/Cargo.toml");
     let dependencies = manifest.split("[dev-dependencies]").next().unwrap();
     let line = dependencies.lines().find(|line| line.starts_with("k8s-openapi")).unwrap();
     assert!(!line.contains("workspace") && !line.contains("v1_"), "{line}");

@@ -172,7 +172,7 @@ fn is_left_out(exchange: &Value) -> bool {
 }
 
 fn recordings() -> Vec<(String, Value)> {
-    let directory = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../suites/recordings/kubectl"));
+    let directory = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../suites/recordings/kubectl"));
     let mut paths: Vec<_> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     let read = |path: &Path| serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();

@@ -68,7 +68,7 @@ fn found(case: &str) -> Vec<Value> {
 const RECORDER: &str = "recorder";
 
 fn directory() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../suites/recordings/api"))
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../suites/recordings/api"))
 }
 
 fn read_case(path: &Path) -> Value {

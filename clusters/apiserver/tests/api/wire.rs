@@ -70,7 +70,7 @@ fn definitions() -> Vec<Value> {
 }
 
 fn shapes() -> Vec<Value> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../suites/recordings/wire-karmada-1.18.2.json");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../suites/recordings/wire-karmada-1.18.2.json");
     serde_json::from_str(&fs::read_to_string(Path::new(path)).unwrap()).unwrap()
 }
 
