@@ -124,6 +124,21 @@ mutants! {
         }
     }
 
+    tasks_are_never_stamped("eviction/partition", "EVICTION-08") {
+        fn task_fate(
+            &self,
+            task: &GracefulEvictionTask,
+            replaced: bool,
+            timeout: Duration,
+            now: Timestamp,
+        ) -> TaskFate {
+            match task_fate(task, replaced, timeout, now) {
+                TaskFate::Stamp => TaskFate::Keep,
+                fate => fate,
+            }
+        }
+    }
+
     one_healthy_replacement_is_enough("eviction/replacement-slow", "EVICTION-02") {
         fn is_replaced(
             &self,

@@ -31,6 +31,16 @@ mutants! {
         }
     }
 
+    a_new_task_prolongs_the_others("eviction/two-members-at-once", "EVICTION-07") {
+        fn evict(&self, spec: &mut ResourceBindingSpec, cluster: &str, task: GracefulEvictionTask) -> bool {
+            let evicted = evict(spec, cluster, task);
+            if let Some((_, others)) = spec.graceful_eviction_tasks.split_last_mut().filter(|_| evicted) {
+                others.iter_mut().for_each(|task| task.grace_period_seconds = Some(3600));
+            }
+            evicted
+        }
+    }
+
     a_task_records_one_replica_too_many("eviction/partition", "EVICTION-06") {
         fn evict(&self, spec: &mut ResourceBindingSpec, cluster: &str, task: GracefulEvictionTask) -> bool {
             let evicted = evict(spec, cluster, task);
