@@ -313,6 +313,9 @@ fn literal(rest: &str) -> Option<usize> {
     is_literal.then_some(end.0 + 1)
 }
 
+/// Identifiers that files of users contain, so that a plain name would break these files.
+const PUBLIC: [&str; 1] = ["TellsDisruption"];
+
 /// The words of the identifiers in the code of a Rust file, split at underscores and capitals.
 fn words_of_identifiers(text: &str) -> Vec<String> {
     let mut words = vec![String::new()];
@@ -349,7 +352,8 @@ fn plain_folders_stay_plain() {
             }
         }
         if path.extension().is_some_and(|extension| extension == "rs") {
-            let words: BTreeSet<String> = words_of_identifiers(&text).into_iter().collect();
+            let own = PUBLIC.iter().fold(text.clone(), |text, public| text.replace(public, "public"));
+            let words: BTreeSet<String> = words_of_identifiers(&own).into_iter().collect();
             for word in words.iter().filter(|word| RETIRED.contains(&word.as_str())) {
                 wrong(format!("the word `{word}` is retired, and a part of an identifier"));
             }
