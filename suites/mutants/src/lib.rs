@@ -129,7 +129,11 @@ impl Mutant {
 
     /// The same mutant, with the names of the methods in `code`.
     fn overriding(self, code: &'static str) -> Self {
-        let names = code.split("fn ").skip(1).filter_map(|rest| rest.split(['(', '<', ' ']).next());
+        let mut words = code.split_whitespace();
+        let names = std::iter::from_fn(|| {
+            words.find(|word| *word == "fn")?;
+            words.next()?.split(['(', '<']).next()
+        });
         Self { overridden: names.collect(), ..self }
     }
 
