@@ -138,8 +138,12 @@ mod tests {
 
     #[test]
     fn a_body_that_is_not_a_review_is_refused() {
-        let answer =
-            review(&Settings::default(), &ReferenceRules, "/validate-overridepolicy", &json!({"kind": "Pod"}));
+        let answer = review(
+            &Settings::default(),
+            &ReferenceRules,
+            "/validate-overridepolicy",
+            &json!({"kind": "Pod"}),
+        );
         assert_eq!(answer.unwrap()["response"]["status"]["reason"], "BadRequest");
     }
 }

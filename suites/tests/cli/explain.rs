@@ -5,15 +5,8 @@ use std::path::Path;
 use crate::{capsize, text};
 
 /// Guarantees of different groups. Each has a rule, a scenario, a mutant and a recording.
-const TRACED: [&str; 7] = [
-    "EVICTION-03",
-    "TAINT-02",
-    "PLACEMENT-05",
-    "NODE-07",
-    "REPLICAS-06",
-    "TOLERATION-01",
-    "LIVENESS-02",
-];
+const TRACED: [&str; 7] =
+    ["EVICTION-03", "TAINT-02", "PLACEMENT-05", "NODE-07", "REPLICAS-06", "TOLERATION-01", "LIVENESS-02"];
 
 /// The text after a label, up to the next label.
 fn labelled<'a>(page: &'a str, label: &str) -> &'a str {

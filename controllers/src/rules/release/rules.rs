@@ -10,11 +10,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::Value;
 
 use super::{Behaviour, Bug, Division, UnservedTargets};
-use crate::rules::{Due, LostTargets, Probe, Ready, Refusal, Rules, UnhealthySince, Write, WriteOutcome};
 use crate::api::{
     AggregatedStatus, BindingSnapshot, BindingStatus, CONDITION_APPLIED, Cluster, ClusterTaintPolicy,
     GracefulEvictionTask, Health, NO_EXECUTE, ObjectReference, Placement, PurgeMode, ResourceBindingSpec,
     TargetCluster, Work, cluster_of, condition,
+};
+use crate::rules::{
+    self, Due, LostTargets, Probe, Ready, Refusal, Rules, UnhealthySince, Write, WriteOutcome,
 };
 
 /// The reference: the rules without bugs.
@@ -63,16 +65,16 @@ impl Rules for Release {
 
     fn eviction_filter(&self, tasks: &[GracefulEvictionTask], cluster: &str) -> Refusal {
         let tasks = if self.has(Bug::ChosenWhileLeaving) { &[] } else { tasks };
-        crate::rules::eviction_filter(tasks, cluster)
+        rules::eviction_filter(tasks, cluster)
     }
 
     fn evict(&self, spec: &mut ResourceBindingSpec, cluster: &str, task: GracefulEvictionTask) -> bool {
         let direct = task.purge_mode.is_some_and(PurgeMode::is_direct);
         if !(self.has(Bug::TwoTasks) || self.has(Bug::PurgedWithoutTask) && direct) {
-            return crate::rules::evict(spec, cluster, task);
+            return rules::evict(spec, cluster, task);
         }
         let before = std::mem::take(&mut spec.graceful_eviction_tasks);
-        let evicted = crate::rules::evict(spec, cluster, task);
+        let evicted = rules::evict(spec, cluster, task);
         if !self.has(Bug::TwoTasks) {
             spec.graceful_eviction_tasks.clear();
         }
@@ -85,7 +87,7 @@ impl Rules for Release {
             return true;
         }
         if !self.has(Bug::EarlierHealthCounts) {
-            return crate::rules::is_replaced(scheduled, targets, reports);
+            return rules::is_replaced(scheduled, targets, reports);
         }
         let healthy = |target: &TargetCluster| {
             let of_target = |report: &&AggregatedStatus| report.cluster_name == target.name;
@@ -104,7 +106,7 @@ impl Rules for Release {
         let is_target = is_target && !self.has(Bug::TaintsDriveOut);
         // At the minimum time, no toleration has expired.
         let now = if self.has(Bug::RunOutTolerationAdmits) { Timestamp::MIN } else { now };
-        crate::rules::taint_filter(tolerations, cluster, is_target, now)
+        rules::taint_filter(tolerations, cluster, is_target, now)
     }
 
     fn api_filter(&self, resource: &ObjectReference, cluster: &Cluster, is_target: bool) -> Refusal {
@@ -112,21 +114,21 @@ impl Rules for Release {
             true => UnservedTargets::Leave,
             false => self.behaviour.unserved_targets,
         };
-        crate::rules::api_filter(unserved, resource, cluster, is_target)
+        rules::api_filter(unserved, resource, cluster, is_target)
     }
 
     fn still_assigned(&self, targets: &[TargetCluster], selected: &[&Cluster]) -> Vec<TargetCluster> {
         if self.has(Bug::LostReplicasCount) {
             return targets.to_vec();
         }
-        crate::rules::still_assigned(targets, selected)
+        rules::still_assigned(targets, selected)
     }
 
     fn observed_generation(&self, observed: i64, found: i64, written: Option<i64>) -> i64 {
         if self.has(Bug::OwnPatchUnobserved) {
             return if written.is_some() { found } else { observed };
         }
-        crate::rules::observed_generation(observed, found, written)
+        rules::observed_generation(observed, found, written)
     }
 
     fn concerns(
@@ -136,7 +138,7 @@ impl Rules for Release {
         after: Option<&Cluster>,
     ) -> bool {
         let before = before.filter(|_| !self.has(Bug::LostLabelsUnnoticed));
-        crate::rules::concerns(spec, before, after)
+        rules::concerns(spec, before, after)
     }
 
     fn needs_scheduling(
@@ -150,15 +152,15 @@ impl Rules for Release {
         if let Some(suspension) = &mut spec.suspension {
             suspension.scheduling &= !self.has(Bug::SuspensionIgnored);
         }
-        crate::rules::needs_scheduling(self.behaviour.removal, &spec, status, applied, lost)
+        rules::needs_scheduling(self.behaviour.removal, &spec, status, applied, lost)
     }
 
     fn is_for_scheduler(&self, spec: &ResourceBindingSpec, name: &str) -> bool {
-        self.has(Bug::OtherSchedulersServed) || crate::rules::is_for_scheduler(spec, name)
+        self.has(Bug::OtherSchedulersServed) || rules::is_for_scheduler(spec, name)
     }
 
     fn aggregated_status(&self, works: &[Arc<Work>]) -> Vec<AggregatedStatus> {
-        let mut reports = crate::rules::aggregated_status(works);
+        let mut reports = rules::aggregated_status(works);
         let tried = |work: &&Arc<Work>| {
             let status = work.status.as_ref();
             status.is_some_and(|status| condition(&status.conditions, CONDITION_APPLIED).is_some())
@@ -173,23 +175,23 @@ impl Rules for Release {
     }
 
     fn is_damped(&self, probe: Probe) -> bool {
-        !(self.has(Bug::CredentialsUndamped) && probe == Probe::NoClient) && crate::rules::is_damped(probe)
+        !(self.has(Bug::CredentialsUndamped) && probe == Probe::NoClient) && rules::is_damped(probe)
     }
 
     fn brings_probe_forward(&self, before: Option<&Cluster>, after: &Cluster) -> bool {
-        self.has(Bug::ReportsBringProbes) || crate::rules::brings_probe_forward(before, after)
+        self.has(Bug::ReportsBringProbes) || rules::brings_probe_forward(before, after)
     }
 
     fn member_timeout(&self, configured: Duration) -> Duration {
-        if self.has(Bug::NoTimeLimit) { Duration::MAX } else { crate::rules::member_timeout(configured) }
+        if self.has(Bug::NoTimeLimit) { Duration::MAX } else { rules::member_timeout(configured) }
     }
 
     fn replaces_enablements(&self, complete: bool, known: usize) -> bool {
-        self.has(Bug::PartialListsReplace) || crate::rules::replaces_enablements(complete, known)
+        self.has(Bug::PartialListsReplace) || rules::replaces_enablements(complete, known)
     }
 
     fn abandons_works(&self, cluster: &Cluster) -> bool {
-        !self.has(Bug::SilentAgentsHoldUp) && crate::rules::abandons_works(cluster)
+        !self.has(Bug::SilentAgentsHoldUp) && rules::abandons_works(cluster)
     }
 
     fn no_execute_taints(
@@ -203,7 +205,7 @@ impl Rules for Release {
         if !self.behaviour.taints_not_ready_clusters {
             return taints.to_vec();
         }
-        let mut after = crate::rules::no_execute_taints(ready, since, timeout, taints, now);
+        let mut after = rules::no_execute_taints(ready, since, timeout, taints, now);
         let added = after.iter_mut().filter(|taint| !taints.iter().any(|there| there.key == taint.key));
         for taint in added.filter(|_| self.has(Bug::SwapRestartsToleration)) {
             taint.time_added = Some(Time(now));
@@ -222,12 +224,12 @@ impl Rules for Release {
         for policy in listed.iter_mut().filter(|_| self.has(Bug::TaintPoliciesUnsorted)) {
             policy.metadata.creation_timestamp = None;
         }
-        crate::rules::taints_by_policies(&listed.iter().collect::<Vec<_>>(), cluster, now)
+        rules::taints_by_policies(&listed.iter().collect::<Vec<_>>(), cluster, now)
     }
 
     fn counts_against_eviction_rate(&self, taints: &[Taint], due: Due) -> bool {
         let tolerant = || taints.iter().any(|taint| taint.effect == NO_EXECUTE);
-        crate::rules::counts_against_eviction_rate(taints, due) || self.has(Bug::TolerantTakeTurns) && tolerant()
+        rules::counts_against_eviction_rate(taints, due) || self.has(Bug::TolerantTakeTurns) && tolerant()
     }
 
     fn taint_task(
@@ -237,7 +239,7 @@ impl Rules for Release {
         flag: Option<PurgeMode>,
         report: Option<&AggregatedStatus>,
     ) -> Result<GracefulEvictionTask, String> {
-        let mut task = crate::rules::taint_task(self, spec, due, flag, report)?;
+        let mut task = rules::taint_task(self, spec, due, flag, report)?;
         let expired = matches!(due, Due::At(_)) && self.has(Bug::ExpiryForgetsPurgeMode);
         let cluster_scoped = spec.resource.namespace.is_empty();
         if expired || cluster_scoped && self.has(Bug::ClusterScopedForgetPurgeMode) {
@@ -253,7 +255,7 @@ impl Rules for Release {
         reports: &[AggregatedStatus],
         now: Timestamp,
     ) -> UnhealthySince {
-        let mut since = crate::rules::unhealthy_since(before, spec, reports, now);
+        let mut since = rules::unhealthy_since(before, spec, reports, now);
         if self.has(Bug::IllHealthRemembered) {
             let healthy = |name: &String| {
                 reports.iter().any(|report| report.cluster_name == *name && report.health == Health::Healthy)
@@ -264,19 +266,19 @@ impl Rules for Release {
     }
 
     fn inherited_state<'a>(&self, tasks: &'a [GracefulEvictionTask]) -> Option<&'a BTreeMap<String, String>> {
-        crate::rules::inherited_state(tasks).filter(|_| !self.has(Bug::StateReadAnew))
+        rules::inherited_state(tasks).filter(|_| !self.has(Bug::StateReadAnew))
     }
 
     fn wakes_for_tasks(&self, before: Option<&ResourceBindingSpec>, after: &ResourceBindingSpec) -> bool {
-        !(self.has(Bug::EarlierTasksUnseen) && before.is_none()) && crate::rules::wakes_for_tasks(before, after)
+        !(self.has(Bug::EarlierTasksUnseen) && before.is_none()) && rules::wakes_for_tasks(before, after)
     }
 
     fn processes_tasks(&self, scheduled: bool) -> bool {
-        if self.has(Bug::TimeoutAwaitsScheduler) { scheduled } else { crate::rules::processes_tasks(scheduled) }
+        if self.has(Bug::TimeoutAwaitsScheduler) { scheduled } else { rules::processes_tasks(scheduled) }
     }
 
     fn task_timeouts(&self, tasks: &[GracefulEvictionTask], timeout: Duration) -> Vec<Duration> {
-        let mut timeouts = crate::rules::task_timeouts(tasks, timeout);
+        let mut timeouts = rules::task_timeouts(tasks, timeout);
         if self.has(Bug::GracePeriodLeaks) {
             let mut last = timeout;
             for (task, timeout) in tasks.iter().zip(&mut timeouts) {
@@ -297,31 +299,31 @@ impl Rules for Release {
             Write::ClusterStatus => (Bug::ConditionsPutBack, 0),
             Write::Dependencies => (Bug::AnnotationsPutBack, 200),
         };
-        if self.has(bug) { Some(Duration::from_millis(millis)) } else { crate::rules::unguarded_write_delay(write) }
+        if self.has(bug) { Some(Duration::from_millis(millis)) } else { rules::unguarded_write_delay(write) }
     }
 
     fn activates(&self, preference: &str, touched: bool) -> bool {
-        if self.has(Bug::PolicyChangesDropped) { touched } else { crate::rules::activates(preference, touched) }
+        if self.has(Bug::PolicyChangesDropped) { touched } else { rules::activates(preference, touched) }
     }
 
     fn has_finalizer(&self, spec: &ResourceBindingSpec) -> bool {
-        !self.has(Bug::NoFinalizer) && crate::rules::has_finalizer(spec)
+        !self.has(Bug::NoFinalizer) && rules::has_finalizer(spec)
     }
 
     fn snapshot(&self, namespace: &str, name: &str, spec: &ResourceBindingSpec) -> BindingSnapshot {
         let mut placed = spec.clone();
         placed.graceful_eviction_tasks.retain(|_| !self.has(Bug::DependenciesLeaveFirst));
-        crate::rules::snapshot(namespace, name, &placed)
+        rules::snapshot(namespace, name, &placed)
     }
 
     fn divide(&self, replicas: i32, weights: Vec<(String, i64)>, template_uid: &str) -> Vec<TargetCluster> {
         let shrinks = self.has(Bug::ScaleUpShrinks);
         let way = if shrinks { Division::LargestWeight } else { self.behaviour.division };
-        crate::rules::divide(way, replicas, weights, template_uid)
+        rules::divide(way, replicas, weights, template_uid)
     }
 
     fn completions(&self, spec: &ResourceBindingSpec, template: &Value) -> Option<BTreeMap<String, i32>> {
-        let shares = crate::rules::completions(self, spec, template)?;
+        let shares = rules::completions(self, spec, template)?;
         if !self.has(Bug::CompletionsMixedUp) {
             return Some(shares);
         }
@@ -331,7 +333,7 @@ impl Rules for Release {
     }
 
     fn holds_back(&self, work: &Work, mending: bool) -> bool {
-        crate::rules::holds_back(work, mending) && !(mending && self.has(Bug::SuspendedIsMended))
+        rules::holds_back(work, mending) && !(mending && self.has(Bug::SuspendedIsMended))
     }
 
     fn applied_condition(
@@ -341,12 +343,12 @@ impl Rules for Release {
         outcome: Result<WriteOutcome, &str>,
     ) -> Option<(bool, &'static str, String)> {
         let unreported = self.has(Bug::FailedMendingUntold) && mending && outcome.is_err();
-        crate::rules::applied_condition(was_applied, mending, outcome).filter(|_| !unreported)
+        rules::applied_condition(was_applied, mending, outcome).filter(|_| !unreported)
     }
 
     fn health(&self, object: &Value) -> Health {
         let unknown = self.has(Bug::StatuslessUnknown) && object.get("status").is_none();
-        if unknown { Health::Unknown } else { crate::rules::health(object) }
+        if unknown { Health::Unknown } else { rules::health(object) }
     }
 
     fn keeps_autoscaler(
@@ -357,10 +359,10 @@ impl Rules for Release {
         cluster: &str,
     ) -> bool {
         let stays = exists && self.has(Bug::AutoscalersStay);
-        stays || crate::rules::keeps_autoscaler(exists, claimed, workload, cluster)
+        stays || rules::keeps_autoscaler(exists, claimed, workload, cluster)
     }
 
     fn keeps_slices(&self, cluster: &Cluster) -> bool {
-        !self.has(Bug::NotReadyCutsServices) && crate::rules::keeps_slices(cluster)
+        !self.has(Bug::NotReadyCutsServices) && rules::keeps_slices(cluster)
     }
 }
