@@ -98,7 +98,7 @@ fn update_watch(
 ) {
     match resource_of(context, key, served) {
         None if !served.is_complete => {
-            tracing::debug!(kind = key.1, "it is not known whether a kind is served")
+            tracing::debug!(kind = key.1, "it is not known whether a kind is served");
         }
         None => {
             if running.take().is_some() {

@@ -128,6 +128,31 @@ async fn latest(server: &ApiServer) -> u64 {
     revision_of(&ask(server, "GET", MAPS, &Value::Null).await.1)
 }
 
+/// Replaces an object on the server and in the model, and checks that the results agree.
+async fn put(server: &ApiServer, model: &mut Model, name: &str, value: u8, version: &SentVersion) {
+    let present = model.objects.get(name).cloned();
+    let known =
+        present.clone().unwrap_or(ObjectState { value: 0, held: false, terminating: false, revision: 1 });
+    let changed = ObjectState { value, ..known.clone() };
+    let given = match version {
+        SentVersion::Present => Some(known.revision),
+        SentVersion::Old => Some(known.revision - 1),
+        SentVersion::None => None,
+    };
+    let (status, answer) =
+        ask(server, "PUT", &format!("{MAPS}/{name}"), &object(name, &changed, given)).await;
+    let expected = match (&present, version) {
+        (None, _) => 404,
+        (Some(_), SentVersion::Old) => 409,
+        (Some(_), _) => 200,
+    };
+    assert_eq!(status, expected, "{answer}");
+    if status == 200 && changed != known {
+        let revision = revision_of(&answer);
+        model.write(name, Some(ObjectState { revision, ..changed }), revision);
+    }
+}
+
 /// Executes one operation on the server and the model, and checks that the results agree.
 async fn step(server: &ApiServer, model: &mut Model, operation: &Operation) {
     let before = latest(server).await;
@@ -145,32 +170,7 @@ async fn step(server: &ApiServer, model: &mut Model, operation: &Operation) {
             }
         }
         Operation::Put { name, value, version } => {
-            let name = format!("o{name}");
-            let present = model.objects.get(&name).cloned();
-            let known = present.clone().unwrap_or(ObjectState {
-                value: 0,
-                held: false,
-                terminating: false,
-                revision: 1,
-            });
-            let changed = ObjectState { value: *value, ..known.clone() };
-            let given = match version {
-                SentVersion::Present => Some(known.revision),
-                SentVersion::Old => Some(known.revision - 1),
-                SentVersion::None => None,
-            };
-            let (status, answer) =
-                ask(server, "PUT", &format!("{MAPS}/{name}"), &object(&name, &changed, given)).await;
-            let expected = match (&present, version) {
-                (None, _) => 404,
-                (Some(_), SentVersion::Old) => 409,
-                (Some(_), _) => 200,
-            };
-            assert_eq!(status, expected, "{answer}");
-            if status == 200 && changed != known {
-                let revision = revision_of(&answer);
-                model.write(&name, Some(ObjectState { revision, ..changed }), revision);
-            }
+            put(server, model, &format!("o{name}"), *value, version).await;
         }
         Operation::Release { name } => {
             let name = format!("o{name}");

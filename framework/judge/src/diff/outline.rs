@@ -235,7 +235,7 @@ impl Outliner {
                 self.note(at, within(&workload, &member), What::Delivered);
             }
             Change::Recalled { workload, member } => {
-                self.note(at, within(&workload, &member), What::Recalled)
+                self.note(at, within(&workload, &member), What::Recalled);
             }
             Change::DeliveryGone { workload, member } => {
                 self.note(at, within(&workload, &member), What::DeliveryGone);

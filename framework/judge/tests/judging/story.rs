@@ -528,7 +528,7 @@ fn stamp(at: f64) -> Value {
     json!(capsize_clock::whole_seconds(now).to_string())
 }
 
-/// The record of a ConfigMap that m1 and m2 need, and its health in m1.
+/// The record of a `ConfigMap` that m1 and m2 need, and its health in m1.
 pub(crate) fn needed(health: &str) -> Value {
     json!({
         "apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",

@@ -49,7 +49,7 @@ pub(super) fn visit(schema: &Value, visit_one: &mut dyn FnMut(&Map<String, Value
             (Children::One, value) => visit(value, visit_one),
             (Children::List, Value::Array(list)) => list.iter().for_each(|schema| visit(schema, visit_one)),
             (Children::Named, Value::Object(named)) => {
-                named.values().for_each(|schema| visit(schema, visit_one))
+                named.values().for_each(|schema| visit(schema, visit_one));
             }
             _ => {}
         }

@@ -34,6 +34,28 @@ struct ClusterFields {
     resources: LastDigest,
 }
 
+/// Marks a new member as closed while its execution namespace is missing, which comes late while requests fail.
+fn close_without_namespace(world: &mut World, member: &str, now: Duration) {
+    if world.is_hindered(now) && lacks_execution_namespace(world, member) {
+        world.closed.entry(member.to_owned()).or_insert(now);
+    }
+}
+
+/// Records the time of a change of health, and how long a member that is Ready again was not.
+fn health_changed(
+    name: &str,
+    member: &mut Member,
+    was: Option<Health>,
+    now: Duration,
+    first: bool,
+) -> Change {
+    if member.health == Some(Health::Ready) && was.is_some() {
+        member.away = now.saturating_sub(member.health_since);
+    }
+    member.health_since = now;
+    Change::Health { member: name.to_owned(), was, now: member.health, first }
+}
+
 /// Whether the namespace for the manifests of a member is absent. A history may leave out namespaces.
 fn lacks_execution_namespace(world: &World, member: &str) -> bool {
     let mut recorded =
@@ -59,9 +81,8 @@ impl Clusters {
             return gone.map(|_| Change::MemberGone(name.to_owned())).into_iter().collect();
         }
         let first = !self.last.contains_key(name);
-        // While requests fail, the namespace for the manifests of a new member may come late, too.
-        if first && world.is_hindered(now) && lacks_execution_namespace(world, name) {
-            world.closed.entry(name.to_owned()).or_insert(now);
+        if first {
+            close_without_namespace(world, name, now);
         }
         let last = self.last.entry(name.to_owned()).or_default();
         let member = world.members.entry(name.to_owned()).or_default();
@@ -71,11 +92,7 @@ impl Clusters {
         let (was, conditions_changed) =
             (member.health, status_changed && last.read_conditions(member, observed));
         if first || member.health != was {
-            if member.health == Some(Health::Ready) && was.is_some() {
-                member.away = now.saturating_sub(member.health_since);
-            }
-            member.health_since = now;
-            changes.push(Change::Health { member: name.to_owned(), was, now: member.health, first });
+            changes.push(health_changed(name, member, was, now, first));
         }
         let mut moved = false;
         let respecified = last.spec.differs(observed.object.whole("spec"));
@@ -111,10 +128,9 @@ impl Clusters {
         if status_changed && last.enablements.differs(observed.status("apiEnablements")) {
             moved |= replace(&mut member.serves, self.shared.serves(observed));
         }
-        let mut measured = false;
-        if status_changed && last.resources.differs(observed.status("resourceSummary")) {
-            measured = read_room(member, observed);
-        }
+        let measured = status_changed
+            && last.resources.differs(observed.status("resourceSummary"))
+            && read_room(member, observed);
         if last.labels.differs(observed.metadata("labels")) {
             moved |= replace(&mut member.labels, labels(observed));
         }

@@ -36,7 +36,7 @@ pub(super) fn observe(
                 changes.extend(difference(key, old, &task));
             }
             None => {
-                changes.push(Change::EvictionBegan { workload: key.clone(), task: Box::new(task.clone()) })
+                changes.push(Change::EvictionBegan { workload: key.clone(), task: Box::new(task.clone()) });
             }
         }
         entry.evictions.push(task);

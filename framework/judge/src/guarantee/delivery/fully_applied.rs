@@ -14,7 +14,7 @@ static DELIVERY_06: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/util/helper/workstatus.go",
 };
 
-/// Checks that the condition FullyApplied agrees with the manifests, in one direction or the other.
+/// Checks that the condition `FullyApplied` agrees with the manifests, in one direction or the other.
 pub(crate) struct FullyAppliedCondition {
     pub(crate) spec: &'static GuaranteeSpec,
     pub(crate) wrong: fn(workload: &Workload) -> Option<Expectation>,

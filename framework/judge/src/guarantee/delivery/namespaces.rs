@@ -51,7 +51,7 @@ impl Guarantee for NamespacesOnAllMembers {
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
             Change::Namespace(name) if !is_wanted(name, context.world) => {
-                self.0.cancel_of(&of(name), |_| true)
+                self.0.cancel_of(&of(name), |_| true);
             }
             Change::Namespace(name) => {
                 let key = of(name);

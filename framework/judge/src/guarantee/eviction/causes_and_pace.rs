@@ -40,7 +40,7 @@ impl Guarantee for NoEvictionWhenDisabled {
         }
         match &fact.change {
             Change::TaintAdded { taint, .. } if taint.effect == TaintEffect::NoExecute => {
-                context.tally.record_held()
+                context.tally.record_held();
             }
             Change::EvictionBegan { workload, task } if task.by_taint && !task.inherited => {
                 let subject = Subject::on(workload, &task.member);
@@ -77,7 +77,7 @@ impl Guarantee for SuppressedDeletionKeepsCopy {
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
             Change::EvictionBegan { task, .. } if task.suppress_deletion == Some(true) => {
-                context.tally.record_held()
+                context.tally.record_held();
             }
             Change::EvictionEnded { workload: key, task } if task.suppress_deletion == Some(true) => {
                 let world = context.world;

@@ -56,7 +56,7 @@ impl Guarantee for UnknownAfterStartupGrace {
                 }
             }
             Change::MemberLeaving(member) | Change::MemberGone(member) => {
-                self.0.cancel(&Subject::member(member))
+                self.0.cancel(&Subject::member(member));
             }
             _ => {}
         }

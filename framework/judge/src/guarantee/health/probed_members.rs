@@ -268,7 +268,7 @@ impl Guarantee for StatusUnchangedWhileNotReady {
         match &fact.change {
             // The end of an outage without other changes.
             Change::Health { was, now: Some(Health::Ready), .. } if not_ready(*was) => {
-                context.tally.record_held()
+                context.tally.record_held();
             }
             Change::MemberReported { member, was } => {
                 let now = context.member(member).and_then(|member| member.health);

@@ -147,7 +147,7 @@ impl Guarantee for TaintsFollowPolicies {
                 }
             }
             Change::MemberLeaving(member) | Change::MemberGone(member) => {
-                self.0.cancel(&Subject::member(member))
+                self.0.cancel(&Subject::member(member));
             }
             _ => {}
         }
