@@ -7,15 +7,24 @@ use capsize_runner::scenario::Case;
 /// Group, file and text of each scenario, in the order of the files.
 const FILES: &[(&str, &str, &str)] = &include!(concat!(env!("OUT_DIR"), "/conformance.rs"));
 
-/// The core of the suite: a case or more of each kind of promise, in little time where time is real. None says how long
-/// replicas take to become ready, or is right for some proportions of timings only, so that it runs on any members with any profile.
-const CORE: [&str; 13] = [
+/// The core of the suite: at least one case of each kind of promise, for clusters and for nodes.
+///
+/// These cases take little time where time is real. None says how long replicas take to become ready, or is right for some
+/// proportions of timings only, so that the core runs on any members with any profile.
+const CORE: [&str; 20] = [
     "delivery/drift",
     "delivery/recreated",
     "delivery/updated",
     "eviction/partition",
     "eviction/two-workloads",
     "membership/member-deleted",
+    "nodes/keeps-away-cordoned",
+    "nodes/keeps-away-not-ready",
+    "nodes/labels-follow",
+    "nodes/node-deleted",
+    "nodes/taint-evicts",
+    "nodes/taint-removed-in-time",
+    "nodes/tolerates-for-no-time",
     "placement/aggregated",
     "placement/everywhere-comes-back",
     "policy/template-deleted",
@@ -51,7 +60,12 @@ pub fn plans() -> Result<Vec<Plan>, Box<YamlError>> {
 mod tests {
     use std::collections::BTreeSet;
 
+    use capsize_judge::profile::Start;
+    use capsize_runner::run::{Target, missing_requirement};
+
     use super::*;
+    use crate::run::implementation;
+    use crate::targets;
 
     #[test]
     fn every_scenario_is_named_like_its_file_and_once() {
@@ -62,5 +76,16 @@ mod tests {
         let ids: BTreeSet<String> = cases.iter().map(Case::id).collect();
         assert_eq!(ids.len(), cases.len());
         assert_eq!(cases.iter().filter(|case| is_core(case)).count(), CORE.len());
+    }
+
+    #[test]
+    fn the_core_tests_every_target_that_the_reference_implements() {
+        let cases = cases().unwrap();
+        for profile in targets::shipped().iter().filter(|profile| profile.start == Start::Reference) {
+            let implementation = implementation(profile).unwrap();
+            let target = Target { profile, implementation: &*implementation };
+            let able = cases.iter().filter(|case| is_core(case) && missing_requirement(case, target).is_none());
+            assert!(able.count() >= 7, "{}", profile.name);
+        }
     }
 }
