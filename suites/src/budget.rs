@@ -8,7 +8,7 @@ use clap::Args;
 use miette::miette;
 
 use crate::check::{self, Format};
-use crate::exit::{Trouble, Verdict};
+use crate::exit::{CommandError, ExitStatus};
 use crate::{output, targets};
 
 /// Print how long a failover may take: each transition with its formula, and the sum from end to end
@@ -37,14 +37,14 @@ impl BudgetCommand {
     ///
     /// # Errors
     /// A target, history or setting that is wrong.
-    pub fn execute(self) -> Result<Verdict, Trouble> {
-        let profile = targets::find(&self.target).map_err(Trouble::input)?;
+    pub fn execute(self) -> Result<ExitStatus, CommandError> {
+        let profile = targets::find(&self.target).map_err(CommandError::input)?;
         let mut profile = match &self.settings_of {
             None => profile,
-            Some(history) => check::with_settings_of(history, &profile).map_err(Trouble::input)?,
+            Some(history) => check::with_settings_of(history, &profile).map_err(CommandError::input)?,
         };
         for setting in &self.settings {
-            profile.timings.set_text(setting).map_err(Trouble::input)?;
+            profile.timings.set_text(setting).map_err(CommandError::input)?;
         }
         for setting in &self.settings {
             self.check_effect(setting, &profile)?;
@@ -54,11 +54,11 @@ impl BudgetCommand {
             Format::Text => capsize_report::budget(&budget, &profile, output::columns()),
             Format::Json => capsize_report::budget_json(&budget, &profile),
         })?;
-        Ok(Verdict::Conforms)
+        Ok(ExitStatus::Conforms)
     }
 
     /// Refuses a setting that changes nothing, because the budget would be taken for that of another target.
-    fn check_effect(&self, setting: &str, profile: &Profile) -> Result<(), Trouble> {
+    fn check_effect(&self, setting: &str, profile: &Profile) -> Result<(), CommandError> {
         let name = setting.split('=').next().unwrap_or_default();
         if self.depends_on(name, profile) {
             return Ok(());
@@ -67,7 +67,7 @@ impl BudgetCommand {
         let names: Vec<&str> =
             names.keys().map(String::as_str).filter(|name| self.depends_on(name, profile)).collect();
         let help = format!("it depends on {}", names.join(", "));
-        Err(Trouble::Input(miette!(
+        Err(CommandError::Input(miette!(
             help = help,
             "--set {setting}: the budget of the target {} does not depend on this timing",
             profile.name

@@ -7,7 +7,7 @@ use capsize_runner::run::{Target, run_case};
 use capsize_runner::scenario::Case;
 use miette::miette;
 
-use crate::exit::Trouble;
+use crate::exit::CommandError;
 use crate::output;
 
 /// For fleets, and for clusters with nodes.
@@ -20,15 +20,15 @@ const TEXTS: [(&str, &str); 2] = [
 ///
 /// # Errors
 /// When it survives, or the run itself broke: a run that reports no failure then says nothing.
-pub fn run(target: Target<'_>, seed: Seed, judged: impl Fn(Report) -> bool) -> Result<String, Trouble> {
+pub fn run(target: Target<'_>, seed: Seed, judged: impl Fn(Report) -> bool) -> Result<String, CommandError> {
     let (file, text) = match target.profile.dialect {
         DialectKind::Karmada => TEXTS[0],
         DialectKind::Nodes => TEXTS[1],
     };
-    let case = Case::from_text("canary", file, text).map_err(|error| Trouble::input(*error))?;
+    let case = Case::from_text("canary", file, text).map_err(|error| CommandError::input(*error))?;
     let outcome = run_case(&case, target, seed, false);
     if let Some(broken) = outcome.broken {
-        return Err(Trouble::Environment(miette!("{broken}")));
+        return Err(CommandError::Environment(miette!("{broken}")));
     }
     let failures = outcome.case.failures.iter().map(|failure| failure.seen.clone()).collect::<Vec<_>>();
     let report = Report {
@@ -40,7 +40,7 @@ pub fn run(target: Target<'_>, seed: Seed, judged: impl Fn(Report) -> bool) -> R
     };
     if judged(report) {
         let help = "a failure would go unnoticed: do not trust that the other cases pass";
-        return Err(Trouble::Environment(miette!(help = help, "the canary passed, which it must not")));
+        return Err(CommandError::Environment(miette!(help = help, "the canary passed, which it must not")));
     }
     let mut page = output::page();
     page.line(&format!("canary: failed, as it must ({})", failures.join("; ")));
@@ -53,7 +53,7 @@ mod tests {
     use crate::reference::Reference;
     use crate::targets;
 
-    fn sung(judged: impl Fn(Report) -> bool) -> Result<String, Trouble> {
+    fn sung(judged: impl Fn(Report) -> bool) -> Result<String, CommandError> {
         let profile = targets::find("reference").expect("it is shipped");
         run(Target { profile: &profile, implementation: &Reference::default() }, Seed(1), judged)
     }
@@ -66,6 +66,6 @@ mod tests {
 
     #[test]
     fn a_run_that_would_report_no_failure_ends_with_an_error() {
-        assert!(matches!(sung(|_| true), Err(Trouble::Environment(_))));
+        assert!(matches!(sung(|_| true), Err(CommandError::Environment(_))));
     }
 }

@@ -11,7 +11,7 @@ use miette::Diagnostic;
 use thiserror::Error;
 
 use crate::empty::EmptyArgs;
-use crate::exit::{Trouble, Verdict};
+use crate::exit::{CommandError, ExitStatus};
 use crate::{output, targets};
 
 /// Judge recorded histories: which guarantees held, how often and by which margin, and which did not
@@ -45,8 +45,8 @@ impl Check {
     ///
     /// # Errors
     /// When one of them, or the target, cannot be read: then nothing is reported of the others. When nothing was tested.
-    pub fn execute(self) -> Result<Verdict, Trouble> {
-        let target = self.target.as_deref().map(targets::find).transpose().map_err(Trouble::input)?;
+    pub fn execute(self) -> Result<ExitStatus, CommandError> {
+        let target = self.target.as_deref().map(targets::find).transpose().map_err(CommandError::input)?;
         let own = self.target.as_deref().is_some_and(targets::is_file);
         let mut about = Vec::new();
         let mut judged = |path: &PathBuf| {
@@ -55,7 +55,7 @@ impl Check {
             Ok::<_, CheckError>(case(path, judgement))
         };
         let cases =
-            self.histories.iter().map(&mut judged).collect::<Result<_, _>>().map_err(Trouble::input)?;
+            self.histories.iter().map(&mut judged).collect::<Result<_, _>>().map_err(CommandError::input)?;
         let target = self.target.clone().unwrap_or_default();
         let report = Report { command: "check".to_owned(), about, target, cases, wall: None };
         let text = match self.format {

@@ -7,14 +7,14 @@ use capsize_clock::{Seed, live};
 use capsize_real::{CleanUpReport, Journal, Resource, clean_up, state_folder};
 use miette::miette;
 
-use crate::exit::Trouble;
+use crate::exit::CommandError;
 use crate::output;
 
 /// Removes the resources of killed runs, and begins the journal of this run.
 ///
 /// # Errors
 /// The journals cannot be read or written.
-pub fn journal() -> Result<Arc<Journal>, Trouble> {
+pub fn journal() -> Result<Arc<Journal>, CommandError> {
     let report = clean_up_earlier()?;
     if report != CleanUpReport::default() {
         output::warn(&described(&report));
@@ -26,7 +26,7 @@ pub fn journal() -> Result<Arc<Journal>, Trouble> {
 ///
 /// # Errors
 /// It cannot be written.
-pub fn dry_journal() -> Result<Arc<Journal>, Trouble> {
+pub fn dry_journal() -> Result<Arc<Journal>, CommandError> {
     Journal::begin(&state_folder()).map(Arc::new).map_err(|error| unkept(&error))
 }
 
@@ -34,15 +34,15 @@ pub fn dry_journal() -> Result<Arc<Journal>, Trouble> {
 ///
 /// # Errors
 /// The journals cannot be read.
-pub fn clean_up_earlier() -> Result<CleanUpReport, Trouble> {
+pub fn clean_up_earlier() -> Result<CleanUpReport, CommandError> {
     let folder = state_folder();
     let report = live(Seed(0), 1.0, |_| async { clean_up(&folder).await });
     report.flatten().map_err(|error| unkept(&error))
 }
 
-fn unkept(error: &dyn Display) -> Trouble {
+fn unkept(error: &dyn Display) -> CommandError {
     let folder = state_folder();
-    Trouble::Environment(miette!(
+    CommandError::Environment(miette!(
         help = "CAPSIZE_STATE names another folder",
         "the journal of the run, in {}: {error}",
         folder.display()

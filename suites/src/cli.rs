@@ -11,7 +11,7 @@ use crate::controllers;
 use crate::die_with_parent::DieWithParent;
 use crate::diff::Diff;
 use crate::doctor::Doctor;
-use crate::exit::{Trouble, Verdict};
+use crate::exit::{CommandError, ExitStatus};
 use crate::explain::Explain;
 use crate::images::Images;
 use crate::list::List;
@@ -79,7 +79,7 @@ impl Cli {
     ///
     /// # Errors
     /// As the command says.
-    pub fn execute(self) -> Result<Verdict, Trouble> {
+    pub fn execute(self) -> Result<ExitStatus, CommandError> {
         match self.command {
             Command::Check(check) => check.execute(),
             Command::Diff(diff) => diff.execute(),

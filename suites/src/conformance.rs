@@ -84,7 +84,8 @@ mod tests {
         for profile in targets::shipped().iter().filter(|profile| profile.start == Start::Reference) {
             let implementation = implementation(profile).unwrap();
             let target = Target { profile, implementation: &*implementation };
-            let able = cases.iter().filter(|case| is_core(case) && missing_requirement(case, target).is_none());
+            let able =
+                cases.iter().filter(|case| is_core(case) && missing_requirement(case, target).is_none());
             assert!(able.count() >= 7, "{}", profile.name);
         }
     }

@@ -4,7 +4,7 @@
 
 use capsize_manager::{Flags, NodeFlags, log_to_stderr, run, run_nodes};
 
-use crate::exit::{Trouble, Verdict};
+use crate::exit::{CommandError, ExitStatus};
 
 /// The programs that this binary contains: the name that a profile has for one, and the command that runs it.
 const INCLUDED: [(&str, &str); 2] =
@@ -20,7 +20,7 @@ pub fn command_of(name: &str) -> Option<&'static str> {
 ///
 /// # Errors
 /// Wrong flags, a control plane that cannot be reached, a lost lead.
-pub fn execute(flags: Flags) -> Result<Verdict, Trouble> {
+pub fn execute(flags: Flags) -> Result<ExitStatus, CommandError> {
     log_to_stderr();
     ended(run(flags))
 }
@@ -29,15 +29,15 @@ pub fn execute(flags: Flags) -> Result<Verdict, Trouble> {
 ///
 /// # Errors
 /// As [`execute`].
-pub fn execute_nodes(flags: NodeFlags) -> Result<Verdict, Trouble> {
+pub fn execute_nodes(flags: NodeFlags) -> Result<ExitStatus, CommandError> {
     log_to_stderr();
     ended(run_nodes(flags))
 }
 
-fn ended(outcome: Result<(), capsize_manager::ProcessError>) -> Result<Verdict, Trouble> {
-    outcome.map(|()| Verdict::Conforms).map_err(|trouble| match trouble {
-        capsize_manager::ProcessError::Input(report) => Trouble::Input(report),
-        capsize_manager::ProcessError::Environment(report) => Trouble::Environment(report),
+fn ended(outcome: Result<(), capsize_manager::ProcessError>) -> Result<ExitStatus, CommandError> {
+    outcome.map(|()| ExitStatus::Conforms).map_err(|trouble| match trouble {
+        capsize_manager::ProcessError::Input(report) => CommandError::Input(report),
+        capsize_manager::ProcessError::Environment(report) => CommandError::Environment(report),
     })
 }
 

@@ -9,7 +9,7 @@ use std::process::Command;
 use clap::Args;
 use miette::miette;
 
-use crate::exit::{Trouble, Verdict};
+use crate::exit::{CommandError, ExitStatus};
 
 /// Execute a program that is killed when its parent ends
 #[derive(Args, Debug)]
@@ -35,29 +35,29 @@ impl DieWithParent {
     ///
     /// # Errors
     /// The program cannot be started.
-    pub fn execute(self) -> Result<Verdict, Trouble> {
+    pub fn execute(self) -> Result<ExitStatus, CommandError> {
         if !ask_kernel(self.parent)? {
-            return Ok(Verdict::Conforms);
+            return Ok(ExitStatus::Conforms);
         }
-        let [program, arguments @ ..] = &self.command[..] else { return Ok(Verdict::Conforms) };
+        let [program, arguments @ ..] = &self.command[..] else { return Ok(ExitStatus::Conforms) };
         let error = Command::new(program).args(arguments).exec();
-        Err(Trouble::Environment(miette!("{program} cannot be started: {error}")))
+        Err(CommandError::Environment(miette!("{program} cannot be started: {error}")))
     }
 }
 
 /// Asks the kernel to kill this process when its parent ends. Returns whether the parent is still alive.
 #[cfg(target_os = "linux")]
-fn ask_kernel(parent: u32) -> Result<bool, Trouble> {
+fn ask_kernel(parent: u32) -> Result<bool, CommandError> {
     use rustix::process::{Signal, getppid, set_parent_process_death_signal};
     let asked = set_parent_process_death_signal(Some(Signal::KILL));
     asked.map_err(|error| {
-        Trouble::Environment(miette!("the kernel cannot end this program with its parent: {error}"))
+        CommandError::Environment(miette!("the kernel cannot end this program with its parent: {error}"))
     })?;
     Ok(getppid().is_some_and(|actual| actual.as_raw_nonzero().get().cast_unsigned() == parent))
 }
 
 /// Only Linux has this request.
 #[cfg(not(target_os = "linux"))]
-fn ask_kernel(_parent: u32) -> Result<bool, Trouble> {
+fn ask_kernel(_parent: u32) -> Result<bool, CommandError> {
     Ok(true)
 }

@@ -9,7 +9,7 @@ use capsize_report::{differences, differences_json};
 
 use crate::check::{CheckError, Format, profile};
 use crate::empty::EmptyArgs;
-use crate::exit::{Trouble, Verdict};
+use crate::exit::{CommandError, ExitStatus};
 use crate::{output, targets};
 
 /// Compare two histories: taints, evictions, placements and deliveries, and when they happened
@@ -37,9 +37,9 @@ impl Diff {
     ///
     /// # Errors
     /// When one of them, or the target, cannot be read. When nothing happens in either.
-    pub fn execute(self) -> Result<Verdict, Trouble> {
-        let target = self.target.as_deref().map(targets::find).transpose().map_err(Trouble::input)?;
-        let outline = |path: &Path| outline(path, target.as_ref()).map_err(Trouble::input);
+    pub fn execute(self) -> Result<ExitStatus, CommandError> {
+        let target = self.target.as_deref().map(targets::find).transpose().map_err(CommandError::input)?;
+        let outline = |path: &Path| outline(path, target.as_ref()).map_err(CommandError::input);
         let comparison = compare(&outline(&self.old)?, &outline(&self.new)?);
         output::print(&match self.format {
             Format::Text => differences(&comparison, output::columns()),

@@ -3,7 +3,7 @@
 use clap::Args;
 use miette::miette;
 
-use crate::exit::{Trouble, Verdict};
+use crate::exit::{CommandError, ExitStatus};
 
 /// Whether a command may test nothing.
 #[derive(Args, Clone, Copy, Debug, Default)]
@@ -18,14 +18,14 @@ impl EmptyArgs {
     ///
     /// # Errors
     /// When nothing was tested, and that is not allowed.
-    pub fn verdict(self, conforms: bool, untested: Option<String>) -> Result<Verdict, Trouble> {
+    pub fn verdict(self, conforms: bool, untested: Option<String>) -> Result<ExitStatus, CommandError> {
         match untested.filter(|_| !self.allow_empty) {
             Some(why) => {
                 let help = "--allow-empty makes this a success";
-                Err(Trouble::Input(miette!(help = help, "nothing was tested: {why}")))
+                Err(CommandError::Input(miette!(help = help, "nothing was tested: {why}")))
             }
-            None if conforms => Ok(Verdict::Conforms),
-            None => Ok(Verdict::Violated),
+            None if conforms => Ok(ExitStatus::Conforms),
+            None => Ok(ExitStatus::Violated),
         }
     }
 }

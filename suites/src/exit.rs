@@ -11,7 +11,7 @@ use crate::output;
 
 /// The result of a command that did its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ExitStatus {
     /// It conforms, or there was nothing to judge.
     Conforms,
     /// It does not.
@@ -20,7 +20,7 @@ pub enum Verdict {
 
 /// Why a command could not do its work.
 #[derive(Debug)]
-pub enum Trouble {
+pub enum CommandError {
     /// The input is wrong.
     Input(Report),
     /// The environment failed.
@@ -29,7 +29,7 @@ pub enum Trouble {
     Interrupted(Asked),
 }
 
-impl Trouble {
+impl CommandError {
     /// The input is wrong.
     pub fn input(error: impl Into<Report>) -> Self {
         Self::Input(error.into())
@@ -58,13 +58,13 @@ pub fn lay_out_errors() {
 
 /// The exit code of a command. An error is printed to stderr.
 #[must_use]
-pub fn code(result: Result<Verdict, Trouble>) -> ExitCode {
+pub fn code(result: Result<ExitStatus, CommandError>) -> ExitCode {
     let (report, code) = match result {
-        Ok(Verdict::Conforms) => return ExitCode::SUCCESS,
-        Ok(Verdict::Violated) => return ExitCode::from(1),
-        Err(Trouble::Input(report)) => (report, 2),
-        Err(Trouble::Environment(report)) => (report, 3),
-        Err(Trouble::Interrupted(asked)) => (miette!("ended by {}", asked.name()), asked.exit_code()),
+        Ok(ExitStatus::Conforms) => return ExitCode::SUCCESS,
+        Ok(ExitStatus::Violated) => return ExitCode::from(1),
+        Err(CommandError::Input(report)) => (report, 2),
+        Err(CommandError::Environment(report)) => (report, 3),
+        Err(CommandError::Interrupted(asked)) => (miette!("ended by {}", asked.name()), asked.exit_code()),
     };
     output::warn(&format!("{ERROR}{report:?}\n"));
     ExitCode::from(code)
@@ -79,7 +79,7 @@ pub fn of_arguments(error: &clap::Error) -> ExitCode {
     }
     match printed {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            code(Err(Trouble::Environment(miette!("stdout cannot be written: {error}"))))
+            code(Err(CommandError::Environment(miette!("stdout cannot be written: {error}"))))
         }
         _ => ExitCode::SUCCESS,
     }

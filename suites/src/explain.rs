@@ -4,7 +4,7 @@ use capsize_judge::guarantee::Catalogue;
 use clap::Args;
 use miette::miette;
 
-use crate::exit::{Trouble, Verdict};
+use crate::exit::{CommandError, ExitStatus};
 use crate::traces::traces;
 use crate::{output, targets};
 
@@ -23,17 +23,17 @@ impl Explain {
     ///
     /// # Errors
     /// When there is no such guarantee.
-    pub fn execute(self) -> Result<Verdict, Trouble> {
+    pub fn execute(self) -> Result<ExitStatus, CommandError> {
         let id = self.id.unwrap_or_default().to_uppercase();
         let all = Catalogue::specs();
         let specs: Vec<_> = all.iter().copied().filter(|spec| spec.id.starts_with(&id)).collect();
         if specs.is_empty() {
             let ids: Vec<_> = all.iter().map(|spec| spec.id).collect();
             let help = format!("there are {}", ids.join(", "));
-            return Err(Trouble::Input(miette!(help = help, "there is no guarantee `{id}`")));
+            return Err(CommandError::Input(miette!(help = help, "there is no guarantee `{id}`")));
         }
-        let profile = self.target.as_deref().map(targets::find).transpose().map_err(Trouble::input)?;
+        let profile = self.target.as_deref().map(targets::find).transpose().map_err(CommandError::input)?;
         output::print(&capsize_report::specs(&specs, profile.as_ref(), &traces(), output::columns()))?;
-        Ok(Verdict::Conforms)
+        Ok(ExitStatus::Conforms)
     }
 }

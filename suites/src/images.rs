@@ -7,7 +7,7 @@ use capsize_real::{Engine, Image};
 use clap::Subcommand;
 use miette::miette;
 
-use crate::exit::{Trouble, Verdict};
+use crate::exit::{CommandError, ExitStatus};
 use crate::{cleanup, output};
 
 /// The images of members in containers
@@ -22,7 +22,7 @@ impl Images {
     ///
     /// # Errors
     /// When Docker does not answer, or refuses it.
-    pub fn execute(self) -> Result<Verdict, Trouble> {
+    pub fn execute(self) -> Result<ExitStatus, CommandError> {
         let Self::Build = self;
         let journal = cleanup::dry_journal()?;
         let build = async {
@@ -30,12 +30,12 @@ impl Images {
             let engine = Engine::find().await.map_err(|error| trouble(&error))?;
             let size = image.build(&engine, &journal).await.map_err(|error| trouble(&error))?;
             output::print(&format!("{} ({} MB)\n", image.name(), size.div_ceil(1_000_000)))?;
-            Ok(Verdict::Conforms)
+            Ok(ExitStatus::Conforms)
         };
         live(Seed(0), 1.0, |_| build).map_err(|error| trouble(&error))?
     }
 }
 
-fn trouble(error: &dyn Display) -> Trouble {
-    Trouble::Environment(miette!("{error}"))
+fn trouble(error: &dyn Display) -> CommandError {
+    CommandError::Environment(miette!("{error}"))
 }

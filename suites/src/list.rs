@@ -7,7 +7,7 @@ use capsize_runner::scenario::{self, Scenario};
 use clap::Args;
 
 use crate::conformance;
-use crate::exit::{Trouble, Verdict};
+use crate::exit::{CommandError, ExitStatus};
 use crate::output;
 use crate::traces::traces;
 
@@ -40,7 +40,7 @@ impl List {
     ///
     /// # Errors
     /// A scenario that is wrong.
-    pub fn execute(self) -> Result<Verdict, Trouble> {
+    pub fn execute(self) -> Result<ExitStatus, CommandError> {
         let columns = output::columns();
         if self.guarantees {
             output::print(&match self.format {
@@ -48,19 +48,19 @@ impl List {
                 Format::Md => capsize_report::guarantees_page(&traces()),
                 Format::Json => capsize_report::guarantees_json(&traces()),
             })?;
-            return Ok(Verdict::Conforms);
+            return Ok(ExitStatus::Conforms);
         }
         let cases = if self.paths.is_empty() {
-            conformance::cases().map_err(|error| Trouble::input(*error))?
+            conformance::cases().map_err(|error| CommandError::input(*error))?
         } else {
-            scenario::find(&self.paths).map_err(Trouble::input)?
+            scenario::find(&self.paths).map_err(CommandError::input)?
         };
         let cases = cases.iter().map(|case| (case.id(), about(&case.scenario)));
         let specs = Catalogue::specs();
         let specs = specs.iter().map(|spec| (spec.id.to_owned(), spec.sentence.to_owned()));
         let specs = specs.filter(|_| self.paths.is_empty());
         output::print(&capsize_report::listing(cases.chain(specs), columns))?;
-        Ok(Verdict::Conforms)
+        Ok(ExitStatus::Conforms)
     }
 }
 

@@ -10,7 +10,7 @@ use capsize_clusters::{Identity, Keys, MemberSpec, Served, Standing, StartUp, Us
 use clap::Args;
 use miette::miette;
 
-use crate::exit::{Trouble, Verdict};
+use crate::exit::{CommandError, ExitStatus};
 use crate::output;
 
 /// Run one member of a fleet: an embedded API server, with simulated Nodes and workloads
@@ -62,15 +62,15 @@ impl MemberCommand {
     ///
     /// # Errors
     /// An address that is in use, a file that has no keys.
-    pub fn execute(self) -> Result<Verdict, Trouble> {
+    pub fn execute(self) -> Result<ExitStatus, CommandError> {
         let ran = live(self.seed, 1.0, |run| self.run(run));
-        ran.map_err(|error| Trouble::Environment(miette!("cannot start: {error}")))?
+        ran.map_err(|error| CommandError::Environment(miette!("cannot start: {error}")))?
     }
 
-    async fn run(&self, run: Simulation) -> Result<Verdict, Trouble> {
+    async fn run(&self, run: Simulation) -> Result<ExitStatus, CommandError> {
         let stop = Stop::listen();
         let mut stop =
-            stop.map_err(|error| Trouble::Environment(miette!("cannot listen to signals: {error}")))?;
+            stop.map_err(|error| CommandError::Environment(miette!("cannot listen to signals: {error}")))?;
         let mut spec = MemberSpec::named(&self.name);
         (spec.nodes, spec.start_up) = (self.nodes, self.start_up);
         let keys = self.keys.as_deref().map(keys).transpose()?;
@@ -83,32 +83,34 @@ impl MemberCommand {
         };
         let standing = standing.join_token(self.join_token.clone());
         let served = Served::start(run, &spec, self.listen, standing).await;
-        let served = served.map_err(|error| Trouble::Environment(miette!("{}: {error}", self.listen)))?;
+        let served =
+            served.map_err(|error| CommandError::Environment(miette!("{}: {error}", self.listen)))?;
         if let Some(path) = &self.kubeconfig {
             output::write_secret(path, &served.listening().kubeconfig())?;
         }
         output::print(&format!("{} {}\n", self.name, served.listening().url()))?;
         stop.asked().await;
         served.stop().await;
-        Ok(Verdict::Conforms)
+        Ok(ExitStatus::Conforms)
     }
 
     /// The certificate that it is given, if it is given one.
-    fn identity(&self) -> Result<Option<Identity>, Trouble> {
+    fn identity(&self) -> Result<Option<Identity>, CommandError> {
         let (Some(certificate), Some(key)) = (&self.tls_cert_file, &self.tls_private_key_file) else {
             return Ok(None);
         };
         let read = |path: &Path| {
-            fs::read_to_string(path).map_err(|error| Trouble::Input(miette!("{}: {error}", path.display())))
+            fs::read_to_string(path)
+                .map_err(|error| CommandError::Input(miette!("{}: {error}", path.display())))
         };
         Ok(Some(Identity { certificate: read(certificate)?, key: read(key)? }))
     }
 }
 
 /// The keys in the file at `path`, where they are written if they are not there yet.
-fn keys(path: &Path) -> Result<Keys, Trouble> {
+fn keys(path: &Path) -> Result<Keys, CommandError> {
     // The message of the reader might quote what is secret.
-    let wrong = |what: &str| Trouble::Input(miette!("--keys {}: {what}", path.display()));
+    let wrong = |what: &str| CommandError::Input(miette!("--keys {}: {what}", path.display()));
     match fs::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let keys = Keys::generate().map_err(|error| wrong(&error.to_string()))?;
@@ -124,9 +126,9 @@ fn keys(path: &Path) -> Result<Keys, Trouble> {
 }
 
 /// The users of tokens in the file at `path`. Its uids are not used.
-fn tokens(path: &Path) -> Result<Vec<(String, User)>, Trouble> {
+fn tokens(path: &Path) -> Result<Vec<(String, User)>, CommandError> {
     // The message must not quote what is secret.
-    let wrong = |what: &str| Trouble::Input(miette!("--token-auth-file {}: {what}", path.display()));
+    let wrong = |what: &str| CommandError::Input(miette!("--token-auth-file {}: {what}", path.display()));
     let text = fs::read_to_string(path).map_err(|error| wrong(&error.to_string()))?;
     let lines = text.lines().map(|line| line.splitn(4, ',').map(|field| field.trim_matches('"')).collect());
     let read = |fields: Vec<&str>| match fields[..] {

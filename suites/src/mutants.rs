@@ -18,7 +18,7 @@ use clap::Args;
 use miette::miette;
 
 use crate::chaos::{Seeds, hunt};
-use crate::exit::{Trouble, Verdict};
+use crate::exit::{CommandError, ExitStatus};
 use crate::reference::Reference;
 use crate::reference_nodes::NodeReference;
 use crate::{conformance, output, targets};
@@ -38,6 +38,9 @@ pub struct Mutants {
     /// Also run the right rules with this number of seeds, each on the next scenario: nothing may be violated
     #[arg(long, value_name = "SEEDS", default_value_t = 0, conflicts_with = "chaos")]
     control: u64,
+    /// Print each mutant with the scenario and the guarantee that notice it, without running them
+    #[arg(long, conflicts_with_all = ["chaos", "control", "seed", "jobs"])]
+    list: bool,
     /// Run chaos with these seeds on the mutants, every style in turn, instead of the suite
     #[arg(long, value_name = "A..B")]
     chaos: Option<Seeds>,
@@ -57,9 +60,12 @@ impl Mutants {
     ///
     /// # Errors
     /// When there is no such mutant, or stdout does not take what it says.
-    pub fn execute(self) -> Result<Verdict, Trouble> {
-        let cases = conformance::cases().map_err(|error| Trouble::input(*error))?;
+    pub fn execute(self) -> Result<ExitStatus, CommandError> {
+        let cases = conformance::cases().map_err(|error| CommandError::input(*error))?;
         let mutants = self.chosen()?;
+        if self.list {
+            return list(&mutants);
+        }
         let jobs = self.jobs.or_else(|| thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
         if let Some(seeds) = &self.chaos {
             return hunt(&mutants, seeds, jobs);
@@ -74,25 +80,25 @@ impl Mutants {
         )?;
         let mut verdict = tally.sum_up(self.ids.is_empty())?;
         if self.control > 0 && !self.all_is_quiet(&cases, jobs)? {
-            verdict = Verdict::Violated;
+            verdict = ExitStatus::Violated;
         }
         Ok(verdict)
     }
 
-    fn chosen(&self) -> Result<Vec<Mutant>, Trouble> {
+    fn chosen(&self) -> Result<Vec<Mutant>, CommandError> {
         let mut mutants = capsize_mutants::all();
         let known: BTreeSet<String> = mutants.iter().map(|mutant| mutant.id.clone()).collect();
         if let Some(unknown) = self.ids.iter().find(|id| !known.contains(*id)) {
             let names = known.into_iter().collect::<Vec<_>>().join(", ");
-            return Err(Trouble::Input(miette!("there is no mutant `{unknown}`; there are: {names}")));
+            return Err(CommandError::Input(miette!("there is no mutant `{unknown}`; there are: {names}")));
         }
         mutants.retain(|mutant| self.ids.is_empty() || self.ids.contains(&mutant.id));
         Ok(mutants)
     }
 
     /// Whether the right rules violate nothing, whatever the seed. Cases that the profile skips are left out.
-    fn all_is_quiet(&self, cases: &[Case], jobs: NonZeroUsize) -> Result<bool, Trouble> {
-        let profile = targets::find("reference").map_err(Trouble::input)?;
+    fn all_is_quiet(&self, cases: &[Case], jobs: NonZeroUsize) -> Result<bool, CommandError> {
+        let profile = targets::find("reference").map_err(CommandError::input)?;
         let implementation = Reference::default();
         let target = Target { profile: &profile, implementation: &implementation };
         let cases: Vec<&Case> =
@@ -105,7 +111,7 @@ impl Mutants {
             |(seed, case)| run_case(case, target, Seed(*seed), false),
             |(seed, case), outcome| {
                 if let Some(why) = outcome.broken {
-                    return Err(Trouble::Environment(miette!("{why}, with seed {seed}")));
+                    return Err(CommandError::Environment(miette!("{why}, with seed {seed}")));
                 }
                 if outcome.case.status != Status::Passed {
                     alarms.push(format!("capsize run --filter {} --seed {seed}", case.id()));
@@ -123,13 +129,23 @@ impl Mutants {
     }
 }
 
+/// Prints the mutants with the scenarios and guarantees that notice them.
+fn list(mutants: &[Mutant]) -> Result<ExitStatus, CommandError> {
+    for mutant in mutants {
+        show(&mutant.id, &format!("{} in {}", mutant.guarantee, mutant.case))?;
+    }
+    Ok(ExitStatus::Conforms)
+}
+
 /// Runs the case that `mutant` names, and then all others until a guarantee is violated.
-fn noticed(mutant: &Mutant, cases: &[Case], seed: Seed) -> Result<Option<Caught>, Trouble> {
-    let profile = targets::find(mutant.profile).map_err(Trouble::input)?;
+fn noticed(mutant: &Mutant, cases: &[Case], seed: Seed) -> Result<Option<Caught>, CommandError> {
+    let profile = targets::find(mutant.profile).map_err(CommandError::input)?;
     let (first, rest): (Vec<&Case>, Vec<&Case>) = cases.iter().partition(|case| case.id() == mutant.case);
     let mut by_a_step = None;
     for case in first.into_iter().chain(rest) {
-        match put_to(mutant, case, &profile, seed).map_err(|why| Trouble::Environment(miette!("{why}")))? {
+        match put_to(mutant, case, &profile, seed)
+            .map_err(|why| CommandError::Environment(miette!("{why}")))?
+        {
             Some(caught) if !caught.guarantees.is_empty() => return Ok(Some(caught)),
             Some(caught) => drop(by_a_step.get_or_insert(caught)),
             None => {}
@@ -165,7 +181,7 @@ pub fn put_to(mutant: &Mutant, case: &Case, profile: &Profile, seed: Seed) -> Re
 }
 
 /// Prints a title, and what belongs to it below.
-pub(crate) fn show(title: &str, text: &str) -> Result<(), Trouble> {
+pub(crate) fn show(title: &str, text: &str) -> Result<(), CommandError> {
     let mut page = output::page();
     page.line(title);
     page.wrapped("    ", text);
@@ -183,7 +199,7 @@ struct Tally {
 
 impl Tally {
     /// Prints which guarantee noticed a mutant.
-    fn report(&mut self, mutant: &Mutant, found: Option<Caught>) -> Result<(), Trouble> {
+    fn report(&mut self, mutant: &Mutant, found: Option<Caught>) -> Result<(), CommandError> {
         self.mutants += 1;
         let Some(Caught { case, guarantees }) = found else {
             return show(&format!("✗ {}", mutant.id), "nobody notices");
@@ -196,7 +212,7 @@ impl Tally {
     }
 
     /// Prints the totals; for `all` mutants, also the guarantees that noticed none.
-    fn sum_up(&self, all: bool) -> Result<Verdict, Trouble> {
+    fn sum_up(&self, all: bool) -> Result<ExitStatus, CommandError> {
         let Self { mutants, caught, by_a_guarantee, guarantees } = self;
         let mut page = output::page();
         page.line(&format!(
@@ -210,6 +226,6 @@ impl Tally {
             page.line(&format!("guarantees that noticed none: {}", idle.join(", ")));
         }
         output::show(page)?;
-        Ok(if caught == mutants { Verdict::Conforms } else { Verdict::Violated })
+        Ok(if caught == mutants { ExitStatus::Conforms } else { ExitStatus::Violated })
     }
 }

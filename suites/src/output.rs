@@ -13,7 +13,7 @@ use capsize_runner::run::Outcome;
 use miette::{IntoDiagnostic, WrapErr, miette};
 use terminal_size::terminal_size_of;
 
-use crate::exit::Trouble;
+use crate::exit::CommandError;
 
 /// An empty page for stdout.
 #[must_use]
@@ -40,12 +40,12 @@ pub fn columns_of(stream: impl AsFd) -> usize {
 ///
 /// # Errors
 /// When stdout cannot be written, for example because the disk is full.
-pub fn print(text: &str) -> Result<(), Trouble> {
+pub fn print(text: &str) -> Result<(), CommandError> {
     let text = printable(text);
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Trouble::Environment(miette!("stdout cannot be written: {error}")))
+            Err(CommandError::Environment(miette!("stdout cannot be written: {error}")))
         }
         _ => Ok(()),
     }
@@ -55,7 +55,7 @@ pub fn print(text: &str) -> Result<(), Trouble> {
 ///
 /// # Errors
 /// As [`print`].
-pub fn show(page: Page) -> Result<(), Trouble> {
+pub fn show(page: Page) -> Result<(), CommandError> {
     print(&page.finish())
 }
 
@@ -87,12 +87,12 @@ fn printable(text: &str) -> Cow<'_, str> {
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn write_secret(path: &Path, text: &str) -> Result<(), Trouble> {
+pub fn write_secret(path: &Path, text: &str) -> Result<(), CommandError> {
     write_whole(path, text.as_bytes(), 0o600)
 }
 
 /// Writes a file that appears whole or not at all, with these permissions as far as the umask allows them.
-fn write_whole(path: &Path, contents: &[u8], mode: u32) -> Result<(), Trouble> {
+fn write_whole(path: &Path, contents: &[u8], mode: u32) -> Result<(), CommandError> {
     let partial = path.with_extension("partial");
     let create = || fs::OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&partial);
     let written =
@@ -104,7 +104,7 @@ fn write_whole(path: &Path, contents: &[u8], mode: u32) -> Result<(), Trouble> {
     written
         .into_diagnostic()
         .wrap_err_with(|| format!("{} cannot be written", path.display()))
-        .map_err(Trouble::Environment)
+        .map_err(CommandError::Environment)
 }
 
 /// A folder that a report is written into. Every file appears whole or not at all.
@@ -115,10 +115,10 @@ impl Folder {
     ///
     /// # Errors
     /// When it cannot be made.
-    pub fn create(path: &Path) -> Result<Self, Trouble> {
+    pub fn create(path: &Path) -> Result<Self, CommandError> {
         let made = fs::create_dir_all(path.join("histories")).into_diagnostic();
         made.wrap_err_with(|| format!("{} cannot be made a folder", path.display()))
-            .map_err(Trouble::Environment)?;
+            .map_err(CommandError::Environment)?;
         Ok(Self(path.to_owned()))
     }
 
@@ -126,7 +126,7 @@ impl Folder {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn history(&self, outcome: &Outcome) -> Result<(), Trouble> {
+    pub fn history(&self, outcome: &Outcome) -> Result<(), CommandError> {
         let Some(history) = &outcome.history else { return Ok(()) };
         let (group, name) = (&outcome.case.group, &outcome.case.name);
         self.write(&format!("histories/{group}/{name}.jsonl"), history)
@@ -136,17 +136,17 @@ impl Folder {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn report(&self, report: &Report) -> Result<(), Trouble> {
+    pub fn report(&self, report: &Report) -> Result<(), CommandError> {
         self.write("junit.xml", capsize_report::junit(report).as_bytes())?;
         self.write("report.json", capsize_report::json(report).as_bytes())
     }
 
-    pub(crate) fn write(&self, name: &str, contents: &[u8]) -> Result<(), Trouble> {
+    pub(crate) fn write(&self, name: &str, contents: &[u8]) -> Result<(), CommandError> {
         let path = self.0.join(name);
         let parent = path.parent().unwrap_or(&self.0);
         let made = fs::create_dir_all(parent).into_diagnostic();
         made.wrap_err_with(|| format!("{} cannot be made a folder", parent.display()))
-            .map_err(Trouble::Environment)?;
+            .map_err(CommandError::Environment)?;
         write_whole(&path, contents, 0o666)
     }
 }

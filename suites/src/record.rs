@@ -25,7 +25,7 @@ use kube::{Api, Client, ResourceExt};
 use miette::{Report, miette};
 use serde_json::{Map, json};
 
-use crate::exit::{Trouble, Verdict};
+use crate::exit::{CommandError, ExitStatus};
 use crate::{output, targets};
 
 /// Record the objects of the clusters of a kubeconfig until Ctrl-C, without changing anything
@@ -78,15 +78,15 @@ impl RecordCommand {
     ///
     /// # Errors
     /// A kubeconfig that is wrong, a cluster that does not answer at first, a history that cannot be written.
-    pub fn execute(self) -> Result<Verdict, Trouble> {
+    pub fn execute(self) -> Result<ExitStatus, CommandError> {
         let recorded = live(Seed(1), 1.0, |run| self.run(run.clock));
-        recorded.map_err(|error| Trouble::Environment(miette!("cannot start: {error}")))?
+        recorded.map_err(|error| CommandError::Environment(miette!("cannot start: {error}")))?
     }
 
-    async fn run(&self, clock: Clock) -> Result<Verdict, Trouble> {
+    async fn run(&self, clock: Clock) -> Result<ExitStatus, CommandError> {
         let mut stop = Stop::listen()
-            .map_err(|error| Trouble::Environment(miette!("cannot listen to signals: {error}")))?;
-        let profile = self.target.as_deref().map(targets::find).transpose().map_err(Trouble::input)?;
+            .map_err(|error| CommandError::Environment(miette!("cannot listen to signals: {error}")))?;
+        let profile = self.target.as_deref().map(targets::find).transpose().map_err(CommandError::input)?;
         let sources = self.sources(profile.as_ref()).await?;
         let clusters: Vec<String> = sources.iter().map(|source| source.name.clone()).collect();
         let out = self.create()?;
@@ -109,14 +109,14 @@ impl RecordCommand {
             Record { clock: pace, header, sources }.run(out, ended, |tidings| print(&tidings)).await;
         let recorded = recorded.map_err(|error| self.failed(&error))?;
         output::show(self.summed_up(recorded))?;
-        Ok(Verdict::Conforms)
+        Ok(ExitStatus::Conforms)
     }
 
     /// The file, which must be new, so that no history is overwritten by mistake.
-    fn create(&self) -> Result<File, Trouble> {
+    fn create(&self) -> Result<File, CommandError> {
         let out = self.out.display();
         File::create_new(&self.out).map_err(|error| {
-            Trouble::Input(match error.kind() {
+            CommandError::Input(match error.kind() {
                 std::io::ErrorKind::AlreadyExists => {
                     miette!(help = "name a new file, or remove this one first", "--out {out}: it exists")
                 }
@@ -126,11 +126,11 @@ impl RecordCommand {
     }
 
     /// The error of a recording. A file in which nothing could be recorded is removed.
-    fn failed(&self, error: &RecordError) -> Trouble {
+    fn failed(&self, error: &RecordError) -> CommandError {
         if let RecordError::NeverHeard { .. } = error {
             self.remove();
         }
-        Trouble::Environment(miette!("{error}"))
+        CommandError::Environment(miette!("{error}"))
     }
 
     /// Removes the file of a recording that failed before anything was recorded.
@@ -156,14 +156,14 @@ impl RecordCommand {
         page
     }
 
-    async fn sources(&self, profile: Option<&Profile>) -> Result<Vec<Source>, Trouble> {
+    async fn sources(&self, profile: Option<&Profile>) -> Result<Vec<Source>, CommandError> {
         let dialect = profile.map(|profile| profile.dialect).unwrap_or_default();
         let kubeconfig = read(&self.kubeconfig)?;
         let context = self.control_plane.clone().or_else(|| kubeconfig.current_context.clone());
         let context = context.ok_or_else(|| {
             let help = "say which with --control-plane";
             let path = self.kubeconfig.display();
-            Trouble::Input(miette!(help = help, "{path} has no current context"))
+            CommandError::Input(miette!(help = help, "{path} has no current context"))
         })?;
         let control_plane = self.client(&kubeconfig, &context).await?;
         let members = self.members(&kubeconfig, &control_plane, dialect).await?;
@@ -176,18 +176,18 @@ impl RecordCommand {
         Ok(sources)
     }
 
-    async fn source(&self, name: &str, client: Client, paths: Vec<&str>) -> Result<Source, Trouble> {
+    async fn source(&self, name: &str, client: Client, paths: Vec<&str>) -> Result<Source, CommandError> {
         let paths: Vec<&str> = paths.into_iter().chain(self.also.iter().map(String::as_str)).collect();
         let resources = record::served(&client, &paths).await.map_err(|error| unheard(name, &error))?;
         Ok(Source { name: name.to_owned(), client, resources })
     }
 
-    async fn client(&self, kubeconfig: &Kubeconfig, context: &str) -> Result<Client, Trouble> {
+    async fn client(&self, kubeconfig: &Kubeconfig, context: &str) -> Result<Client, CommandError> {
         let path = self.kubeconfig.display();
-        let wrong = |error: Report| Trouble::Input(error.wrap_err(format!("{path}, context {context}")));
+        let wrong = |error: Report| CommandError::Input(error.wrap_err(format!("{path}, context {context}")));
         if !kubeconfig.contexts.iter().any(|known| known.name == context) {
             let known: Vec<&str> = kubeconfig.contexts.iter().map(|known| known.name.as_str()).collect();
-            return Err(Trouble::Input(miette!(
+            return Err(CommandError::Input(miette!(
                 "{path} has no context `{context}`; it has {}",
                 known.join(", ")
             )));
@@ -204,7 +204,7 @@ impl RecordCommand {
         kubeconfig: &Kubeconfig,
         control_plane: &Client,
         dialect: DialectKind,
-    ) -> Result<Vec<Named>, Trouble> {
+    ) -> Result<Vec<Named>, CommandError> {
         if !self.members.is_empty() || dialect == DialectKind::Nodes {
             let named = |text: &String| match text.split_once('=') {
                 Some((name, context)) => (name.to_owned(), context.to_owned()),
@@ -235,12 +235,13 @@ impl RecordCommand {
     }
 }
 
-fn read(path: &Path) -> Result<Kubeconfig, Trouble> {
-    read_kubeconfig(path).map_err(|why| Trouble::Input(miette!("--kubeconfig {}: {why}", path.display())))
+fn read(path: &Path) -> Result<Kubeconfig, CommandError> {
+    read_kubeconfig(path)
+        .map_err(|why| CommandError::Input(miette!("--kubeconfig {}: {why}", path.display())))
 }
 
-fn unheard(name: &str, error: &kube::Error) -> Trouble {
-    Trouble::Environment(miette!(
+fn unheard(name: &str, error: &kube::Error) -> CommandError {
+    CommandError::Environment(miette!(
         help = "`kubectl --kubeconfig FILE --context CONTEXT version` shows whether it can be reached",
         "{name} does not answer: {}",
         record::chain(error)
@@ -249,11 +250,11 @@ fn unheard(name: &str, error: &kube::Error) -> Trouble {
 
 /// The time of the recording, whose first entry is at zero: that of the world, unless the control plane is simulated and its clock
 /// goes at another speed, by which all that it stamps is stamped.
-async fn pace(clock: Clock, sources: &[Source], page: &mut Page) -> Result<Pace, Trouble> {
+async fn pace(clock: Clock, sources: &[Source], page: &mut Page) -> Result<Pace, CommandError> {
     let Some(control_plane) = sources.first() else { return Ok(Clock::starting_at(clock.now()).into()) };
     let time = record::time_of(&control_plane.client).await.map_err(|why| {
         let help = "`kubectl version` with the same kubeconfig shows whether it can be reached";
-        Trouble::Environment(miette!(help = help, "{} does not answer: {why}", control_plane.name))
+        CommandError::Environment(miette!(help = help, "{} does not answer: {why}", control_plane.name))
     })?;
     if (time.speed - 1.0).abs() < f64::EPSILON {
         return Ok(Clock::starting_at(clock.now()).into());

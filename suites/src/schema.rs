@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::exit::{Trouble, Verdict};
+use crate::exit::{CommandError, ExitStatus};
 use crate::output;
 
 /// Print the JSON Schema of what a command writes with `--format json`
@@ -29,12 +29,12 @@ impl Schema {
     ///
     /// # Errors
     /// When stdout cannot be written.
-    pub fn execute(self) -> Result<Verdict, Trouble> {
+    pub fn execute(self) -> Result<ExitStatus, CommandError> {
         output::print(&capsize_report::schema(match self.of {
             Document::Check => capsize_report::Document::Report,
             Document::Budget => capsize_report::Document::Budget,
             Document::Guarantees => capsize_report::Document::Guarantees,
         }))?;
-        Ok(Verdict::Conforms)
+        Ok(ExitStatus::Conforms)
     }
 }

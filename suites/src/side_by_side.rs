@@ -8,7 +8,7 @@ use clap::Args;
 use miette::miette;
 
 use crate::empty::EmptyArgs;
-use crate::exit::{Trouble, Verdict};
+use crate::exit::{CommandError, ExitStatus};
 use crate::output;
 
 /// Print the verdicts and margins of several runs side by side, as a table in Markdown
@@ -26,7 +26,7 @@ impl SideBySide {
     ///
     /// # Errors
     /// When one of them cannot be read, or none has a case that ran.
-    pub fn execute(self) -> Result<Verdict, Trouble> {
+    pub fn execute(self) -> Result<ExitStatus, CommandError> {
         let reports = self.reports.iter().map(|folder| read(folder)).collect::<Result<Vec<_>, _>>()?;
         let untested =
             reports.iter().all(Column::is_empty).then(|| "no report has a case that ran".to_owned());
@@ -36,9 +36,9 @@ impl SideBySide {
     }
 }
 
-fn read(folder: &Path) -> Result<Column, Trouble> {
+fn read(folder: &Path) -> Result<Column, CommandError> {
     let file = folder.join("report.json");
-    let wrong = |error: &dyn std::error::Error| Trouble::Input(miette!("{}: {error}", file.display()));
+    let wrong = |error: &dyn std::error::Error| CommandError::Input(miette!("{}: {error}", file.display()));
     let text = fs::read_to_string(&file).map_err(|error| wrong(&error))?;
     serde_json::from_str(&text).map_err(|error| wrong(&error))
 }

@@ -16,7 +16,7 @@ use tokio::task::{LocalSet, spawn_local, yield_now};
 use tower::Service;
 
 use super::command::{Row, now, resident_kib};
-use crate::exit::Trouble;
+use crate::exit::CommandError;
 
 const ROUNDS: usize = 5;
 /// How many requests are measured together.
@@ -39,7 +39,11 @@ pub(crate) const ROWS: [Row; 7] = [
     Row { alone: true, ..row("memory of a small config map, of its JSON", "at most 3 x", config_map_memory) },
 ];
 
-const fn row(what: &'static str, promise: &'static str, measure: fn() -> Result<String, Trouble>) -> Row {
+const fn row(
+    what: &'static str,
+    promise: &'static str,
+    measure: fn() -> Result<String, CommandError>,
+) -> Row {
     Row { what, promise, alone: false, measure }
 }
 
@@ -105,11 +109,11 @@ async fn fill(
     }
 }
 
-fn pod_memory() -> Result<String, Trouble> {
+fn pod_memory() -> Result<String, CommandError> {
     Ok(memory(POD_PATH, PODS, pod))
 }
 
-fn config_map_memory() -> Result<String, Trouble> {
+fn config_map_memory() -> Result<String, CommandError> {
     Ok(memory(CONFIG_MAPS, SMALL, config_map))
 }
 
@@ -139,7 +143,7 @@ fn milliseconds(time: Duration) -> String {
     format!("{:.2} ms", time.as_secs_f64() * 1000.0)
 }
 
-fn gets() -> Result<String, Trouble> {
+fn gets() -> Result<String, CommandError> {
     let time = simulate(Seed(1), |run| async move {
         let mut service = api(&run);
         send(&mut service, "POST", CONFIG_MAPS, config_map(0)).await;
@@ -167,7 +171,7 @@ async fn create_time(service: &mut ApiService, numbers: std::ops::Range<usize>) 
     start.elapsed()
 }
 
-fn creates() -> Result<String, Trouble> {
+fn creates() -> Result<String, CommandError> {
     let time = simulate(Seed(1), |run| async move {
         let mut times = Vec::new();
         for _ in 0..ROUNDS {
@@ -179,7 +183,7 @@ fn creates() -> Result<String, Trouble> {
 }
 
 /// The cost of a create beside many objects, compared with its cost beside few.
-fn growth() -> Result<String, Trouble> {
+fn growth() -> Result<String, CommandError> {
     const FEW: usize = 1000;
     const MEASURED: usize = 2000;
     let (few, many) = simulate(Seed(1), |run| async move {
@@ -201,7 +205,7 @@ fn growth() -> Result<String, Trouble> {
     Ok(format!("{:.2} x", many.as_secs_f64() / few.as_secs_f64()))
 }
 
-fn list() -> Result<String, Trouble> {
+fn list() -> Result<String, CommandError> {
     let time = simulate(Seed(1), |run| async move {
         let mut service = api(&run);
         fill(&mut service, POD_PATH, 0..PODS, pod).await;
@@ -217,7 +221,7 @@ fn list() -> Result<String, Trouble> {
 }
 
 /// The time from a write until all watchers have what it wrote.
-fn fan_out() -> Result<String, Trouble> {
+fn fan_out() -> Result<String, CommandError> {
     let time = simulate(Seed(1), |run| async move { LocalSet::new().run_until(watched_writes(&run)).await });
     Ok(milliseconds(time))
 }

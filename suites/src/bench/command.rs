@@ -13,7 +13,7 @@ use clap::Args;
 use miette::miette;
 
 use super::{api, https, judge, link, members, nodes, scale};
-use crate::exit::{Trouble, Verdict};
+use crate::exit::{CommandError, ExitStatus};
 use crate::reference::Reference;
 use crate::{conformance, output, targets};
 
@@ -33,7 +33,7 @@ pub(crate) struct Row {
     pub promise: &'static str,
     /// The figure is about memory, and needs a process of its own: freed memory would hide how much it takes.
     pub alone: bool,
-    pub measure: fn() -> Result<String, Trouble>,
+    pub measure: fn() -> Result<String, CommandError>,
 }
 
 /// Measure the figures that are promised, on this machine
@@ -52,14 +52,14 @@ impl Bench {
     ///
     /// # Errors
     /// When no figure has such a name, the machine does not let it measure, or stdout does not take what it says.
-    pub fn execute(self) -> Result<Verdict, Trouble> {
+    pub fn execute(self) -> Result<ExitStatus, CommandError> {
         // A figure that is named is measured, however long it takes.
         let mut rows = rows(self.long || !self.only.is_empty());
         rows.retain(|row| row.what.contains(&self.only));
         let [] = rows[..] else { return print(&rows) };
         let names: Vec<&str> = self::rows(true).iter().map(|row| row.what).collect();
         let why = format!("no figure is called `{}`; there are: {}", self.only, names.join("; "));
-        Err(Trouble::Input(miette!("{why}")))
+        Err(CommandError::Input(miette!("{why}")))
     }
 }
 
@@ -85,7 +85,7 @@ fn rows(long: bool) -> Vec<Row> {
 }
 
 /// Measures rows and prints each as soon as it is known.
-fn print(rows: &[Row]) -> Result<Verdict, Trouble> {
+fn print(rows: &[Row]) -> Result<ExitStatus, CommandError> {
     for Row { what, promise, alone, measure } in rows {
         if *alone && rows.len() > 1 {
             measure_alone(what)?;
@@ -93,26 +93,26 @@ fn print(rows: &[Row]) -> Result<Verdict, Trouble> {
             output::print(&format!("{what:<44} {:>14}   {promise}\n", measure()?))?;
         }
     }
-    Ok(Verdict::Conforms)
+    Ok(ExitStatus::Conforms)
 }
 
 /// Measures the row called `what` in a process of its own, which prints it.
-fn measure_alone(what: &str) -> Result<(), Trouble> {
+fn measure_alone(what: &str) -> Result<(), CommandError> {
     let this =
         env::current_exe().and_then(|this| Command::new(this).args(["bench", "--only", what]).status());
     match this {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(Trouble::Environment(miette!("measuring the {what} ended with {status}"))),
+        Ok(status) => Err(CommandError::Environment(miette!("measuring the {what} ended with {status}"))),
         Err(error) => {
-            Err(Trouble::Environment(miette!("cannot start a process to measure the {what}: {error}")))
+            Err(CommandError::Environment(miette!("cannot start a process to measure the {what}: {error}")))
         }
     }
 }
 
 /// How much virtual time passes in a second, in one scenario at default timings.
-fn simulated_rate() -> Result<String, Trouble> {
-    let cases = conformance::cases().map_err(|error| Trouble::input(*error))?;
-    let profile = targets::find("reference").map_err(Trouble::input)?;
+fn simulated_rate() -> Result<String, CommandError> {
+    let cases = conformance::cases().map_err(|error| CommandError::input(*error))?;
+    let profile = targets::find("reference").map_err(CommandError::input)?;
     let target = Target { profile: &profile, implementation: &Reference::default() };
     let case = cases.iter().find(|case| case.id() == MEASURED).expect("the scenario is part of the suite");
     let rate = |_| {
@@ -124,7 +124,7 @@ fn simulated_rate() -> Result<String, Trouble> {
 }
 
 /// How long an embedded member takes to start.
-fn member_start() -> Result<String, Trouble> {
+fn member_start() -> Result<String, CommandError> {
     let each = simulate(Seed(1), |run| async move {
         // The first member pays for what all share.
         let _first = fleet(run, 1).await;
@@ -136,7 +136,7 @@ fn member_start() -> Result<String, Trouble> {
 }
 
 /// How much memory an embedded member takes that has been idle for an hour.
-fn member_memory() -> Result<String, Trouble> {
+fn member_memory() -> Result<String, CommandError> {
     let taken = simulate(Seed(1), |run| async move {
         let _first = fleet(run, 1).await;
         let before = resident_kib();

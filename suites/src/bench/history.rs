@@ -15,7 +15,7 @@ use miette::miette;
 use serde_json::{Value, json};
 
 use crate::conformance;
-use crate::exit::Trouble;
+use crate::exit::CommandError;
 use crate::reference::Reference;
 
 /// The cases that are played: every kind of object, and members that fail in several ways. None of them makes the
@@ -71,14 +71,15 @@ enum Piece {
 
 impl LongHistory {
     /// Records the cases.
-    pub(crate) fn of_the_suite(profile: &Profile) -> Result<Self, Trouble> {
-        let cases = conformance::cases().map_err(|error| Trouble::input(*error))?;
+    pub(crate) fn of_the_suite(profile: &Profile) -> Result<Self, CommandError> {
+        let cases = conformance::cases().map_err(|error| CommandError::input(*error))?;
         let target = Target { profile, implementation: &Reference::default() };
         let mut recorded = Vec::new();
         for id in CASES {
             let case = cases.iter().find(|case| case.id() == id).expect("the case is part of the suite");
             let history = run_case(case, target, Seed(1), true).history;
-            let history = history.ok_or_else(|| Trouble::Environment(miette!("{id} was not recorded")))?;
+            let history =
+                history.ok_or_else(|| CommandError::Environment(miette!("{id} was not recorded")))?;
             recorded.push(String::from_utf8(history).expect("a history is text"));
         }
         let header = recorded[0].lines().next().unwrap_or_default().to_owned();

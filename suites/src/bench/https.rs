@@ -10,7 +10,7 @@ use kube::Client;
 use kube::client::Body;
 use miette::miette;
 
-use crate::exit::Trouble;
+use crate::exit::CommandError;
 
 /// How many connections create, each one object after the other.
 const CONNECTIONS: usize = 16;
@@ -22,7 +22,7 @@ const MEASURED: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// When this machine gives no port, or a create is refused.
-pub(crate) fn creates_a_second() -> Result<String, Trouble> {
+pub(crate) fn creates_a_second() -> Result<String, CommandError> {
     let measure = |_| async {
         let listening = Server::builder().build().listen("127.0.0.1:0").await.map_err(|e| e.to_string())?;
         let mut rate = 0.0;
@@ -44,7 +44,7 @@ pub(crate) fn creates_a_second() -> Result<String, Trouble> {
     };
     let rate = live(Seed(1), 1.0, measure).unwrap_or_else(|error| Err(error.to_string()));
     let rate =
-        rate.map_err(|why: String| Trouble::Environment(miette!("cannot measure over HTTPS: {why}")))?;
+        rate.map_err(|why: String| CommandError::Environment(miette!("cannot measure over HTTPS: {why}")))?;
     Ok(format!("{rate:.0}/s"))
 }
 

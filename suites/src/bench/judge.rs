@@ -12,7 +12,7 @@ use capsize_judge::judge::Judge;
 
 use super::command::{Row, now, peak_kib};
 use super::history::LongHistory;
-use crate::exit::Trouble;
+use crate::exit::CommandError;
 use crate::targets;
 
 /// Entries that are made at a time.
@@ -24,13 +24,17 @@ pub(crate) const ROWS: [Row; 2] = [
     row("ten million events, judged by all guarantees", "at most 40 s, 300 MiB", || judged(10_000_000)),
 ];
 
-const fn row(what: &'static str, promise: &'static str, measure: fn() -> Result<String, Trouble>) -> Row {
+const fn row(
+    what: &'static str,
+    promise: &'static str,
+    measure: fn() -> Result<String, CommandError>,
+) -> Row {
     Row { what, promise, alone: true, measure }
 }
 
 /// How long a history of so many entries takes to read and to judge, and the most memory that was taken.
-fn judged(entries: usize) -> Result<String, Trouble> {
-    let profile = targets::find("reference").map_err(Trouble::input)?;
+fn judged(entries: usize) -> Result<String, CommandError> {
+    let profile = targets::find("reference").map_err(CommandError::input)?;
     let history = LongHistory::of_the_suite(&profile)?;
     let mut judge = Judge::new(profile);
     let making = Rc::new(Cell::new(Duration::ZERO));
@@ -39,7 +43,7 @@ fn judged(entries: usize) -> Result<String, Trouble> {
     let (mut reading, mut judging) = (Duration::ZERO, Duration::ZERO);
     for _ in 0..entries {
         let start = now();
-        let entry = reader.next().transpose().map_err(Trouble::environment)?;
+        let entry = reader.next().transpose().map_err(CommandError::environment)?;
         let read = now();
         entry.iter().for_each(|entry| drop(judge.push(entry)));
         drop(entry);

@@ -15,7 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::command::{Row, now};
-use crate::exit::Trouble;
+use crate::exit::CommandError;
 
 /// The rows.
 pub(crate) const ROWS: [Row; 3] = [
@@ -46,7 +46,7 @@ const ALL: usize = 2 << 30;
 /// How often it is measured; the best counts, as machines are noisy.
 const ROUNDS: usize = 3;
 
-fn added() -> Result<String, Trouble> {
+fn added() -> Result<String, CommandError> {
     measured(|server, proxy| async move {
         let mut best = Duration::MAX;
         for _ in 0..ROUNDS {
@@ -57,7 +57,7 @@ fn added() -> Result<String, Trouble> {
     })
 }
 
-fn passed() -> Result<String, Trouble> {
+fn passed() -> Result<String, CommandError> {
     measured(|_, proxy| async move {
         let mut best = 0.0_f64;
         for _ in 0..ROUNDS {
@@ -68,7 +68,7 @@ fn passed() -> Result<String, Trouble> {
 }
 
 /// The same over HTTPS, where somebody on the way reads requests: a member's API server may be in trouble.
-fn read() -> Result<String, Trouble> {
+fn read() -> Result<String, CommandError> {
     let measured = live(Seed(1), 1.0, |run| async move {
         let server = Server::builder().build().listen((Ipv4Addr::LOCALHOST, 0)).await?;
         let authority = server.authority().map(Authority::pem).unwrap_or_default();
@@ -89,7 +89,8 @@ fn read() -> Result<String, Trouble> {
         server.stop().await;
         Ok::<_, Box<dyn Error>>(in_ms(best))
     });
-    let wrong = |error: &dyn Display| Trouble::Environment(miette!("cannot measure over HTTPS: {error}"));
+    let wrong =
+        |error: &dyn Display| CommandError::Environment(miette!("cannot measure over HTTPS: {error}"));
     measured.map_err(|error| wrong(&error))?.map_err(|error| wrong(&error))
 }
 
@@ -98,7 +99,7 @@ fn in_ms(duration: Duration) -> String {
 }
 
 /// Measures with a server that is reached directly and through a link proxy.
-fn measured<F>(measure: impl FnOnce(SocketAddr, SocketAddr) -> F) -> Result<String, Trouble>
+fn measured<F>(measure: impl FnOnce(SocketAddr, SocketAddr) -> F) -> Result<String, CommandError>
 where
     F: Future<Output = io::Result<String>>,
 {
@@ -113,7 +114,9 @@ where
         let proxy = TcpLinkProxy::open(Link::new(run.clock, run.seed.stream("link")), server).await?;
         measure(server, proxy.address()).await
     });
-    measured.flatten().map_err(|error| Trouble::Environment(miette!("cannot measure a link proxy: {error}")))
+    measured
+        .flatten()
+        .map_err(|error| CommandError::Environment(miette!("cannot measure a link proxy: {error}")))
 }
 
 /// Answers a message with as long a one, and a longer text with one byte at its end.

@@ -10,7 +10,7 @@ use miette::miette;
 
 use super::command::{Row, now};
 use crate::cleanup;
-use crate::exit::Trouble;
+use crate::exit::CommandError;
 use crate::providers::starter;
 
 /// The rows.
@@ -35,17 +35,17 @@ const ROUNDS: usize = 3;
 /// The figure where there is nothing to start.
 const UNMEASURED: &str = "not measured";
 
-fn containers() -> Result<String, Trouble> {
-    let unreadable = |error| Trouble::Environment(miette!("cannot read this program: {error}"));
+fn containers() -> Result<String, CommandError> {
+    let unreadable = |error| CommandError::Environment(miette!("cannot read this program: {error}"));
     ready(&Containers::of(cleanup::journal()?, Image::of_this_program().map_err(unreadable)?))
 }
 
-fn processes() -> Result<String, Trouble> {
+fn processes() -> Result<String, CommandError> {
     let Ok(assets) = Assets::find() else { return Ok(UNMEASURED.into()) };
     ready(&Processes::of(cleanup::journal()?, assets, starter()?))
 }
 
-fn ready(provider: &dyn Provider) -> Result<String, Trouble> {
+fn ready(provider: &dyn Provider) -> Result<String, CommandError> {
     let measured = live(Seed(1), 1.0, |run| async move {
         let specs = ["m1", "m2", "m3"].map(MemberSpec::named);
         let mut best = Duration::MAX;
@@ -56,6 +56,6 @@ fn ready(provider: &dyn Provider) -> Result<String, Trouble> {
         }
         Ok::<_, ProviderError>(best)
     });
-    let measured = measured.map_err(|error| Trouble::Environment(miette!("cannot start: {error}")))?;
+    let measured = measured.map_err(|error| CommandError::Environment(miette!("cannot start: {error}")))?;
     Ok(measured.map_or(UNMEASURED.into(), |best| format!("{:.2} s", best.as_secs_f64())))
 }

@@ -12,7 +12,7 @@ use miette::miette;
 
 use super::command::{Row, now, peak_kib};
 use super::scale::times;
-use crate::exit::Trouble;
+use crate::exit::CommandError;
 use crate::reference_nodes::NodeReference;
 use crate::targets;
 
@@ -29,15 +29,15 @@ pub(crate) const ROWS: [Row; 1] = [Row {
     measure: zone_lost,
 }];
 
-fn zone_lost() -> Result<String, Trouble> {
-    let profile = targets::find(targets::REFERENCE_NODES).map_err(Trouble::input)?;
-    let case =
-        Case::from_text("bench", "zone-lost.yaml", &scenario()).map_err(|error| Trouble::input(*error))?;
+fn zone_lost() -> Result<String, CommandError> {
+    let profile = targets::find(targets::REFERENCE_NODES).map_err(CommandError::input)?;
+    let case = Case::from_text("bench", "zone-lost.yaml", &scenario())
+        .map_err(|error| CommandError::input(*error))?;
     let target = Target { profile: &profile, implementation: &NodeReference::default() };
     let start = now();
     let outcome = run_case(&case, target, Seed(1), false);
     let took = start.elapsed();
-    let trouble = |why: String| Trouble::Environment(miette!("the cluster of {NODES} nodes: {why}"));
+    let trouble = |why: String| CommandError::Environment(miette!("the cluster of {NODES} nodes: {why}"));
     if let Some(why) = outcome.broken {
         return Err(trouble(why));
     }

@@ -12,7 +12,7 @@ use capsize_runner::scenario::Case;
 use miette::miette;
 
 use super::command::{Row, now, peak_kib};
-use crate::exit::Trouble;
+use crate::exit::CommandError;
 use crate::reference::Reference;
 use crate::targets;
 
@@ -46,30 +46,30 @@ pub(crate) const ROWS: [Row; 3] = [
     },
 ];
 
-fn at_size() -> Result<String, Trouble> {
+fn at_size() -> Result<String, CommandError> {
     lost(MEMBERS)
 }
 
-fn at_twice_the_size() -> Result<String, Trouble> {
+fn at_twice_the_size() -> Result<String, CommandError> {
     lost(MEMBERS * 2)
 }
 
 /// How long it takes, and in how much memory, until all that was lost runs elsewhere and the guarantees have judged it.
-fn lost(members: usize) -> Result<String, Trouble> {
+fn lost(members: usize) -> Result<String, CommandError> {
     let start = now();
     let verdicts = judged(&format!("a fleet of {members} members"), &scenario(members))?;
     let took = start.elapsed();
     let evicted = times(&verdicts, "TOLERATION-01");
     if evicted == 0 {
-        return Err(Trouble::Environment(miette!("a fleet of {members} members: nothing was evicted")));
+        return Err(CommandError::Environment(miette!("a fleet of {members} members: nothing was evicted")));
     }
     let memory = peak_kib().map_or("not measured".into(), |kib| format!("{} MiB", kib / 1024));
     Ok(format!("{:.1} s, {memory}, {evicted} evicted", took.as_secs_f64()))
 }
 
 /// How much more memory a fleet takes in which a member fails once an hour, for a day rather than for an hour.
-fn over_a_day() -> Result<String, Trouble> {
-    let peak_of = |hours: usize| -> Result<Option<u64>, Trouble> {
+fn over_a_day() -> Result<String, CommandError> {
+    let peak_of = |hours: usize| -> Result<Option<u64>, CommandError> {
         judged(&format!("a fleet for {hours} hours"), &outages(hours)).map(|_| peak_kib())
     };
     let (hour, day) = (peak_of(1)?, peak_of(24)?);
@@ -77,12 +77,13 @@ fn over_a_day() -> Result<String, Trouble> {
 }
 
 /// Runs the scenario, and answers with what the guarantees say of it: none that it is broken.
-fn judged(what: &str, scenario: &str) -> Result<Vec<Verdict>, Trouble> {
-    let profile = targets::find("reference").map_err(Trouble::input)?;
-    let case = Case::from_text("bench", "bench.yaml", scenario).map_err(|error| Trouble::input(*error))?;
+fn judged(what: &str, scenario: &str) -> Result<Vec<Verdict>, CommandError> {
+    let profile = targets::find("reference").map_err(CommandError::input)?;
+    let case =
+        Case::from_text("bench", "bench.yaml", scenario).map_err(|error| CommandError::input(*error))?;
     let target = Target { profile: &profile, implementation: &Reference::default() };
     let Ran { case, broken, .. } = run_case(&case, target, Seed(1), false);
-    let trouble = |why: String| Trouble::Environment(miette!("{what}: {why}"));
+    let trouble = |why: String| CommandError::Environment(miette!("{what}: {why}"));
     if let Some(why) = broken {
         return Err(trouble(why));
     }

@@ -20,7 +20,7 @@ use super::seeds::Seeds;
 use super::tally::Tally;
 use super::trial::{Trial, try_plan};
 use crate::empty::EmptyArgs;
-use crate::exit::{Trouble, Verdict};
+use crate::exit::{CommandError, ExitStatus};
 use crate::{conformance, output, run, targets};
 
 /// Draw scenarios from seeds, run them, and make the first that fails smaller
@@ -68,12 +68,12 @@ fn duration(text: &str) -> Result<Duration, String> {
 /// Why no more seeds are run.
 enum End {
     Found,
-    Trouble(Trouble),
+    CommandError(CommandError),
 }
 
-impl From<Trouble> for End {
-    fn from(trouble: Trouble) -> Self {
-        Self::Trouble(trouble)
+impl From<CommandError> for End {
+    fn from(trouble: CommandError) -> Self {
+        Self::CommandError(trouble)
     }
 }
 
@@ -82,11 +82,11 @@ impl Chaos {
     ///
     /// # Errors
     /// A target or journal that is wrong, a folder that cannot be written, a run that broke.
-    pub fn execute(self) -> Result<Verdict, Trouble> {
-        let profile = targets::find(&self.target).map_err(Trouble::input)?;
+    pub fn execute(self) -> Result<ExitStatus, CommandError> {
+        let profile = targets::find(&self.target).map_err(CommandError::input)?;
         let implementation = run::implementation(&profile)?;
         let target = Target { profile: &profile, implementation: &*implementation };
-        let bases = conformance::plans().map_err(|error| Trouble::input(*error))?;
+        let bases = conformance::plans().map_err(|error| CommandError::input(*error))?;
         let draw = |seed: u64| draw(Seed(seed), self.style, &profile, &bases);
         let jobs = self.jobs.or_else(|| thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
         output::show(self.head(target, jobs))?;
@@ -126,7 +126,7 @@ impl Chaos {
             },
         );
         progress.finish_and_clear();
-        if let Err(End::Trouble(trouble)) = ended {
+        if let Err(End::CommandError(trouble)) = ended {
             return Err(trouble);
         }
         output::show(tally.text(clock.elapsed()))?;
@@ -154,7 +154,7 @@ impl Chaos {
         page
     }
 
-    fn journal(&self, target: Target<'_>, done: impl FnMut(Done)) -> Result<Option<Journal>, Trouble> {
+    fn journal(&self, target: Target<'_>, done: impl FnMut(Done)) -> Result<Option<Journal>, CommandError> {
         let Some(folder) = &self.save else { return Ok(None) };
         let path = folder.join("journal.jsonl");
         let header = Header {
@@ -174,7 +174,7 @@ impl Chaos {
         trial: &Trial,
         target: Target<'_>,
         folder: Option<&output::Folder>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), CommandError> {
         let Some(alarm) = &trial.alarm else {
             let lines = trial.differs.as_deref().unwrap_or_default();
             return output::print(&format!("\nseed {seed}: two runs differ, first in\n{lines}\n"));
@@ -188,9 +188,9 @@ impl Chaos {
 }
 
 /// The kind of failure of a trial, if it failed.
-fn kind(seed: u64, trial: &Trial) -> Result<Option<String>, Trouble> {
+fn kind(seed: u64, trial: &Trial) -> Result<Option<String>, CommandError> {
     if let Some(why) = &trial.broken {
-        return Err(Trouble::Environment(miette!("{why}, with seed {seed}")));
+        return Err(CommandError::Environment(miette!("{why}, with seed {seed}")));
     }
     let differs = trial.differs.as_ref().map(|_| "two runs differ".to_owned());
     Ok(differs.or_else(|| trial.alarm.as_ref().map(|alarm| alarm.kind().to_owned())))

@@ -4,7 +4,7 @@ use capsize_runner::chaos::{Alarm, Plan, Style, shrink};
 use capsize_runner::run::{Target, Until};
 
 use super::trial::{run, still_fails};
-use crate::exit::Trouble;
+use crate::exit::CommandError;
 use crate::output;
 
 /// How many smaller plans are tried at most.
@@ -53,7 +53,7 @@ impl Find {
     }
 
     /// Writes the scenarios and the history of the smaller one.
-    pub(super) fn save(&self, folder: &output::Folder) -> Result<(), Trouble> {
+    pub(super) fn save(&self, folder: &output::Folder) -> Result<(), CommandError> {
         let name = &self.name;
         folder.write(&format!("{name}.yaml"), self.smallest.text().as_bytes())?;
         folder.write(&format!("drawn/{name}.yaml"), self.drawn.text().as_bytes())?;

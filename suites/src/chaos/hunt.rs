@@ -14,7 +14,7 @@ use miette::miette;
 use super::progress;
 use super::seeds::Seeds;
 use super::trial::{still_fails, try_until_wrong};
-use crate::exit::{Trouble, Verdict};
+use crate::exit::{CommandError, ExitStatus};
 use crate::mutants::{show, spoiled};
 use crate::{conformance, output, targets};
 
@@ -33,8 +33,12 @@ struct Catch {
 ///
 /// # Errors
 /// A run that broke, or a stdout that cannot be written.
-pub(crate) fn hunt(mutants: &[Mutant], seeds: &Seeds, jobs: NonZeroUsize) -> Result<Verdict, Trouble> {
-    let bases = conformance::plans().map_err(|error| Trouble::input(*error))?;
+pub(crate) fn hunt(
+    mutants: &[Mutant],
+    seeds: &Seeds,
+    jobs: NonZeroUsize,
+) -> Result<ExitStatus, CommandError> {
+    let bases = conformance::plans().map_err(|error| CommandError::input(*error))?;
     let mut quiet = BTreeMap::new();
     for profile in mutants.iter().map(|mutant| mutant.profile) {
         if !quiet.contains_key(profile) {
@@ -80,7 +84,7 @@ pub(crate) fn hunt(mutants: &[Mutant], seeds: &Seeds, jobs: NonZeroUsize) -> Res
         median(|(.., members)| *members as u64),
     ));
     output::show(page)?;
-    Ok(if catches.len() == mutants.len() { Verdict::Conforms } else { Verdict::Violated })
+    Ok(if catches.len() == mutants.len() { ExitStatus::Conforms } else { ExitStatus::Violated })
 }
 
 /// How many seeds are quiet on each profile.
@@ -91,8 +95,13 @@ fn quiet_seeds(quiet: &BTreeMap<&str, BTreeSet<u64>>) -> String {
 }
 
 /// The seeds that fail in nothing where all rules are as they should be: only of those a failure says something.
-fn quiet(profile: &str, seeds: &Seeds, bases: &[Plan], jobs: NonZeroUsize) -> Result<BTreeSet<u64>, Trouble> {
-    let profile = targets::find(profile).map_err(Trouble::input)?;
+fn quiet(
+    profile: &str,
+    seeds: &Seeds,
+    bases: &[Plan],
+    jobs: NonZeroUsize,
+) -> Result<BTreeSet<u64>, CommandError> {
+    let profile = targets::find(profile).map_err(CommandError::input)?;
     let implementation = crate::run::implementation(&profile)?;
     let target = Target { profile: &profile, implementation: &*implementation };
     let mut quiet = BTreeSet::new();
@@ -105,7 +114,7 @@ fn quiet(profile: &str, seeds: &Seeds, bases: &[Plan], jobs: NonZeroUsize) -> Re
         |seed, trial| {
             progress.inc(1);
             if let Some(why) = trial.broken {
-                return Err(Trouble::Environment(miette!("{why}, with seed {seed}")));
+                return Err(CommandError::Environment(miette!("{why}, with seed {seed}")));
             }
             quiet.extend(trial.alarm.is_none().then_some(seed));
             Ok(())
@@ -122,15 +131,15 @@ fn plan_of(seed: u64, profile: &Profile, bases: &[Plan]) -> Plan {
     draw(Seed(seed / styles), Style::ALL[turn], profile, bases)
 }
 
-fn caught(mutant: &Mutant, seeds: &BTreeSet<u64>, bases: &[Plan]) -> Result<Option<Catch>, Trouble> {
-    let profile = targets::find(mutant.profile).map_err(Trouble::input)?;
+fn caught(mutant: &Mutant, seeds: &BTreeSet<u64>, bases: &[Plan]) -> Result<Option<Catch>, CommandError> {
+    let profile = targets::find(mutant.profile).map_err(CommandError::input)?;
     let implementation = spoiled(mutant);
     let target = Target { profile: &profile, implementation: &*implementation };
     for (number, seed) in (1..).zip(seeds) {
         let plan = plan_of(*seed, &profile, bases);
         let trial = try_until_wrong(&plan, target);
         if let Some(why) = trial.broken {
-            return Err(Trouble::Environment(miette!("{}: {why}, with seed {seed}", mutant.id)));
+            return Err(CommandError::Environment(miette!("{}: {why}, with seed {seed}", mutant.id)));
         }
         let Some(alarm) = trial.alarm else { continue };
         let plan = shrink(&plan, TRIES, |plan| still_fails(plan, target, &alarm));

@@ -11,7 +11,7 @@ use capsize_runner::chaos::Cell;
 use miette::{IntoDiagnostic, WrapErr, miette};
 use serde::{Deserialize, Serialize};
 
-use crate::exit::Trouble;
+use crate::exit::CommandError;
 
 /// The journal of one run.
 pub(super) struct Journal(File);
@@ -35,21 +35,25 @@ pub(super) struct Done {
 
 impl Journal {
     /// Begins the journal at `path`, in the place of any that is there.
-    pub(super) fn begin(path: &Path, header: &Header) -> Result<Self, Trouble> {
+    pub(super) fn begin(path: &Path, header: &Header) -> Result<Self, CommandError> {
         let mut journal = Self(
             File::create(path)
                 .into_diagnostic()
                 .wrap_err_with(|| cannot(path))
-                .map_err(Trouble::Environment)?,
+                .map_err(CommandError::Environment)?,
         );
         journal.line(header)?;
         Ok(journal)
     }
 
     /// Opens the journal at `path` to continue it, and calls `done` for each seed in it.
-    pub(super) fn resume(path: &Path, header: &Header, mut done: impl FnMut(Done)) -> Result<Self, Trouble> {
+    pub(super) fn resume(
+        path: &Path,
+        header: &Header,
+        mut done: impl FnMut(Done),
+    ) -> Result<Self, CommandError> {
         let file = OpenOptions::new().read(true).write(true).open(path).into_diagnostic();
-        let file = file.wrap_err_with(|| cannot(path)).map_err(Trouble::Input)?;
+        let file = file.wrap_err_with(|| cannot(path)).map_err(CommandError::Input)?;
         let mut reader = BufReader::new(&file);
         let (mut text, mut whole) = (String::new(), 0);
         while reader.read_line(&mut text).is_ok_and(|length| length > 0) && text.ends_with('\n') {
@@ -57,30 +61,30 @@ impl Journal {
                 let found: Option<Header> = serde_json::from_str(&text).ok();
                 if found.as_ref() != Some(header) {
                     let why = "it is the journal of another run: it has another target, style or first seed";
-                    return Err(Trouble::Input(miette!("{}: {why}", path.display())));
+                    return Err(CommandError::Input(miette!("{}: {why}", path.display())));
                 }
             } else {
                 let line = serde_json::from_str(&text).into_diagnostic();
-                done(line.wrap_err_with(|| cannot(path)).map_err(Trouble::Input)?);
+                done(line.wrap_err_with(|| cannot(path)).map_err(CommandError::Input)?);
             }
             whole += text.len() as u64;
             text.clear();
         }
         let mut file = file;
         let cut = file.set_len(whole).and_then(|()| file.seek(SeekFrom::Start(whole)));
-        cut.into_diagnostic().wrap_err_with(|| cannot(path)).map_err(Trouble::Environment)?;
+        cut.into_diagnostic().wrap_err_with(|| cannot(path)).map_err(CommandError::Environment)?;
         Ok(Self(file))
     }
 
     /// Writes down that a seed is done.
-    pub(super) fn write(&mut self, done: &Done) -> Result<(), Trouble> {
+    pub(super) fn write(&mut self, done: &Done) -> Result<(), CommandError> {
         self.line(done)
     }
 
-    fn line(&mut self, line: &impl Serialize) -> Result<(), Trouble> {
+    fn line(&mut self, line: &impl Serialize) -> Result<(), CommandError> {
         let mut text = serde_json::to_string(line).expect("a line is plain data");
         text.push('\n');
-        self.0.write_all(text.as_bytes()).into_diagnostic().map_err(Trouble::Environment)
+        self.0.write_all(text.as_bytes()).into_diagnostic().map_err(CommandError::Environment)
     }
 }
 
@@ -114,6 +118,6 @@ mod tests {
         journal.write(&done(4)).unwrap();
         assert_eq!(resume().1, [3, 4]);
         let other = Header { style: "storm".into(), ..header() };
-        assert!(matches!(Journal::resume(&path, &other, |_| ()), Err(Trouble::Input(_))));
+        assert!(matches!(Journal::resume(&path, &other, |_| ()), Err(CommandError::Input(_))));
     }
 }

@@ -11,7 +11,7 @@ use clap::Args;
 use miette::miette;
 
 use crate::empty::EmptyArgs;
-use crate::exit::{Trouble, Verdict};
+use crate::exit::{CommandError, ExitStatus};
 use crate::{conformance, output, run, targets};
 
 /// Run a seed of `chaos` again, or scenarios that it saved
@@ -41,27 +41,27 @@ impl Replay {
     ///
     /// # Errors
     /// A target or scenario that is wrong, a report that cannot be written, a run that broke.
-    pub fn execute(self) -> Result<Verdict, Trouble> {
-        let profile = targets::find(&self.target).map_err(Trouble::input)?;
+    pub fn execute(self) -> Result<ExitStatus, CommandError> {
+        let profile = targets::find(&self.target).map_err(CommandError::input)?;
         let cases = match self.what.parse() {
             Ok(seed) => {
-                let bases = conformance::plans().map_err(|error| Trouble::input(*error))?;
+                let bases = conformance::plans().map_err(|error| CommandError::input(*error))?;
                 let plan = draw(Seed(seed), self.style.unwrap_or(Style::Swarm), &profile, &bases);
                 if self.print {
                     return print(&plan);
                 }
-                vec![plan.case().map_err(|error| Trouble::input(*error))?]
+                vec![plan.case().map_err(|error| CommandError::input(*error))?]
             }
             Err(_) => {
                 for (flag, is_given) in [("--style", self.style.is_some()), ("--print", self.print)] {
                     if is_given {
-                        return Err(Trouble::Input(miette!(
+                        return Err(CommandError::Input(miette!(
                             "{flag} needs a seed, and `{}` is none",
                             self.what
                         )));
                     }
                 }
-                scenario::find(&[PathBuf::from(&self.what)]).map_err(Trouble::input)?
+                scenario::find(&[PathBuf::from(&self.what)]).map_err(CommandError::input)?
             }
         };
         let implementation = run::implementation(&profile)?;
@@ -69,14 +69,14 @@ impl Replay {
         self.run(&cases, target)
     }
 
-    fn run(&self, cases: &[Case], target: Target<'_>) -> Result<Verdict, Trouble> {
+    fn run(&self, cases: &[Case], target: Target<'_>) -> Result<ExitStatus, CommandError> {
         let folder = self.report.as_deref().map(output::Folder::create).transpose()?;
         let clock = Clock::real();
         let mut ended = Vec::new();
         for case in cases {
             let mut outcome = run_case(case, target, Seed(1), folder.is_some());
             if let Some(why) = &outcome.broken {
-                return Err(Trouble::Environment(miette!("{why}")));
+                return Err(CommandError::Environment(miette!("{why}")));
             }
             outcome.case.replay = format!("capsize replay {}", self.what);
             folder.as_ref().map_or(Ok(()), |folder| folder.history(&outcome))?;
@@ -95,7 +95,7 @@ impl Replay {
     }
 }
 
-fn print(plan: &Plan) -> Result<Verdict, Trouble> {
+fn print(plan: &Plan) -> Result<ExitStatus, CommandError> {
     output::print(&plan.text())?;
-    Ok(Verdict::Conforms)
+    Ok(ExitStatus::Conforms)
 }

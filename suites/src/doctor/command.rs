@@ -6,7 +6,7 @@ use miette::miette;
 
 use super::finding::{ALL, Finding};
 use super::{docker, kind, machine, process};
-use crate::exit::{Trouble, Verdict};
+use crate::exit::{CommandError, ExitStatus};
 use crate::providers::ProviderName;
 use crate::{cleanup, output};
 
@@ -29,7 +29,7 @@ impl Doctor {
     ///
     /// # Errors
     /// When something is missing that the runs asked for need.
-    pub fn execute(self) -> Result<Verdict, Trouble> {
+    pub fn execute(self) -> Result<ExitStatus, CommandError> {
         let mut page = output::page();
         if self.heal {
             let removed = cleanup::described(&cleanup::clean_up_earlier()?);
@@ -43,7 +43,8 @@ impl Doctor {
             findings.extend(kind::look(image).await);
             findings
         });
-        findings.extend(of_docker.map_err(|error| Trouble::Environment(miette!("cannot start: {error}")))?);
+        findings
+            .extend(of_docker.map_err(|error| CommandError::Environment(miette!("cannot start: {error}")))?);
         for finding in &findings {
             finding.add_to(&mut page);
         }
@@ -54,8 +55,8 @@ impl Doctor {
             .map(|finding| finding.of)
             .collect();
         match hinders.as_slice() {
-            [] => Ok(Verdict::Conforms),
-            hinders => Err(Trouble::Environment(miette!(
+            [] => Ok(ExitStatus::Conforms),
+            hinders => Err(CommandError::Environment(miette!(
                 "runs with --provider {} are not possible here: {}",
                 self.provider.name(),
                 hinders.join(", ")

@@ -10,7 +10,7 @@ use capsize_runner::objects::karmada as objects;
 use clap::Args;
 use miette::miette;
 
-use crate::exit::Trouble;
+use crate::exit::CommandError;
 use crate::output;
 
 /// The options for `--provider kubeconfig`.
@@ -57,10 +57,10 @@ impl ExistingArgs {
     ///
     /// # Errors
     /// A required option is missing, or the kubeconfig is malformed.
-    pub fn provider(&self, journal: &Arc<Journal>) -> Result<Existing, Trouble> {
-        let missing = |what: &str| Trouble::Input(miette!("--provider kubeconfig needs {what}"));
+    pub fn provider(&self, journal: &Arc<Journal>) -> Result<Existing, CommandError> {
+        let missing = |what: &str| CommandError::Input(miette!("--provider kubeconfig needs {what}"));
         let file = self.kubeconfig.as_ref().ok_or_else(|| missing("--kubeconfig FILE"))?;
-        let wrong = |why: String| Trouble::Input(miette!("--kubeconfig {}: {why}", file.display()));
+        let wrong = |why: String| CommandError::Input(miette!("--kubeconfig {}: {why}", file.display()));
         let kubeconfig = file.canonicalize().map_err(|error| wrong(error.to_string()))?;
         let entries = read_kubeconfig(&kubeconfig).map_err(wrong)?;
         for Allowed { context, .. } in &self.allow {
@@ -86,11 +86,12 @@ impl ExistingArgs {
     ///
     /// # Errors
     /// A cluster does not answer, or is not the one that is allowed.
-    pub fn plan(&self, journal: &Arc<Journal>) -> Result<Page, Trouble> {
+    pub fn plan(&self, journal: &Arc<Journal>) -> Result<Page, CommandError> {
         let existing = self.provider(journal)?;
         let clusters = live(Seed(0), 1.0, |_| async { existing.plan().await });
-        let clusters = clusters.map_err(|error| Trouble::Environment(miette!("cannot start: {error}")))?;
-        let clusters = clusters.map_err(|error| Trouble::Environment(miette!("{error}")))?;
+        let clusters =
+            clusters.map_err(|error| CommandError::Environment(miette!("cannot start: {error}")))?;
+        let clusters = clusters.map_err(|error| CommandError::Environment(miette!("{error}")))?;
         let mut plan = output::page();
         for (place, cluster) in clusters.iter().enumerate() {
             let (context, server, uid) = (&cluster.allowed.context, &cluster.server, &cluster.allowed.uid);

@@ -13,7 +13,7 @@ use miette::miette;
 
 use super::existing::ExistingArgs;
 use crate::die_with_parent::dying_with_parent;
-use crate::exit::Trouble;
+use crate::exit::CommandError;
 
 /// The place where members run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -64,14 +64,14 @@ impl MemberArgs {
     ///
     /// # Errors
     /// When there is such a flag.
-    pub fn check(&self) -> Result<(), Trouble> {
+    pub fn check(&self) -> Result<(), CommandError> {
         let kind = [("--kind-image", ProviderName::Kind, self.kind_image.is_some())];
         let existing = self.existing.given().map(|(flag, given)| (flag, ProviderName::Kubeconfig, given));
         let idle =
             |(_, provider, is_given): &(&str, ProviderName, bool)| *is_given && *provider != self.provider;
         let Some((flag, provider, _)) = kind.into_iter().chain(existing).find(idle) else { return Ok(()) };
         let help = format!("add --provider {}, or leave {flag} out", provider.name());
-        Err(Trouble::Input(miette!(
+        Err(CommandError::Input(miette!(
             help = help,
             "{flag} does nothing with --provider {}",
             self.provider.name()
@@ -82,11 +82,12 @@ impl MemberArgs {
     ///
     /// # Errors
     /// This program cannot be read, or Docker lacks an image.
-    pub fn provider(&self, journal: &Arc<Journal>) -> Result<Option<Arc<dyn Provider>>, Trouble> {
+    pub fn provider(&self, journal: &Arc<Journal>) -> Result<Option<Arc<dyn Provider>>, CommandError> {
         Ok(match self.provider {
             ProviderName::Embedded => None,
             ProviderName::Container => {
-                let unreadable = |error| Trouble::Environment(miette!("cannot read this program: {error}"));
+                let unreadable =
+                    |error| CommandError::Environment(miette!("cannot read this program: {error}"));
                 let image = Image::of_this_program().map_err(unreadable)?;
                 Some(Arc::new(Containers::of(Arc::clone(journal), image)))
             }
@@ -102,7 +103,7 @@ impl MemberArgs {
     ///
     /// # Errors
     /// Docker lacks an image.
-    pub fn described(&self) -> Result<String, Trouble> {
+    pub fn described(&self) -> Result<String, CommandError> {
         let name = self.provider.name();
         Ok(match self.provider {
             ProviderName::Kind => format!("{name}, {}", self.node_image()?.described()),
@@ -117,11 +118,11 @@ impl MemberArgs {
         })
     }
 
-    fn node_image(&self) -> Result<NodeImage, Trouble> {
+    fn node_image(&self) -> Result<NodeImage, CommandError> {
         let find = || async { NodeImage::find(&Engine::find().await?, self.kind_image.as_deref()).await };
         let found = live(Seed(0), 1.0, |_| find());
-        let found = found.map_err(|error| Trouble::Environment(miette!("cannot start: {error}")))?;
-        found.map_err(|error: EngineError| Trouble::Environment(miette!("{error}")))
+        let found = found.map_err(|error| CommandError::Environment(miette!("cannot start: {error}")))?;
+        found.map_err(|error: EngineError| CommandError::Environment(miette!("{error}")))
     }
 
     /// The options for a command that runs the same again.
@@ -136,17 +137,17 @@ impl MemberArgs {
     }
 }
 
-fn assets() -> Result<Assets, Trouble> {
-    Assets::find().map_err(|error| Trouble::Environment(miette!("{error}")))
+fn assets() -> Result<Assets, CommandError> {
+    Assets::find().map_err(|error| CommandError::Environment(miette!("{error}")))
 }
 
 /// Makes commands for programs that are killed when this process ends.
 ///
 /// # Errors
 /// The path of this program is unknown.
-pub fn starter() -> Result<Starter, Trouble> {
+pub fn starter() -> Result<Starter, CommandError> {
     let capsize = std::env::current_exe();
     let capsize =
-        capsize.map_err(|error| Trouble::Environment(miette!("cannot read this program: {error}")))?;
+        capsize.map_err(|error| CommandError::Environment(miette!("cannot read this program: {error}")))?;
     Ok(Arc::new(move |program| dying_with_parent(&capsize, program)))
 }

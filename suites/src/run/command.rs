@@ -15,7 +15,7 @@ use miette::miette;
 use super::parties::{Party, cannot_start, replace_program, shared_out};
 use super::progress::Progress;
 use crate::empty::EmptyArgs;
-use crate::exit::{Trouble, Verdict};
+use crate::exit::{CommandError, ExitStatus};
 use crate::providers::{MemberArgs, ProviderName};
 use crate::{canary, check, cleanup, conformance, output, targets};
 
@@ -76,14 +76,14 @@ impl Run {
     /// # Errors
     /// A scenario, profile, flag or filter that is wrong; a report that cannot be written; a run that broke, or was asked to
     /// end. The cases that had ended until then are still reported.
-    pub fn execute(self) -> Result<Verdict, Trouble> {
+    pub fn execute(self) -> Result<ExitStatus, CommandError> {
         self.members.check()?;
         let jobs = self.jobs()?;
         let cases = self.cases()?;
         if self.members.provider == ProviderName::Kubeconfig {
             output::show(self.members.existing.plan(&cleanup::dry_journal()?)?)?;
             if self.members.existing.dry_run {
-                return Ok(Verdict::Conforms);
+                return Ok(ExitStatus::Conforms);
             }
         }
         let interrupt = Interrupt::default();
@@ -120,7 +120,7 @@ impl Run {
         parties: &[Party],
         writer: Option<&output::Folder>,
         interrupt: &Interrupt,
-    ) -> Result<Verdict, Trouble> {
+    ) -> Result<ExitStatus, CommandError> {
         let (done, broken): (Vec<Outcome>, Vec<Outcome>) =
             outcomes.into_iter().partition(|outcome| outcome.broken.is_none());
         let broken: Vec<String> = broken.into_iter().filter_map(|outcome| outcome.broken).collect();
@@ -148,30 +148,30 @@ impl Run {
             output::print(&(canaries + &report::summary(&report, output::columns()) + &kept))?;
         }
         if let Some(asked) = interrupt.asked() {
-            return Err(Trouble::Interrupted(asked));
+            return Err(CommandError::Interrupted(asked));
         }
         if !broken.is_empty() {
-            return Err(Trouble::Environment(miette!("{}\n{kept}", broken.join("\n"))));
+            return Err(CommandError::Environment(miette!("{}\n{kept}", broken.join("\n"))));
         }
         self.empty.verdict(report.conforms(), report.untested())
     }
 
     /// How many cases run at a time.
-    fn jobs(&self) -> Result<NonZeroUsize, Trouble> {
+    fn jobs(&self) -> Result<NonZeroUsize, CommandError> {
         if self.members.provider != ProviderName::Kubeconfig {
             let cores = || thread::available_parallelism().ok();
             return Ok(self.jobs.or_else(cores).unwrap_or(NonZeroUsize::MIN));
         }
         match self.jobs {
             None | Some(NonZeroUsize::MIN) => Ok(NonZeroUsize::MIN),
-            Some(jobs) => Err(Trouble::Input(miette!(
+            Some(jobs) => Err(CommandError::Input(miette!(
                 "--jobs {jobs}: with --provider kubeconfig one case runs at a time, because all use the same clusters"
             ))),
         }
     }
 
     /// The implementations under test. The reference is two: its controllers of clusters, and those of nodes.
-    fn parties(&self, interrupt: &Interrupt) -> Result<Vec<Party>, Trouble> {
+    fn parties(&self, interrupt: &Interrupt) -> Result<Vec<Party>, CommandError> {
         let in_process = self.members.provider == ProviderName::Embedded;
         let names = match self.target.as_str() {
             // A cluster with nodes has no members to be provided.
@@ -181,10 +181,10 @@ impl Run {
             name => vec![name],
         };
         let party = |name: &str| {
-            let profile = targets::find(name).map_err(Trouble::input)?;
+            let profile = targets::find(name).map_err(CommandError::input)?;
             let mut profile = match &self.settings_of {
                 None => profile,
-                Some(history) => check::with_settings_of(history, &profile).map_err(Trouble::input)?,
+                Some(history) => check::with_settings_of(history, &profile).map_err(CommandError::input)?,
             };
             if let Some(path) = &self.program {
                 replace_program(&mut profile, path)?;
@@ -194,17 +194,17 @@ impl Run {
         names.into_iter().map(party).collect()
     }
 
-    fn cases(&self) -> Result<Vec<Case>, Trouble> {
+    fn cases(&self) -> Result<Vec<Case>, CommandError> {
         let mut cases = if self.paths.is_empty() {
-            conformance::cases().map_err(|error| Trouble::input(*error))?
+            conformance::cases().map_err(|error| CommandError::input(*error))?
         } else {
-            scenario::find(&self.paths).map_err(Trouble::input)?
+            scenario::find(&self.paths).map_err(CommandError::input)?
         };
         cases.retain(|case| !self.core || conformance::is_core(case));
         if let Some(filter) = &self.filter {
             cases.retain(|case| case.id().contains(filter));
             if cases.is_empty() {
-                return Err(Trouble::Input(miette!(
+                return Err(CommandError::Input(miette!(
                     help = "`capsize list` shows what there is",
                     "no case has `{filter}` in its name"
                 )));

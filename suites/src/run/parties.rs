@@ -12,7 +12,7 @@ use capsize_runner::scenario::Case;
 use miette::miette;
 
 use crate::cleanup;
-use crate::exit::Trouble;
+use crate::exit::CommandError;
 use crate::processes::{Keeper, Processes};
 use crate::providers::{MemberArgs, Provided, ProviderName};
 use crate::reference::Reference;
@@ -30,10 +30,10 @@ impl Party {
         profile: Profile,
         members: &MemberArgs,
         interrupt: &Interrupt,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, CommandError> {
         let is_embedded = members.provider == ProviderName::Embedded;
         if profile.dialect == DialectKind::Nodes && !is_embedded {
-            return Err(Trouble::Input(miette!(
+            return Err(CommandError::Input(miette!(
                 "--provider {} does nothing for the target {}: its members are nodes, which are simulated",
                 members.provider.name(),
                 profile.name
@@ -68,8 +68,8 @@ impl Party {
 }
 
 /// The error of a run that cannot begin.
-pub(super) fn cannot_start(error: &dyn Display) -> Trouble {
-    Trouble::Environment(miette!("cannot start: {error}"))
+pub(super) fn cannot_start(error: &dyn Display) -> CommandError {
+    CommandError::Environment(miette!("cannot start: {error}"))
 }
 
 /// The cases for each of `parties`: those with its kind of members. The first gets those that no party knows, and skips them.
@@ -84,7 +84,7 @@ pub(super) fn shared_out(cases: Vec<Case>, parties: &[Party]) -> Vec<Vec<Case>> 
 }
 
 /// Puts the program at `path` in the place of the only one that the profile starts.
-pub(super) fn replace_program(profile: &mut Profile, path: &Path) -> Result<(), Trouble> {
+pub(super) fn replace_program(profile: &mut Profile, path: &Path) -> Result<(), CommandError> {
     if let Start::Processes(programs) = &mut profile.start
         && let [program] = &mut programs[..]
         && let Some(command) = program.command.first_mut()
@@ -93,22 +93,22 @@ pub(super) fn replace_program(profile: &mut Profile, path: &Path) -> Result<(), 
         return Ok(());
     }
     let why = format!("--program: the target {} is not one program", profile.name);
-    Err(Trouble::Input(miette!("{why}")))
+    Err(CommandError::Input(miette!("{why}")))
 }
 
 /// The implementation that is started for a profile.
 ///
 /// # Errors
 /// When it names a bug that is not known, or cannot be started.
-pub fn implementation(profile: &Profile) -> Result<Box<dyn Implementation>, Trouble> {
-    let wrong = |error: &dyn Display| Trouble::Input(miette!("the profile {}: {error}", profile.name));
+pub fn implementation(profile: &Profile) -> Result<Box<dyn Implementation>, CommandError> {
+    let wrong = |error: &dyn Display| CommandError::Input(miette!("the profile {}: {error}", profile.name));
     match &profile.start {
         Start::Processes(programs) => Ok(Box::new(Processes::new(programs.clone(), profile.dialect))),
         Start::Reference => Ok(match profile.dialect {
             DialectKind::Karmada => Box::new(Reference::of(profile).map_err(|error| wrong(&error))?),
             DialectKind::Nodes => Box::new(NodeReference::of(profile).map_err(|error| wrong(&error))?),
         }),
-        Start::External => Err(Trouble::Input(miette!(
+        Start::External => Err(CommandError::Input(miette!(
             help = "record it, and judge the history with `capsize check`",
             "Capsize cannot start the target {}",
             profile.name

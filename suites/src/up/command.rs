@@ -10,7 +10,7 @@ use miette::miette;
 
 use super::files::Files;
 use super::fleet::{Plan, Upright};
-use crate::exit::{Trouble, Verdict};
+use crate::exit::{CommandError, ExitStatus};
 use crate::output;
 
 /// Run a fleet for kubectl and other programs, until Ctrl-C
@@ -54,16 +54,16 @@ impl Up {
     ///
     /// # Errors
     /// An address that is in use, a folder that cannot be written.
-    pub fn execute(self) -> Result<Verdict, Trouble> {
+    pub fn execute(self) -> Result<ExitStatus, CommandError> {
         let run = |run| self.run(run);
         let ran = live(self.seed, self.speed, run);
-        ran.map_err(|error| Trouble::Environment(miette!("cannot start: {error}")))?
+        ran.map_err(|error| CommandError::Environment(miette!("cannot start: {error}")))?
     }
 
-    async fn run(&self, run: Simulation) -> Result<Verdict, Trouble> {
+    async fn run(&self, run: Simulation) -> Result<ExitStatus, CommandError> {
         let stop = Stop::listen();
         let mut stop =
-            stop.map_err(|error| Trouble::Environment(miette!("cannot listen to signals: {error}")))?;
+            stop.map_err(|error| CommandError::Environment(miette!("cannot listen to signals: {error}")))?;
         let files = Files::create(self.kubeconfigs.as_deref())?;
         let plan = Plan {
             members: self.members.into(),
@@ -84,7 +84,7 @@ impl Up {
             ));
             output::show(page)?;
         }
-        Ok(Verdict::Conforms)
+        Ok(ExitStatus::Conforms)
     }
 
     /// The addresses of the fleet, and the commands that use it.

@@ -8,7 +8,7 @@ use capsize_apiserver::Listening;
 use miette::miette;
 use tempfile::TempDir;
 
-use crate::exit::Trouble;
+use crate::exit::CommandError;
 use crate::output;
 
 /// A folder of kubeconfigs.
@@ -24,7 +24,7 @@ impl Files {
     ///
     /// # Errors
     /// When it cannot be made.
-    pub(super) fn create(path: Option<&Path>) -> Result<Self, Trouble> {
+    pub(super) fn create(path: Option<&Path>) -> Result<Self, CommandError> {
         let made = match path {
             Some(path) => fs::create_dir_all(path).and_then(|()| path.canonicalize()).map(Self::Kept),
             None => TempDir::with_prefix("capsize-").map(Self::Fleeting),
@@ -50,7 +50,7 @@ impl Files {
     ///
     /// # Errors
     /// When a file cannot be written.
-    pub(super) fn write(&self, servers: &[Listening]) -> Result<(), Trouble> {
+    pub(super) fn write(&self, servers: &[Listening]) -> Result<(), CommandError> {
         for server in servers {
             let path = self.folder().join(format!("{}.yaml", server.name()));
             output::write_secret(&path, &server.kubeconfig())?;
@@ -59,6 +59,6 @@ impl Files {
     }
 }
 
-fn trouble(path: &Path, what: &str, error: &io::Error) -> Trouble {
-    Trouble::Environment(miette!("{} {what}: {error}", path.display()))
+fn trouble(path: &Path, what: &str, error: &io::Error) -> CommandError {
+    CommandError::Environment(miette!("{} {what}: {error}", path.display()))
 }

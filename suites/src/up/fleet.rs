@@ -10,7 +10,7 @@ use capsize_runner::run::{Environment, Implementation, Started};
 use futures::future::join_all;
 use miette::miette;
 
-use crate::exit::Trouble;
+use crate::exit::CommandError;
 use crate::reference::Reference;
 use crate::targets;
 
@@ -35,12 +35,12 @@ impl Plan {
     ///
     /// # Errors
     /// When an address cannot be had.
-    pub(super) async fn start(&self, run: Simulation) -> Result<Upright, Trouble> {
+    pub(super) async fn start(&self, run: Simulation) -> Result<Upright, CommandError> {
         nth(self.listen, self.members)?;
         let names = (1..=self.members).map(|number| format!("member{number}"));
         let spec = FleetSpec { members: names.map(MemberSpec::named).collect() };
         let reference = Reference::default().publishing_all_events();
-        let profile = targets::find("reference").map_err(Trouble::input)?;
+        let profile = targets::find("reference").map_err(CommandError::input)?;
         let admission = self.reference.then(|| reference.admission(&profile.timings, run.seed)).flatten();
         // As real servers do, since they are looked at from outside.
         let set_up = |server: Builder| {
@@ -54,19 +54,19 @@ impl Plan {
             let mut objects = Reference::described_definitions();
             objects.extend(fleet.members().map(|member| objects::cluster(member.spec())));
             let installed = control_plane.install(objects);
-            installed.map_err(|error| Trouble::Environment(miette!("{error}")))?;
+            installed.map_err(|error| CommandError::Environment(miette!("{error}")))?;
             let (timings, zones) = (&profile.timings, profile.zones.as_ref());
             let (sockets, is_rival) = (None, false);
             let environment =
                 Environment { clock: run.clock, fleet: &fleet, timings, zones, sockets, off: &[], is_rival };
             let started = reference.start(&environment).await;
-            controllers = Some(started.map_err(|error| Trouble::Environment(miette!("{error}")))?);
+            controllers = Some(started.map_err(|error| CommandError::Environment(miette!("{error}")))?);
         }
         Ok(Upright { servers, _controllers: controllers, _fleet: fleet })
     }
 
     /// Opens a socket a cluster: all on ports that are free, or on ports in a row.
-    async fn listen(&self, fleet: &Fleet) -> Result<Vec<Listening>, Trouble> {
+    async fn listen(&self, fleet: &Fleet) -> Result<Vec<Listening>, CommandError> {
         let clusters = std::iter::once(fleet.control_plane()).chain(fleet.members().filter_map(Member::api));
         let mut servers = Vec::new();
         for (offset, api) in clusters.enumerate() {
@@ -76,11 +76,11 @@ impl Plan {
         Ok(servers)
     }
 
-    async fn open(&self, api: &ApiServer, address: SocketAddr) -> Result<Listening, Trouble> {
+    async fn open(&self, api: &ApiServer, address: SocketAddr) -> Result<Listening, CommandError> {
         let listener = api.listener().at_speed(self.speed);
         let opened = listener.bind(address).await;
         opened.map_err(|error| {
-            Trouble::Environment(miette!(
+            CommandError::Environment(miette!(
                 help = "another --listen may do; port 0 is any that is free",
                 "{} at {address}: {error}",
                 api.name()
@@ -97,13 +97,13 @@ impl Upright {
 }
 
 /// The address of the cluster that `offset` others come before.
-fn nth(first: SocketAddr, offset: usize) -> Result<SocketAddr, Trouble> {
+fn nth(first: SocketAddr, offset: usize) -> Result<SocketAddr, CommandError> {
     if first.port() == 0 {
         return Ok(first);
     }
     let port = u16::try_from(offset).ok().and_then(|offset| first.port().checked_add(offset));
     let port = port.ok_or_else(|| {
-        Trouble::Input(miette!(
+        CommandError::Input(miette!(
             "--listen {first}: there are not as many ports from there as there are clusters"
         ))
     })?;

@@ -23,7 +23,7 @@ fn too_wide(printed: &str, columns: usize) -> Vec<&str> {
 
 /// Every command for people, with the exit code that it has.
 fn commands(folder: &str) -> Vec<(Vec<&str>, i32)> {
-    let rows: [(&[&str], i32); 20] = [
+    let rows: [(&[&str], i32); 21] = [
         (&["run", "--filter", "placement/"], 0),
         (&["run", "--canary", "--filter", "tainting/blip"], 0),
         (&["run", "--target", "reference-nodes", "--filter", "told"], 0),
@@ -42,6 +42,7 @@ fn commands(folder: &str) -> Vec<(Vec<&str>, i32)> {
         (&["run", "--target", "nobody"], 2),
         (&["run", "--dry-run"], 2),
         (&["mutants", "no-such-mutant"], 2),
+        (&["mutants", "--list"], 0),
         (&["budget", "--set", "skew=5s"], 2),
         (&["run", folder], 2),
     ];
