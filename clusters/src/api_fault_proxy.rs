@@ -375,8 +375,11 @@ mod tests {
                 let asked = [("/readyz", false), ("/nowhere", upgrade), ("/version", false)];
                 let expected = if upgrade { [200, 501, 200] } else { [200, 404, 200] };
                 assert_eq!(ask(protocol, &behind, &asked).await, expected);
-                let _fault =
-                    api_faults.apply(ServerFault::Fail { status: ErrorStatus::TooManyRequests, every: 2 });
+                let _fault = api_faults.apply(ServerFault::Fail {
+                    status: ErrorStatus::TooManyRequests,
+                    every: 2,
+                    verb: None,
+                });
                 assert_eq!(ask(protocol, &behind, &[("/readyz", false); 3]).await, [200, 429, 200]);
             }
         })

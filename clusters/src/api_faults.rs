@@ -34,6 +34,8 @@ pub enum ServerFault {
         status: ErrorStatus,
         /// The n.
         every: u32,
+        /// The verb of the counted requests; all requests if there is none.
+        verb: Option<Verb>,
     },
     /// Every n-th write is refused with a conflict.
     Conflict {
@@ -80,6 +82,14 @@ pub const STALE_AT_MOST: Duration = Duration::from_secs(240);
 /// The status with which a failing API server answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ErrorStatus {
+    /// 401.
+    Unauthorized,
+    /// 403.
+    Forbidden,
+    /// 409.
+    Conflict,
+    /// 422.
+    Invalid,
     /// 429.
     TooManyRequests,
     /// 500.
@@ -218,9 +228,10 @@ impl ApiFaults {
         if resumes && faults.in_force.values().any(|each| cut(&each.fault)) {
             fate.refused = Some(StatusCode::GONE);
         }
-        if let Some(ServerFault::Fail { status, .. }) =
-            faults.count_event(|fault| matches!(fault, ServerFault::Fail { .. }))
-        {
+        if let Some(ServerFault::Fail { status, .. }) = faults.count_event(|fault| match fault {
+            ServerFault::Fail { verb: fails, .. } => fails.is_none_or(|fails| fails == verb),
+            _ => false,
+        }) {
             fate.refused = Some(status.code());
         }
         if writes && faults.count_event(|fault| matches!(fault, ServerFault::Conflict { .. })).is_some() {
@@ -260,6 +271,10 @@ impl Faults {
 impl ErrorStatus {
     fn code(self) -> StatusCode {
         match self {
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::Forbidden => StatusCode::FORBIDDEN,
+            Self::Conflict => StatusCode::CONFLICT,
+            Self::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
             Self::TooManyRequests => StatusCode::TOO_MANY_REQUESTS,
             Self::InternalError => StatusCode::INTERNAL_SERVER_ERROR,
             Self::ServiceUnavailable => StatusCode::SERVICE_UNAVAILABLE,
@@ -358,6 +373,9 @@ fn as_of(uri: &Uri, revision: u64) -> Option<Uri> {
 /// The response of an API server that does not execute a request.
 pub(crate) fn refusal<B>(status: StatusCode) -> Response<ApiFaultBody<B>> {
     let reason = match status {
+        StatusCode::UNAUTHORIZED => "Unauthorized",
+        StatusCode::FORBIDDEN => "Forbidden",
+        StatusCode::UNPROCESSABLE_ENTITY => "Invalid",
         StatusCode::CONFLICT => "Conflict",
         StatusCode::GONE => "Expired",
         StatusCode::TOO_MANY_REQUESTS => "TooManyRequests",

@@ -406,7 +406,7 @@ mod tests {
             };
             while !is_of(&events.next().await.unwrap(), "a") {}
 
-            let fault = api_faults.apply(ServerFault::Fail { status: ErrorStatus::InternalError, every: 1 });
+            let fault = api_faults.apply(ServerFault::Fail { status: ErrorStatus::InternalError, every: 1, verb: None });
             assert_eq!(create(&remote, "b").await, Err(500));
             assert_eq!(create(&direct, "b").await, Ok(()));
             assert!(is_of(&events.next().await.unwrap(), "b"), "open watches continue");

@@ -41,7 +41,8 @@ async fn names(api: &Api<ConfigMap>) -> Vec<String> {
 #[tokio::test(start_paused = true)]
 async fn every_other_request_fails_and_is_not_done() {
     let (api_faults, inside, through) = server();
-    let guard = api_faults.apply(ServerFault::Fail { status: ErrorStatus::ServiceUnavailable, every: 2 });
+    let guard =
+        api_faults.apply(ServerFault::Fail { status: ErrorStatus::ServiceUnavailable, every: 2, verb: None });
     let answers = [create(&through, "a").await, create(&through, "b").await, create(&through, "c").await];
     assert_eq!(answers, [Ok(()), Err(503), Ok(())]);
     assert_eq!(names(&inside).await, ["a", "c"], "a direct client observes the true state");

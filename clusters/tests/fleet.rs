@@ -51,8 +51,11 @@ fn the_control_plane_alone_sees_the_trouble_of_an_api_server() {
         let fleet = fleet(run, StartUp::After(SECOND));
         let (api, member) = (deployments(&fleet), fleet.member("m1").unwrap());
         deploy(&api, 1).await;
-        let _fault =
-            member.api_faults().apply(ServerFault::Fail { status: ErrorStatus::InternalError, every: 1 });
+        let _fault = member.api_faults().apply(ServerFault::Fail {
+            status: ErrorStatus::InternalError,
+            every: 1,
+            verb: None,
+        });
         assert!(api.get("web").await.is_err());
         run.clock.sleep(2 * SECOND).await;
         let inside: Api<Deployment> = Api::namespaced(member.client(), "default");

@@ -152,7 +152,7 @@ fn every_kind_of_fault_asks_before_it_strikes_and_does_not_strike_without_leave(
         Fault::RefuseNew,
         Fault::DropNew,
         Fault::HalfOpen,
-        Fault::Fail { with: ErrorStatus::InternalError, every: 1 },
+        Fault::Fail { with: ErrorStatus::InternalError, every: 1, verb: None },
         Fault::Slow { by: second, verb: None },
         Fault::CutWatches { every: 2 },
     ];

@@ -57,6 +57,8 @@ pub enum Fault {
         with: ErrorStatus,
         /// Every how many requests get the error.
         every: u32,
+        /// The verb of the requests that get the error; all if absent.
+        verb: Option<Verb>,
     },
     /// The API server of the member is slow.
     Slow {
@@ -96,7 +98,7 @@ impl Fault {
             Self::DropNew => FaultKind::DropNew,
             Self::HalfOpen => FaultKind::HalfOpen,
             // A member of which nothing can be had is another matter.
-            Self::Fail { every: 1, .. } => FaultKind::FailAll,
+            Self::Fail { every: 1, verb: None, .. } => FaultKind::FailAll,
             Self::Fail { .. } => FaultKind::Fail,
             Self::Slow { .. } => FaultKind::Slow,
             Self::CutWatches { .. } => FaultKind::CutWatches,
@@ -152,7 +154,9 @@ impl From<Fault> for Blow {
             Fault::RefuseNew => LinkFault::RefuseNew,
             Fault::DropNew => LinkFault::DropNew,
             Fault::HalfOpen => LinkFault::HalfOpen,
-            Fault::Fail { with, every } => return Self::Server(ServerFault::Fail { status: with, every }),
+            Fault::Fail { with, every, verb } => {
+                return Self::Server(ServerFault::Fail { status: with, every, verb });
+            }
             Fault::Slow { by, verb } => return Self::Server(ServerFault::Slow { by, verb }),
             Fault::CutWatches { every } => return Self::Server(ServerFault::Cut { every }),
         })

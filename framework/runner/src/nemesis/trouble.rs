@@ -29,9 +29,12 @@ fn mark(kind: FaultKind, fault: ServerFault, state: &str) -> Mark {
 pub(super) fn describe(mark: &mut Mark, fault: ServerFault) {
     let mut say = |key: &str, value: Value| drop(mark.insert(key.to_owned(), value));
     match fault {
-        ServerFault::Fail { status, every } => {
+        ServerFault::Fail { status, every, verb } => {
             say("with", json!(status));
             say("every", every.into());
+            if let Some(verb) = verb {
+                say("verb", json!(verb));
+            }
         }
         ServerFault::Conflict { every } | ServerFault::Cut { every } | ServerFault::Repeat { every } => {
             say("every", every.into());

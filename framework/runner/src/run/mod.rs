@@ -3,6 +3,7 @@
 //! The format of scenarios is in [`crate::scenario`], the guarantees are in [`capsize_judge::guarantee`], and the
 //! reports in [`capsize_report`].
 
+mod api_error;
 mod case;
 mod controllers;
 mod driver;

@@ -17,6 +17,7 @@ use super::log::Log;
 use super::watch_lines::WatchLine;
 use crate::objects::{karmada as objects, nodes as node_objects};
 use crate::record::{Follower, Heard, Source, chain, served};
+use crate::run::api_error::error_text;
 use capsize_history::dialect::DialectKind;
 use capsize_history::{Kind, Observer};
 
@@ -39,7 +40,7 @@ impl Recorder {
         dialect: DialectKind,
         log: Log,
     ) -> Result<Self, String> {
-        let text = |error: kube::Error| error.to_string();
+        let text = |error: kube::Error| error_text(&error);
         let mut tasks = JoinSet::new();
         let mut foreign = Vec::new();
         let mut sources: Vec<Arc<str>> = vec!["control-plane".into()];

@@ -16,6 +16,8 @@ pub struct Fail {
     pub with: ErrorStatus,
     /// Every how many requests get an error.
     pub every: Spanned<u32>,
+    /// Only requests with this verb get an error; all if absent.
+    pub verb: Option<Verb>,
 }
 
 /// `conflict`.

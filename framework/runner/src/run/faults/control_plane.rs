@@ -18,7 +18,7 @@ impl Driver<'_> {
     ) -> Result<Option<FaultGuard>, StepError> {
         let (kind, strikes) = match fault {
             Disturbance::Fail(it) => {
-                (FaultKind::Fail, ServerFault::Fail { status: it.with, every: it.every.value })
+                (FaultKind::Fail, ServerFault::Fail { status: it.with, every: it.every.value, verb: it.verb })
             }
             Disturbance::Conflict(it) => {
                 (FaultKind::Conflict, ServerFault::Conflict { every: it.every.value })

@@ -10,6 +10,7 @@ use serde_saphyr::Spanned;
 
 use crate::nemesis::fault_mark;
 use crate::objects::{karmada as objects, nodes as node_objects};
+use crate::run::api_error::error_text;
 use crate::run::driver::{Driver, StepError};
 use crate::scenario::{Override, Scale, StartUpTime, Taint, Workload};
 
@@ -49,7 +50,15 @@ impl Driver<'_> {
         let clusters = step.clusters.iter().map(|cluster| self.member_name(&cluster.value));
         let clusters = clusters.collect::<Result<Vec<_>, StepError>>()?;
         let policy = objects::image_override(name, &clusters, &step.image_tag);
-        self.create(&objects::override_policies(), policy).await
+        let api = self.api(&objects::override_policies());
+        let present =
+            api.get_opt(name).await.map_err(|error| refused("a request for the override", &error))?;
+        if present.is_none() {
+            return self.create(&objects::override_policies(), policy).await;
+        }
+        let change = json!({"spec": policy["spec"]});
+        let changed = api.patch(name, &PatchParams::default(), &Patch::Merge(&change)).await;
+        changed.map(drop).map_err(|error| refused("the change of the override", &error))
     }
 
     pub(in crate::run) fn set_alias(&mut self, alias: &Spanned<String>, member: String) {
@@ -157,5 +166,5 @@ impl Driver<'_> {
 }
 
 fn refused(what: &str, error: &kube::Error) -> StepError {
-    StepError::Unmet { expected: format!("the API server accepts {what}"), seen: error.to_string() }
+    StepError::Unmet { expected: format!("the API server accepts {what}"), seen: error_text(error) }
 }

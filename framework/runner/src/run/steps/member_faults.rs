@@ -62,7 +62,7 @@ impl Driver<'_> {
             ConnectionFault::RefuseNew => Fault::RefuseNew,
             ConnectionFault::DropNew => Fault::DropNew,
             ConnectionFault::HalfOpen => Fault::HalfOpen,
-            ConnectionFault::Fail(it) => Fault::Fail { with: it.with, every: it.every.value },
+            ConnectionFault::Fail(it) => Fault::Fail { with: it.with, every: it.every.value, verb: it.verb },
             ConnectionFault::Slow(it) => Fault::Slow { by: self.length(&it.by)?, verb: it.verb },
             ConnectionFault::CutWatches(it) => Fault::CutWatches { every: it.every.value },
         })

@@ -13,6 +13,7 @@ use kube::{Api, Client};
 use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
 
+use crate::run::api_error::error_text;
 use crate::run::driver::{Driver, StepError};
 use crate::scenario::{Apply, Delete, Manifest, MemberRef, Place, Seen, SeenFor, Subresource, lacks};
 use capsize_judge::text::span;
@@ -194,5 +195,5 @@ impl fmt::Display for ObjectRequest {
 }
 
 pub(in crate::run) fn refused(request: &ObjectRequest, what: &str, error: &kube::Error) -> StepError {
-    StepError::Unmet { expected: format!("{request} {what}"), seen: error.to_string() }
+    StepError::Unmet { expected: format!("{request} {what}"), seen: error_text(error) }
 }
