@@ -1,4 +1,4 @@
-//! One request on a resource, in the form in which the endpoints get it.
+//! One request on a resource, and the locked write with its webhooks and warnings.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

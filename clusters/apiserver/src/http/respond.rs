@@ -1,4 +1,4 @@
-//! Responses: the body types that a client reads, and the headers.
+//! Builds responses: their bodies, headers and entity tags, and the conversion into a media type.
 
 use std::convert::Infallible;
 use std::pin::Pin;

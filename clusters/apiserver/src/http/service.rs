@@ -1,4 +1,4 @@
-//! The server as a tower service: reads the body, finds the resource, and dispatches by method.
+//! The server as a tower service: checks access, finds the resource, dispatches, and asks webhooks.
 
 use std::convert::Infallible;
 use std::future::Future;

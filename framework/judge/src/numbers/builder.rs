@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::copies::Followed;
+use super::workload_numbers::Followed;
 use super::{Copies, Move, Outage, Sheet};
 use capsize_history::digest::Table;
 use capsize_history::facts::{

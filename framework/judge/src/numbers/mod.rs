@@ -3,11 +3,11 @@
 //! Numbers give no verdict, which is the task of [`crate::guarantee`].
 
 mod builder;
-mod copies;
 mod outage;
-mod sheet;
+mod summary;
+mod workload_numbers;
 
 pub use builder::{Numbers, NumbersBuilder};
-pub use copies::Copies;
 pub use outage::{Move, Outage};
-pub use sheet::{Milestone, Sheet, Spread};
+pub use summary::{Milestone, Sheet, Spread};
+pub use workload_numbers::Copies;

@@ -1,4 +1,4 @@
-//! The profile of an implementation as a YAML file, and the choice of a profile for a history.
+//! The features that an implementation may have, its profile in YAML, and the choice of a profile.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Access to the timings by the names in scenarios and histories.
+//! The names of all timings, and their values in seconds for the header of a history.
 
 use serde_json::{Map, Value};
 

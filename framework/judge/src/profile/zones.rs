@@ -1,4 +1,4 @@
-//! The rates at which the members of a zone are tainted for their health.
+//! The pauses between taints in a zone, and the thresholds that choose between the pauses.
 
 use std::time::Duration;
 

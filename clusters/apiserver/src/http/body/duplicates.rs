@@ -1,4 +1,4 @@
-//! Finds unknown fields and duplicate fields in JSON text.
+//! Finds unknown and duplicate fields in JSON, and reads JSON in which the last duplicate counts.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;

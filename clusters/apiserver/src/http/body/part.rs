@@ -1,4 +1,4 @@
-//! Reads the bodies of subresources and reviews, and the options of a delete.
+//! Reads bodies that have one of several types (subresources, reviews), and delete options.
 
 use bytes::Bytes;
 use serde_json::{Value, json};

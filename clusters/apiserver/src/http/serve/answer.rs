@@ -1,4 +1,4 @@
-//! One request over a socket: limits around the service, and the body of the response.
+//! Answers one request from a socket: limits, audit id, date, compression, and panics of the handler.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::guarantee::engine::away::is_hit;
 use crate::guarantee::engine::bounds::{self, Failing};
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::outdated_views::is_hit;
 use crate::guarantee::{GuaranteeSpec, Subject};
 use capsize_history::FaultKind;
 use capsize_history::digest::Table;

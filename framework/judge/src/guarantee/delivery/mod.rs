@@ -1,25 +1,27 @@
 //! The guarantees about manifests and their copies in members: DELIVERY.
 
+mod applied_too_early;
 mod autoscalers;
 mod copies;
 mod dependencies;
 mod dependents;
-mod fully_applied;
 mod manifest_contents;
 mod manifests;
+mod moving_workloads;
 mod namespaces;
-mod purge;
 mod retained_replicas;
 mod suspended_manifests;
 
+pub(super) use applied_too_early::FullyAppliedCondition;
 pub(super) use autoscalers::AutoscalerFollowsWorkload;
 pub(super) use copies::{CopyFollowsManifest, CopyGoesWithManifest};
 pub(super) use dependencies::DependenciesFollowWorkload;
 pub(super) use dependents::RecordListsDependents;
-pub(super) use fully_applied::FullyAppliedCondition;
 pub(super) use manifest_contents::ManifestMatchesTemplate;
 pub(super) use manifests::{ManifestsFollowAssignment, OneManifestPerCopy};
+pub(super) use moving_workloads::{
+    FirstManifestCarriesPreservedState, OldManifestIsFrozen, PurgeBeforeNewManifests,
+};
 pub(super) use namespaces::NamespacesOnAllMembers;
-pub(super) use purge::{FirstManifestCarriesPreservedState, OldManifestIsFrozen, PurgeBeforeNewManifests};
 pub(super) use retained_replicas::RetainedReplicasStay;
 pub(super) use suspended_manifests::SuspendedManifestsAreHeldBack;

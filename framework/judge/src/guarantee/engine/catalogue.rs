@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::context::{About, Guarantee, JudgeContext, NEVER};
-use super::log::Log;
 use super::tally::Tally;
+use super::timeline::Log;
 use crate::guarantee::{
     GuaranteeSpec, Outcome, Verdict, delivery, eviction, health, liveness, node, placement, policy, replicas,
     services, status, taint, toleration,

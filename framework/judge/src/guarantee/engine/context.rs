@@ -1,4 +1,4 @@
-//! The context of a guarantee: the state, the profile and its tally.
+//! The trait of guarantees, and the context through which a guarantee reads and reports.
 //!
 //! Times of observations are inexact. A bound is violated only if the whole interval is beyond it, and held only if
 //! the whole interval is within it. Otherwise the result is undecided.
@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::bounds;
 pub(crate) use super::deadlines::{Deadlines, Expectation, Margin};
-use super::log::Log;
 use super::tally::Tally;
+use super::timeline::Log;
 use crate::guarantee::{Ambiguity, Bound, Evidence, GuaranteeSpec, Subject};
 use crate::profile::{Profile, Timings};
 pub(crate) use capsize_history::facts::Topics;

@@ -1,6 +1,5 @@
 //! The parts that all guarantees share: facts come in, and verdicts go out.
 
-pub(crate) mod away;
 pub(crate) mod bounds;
 pub(crate) mod catalogue;
 pub(crate) mod context;
@@ -8,12 +7,13 @@ pub(crate) mod coverage;
 pub(crate) mod deadlines;
 pub(crate) mod eligible_members;
 pub(crate) mod formula;
-pub(crate) mod log;
+pub(crate) mod outdated_views;
 pub(crate) mod spec;
 pub(crate) mod suspected_violations;
 pub(crate) mod tally;
+pub(crate) mod timeline;
 pub(crate) mod tolerated_until;
 #[cfg(test)]
-pub(crate) mod topics;
+pub(crate) mod topics_tests;
 pub mod transition;
 pub(crate) mod verdict;

@@ -1,4 +1,4 @@
-//! Checks the causes of evictions, and their pace: EVICTION.
+//! Checks the causes and pace of evictions, and old copies whose deletion is suppressed: EVICTION.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;

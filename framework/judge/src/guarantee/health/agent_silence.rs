@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::guarantee::engine::away::in_force;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
 };
+use crate::guarantee::engine::outdated_views::in_force;
 use crate::guarantee::node::AllNodesNotReady;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;

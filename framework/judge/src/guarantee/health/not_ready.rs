@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::guarantee::engine::away::{in_force, is_hit};
 use crate::guarantee::engine::bounds::{self, Failing};
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, NEVER, Topics, Violation, topics,
 };
+use crate::guarantee::engine::outdated_views::{in_force, is_hit};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::{Feature, Timings};
 use crate::text::{clock, span};

@@ -1,14 +1,14 @@
-//! Checks the health of probed members, and when they are ready again: HEALTH.
+//! Checks that probed members are never Unknown, recover in time, and keep their status: HEALTH.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::not_ready::settled_after;
-use crate::guarantee::engine::away::{in_force, is_hit};
 use crate::guarantee::engine::bounds::{self, Failing};
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, NEVER, Topics, Violation, topics,
 };
+use crate::guarantee::engine::outdated_views::{in_force, is_hit};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::{Feature, Timings};
 use crate::text::{clock, span};

@@ -1,4 +1,4 @@
-//! Checks that remedies in the status of a member are kept: HEALTH.
+//! Checks that status reports keep the remedy actions that other writers set on a member: HEALTH.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

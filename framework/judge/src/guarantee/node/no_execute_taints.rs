@@ -1,4 +1,4 @@
-//! Checks which nodes get a NoExecute health taint, and in time: NODE.
+//! Checks that exactly the nodes that should have a NoExecute health taint have it, in time: NODE.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

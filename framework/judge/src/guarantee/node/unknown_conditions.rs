@@ -1,4 +1,4 @@
-//! Checks the conditions of silent nodes: the time to start, the reasons, and their extent: NODE.
+//! Checks that nodes become Unknown after the startup grace period, and which conditions: NODE.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Checks which of the eligible members are chosen: PLACEMENT.
+//! Checks the order of groups and names, the number of regions, and that nothing fails back: PLACEMENT.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Checks that policies take effect: POLICY.
+//! Checks when policies take effect: at once, by preemption, or with the next template: POLICY.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Checks the taints that persons and policies request: TAINT.
+//! Checks the taints of policies, and that other NoExecute health taints have a requester: TAINT.
 
 use std::collections::BTreeMap;
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::guarantee::engine::away::is_hit;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::outdated_views::is_hit;
 use crate::guarantee::health::{is_cut, is_lossy};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;

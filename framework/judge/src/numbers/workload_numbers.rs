@@ -1,4 +1,4 @@
-//! Counts the copies of a workload over time.
+//! Measures double runs, zero runs, lost reach and evictions of one workload over time.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

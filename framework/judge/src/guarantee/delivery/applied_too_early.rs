@@ -1,4 +1,4 @@
-//! Checks the conditions about applied manifests: DELIVERY.
+//! Checks that a workload is not reported as applied before its manifests are: DELIVERY.
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};

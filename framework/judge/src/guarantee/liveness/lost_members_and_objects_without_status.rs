@@ -1,11 +1,11 @@
-//! Checks ends that need no help from a member, and health without a status: LIVENESS.
+//! Checks that lost members keep no manifests, and the health of objects without status: LIVENESS.
 
 use std::collections::BTreeSet;
 
 use super::scheduling_and_removal::RemovalBlockers;
-use crate::guarantee::engine::away::{Away, in_force, is_hit};
 use crate::guarantee::engine::bounds::{self, Failing};
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::outdated_views::{Away, in_force, is_hit};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Change, Fact, Health, InstanceHealth, Workload, WorkloadKey};

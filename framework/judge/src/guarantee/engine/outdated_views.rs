@@ -1,4 +1,4 @@
-//! Tracks for how long after a fault controllers may not have observed a member again.
+//! Tracks until when controllers may have outdated knowledge of a member after a fault.
 
 use std::time::Duration;
 

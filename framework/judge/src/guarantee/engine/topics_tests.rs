@@ -1,4 +1,4 @@
-//! Tests that each guarantee declares all topics that it reads.
+//! Tests that topics are declared, and that verdicts do not change if guarantees get every fact.
 
 use std::fs;
 use std::path::{Path, PathBuf};

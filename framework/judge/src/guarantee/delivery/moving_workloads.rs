@@ -1,4 +1,4 @@
-//! Checks the order of copies and the preserved state while a workload moves: DELIVERY.
+//! Checks direct purges, frozen manifests and preserved state while a workload moves: DELIVERY.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Checks that unhealthy nodes lose their pods after a timeout, without a taint: NODE.
+//! Checks that unhealthy nodes lose their pods after the timeout, not too early or too fast: NODE.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
