@@ -22,7 +22,7 @@ pub(crate) struct FullyAppliedCondition {
 }
 
 impl FullyAppliedCondition {
-    /// S18: fully applied is reported only if it is true.
+    /// Requirement S18: fully applied is reported only if it is true.
     pub(crate) fn not_reported_early() -> Self {
         let wrong = |workload: &Workload| {
             let applied =

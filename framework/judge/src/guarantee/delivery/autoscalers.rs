@@ -18,7 +18,7 @@ static DELIVERY_16: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/hpa/hpa_controller.go",
 };
 
-/// P9. Other guarantees check the manifests that belong to a binding.
+/// Requirement P9. Other guarantees check the manifests that belong to a binding.
 #[derive(Default)]
 pub(crate) struct AutoscalerFollowsWorkload {
     /// The autoscalers that the control plane has shown; a history may not show them.

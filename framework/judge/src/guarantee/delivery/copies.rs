@@ -69,7 +69,7 @@ impl CopyFollowsManifest {
         Self { spec, wrong, deadlines, away, hit, unobserved, unwatched, lost, asked, asking }
     }
 
-    /// T10, S17, V13 and E1: the copies match their manifests.
+    /// Requirements T10, S17, V13 and E1: the copies match their manifests.
     pub(crate) fn applied() -> Self {
         Self::new(&DELIVERY_04, not_applied)
     }
@@ -294,7 +294,7 @@ impl CopyFollowsManifest {
     }
 }
 
-/// S17 and V12: the control plane releases a manifest only when its copy is gone, however long that takes.
+/// Requirements S17 and V12: the control plane releases a manifest only when its copy is gone, however long that takes.
 #[derive(Default)]
 pub(crate) struct CopyGoesWithManifest {
     deadlines: Deadlines,

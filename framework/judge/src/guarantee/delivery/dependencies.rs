@@ -18,7 +18,7 @@ static DELIVERY_13: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/dependenciesdistributor/dependencies_distributor.go; default interpreter, GetDependencies",
 };
 
-/// S20 and E5: the `ConfigMap`s and Secrets of the control plane, for workloads whose policy propagates dependencies.
+/// Requirements S20 and E5: the `ConfigMap`s and Secrets of the control plane, for workloads whose policy propagates dependencies.
 #[derive(Default)]
 pub(crate) struct DependenciesFollowWorkload {
     /// The workloads that use each object.

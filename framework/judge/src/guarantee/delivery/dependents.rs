@@ -17,7 +17,7 @@ static DELIVERY_10: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/dependenciesdistributor/dependencies_distributor.go",
 };
 
-/// S19: the record of a dependency lists the workloads that need it, with their members.
+/// Requirement S19: the record of a dependency lists the workloads that need it, with their members.
 #[derive(Default)]
 pub(crate) struct RecordListsDependents {
     /// The dependencies of each workload, by the name of the workload's record.

@@ -18,7 +18,7 @@ static DELIVERY_11: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/binding/common.go, pkg/util/overridemanager",
 };
 
-/// P4 and R1: a manifest has the assigned replicas, completions in the same order of size, the overridden images, and
+/// Requirements P4 and R1: a manifest has the assigned replicas, completions in the same order of size, the overridden images, and
 /// the data of the template. A manifest for a member that the workload is leaving does not change.
 #[derive(Default)]
 pub(crate) struct ManifestMatchesTemplate(Deadlines);

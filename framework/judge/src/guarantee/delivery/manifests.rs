@@ -41,7 +41,7 @@ pub(crate) struct ManifestsFollowAssignment {
 }
 
 impl ManifestsFollowAssignment {
-    /// T9, S15, S20 and E5: manifests are written in time. An old manifest that is purged directly goes first.
+    /// Requirements T9, S15, S20 and E5: manifests are written in time. An old manifest that is purged directly goes first.
     pub(crate) fn written() -> Self {
         let limit = |timings: &Timings, workload: &Workload| {
             bounds::manifest_written(timings, workload.evictions.iter().any(|task| task.directly))
@@ -49,7 +49,7 @@ impl ManifestsFollowAssignment {
         Self { spec: &DELIVERY_01, judged: written, limit, deadlines: Deadlines::default() }
     }
 
-    /// T13 and S15: manifests that are no longer needed are deleted in time. A workload whose record was never
+    /// Requirements T13 and S15: manifests that are no longer needed are deleted in time. A workload whose record was never
     /// observed is not checked, because a history may begin in the middle.
     pub(crate) fn no_orphans() -> Self {
         Self {
@@ -184,7 +184,7 @@ static DELIVERY_03: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/util/names/names.go, GenerateWorkName",
 };
 
-/// S16: no two manifests exist for one copy.
+/// Requirement S16: no two manifests exist for one copy.
 pub(crate) struct OneManifestPerCopy;
 
 impl Guarantee for OneManifestPerCopy {

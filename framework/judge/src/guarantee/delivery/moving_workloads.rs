@@ -17,7 +17,7 @@ static DELIVERY_07: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/binding/common.go, checkDirectPurgeOrphanWorks",
 };
 
-/// V9: no new manifest is written while a task purges an existing manifest directly.
+/// Requirement V9: no new manifest is written while a task purges an existing manifest directly.
 ///
 /// A controller that writes for a member which was chosen after the eviction began has read both in one record.
 #[derive(Default)]
@@ -99,7 +99,7 @@ static DELIVERY_08: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/binding/common.go, ensureWork",
 };
 
-/// V11: while a workload leaves a member, changes for the other members are not written there.
+/// Requirement V11: while a workload leaves a member, changes for the other members are not written there.
 pub(crate) struct OldManifestIsFrozen;
 
 impl Guarantee for OldManifestIsFrozen {
@@ -144,7 +144,7 @@ static DELIVERY_09: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/binding/common.go, injectReservedLabelState",
 };
 
-/// V14: the first manifest for the only assigned member carries the state that the last task preserves, if that task
+/// Requirement V14: the first manifest for the only assigned member carries the state that the last task preserves, if that task
 /// purges directly.
 pub(crate) struct FirstManifestCarriesPreservedState;
 

@@ -17,7 +17,7 @@ static DELIVERY_15: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/resourceinterpreter/default/native/retain.go, retainWorkloadReplicas",
 };
 
-/// P7: a change of the replicas in the member is not undone.
+/// Requirement P7: a change of the replicas in the member is not undone.
 #[derive(Default)]
 pub(crate) struct RetainedReplicasStay {
     /// The replicas of such copies, and the time of their last change.

@@ -20,7 +20,7 @@ static DELIVERY_14: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/binding/common.go; pkg/controllers/{execution,status}",
 };
 
-/// P6: the manifest is suspended while the record is, and a copy that was deleted in the member meanwhile does not
+/// Requirement P6: the manifest is suspended while the record is, and a copy that was deleted in the member meanwhile does not
 /// come back.
 #[derive(Default)]
 pub(crate) struct SuspendedManifestsAreHeldBack {

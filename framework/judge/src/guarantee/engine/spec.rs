@@ -13,7 +13,7 @@ pub struct GuaranteeSpec {
     pub features: &'static [Feature],
     /// The bounds, written with the names of the timings.
     pub formula: &'static str,
-    /// The releases of Karmada for which it holds.
+    /// The releases of the implementation for which the guarantee holds.
     pub releases: &'static str,
     /// The source of the requirement: the code of the real controllers.
     pub source: &'static str,

@@ -16,7 +16,7 @@ static EVICTION_04: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/scheduler/framework/plugins/clustereviction (karmada-io/karmada#3469)",
 };
 
-/// S1: assigned and evicted members are disjoint, except for a race of two writers that the next recheck corrects.
+/// Requirement S1: assigned and evicted members are disjoint, except for a race of two writers that the next recheck corrects.
 #[derive(Default)]
 pub(crate) struct AssignedAndEvictedMembersAreDisjoint(Deadlines);
 

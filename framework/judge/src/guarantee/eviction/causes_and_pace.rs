@@ -22,7 +22,7 @@ static EVICTION_10: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/cluster/taint_manager.go, Start and Reconcile",
 };
 
-/// V4: no eviction without the feature.
+/// Requirement V4: no eviction without the feature.
 pub(crate) struct NoEvictionWhenDisabled;
 
 impl Guarantee for NoEvictionWhenDisabled {
@@ -62,7 +62,7 @@ static EVICTION_11: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/gracefuleviction/evictiontask.go",
 };
 
-/// V10: while a task suppresses the deletion, the manifest for its member is not deleted.
+/// Requirement V10: while a task suppresses the deletion, the manifest for its member is not deleted.
 pub(crate) struct SuppressedDeletionKeepsCopy;
 
 impl Guarantee for SuppressedDeletionKeepsCopy {
@@ -123,7 +123,7 @@ static EVICTION_12: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/applicationfailover/{rb_application_failover_controller,common}.go",
 };
 
-/// T18, V15 and V16: the health that is reported to the control plane counts, even for a member that can no longer be
+/// Requirements T18, V15 and V16: the health that is reported to the control plane counts, even for a member that can no longer be
 /// reached. Any other report than unhealthy restarts the time.
 #[derive(Default)]
 pub(crate) struct EvictionOfUnhealthyWorkload {
@@ -235,7 +235,7 @@ static EVICTION_13: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/cluster/eviction_worker.go",
 };
 
-/// V17: namespaced and cluster-scoped workloads have one queue each.
+/// Requirement V17: namespaced and cluster-scoped workloads have one queue each.
 #[derive(Default)]
 pub(crate) struct EvictionPace {
     queues: BTreeMap<bool, VecDeque<Duration>>,

@@ -22,7 +22,7 @@ static EVICTION_16: GuaranteeSpec = GuaranteeSpec {
 /// through at once, and the source may have published others.
 const SURELY_PUBLISHED: u32 = 20;
 
-/// P10. Events are lost if the API server refuses them, or if a controller stops before it writes them. So nothing is
+/// Requirement P10. Events are lost if the API server refuses them, or if a controller stops before it writes them. So nothing is
 /// expected under faults of the control plane.
 #[derive(Default)]
 pub(crate) struct EvictionEndEvent {

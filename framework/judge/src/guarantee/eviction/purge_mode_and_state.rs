@@ -15,7 +15,7 @@ static EVICTION_14: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/cluster/taint_manager.go, buildTaskOptions",
 };
 
-/// V9: the purge mode of the task is that of the policy.
+/// Requirement V9: the purge mode of the task is that of the policy.
 pub(crate) struct PurgeModeOfPolicy;
 
 impl Guarantee for PurgeModeOfPolicy {
@@ -56,7 +56,7 @@ static EVICTION_15: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/applicationfailover/common.go; karmada-io/karmada#6232",
 };
 
-/// V14: tasks preserve the same state as the first one, until the workload is reported healthy on a member that it
+/// Requirement V14: tasks preserve the same state as the first one, until the workload is reported healthy on a member that it
 /// moved to. The state is stored in the task, and lost with it.
 #[derive(Default)]
 pub(crate) struct PreservedStateIsPassedOn {

@@ -22,7 +22,7 @@ static EVICTION_03: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/gracefuleviction/evictiontask.go; karmada-io/karmada#3736",
 };
 
-/// V6: the state in the members' own APIs counts. The report of the control plane may be older than the schedule, and
+/// Requirement V6: the state in the members' own APIs counts. The report of the control plane may be older than the schedule, and
 /// counts only if the history does not contain the member.
 #[derive(Default)]
 pub(crate) struct OldCopyStaysUntilReplacementRuns {

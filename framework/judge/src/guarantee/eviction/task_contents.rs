@@ -70,7 +70,7 @@ impl NewTaskContents {
         Self { spec, wrong, had: Table::default() }
     }
 
-    /// S2: no two tasks are for one member.
+    /// Requirement S2: no two tasks are for one member.
     pub(crate) fn single_task() -> Self {
         Self::new(&EVICTION_05, |task, _, of_member| {
             let because = format!("there already is a task for {}", task.member);
@@ -78,7 +78,7 @@ impl NewTaskContents {
         })
     }
 
-    /// S8: the task records the replicas.
+    /// Requirement S8: the task records the replicas.
     pub(crate) fn replicas() -> Self {
         Self::new(&EVICTION_06, |task, had, _| {
             let (recorded, had) = (task.replicas?, had?);
@@ -87,7 +87,7 @@ impl NewTaskContents {
         })
     }
 
-    /// S10: only some tasks have their own timeout or suppress the deletion.
+    /// Requirement S10: only some tasks have their own timeout or suppress the deletion.
     pub(crate) fn timeout_and_suppression() -> Self {
         Self::new(&EVICTION_09, |task, _, _| {
             let kept = task.suppress_deletion == Some(true) && !task.keeps;
@@ -131,7 +131,7 @@ impl Guarantee for NewTaskContents {
     }
 }
 
-/// S9 and V19: neither the stamp nor another field of a task changes, unless a person allows or forbids the deletion
+/// Requirements S9 and V19: neither the stamp nor another field of a task changes, unless a person allows or forbids the deletion
 /// of the old copy.
 pub(crate) struct TaskStaysUnchanged;
 
@@ -174,7 +174,7 @@ impl Guarantee for TaskStaysUnchanged {
     }
 }
 
-/// T7 and V8: the stamp is written in time. A task that disappears without a stamp was lost by a writer with a stale
+/// Requirements T7 and V8: the stamp is written in time. A task that disappears without a stamp was lost by a writer with a stale
 /// list.
 #[derive(Default)]
 pub(crate) struct TaskGetsTimestamp(Deadlines);

@@ -38,7 +38,7 @@ static EVICTION_01: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/gracefuleviction/evictiontask.go",
 };
 
-/// T11: a stamped task ends when all assigned members are healthy, by a status that is not older than the schedule.
+/// Requirement T11: a stamped task ends when all assigned members are healthy, by a status that is not older than the schedule.
 #[derive(Default)]
 pub(crate) struct TaskEndsWhenReplacementsAreHealthy(Deadlines);
 

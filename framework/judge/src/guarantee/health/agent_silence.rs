@@ -15,7 +15,7 @@ use crate::text::{clock, span};
 use capsize_history::FaultKind;
 use capsize_history::facts::{Change, Fact, FaultInForce, Health};
 
-/// T2: a member becomes Unknown in time once its agent is cut off, and not otherwise. If connections are lost by
+/// Requirement T2: a member becomes Unknown in time once its agent is cut off, and not otherwise. If connections are lost by
 /// chance, renewals may get through or not.
 ///
 /// The time of the agent's last report before that is not known, so there is no lower bound. If the history does not

@@ -16,7 +16,7 @@ static HEALTH_06: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/cluster/cluster_controller.go, tryUpdateClusterHealth",
 };
 
-/// T2'': a member that has never reported has its own grace period.
+/// Requirement T2'': a member that has never reported has its own grace period.
 #[derive(Default)]
 pub(crate) struct UnknownAfterStartupGrace(Deadlines);
 

@@ -13,11 +13,11 @@ use crate::profile::{Feature, Timings};
 use crate::text::{clock, span};
 use capsize_history::facts::{Change, Fact, Health};
 
-/// T1: a member that fails is reported as not ready in time, and not before the failure threshold has passed.
+/// Requirement T1: a member that fails is reported as not ready in time, and not before the failure threshold has passed.
 ///
 /// This concerns probed members. The agent of a pull member becomes silent instead, which `agent_silence.rs` checks.
 ///
-/// The time counts from the beginning of a fault. If no probe need have succeeded between two faults, they are one
+/// The time counts from the beginning of a fault. If possibly no probe succeeded between two faults, they are one
 /// outage for the lower bound. The upper bound starts again with each fault.
 #[derive(Default)]
 pub(crate) struct NotReadyAfterFailureThreshold {

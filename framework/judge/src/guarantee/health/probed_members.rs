@@ -25,7 +25,7 @@ static HEALTH_03: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/cluster/cluster_controller.go, tryUpdateClusterHealth",
 };
 
-/// S13 and H8: a probe either gets an answer or fails. HEALTH-02 checks that a pull member becomes Unknown only if
+/// Requirements S13 and H8: a probe either gets an answer or fails. HEALTH-02 checks that a pull member becomes Unknown only if
 /// its agent is cut off.
 pub(crate) struct ProbedMemberIsNeverUnknown;
 
@@ -67,7 +67,7 @@ static HEALTH_04: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/status/cluster_condition_cache.go",
 };
 
-/// T15: the lower bound counts from the end of the last fault that kept probes from succeeding. The upper bound
+/// Requirement T15: the lower bound counts from the end of the last fault that kept probes from succeeding. The upper bound
 /// counts from the moment when no fault is in force any more. A new fault restarts both.
 #[derive(Default)]
 pub(crate) struct ReadyAfterSuccessThreshold {
@@ -251,7 +251,7 @@ static HEALTH_05: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/status/cluster_status_controller.go, syncClusterStatus",
 };
 
-/// H3: nothing new is known about a member that does not answer.
+/// Requirement H3: nothing new is known about a member that does not answer.
 pub(crate) struct StatusUnchangedWhileNotReady;
 
 impl Guarantee for StatusUnchangedWhileNotReady {

@@ -17,7 +17,7 @@ static HEALTH_07: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/status/cluster_status_controller.go, updateStatusIfNeeded",
 };
 
-/// H3: a controller that reports on a member writes its own part of the status only.
+/// Requirement H3: a controller that reports on a member writes its own part of the status only.
 #[derive(Default)]
 pub(crate) struct RemediesAreKept {
     /// The time of the latest violation for each member, because one version leads to several facts.

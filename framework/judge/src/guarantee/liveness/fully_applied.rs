@@ -16,7 +16,7 @@ static LIVENESS_02: GuaranteeSpec = GuaranteeSpec {
 };
 
 impl FullyAppliedCondition {
-    /// E2: fully applied is reported when it is true.
+    /// Requirement E2: fully applied is reported when it is true.
     pub(crate) fn reported_when_applied() -> Self {
         let wrong = |workload: &Workload| {
             let written = |member: &String| {

@@ -19,7 +19,7 @@ static LIVENESS_05: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/cluster/cluster_controller.go, removeExecutionSpace",
 };
 
-/// E3: a manifest in deletion does not wait for a member that is both away and being removed. This holds once no
+/// Requirement E3: a manifest in deletion does not wait for a member that is both away and being removed. This holds once no
 /// workload is assigned to the member or evicted from it.
 #[derive(Default)]
 pub(crate) struct ManifestOfRemovedMemberGoes {
@@ -137,7 +137,7 @@ static LIVENESS_06: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/status/work_status_controller.go, interpretHealth",
 };
 
-/// T11: otherwise only the timeout would end the eviction of such an object. The reporting controller has to observe
+/// Requirement T11: otherwise only the timeout would end the eviction of such an object. The reporting controller has to observe
 /// the copy, which may be late after an outage of the member.
 #[derive(Default)]
 pub(crate) struct StatelessWorkloadIsHealthyWhenApplied {

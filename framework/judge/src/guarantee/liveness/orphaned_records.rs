@@ -14,7 +14,7 @@ static LIVENESS_07: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/detector/detector.go, CleanupResourceBinding; dependenciesdistributor",
 };
 
-/// E4: for a template that existed and is gone. DELIVERY-02, RECOVERY-01 and DELIVERY-05 check the manifests and
+/// Requirement E4: for a template that existed and is gone. DELIVERY-02, RECOVERY-01 and DELIVERY-05 check the manifests and
 /// copies.
 #[derive(Default)]
 pub(crate) struct RecordGoesWithTemplate(Deadlines);

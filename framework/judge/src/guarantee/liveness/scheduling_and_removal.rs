@@ -21,7 +21,7 @@ static LIVENESS_03: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/cluster/cluster_controller.go, removeCluster",
 };
 
-/// E3 and T20: the member goes when no workload is assigned to it, evicted from it or written for it.
+/// Requirements E3 and T20: the member goes when no workload is assigned to it, evicted from it or written for it.
 #[derive(Default)]
 pub(crate) struct MemberRemovalCompletes {
     leaving: BTreeSet<String>,
@@ -138,7 +138,7 @@ static LIVENESS_04: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/cluster/cluster_controller.go, removeCluster",
 };
 
-/// E3: the removal of a member waits until no workload is assigned to it.
+/// Requirement E3: the removal of a member waits until no workload is assigned to it.
 #[derive(Default)]
 pub(crate) struct RemovedMemberLosesItsWorkloads {
     /// The workloads that are assigned to members that are gone, with the time when the member went.
@@ -227,7 +227,7 @@ static LIVENESS_01: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/scheduler/scheduler.go, patchBindingStatusCondition",
 };
 
-/// E2: after each change, the latest version is scheduled in time, or the workload is reported as impossible to
+/// Requirement E2: after each change, the latest version is scheduled in time, or the workload is reported as impossible to
 /// place.
 #[derive(Default)]
 pub(crate) struct WorkloadIsScheduled(Deadlines);

@@ -26,7 +26,7 @@ static NODE_07: GuaranteeSpec = GuaranteeSpec {
     source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, reconcileNodeLabels",
 };
 
-/// I33 and I25: checks the taints or the labels of a node.
+/// Requirements I33 and I25: checks the taints or the labels of a node.
 pub(crate) struct DerivedTaintsAndLabels {
     spec: &'static GuaranteeSpec,
     wrong: fn(&Member, &Profile) -> Option<String>,

@@ -20,7 +20,7 @@ static NODE_12: GuaranteeSpec = GuaranteeSpec {
     source: "Kubernetes pkg/controller/controller_utils.go, AddOrUpdateTaintOnNode, RemoveTaintOffNode",
 };
 
-/// I14: such a taint does not disappear without a person.
+/// Requirement I14: such a taint does not disappear without a person.
 #[derive(Default)]
 pub(crate) struct ForeignTaintsStay;
 
@@ -94,7 +94,7 @@ static NODE_14: GuaranteeSpec = GuaranteeSpec {
         start of the controllers: kubernetes/kubernetes#108268",
 };
 
-/// I15: a justified taint is not removed, because that would restart all tolerations.
+/// Requirement I15: a justified taint is not removed, because that would restart all tolerations.
 #[derive(Default)]
 pub(crate) struct TaintStaysWhileJustified {
     /// The time until which no node may be ready, as far as the controllers know.

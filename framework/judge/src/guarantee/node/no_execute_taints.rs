@@ -21,7 +21,7 @@ static NODE_02: GuaranteeSpec = GuaranteeSpec {
     source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, doNoExecuteTaintingPass",
 };
 
-/// I31 and I36: every waiting node is tainted eventually, also after a person has removed the taint.
+/// Requirements I31 and I36: every waiting node is tainted eventually, also after a person has removed the taint.
 #[derive(Default)]
 pub(crate) struct UnhealthyNodeGetsTaint {
     deadlines: Deadlines,
@@ -161,7 +161,7 @@ static NODE_04: GuaranteeSpec = GuaranteeSpec {
     source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, handleDisruption",
 };
 
-/// I10 and I11: from the time when the controllers must have observed the state of the zone.
+/// Requirements I10 and I11: from the time when the controllers must have observed the state of the zone.
 #[derive(Default)]
 pub(crate) struct NoTaintsInHaltedZone {
     paces: BTreeMap<Zone, Pace>,
@@ -258,7 +258,7 @@ static NODE_05: GuaranteeSpec = GuaranteeSpec {
     source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, processTaintBaseEviction",
 };
 
-/// I7, I32 and I38: no such taint stays after the condition of the node has changed.
+/// Requirements I7, I32 and I38: no such taint stays after the condition of the node has changed.
 #[derive(Default)]
 pub(crate) struct TaintMatchesHealth(Deadlines);
 

@@ -17,7 +17,7 @@ static NODE_13: GuaranteeSpec = GuaranteeSpec {
     source: "Kubernetes pkg/controller/tainteviction/taint_eviction.go, addConditionAndDeletePod",
 };
 
-/// I22: for every pod that is deleted at the end of its toleration and not by a person.
+/// Requirement I22: for every pod that is deleted at the end of its toleration and not by a person.
 #[derive(Default)]
 pub(crate) struct PodConditionBeforeEviction;
 

@@ -16,7 +16,7 @@ static NODE_08: GuaranteeSpec = GuaranteeSpec {
     source: "Kubernetes pkg/controller/util/node/controller_utils.go, MarkPodsNotReady",
 };
 
-/// I35: for every ready pod of a node that becomes Unknown, from any other condition.
+/// Requirement I35: for every ready pod of a node that becomes Unknown, from any other condition.
 #[derive(Default)]
 pub(crate) struct PodsOfUnknownNodeAreNotReady(Deadlines);
 

@@ -23,7 +23,7 @@ static NODE_15: GuaranteeSpec = GuaranteeSpec {
     source: "Kubernetes 1.16 pkg/controller/nodelifecycle/node_lifecycle_controller.go, doEvictionPass",
 };
 
-/// I31: the deletions begin in time.
+/// Requirement I31: the deletions begin in time.
 ///
 /// Scenario steps check the deletion of each pod.
 #[derive(Default)]
@@ -186,7 +186,7 @@ static NODE_16: GuaranteeSpec = GuaranteeSpec {
     source: "Kubernetes 1.16 pkg/controller/nodelifecycle/node_lifecycle_controller.go, processNoTaintBaseEviction",
 };
 
-/// I9, I10 and I17: checks that no deletion is too early, too fast, or of a daemon's pod.
+/// Requirements I9, I10 and I17: checks that no deletion is too early, too fast, or of a daemon's pod.
 #[derive(Default)]
 pub(crate) struct PodDeletionPace {
     /// The time when the deletion of the pods of each unhealthy node began.

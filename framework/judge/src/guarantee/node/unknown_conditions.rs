@@ -21,7 +21,7 @@ static NODE_09: GuaranteeSpec = GuaranteeSpec {
     source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, tryUpdateNodeHealth",
 };
 
-/// I3: counted from the creation of a node.
+/// Requirement I3: counted from the creation of a node.
 #[derive(Default)]
 pub(crate) struct UnknownAfterStartupGrace {
     deadlines: Deadlines,
@@ -141,7 +141,7 @@ static NODE_11: GuaranteeSpec = GuaranteeSpec {
 /// The conditions that a kubelet reports.
 const REPORTED_CONDITIONS: [&str; 4] = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"];
 
-/// I4 and I5: checks the version in which a node becomes Unknown.
+/// Requirements I4 and I5: checks the version in which a node becomes Unknown.
 pub(crate) struct UnknownConditions {
     spec: &'static GuaranteeSpec,
     /// Returns what is wrong with the node, given its conditions before.

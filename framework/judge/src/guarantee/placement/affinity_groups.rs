@@ -18,7 +18,7 @@ static PLACEMENT_14: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/scheduler/scheduler.go, scheduleResourceBindingWithClusterAffinities",
 };
 
-/// L12 and E2: a duplicated workload without constraints has a member as long as one is suitable in the group in use
+/// Requirements L12 and E2: a duplicated workload without constraints has a member as long as one is suitable in the group in use
 /// or in a later group. The condition of the scheduler does not matter.
 #[derive(Default)]
 pub(crate) struct NextAffinityGroupIsUsed {
@@ -108,7 +108,7 @@ static PLACEMENT_15: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/scheduler/scheduler.go, doScheduleBinding; core/assignment.go",
 };
 
-/// L3. PLACEMENT-07 checks duplicated workloads without constraints. Workloads with several groups are not checked,
+/// Requirement L3. PLACEMENT-07 checks duplicated workloads without constraints. Workloads with several groups are not checked,
 /// because the first group may be usable again.
 #[derive(Default)]
 pub(crate) struct WorkloadLeavesExcludedMembers(Deadlines);

@@ -20,7 +20,7 @@ static PLACEMENT_01: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/scheduler/framework/plugins/{tainttoleration,clusterlocality}",
 };
 
-/// L1: an assigned member keeps the workload if nothing speaks against it. A share by weight may become empty. A
+/// Requirement L1: an assigned member keeps the workload if nothing speaks against it. A share by weight may become empty. A
 /// scheduler with a stale cache may not know a member that another leader has chosen. If no known member is suitable,
 /// it empties the assignment (on a `FitError` in Karmada's `pkg/scheduler/scheduler.go`).
 #[derive(Default)]
@@ -184,7 +184,7 @@ static PLACEMENT_02: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/scheduler/core/spreadconstraint/select_clusters_by_cluster.go",
 };
 
-/// L7: whenever members are chosen, their number is within the constraint on members.
+/// Requirement L7: whenever members are chosen, their number is within the constraint on members.
 ///
 /// An eviction may leave fewer members. If too few members are available, no new one is chosen.
 pub(crate) struct MemberCountWithinConstraint;

@@ -63,14 +63,14 @@ impl NewMembersAreEligible {
         Self { spec, refusal, suspected_violations: SuspectedViolations::default() }
     }
 
-    /// L2: its taints are tolerated.
+    /// Requirement L2: its taints are tolerated.
     pub(crate) fn tolerated() -> Self {
         Self::new(&PLACEMENT_03, |workload, name, member| {
             Some(format!("{name} has {}, which the workload does not tolerate", repelled(workload, member)?))
         })
     }
 
-    /// L3: the policy admits it.
+    /// Requirement L3: the policy admits it.
     pub(crate) fn admitted() -> Self {
         Self::new(&PLACEMENT_04, |workload, name, member| {
             (!workload.placement.admits(name, member)).then(|| {
@@ -79,7 +79,7 @@ impl NewMembersAreEligible {
         })
     }
 
-    /// L4: it serves the kind.
+    /// Requirement L4: it serves the kind.
     pub(crate) fn served() -> Self {
         Self::new(&PLACEMENT_05, |workload, name, member| {
             (serves(workload, member) == Some(false))
@@ -87,7 +87,7 @@ impl NewMembersAreEligible {
         })
     }
 
-    /// L6: it is not being removed.
+    /// Requirement L6: it is not being removed.
     pub(crate) fn not_leaving() -> Self {
         Self::new(&PLACEMENT_06, |_, name, member| member.leaving.then(|| format!("{name} is being removed")))
     }

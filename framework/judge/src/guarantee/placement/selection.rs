@@ -22,7 +22,7 @@ static PLACEMENT_09: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/scheduler/scheduler.go, scheduleResourceBindingWithClusterAffinities",
 };
 
-/// L12: the group in use moves forward only.
+/// Requirement L12: the group in use moves forward only.
 #[derive(Default)]
 pub(crate) struct AffinityGroupsMoveForward(Table<WorkloadKey, (Vec<Group>, usize)>);
 
@@ -80,7 +80,7 @@ static PLACEMENT_10: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/scheduler/core/spreadconstraint/select_clusters_by_region.go",
 };
 
-/// L8: whenever members are chosen, the number of their regions (zones, providers) is within the constraint. A
+/// Requirement L8: whenever members are chosen, the number of their regions (zones, providers) is within the constraint. A
 /// divided workload leaves out members with an empty share, so that it may be in fewer regions.
 pub(crate) struct RegionCountWithinConstraint;
 
@@ -132,7 +132,7 @@ static PLACEMENT_11: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/scheduler/scheduler.go, doScheduleBinding",
 };
 
-/// L14: no member gains replicas if all were assigned, the workload has not changed, and every member could keep its
+/// Requirement L14: no member gains replicas if all were assigned, the workload has not changed, and every member could keep its
 /// share.
 #[derive(Default)]
 pub(crate) struct NoFailback {
@@ -229,7 +229,7 @@ static PLACEMENT_12: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada 1.5 pkg/scheduler/core/spreadconstraint/util.go",
 };
 
-/// L15: among suitable members without the workload, the first ones by name get it. PLACEMENT-01 checks that members
+/// Requirement L15: among suitable members without the workload, the first ones by name get it. PLACEMENT-01 checks that members
 /// with the workload come before them.
 pub(crate) struct NewMembersInNameOrder;
 

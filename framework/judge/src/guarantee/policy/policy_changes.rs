@@ -20,7 +20,7 @@ static POLICY_01: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/detector/detector.go, BuildResourceBinding",
 };
 
-/// P1: a record has the placement of the policy that it belongs to.
+/// Requirement P1: a record has the placement of the policy that it belongs to.
 #[derive(Default)]
 pub(crate) struct PlacementFollowsPolicy(Deadlines);
 
@@ -112,7 +112,7 @@ static POLICY_02: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/detector/preemption.go",
 };
 
-/// P2: a policy keeps its template as long as it selects the template. A namespaced policy outranks a cluster-wide
+/// Requirement P2: a policy keeps its template as long as it selects the template. A namespaced policy outranks a cluster-wide
 /// one.
 #[derive(Default)]
 pub(crate) struct TemplateKeepsItsPolicy {
@@ -186,7 +186,7 @@ static POLICY_03: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/detector/detector.go, ApplyPolicy; PropagationSpec.ActivationPreference",
 };
 
-/// P3: the record of a lazy policy gets another placement only with another version of its template.
+/// Requirement P3: the record of a lazy policy gets another placement only with another version of its template.
 #[derive(Default)]
 pub(crate) struct LazyPolicyWaitsForTemplate {
     /// The version of the template that a record was made from.

@@ -17,7 +17,7 @@ static POLICY_04: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/detector/detector.go, ApplyPolicy",
 };
 
-/// P6: the detector must not remove fields that a queue or a person writes into a record.
+/// Requirement P6: the detector must not remove fields that a queue or a person writes into a record.
 #[derive(Default)]
 pub(crate) struct SuspensionIsKept {
     /// The workloads that a person has suspended, with the time.

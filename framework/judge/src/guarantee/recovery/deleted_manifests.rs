@@ -15,7 +15,7 @@ static RECOVERY_01: GuaranteeSpec = GuaranteeSpec {
 };
 
 impl CopyFollowsManifest {
-    /// T14, V12 and E1: deleted manifests go.
+    /// Requirements T14, V12 and E1: deleted manifests go.
     pub(crate) fn deleted_manifests_go() -> Self {
         Self::new(&RECOVERY_01, |key, workload, member, _| {
             // A copy that a finalizer keeps in the member keeps its manifest.

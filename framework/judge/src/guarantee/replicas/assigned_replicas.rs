@@ -18,7 +18,7 @@ static REPLICAS_01: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/apis/work/v1alpha2/binding_types.go",
 };
 
-/// S3: an assignment is well formed.
+/// Requirement S3: an assignment is well formed.
 pub(crate) struct AssignmentIsWellFormed;
 
 impl Guarantee for AssignmentIsWellFormed {
@@ -98,7 +98,7 @@ impl AssignedReplicaCounts {
         Self { spec, wrong, deadlines: Deadlines::default() }
     }
 
-    /// S4: each member has all replicas.
+    /// Requirement S4: each member has all replicas.
     pub(crate) fn all_replicas_each() -> Self {
         Self::new(&REPLICAS_02, |workload| {
             let duplicated = workload.placement.scheduling == Scheduling::Duplicated && workload.replicas > 0;
@@ -125,7 +125,7 @@ impl AssignedReplicaCounts {
         })
     }
 
-    /// S6: no share is empty.
+    /// Requirement S6: no share is empty.
     pub(crate) fn no_empty_share() -> Self {
         Self::new(&REPLICAS_04, |workload| {
             let divided = workload.placement.scheduling != Scheduling::Duplicated && workload.replicas > 0;
@@ -134,7 +134,7 @@ impl AssignedReplicaCounts {
         })
     }
 
-    /// S7: no replicas are assigned without replicas.
+    /// Requirement S7: no replicas are assigned without replicas.
     pub(crate) fn no_replicas() -> Self {
         Self::new(&REPLICAS_05, |workload| {
             let (name, replicas) =

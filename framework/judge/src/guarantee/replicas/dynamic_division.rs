@@ -83,32 +83,32 @@ pub(crate) struct DynamicDivision {
 }
 
 impl DynamicDivision {
-    /// R3: members keep their replicas.
+    /// Requirement R3: members keep their replicas.
     pub(crate) fn kept_replicas() -> Self {
         Self { spec: &REPLICAS_07, judged: kept_replicas }
     }
 
-    /// R4: no member gains when the workload shrinks.
+    /// Requirement R4: no member gains when the workload shrinks.
     pub(crate) fn no_gain_when_shrinking() -> Self {
         Self { spec: &REPLICAS_08, judged: no_gain_when_shrinking }
     }
 
-    /// R7: all replicas are assigned, or the assignment does not change.
+    /// Requirement R7: all replicas are assigned, or the assignment does not change.
     pub(crate) fn all_or_nothing() -> Self {
         Self { spec: &REPLICAS_09, judged: all_or_nothing }
     }
 
-    /// R5: no member gets more replicas than it has room for.
+    /// Requirement R5: no member gets more replicas than it has room for.
     pub(crate) fn within_room() -> Self {
         Self { spec: &REPLICAS_10, judged: within_room }
     }
 
-    /// R3: additional replicas are divided by the room.
+    /// Requirement R3: additional replicas are divided by the room.
     pub(crate) fn in_proportion() -> Self {
         Self { spec: &REPLICAS_12, judged: in_proportion }
     }
 
-    /// R6: few members are used.
+    /// Requirement R6: few members are used.
     pub(crate) fn fewest_members() -> Self {
         Self { spec: &REPLICAS_11, judged: fewest_members }
     }

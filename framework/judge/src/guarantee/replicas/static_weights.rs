@@ -15,7 +15,7 @@ static REPLICAS_06: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/util/helper/{binding,webstermethod}.go",
 };
 
-/// R1, R2 and R9: the shares are those of the method, over all suitable members. A member without a weight gets no
+/// Requirements R1, R2 and R9: the shares are those of the method, over all suitable members. A member without a weight gets no
 /// share, unless no member has a weight. Seat by seat, no member loses replicas when there are more to divide
 /// (#6793).
 pub(crate) struct StaticWeightShares;

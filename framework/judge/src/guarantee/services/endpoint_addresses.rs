@@ -14,7 +14,7 @@ static SERVICES_01: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/mcs/service_export_controller.go",
 };
 
-/// P8: an outage that ends before anything moves cuts no client off.
+/// Requirement P8: clients keep the addresses of a member during an outage that ends before anything moves.
 pub(crate) struct EndpointAddressesSurviveOutage;
 
 impl Guarantee for EndpointAddressesSurviveOutage {

@@ -71,7 +71,7 @@ impl CopyStatusIsReported {
         Self { spec, judges, away: Away::default(), gone, retries, deadlines: Deadlines::default() }
     }
 
-    /// T11: an eviction waits for the report that the new copy is healthy.
+    /// Requirement T11: an eviction waits for the report that the new copy is healthy.
     pub(crate) fn healthy() -> Self {
         Self::new(&STATUS_01, |key, workload, member, _| {
             let copy = workload.running.get(member).filter(|copy| copy.managed && copy.leaving.is_none())?;
@@ -89,7 +89,7 @@ impl CopyStatusIsReported {
         })
     }
 
-    /// E4: no report on a member stays after the workload has left it.
+    /// Requirement E4: no report on a member stays after the workload has left it.
     pub(crate) fn no_status_without_manifest() -> Self {
         Self::new(&STATUS_02, |key, workload, member, world| {
             let gone = !workload.deliveries.contains_key(member);
@@ -227,7 +227,7 @@ impl Guarantee for CopyStatusIsReported {
     }
 }
 
-/// S18: a user who reads the template sees the sum of the copies.
+/// Requirement S18: a user who reads the template sees the sum of the copies.
 #[derive(Default)]
 pub(crate) struct TemplateStatusIsSumOfCopies {
     deadlines: Deadlines,

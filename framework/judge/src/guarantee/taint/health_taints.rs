@@ -22,7 +22,7 @@ static TAINT_01: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/cluster/cluster_controller.go, taintClusterByCondition",
 };
 
-/// T3: a condition `Ready` other than true leads to the matching `NoSchedule` taint.
+/// Requirement T3: a condition `Ready` other than true leads to the matching `NoSchedule` taint.
 #[derive(Default)]
 pub(crate) struct NoScheduleTaintFollowsHealth(Deadlines);
 
@@ -90,7 +90,7 @@ static TAINT_02: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada 1.5 pkg/controllers/cluster/cluster_controller.go, processTaintBaseEviction",
 };
 
-/// T4a: a condition `Ready` that is false for the eviction timeout leads to the `NoExecute` taint.
+/// Requirement T4a: a condition `Ready` that is false for the eviction timeout leads to the `NoExecute` taint.
 #[derive(Default)]
 pub(crate) struct NoExecuteTaintAfterTimeout {
     since: Table<String, Duration>,
@@ -182,7 +182,7 @@ static TAINT_04: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada 1.5 pkg/controllers/cluster/cluster_controller.go, processTaintBaseEviction",
 };
 
-/// T16 and T17: the health taints of one effect are removed when `Ready` is true.
+/// Requirements T16 and T17: the health taints of one effect are removed when `Ready` is true.
 pub(crate) struct HealthTaintsGoWhenReady {
     effect: TaintEffect,
     deadlines: Deadlines,
@@ -254,7 +254,7 @@ static TAINT_10: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada 1.5 pkg/controllers/cluster/cluster_controller.go, processTaintBaseEviction",
 };
 
-/// H4: a taint that is removed and added again would restart every toleration.
+/// Requirement H4: a taint that is removed and added again would restart every toleration.
 pub(crate) struct NoExecuteTaintKeepsItsTime;
 
 impl Guarantee for NoExecuteTaintKeepsItsTime {
@@ -297,7 +297,7 @@ static TAINT_05: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/cluster/cluster_controller.go, taintClusterByCondition",
 };
 
-/// S11: `not-ready` and `unreachable` exclude each other, unless a person or a policy of the user has set one.
+/// Requirement S11: `not-ready` and `unreachable` exclude each other, unless a person or a policy of the user has set one.
 #[derive(Default)]
 pub(crate) struct HealthTaintsExcludeEachOther;
 

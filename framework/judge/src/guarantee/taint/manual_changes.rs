@@ -17,7 +17,7 @@ static TAINT_09: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/taint/clustertaintpolicy_controller.go",
 };
 
-/// H6: other writers do not overwrite a taint of a person.
+/// Requirement H6: other writers do not overwrite a taint of a person.
 #[derive(Default)]
 pub(crate) struct ManualTaintsStay {
     suspected_violations: SuspectedViolations,

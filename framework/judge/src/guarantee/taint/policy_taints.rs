@@ -19,7 +19,7 @@ static TAINT_06: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/cluster/cluster_controller.go, taintClusterByCondition",
 };
 
-/// H4 and T4d: without automatic taints, a taint comes from a person or from a policy.
+/// Requirements H4 and T4d: without automatic taints, a taint comes from a person or from a policy.
 pub(crate) struct NoExecuteTaintIsRequested;
 
 /// Returns true if a person or a policy may have set `taint`. A policy that the history does not contain may list any
@@ -85,7 +85,7 @@ static TAINT_08: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/taint/clustertaintpolicy_controller.go",
 };
 
-/// T4c, T17', H5, H6 and H7: the taints follow when conditions or policies change, by all policies in the order of
+/// Requirements T4c, T17', H5, H6 and H7: the taints follow when conditions or policies change, by all policies in the order of
 /// their creation. Later changes by a person stay until then.
 #[derive(Default)]
 pub(crate) struct TaintsFollowPolicies(Deadlines);

@@ -21,7 +21,7 @@ static TAINT_07: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada 1.5 pkg/controllers/cluster/cluster_controller.go, processTaintBaseEviction",
 };
 
-/// T4b: the time counts from the last report of the member, which is not long before it was cut off.
+/// Requirement T4b: the time counts from the last report of the member, which is not long before it was cut off.
 #[derive(Default)]
 pub(crate) struct NoExecuteTaintAfterSilence {
     cut: Table<String, FaultPeriod>,

@@ -20,7 +20,7 @@ static TOLERATION_02: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/cluster/taint_manager.go, needEviction",
 };
 
-/// V3: no eviction for a taint that is gone before the deadline, or that never existed.
+/// Requirement V3: no eviction for a taint that is gone before the deadline, or that never existed.
 #[derive(Default)]
 pub(crate) struct NoEvictionWithoutTaint {
     unused_tolerations: BTreeMap<Subject, UnusedToleration>,
