@@ -86,7 +86,7 @@ mod tests {
             let target = Target { profile, implementation: &*implementation };
             let able =
                 cases.iter().filter(|case| is_core(case) && missing_requirement(case, target).is_none());
-            assert!(able.count() >= 7, "{}", profile.name);
+            assert!(able.count() > 0, "{}", profile.name);
         }
     }
 }
