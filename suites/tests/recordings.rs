@@ -2,11 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
-use std::path::{Path, PathBuf};
+mod recorded;
+
+use std::path::Path;
 
 use capsize::check::check;
 use capsize_judge::guarantee::Outcome;
-use capsize_judge::judge::Judgement;
+
+use recorded::{ids, name, recordings};
 
 /// The violations in recordings; `docs/real-systems.md` has the reasons. No other guarantee is violated.
 const VIOLATED: [(&str, &str); 10] = [
@@ -41,34 +44,12 @@ const EXERCISED: [(&str, &[&str], usize); 14] = [
     ("zone-goes-partly", &["NODE-01", "NODE-04"], 8),
 ];
 
-fn recordings() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings");
-    let entries = |path: &Path| std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
-    let folders = entries(&root).filter(|path| {
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        name.starts_with("karmada-") || name.starts_with("nodes-")
-    });
-    let mut paths: Vec<_> = folders.flat_map(|path| entries(&path).collect::<Vec<_>>()).collect();
-    paths.sort();
-    paths
-}
-
-fn ids(judgement: &Judgement, which: fn(&Outcome) -> bool) -> Vec<&'static str> {
-    let verdicts = judgement.verdicts.iter().filter(|verdict| which(&verdict.outcome));
-    verdicts.map(|verdict| verdict.spec.id).collect()
-}
-
-fn name(path: &Path) -> String {
-    let folder = path.parent().unwrap().file_name().unwrap();
-    format!("{}/{}", folder.display(), path.file_stem().unwrap().display())
-}
-
 #[test]
 fn every_recording_is_judged_and_only_what_is_known_is_violated() {
     let mut violated = Vec::new();
     for path in recordings() {
         let judgement = check(&path, None).unwrap();
-        let of_this = ids(&judgement, Outcome::is_violated);
+        let of_this = ids(&judgement.verdicts, Outcome::is_violated);
         violated.extend(of_this.into_iter().map(|id| (name(&path), id)));
     }
     assert_eq!(violated, VIOLATED.map(|(path, id)| (path.to_owned(), id)));
@@ -78,8 +59,9 @@ fn every_recording_is_judged_and_only_what_is_known_is_violated() {
 fn every_recording_puts_to_the_test_what_it_was_made_for() {
     for path in recordings() {
         let judgement = check(&path, None).unwrap();
-        let exercised =
-            ids(&judgement, |outcome| matches!(outcome, Outcome::Held { .. } | Outcome::Violated { .. }));
+        let exercised = ids(&judgement.verdicts, |outcome| {
+            matches!(outcome, Outcome::Held { .. } | Outcome::Violated { .. })
+        });
         let scenario = judgement.scenario.as_deref().unwrap();
         let (_, wanted, least) =
             EXERCISED.iter().find(|(name, ..)| *name == scenario).expect("a scenario of the table");

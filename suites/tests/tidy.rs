@@ -2,9 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
+mod files;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use files::{root, texts};
 
 /// The crates of the workspace that each crate may depend on: dependencies point one way. Tests may use more.
 const EDGES: &[(&str, &[&str])] = &[
@@ -42,32 +46,14 @@ const EDGES: &[(&str, &[&str])] = &[
 
 const LONGEST_FILE: usize = 600;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
 /// All Rust files of the workspace, with their text.
 fn sources() -> Vec<(PathBuf, String)> {
-    let mut files = Vec::new();
-    for (folder, _) in EDGES {
-        collect(&root().join(folder), &mut files);
-    }
+    let folders = EDGES.iter().map(|(folder, _)| root().join(folder));
+    let mut files: Vec<_> = folders.flat_map(|folder| texts(&folder, &["rs"])).collect();
     files.sort();
     files.dedup();
     assert!(files.len() > 20, "the sources were moved");
     files
-}
-
-fn collect(folder: &Path, files: &mut Vec<(PathBuf, String)>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            collect(&path, files);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let text = fs::read_to_string(&path).unwrap();
-            files.push((path, text));
-        }
-    }
 }
 
 /// Fails with the files for which `wrong` returns a mistake.
@@ -224,20 +210,9 @@ const RIDDLES: &[&str] = &["Who ", "Whose ", "Whom ", "What ", "So many ", "So l
 
 /// The files of [`PLAIN`], with their text.
 fn plain() -> Vec<(PathBuf, String)> {
-    fn find(path: &Path, files: &mut Vec<(PathBuf, String)>) {
-        if path.is_dir() {
-            fs::read_dir(path).unwrap().for_each(|entry| find(&entry.unwrap().path(), files));
-        } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "md") {
-            files.push((path.to_owned(), fs::read_to_string(path).unwrap()));
-        }
-    }
-    let mut files = Vec::new();
-    for name in PLAIN {
-        let path = root().join(name);
-        assert!(path.exists(), "{name} does not exist");
-        find(&path, &mut files);
-    }
-    files
+    let paths = PLAIN.iter().map(|name| root().join(name));
+    let exist = paths.inspect(|path| assert!(path.exists(), "{} does not exist", path.display()));
+    exist.flat_map(|path| texts(&path, &["rs", "md"])).collect()
 }
 
 /// The paragraphs of a file: comments of Rust, or Markdown without code and tables.

@@ -2,8 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
+mod files;
+mod recorded;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::{env, fs};
 
 use capsize::check::check;
@@ -11,11 +14,17 @@ use capsize::run::implementation;
 use capsize::traces::traces;
 use capsize::{conformance, targets};
 use capsize_clock::Seed;
-use capsize_judge::guarantee::{Catalogue, Outcome, Verdict};
+use capsize_judge::guarantee::{Catalogue, GuaranteeSpec, Outcome};
 use capsize_judge::profile::Start;
 use capsize_mutants::Mutant;
 use capsize_report::{Breakage, Trace, Traces};
 use capsize_runner::run::{Target, missing_requirement, run_case};
+
+use files::{root, texts};
+use recorded::{ids, name, recordings};
+
+/// The name of a scenario or recording, and the ids of guarantees in it.
+type Guarantees = (String, Vec<&'static str>);
 
 /// The largest number of scenarios, and of recordings, that are listed for a guarantee.
 const LISTED: usize = 8;
@@ -41,14 +50,10 @@ const NOT_EXERCISED: [&str; 1] = ["HEALTH-07"];
 #[test]
 fn every_other_guarantee_is_exercised_by_a_scenario_or_a_recording() {
     let traces = traces();
-    let bare = Catalogue::specs().into_iter().filter(|rule| {
-        traces.get(rule.id).is_none_or(|trace| trace.scenarios.is_empty() && trace.recordings.is_empty())
+    let bare = Catalogue::specs().into_iter().filter(|spec| {
+        traces.get(spec.id).is_none_or(|trace| trace.scenarios.is_empty() && trace.recordings.is_empty())
     });
-    assert_eq!(bare.map(|rule| rule.id).collect::<Vec<_>>(), NOT_EXERCISED);
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+    assert_eq!(bare.map(|spec| spec.id).collect::<Vec<_>>(), NOT_EXERCISED);
 }
 
 fn collected() -> Traces {
@@ -58,12 +63,13 @@ fn collected() -> Traces {
     let (held, violated) = (by_guarantee(held), by_guarantee(violated));
     let issues = known_issues();
     let mutants = capsize_mutants::all();
-    let trace = |id: &'static str| {
+    let trace = |spec: &GuaranteeSpec| {
+        let id = spec.id;
         let own: Vec<&Mutant> = mutants.iter().filter(|mutant| mutant.guarantee == id).collect();
         let rules: BTreeSet<String> = own.iter().flat_map(|mutant| sources.rules_of(mutant)).collect();
         let mut cases = scenarios.get(id).cloned().unwrap_or_default();
         let exercised = cases.len();
-        let group = id.split('-').next().unwrap_or(id).to_lowercase();
+        let group = spec.group();
         cases.sort_by_key(|case| {
             (own.iter().all(|mutant| mutant.case != case), !case.starts_with(&group), case.clone())
         });
@@ -86,11 +92,11 @@ fn collected() -> Traces {
         };
         (id.to_owned(), trace)
     };
-    Catalogue::specs().into_iter().map(|spec| trace(spec.id)).collect()
+    Catalogue::specs().into_iter().map(trace).collect()
 }
 
 /// Names by guarantee, in the order of the names.
-fn by_guarantee(named: Vec<(String, Vec<&'static str>)>) -> BTreeMap<&'static str, Vec<String>> {
+fn by_guarantee(named: Vec<Guarantees>) -> BTreeMap<&'static str, Vec<String>> {
     let mut all: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
     for (name, ids) in named {
         for id in ids {
@@ -98,10 +104,6 @@ fn by_guarantee(named: Vec<(String, Vec<&'static str>)>) -> BTreeMap<&'static st
         }
     }
     all
-}
-
-fn ids(verdicts: &[Verdict], which: impl Fn(&Outcome) -> bool) -> Vec<&'static str> {
-    verdicts.iter().filter(|verdict| which(&verdict.outcome)).map(|verdict| verdict.spec.id).collect()
 }
 
 fn is_exercised(outcome: &Outcome) -> bool {
@@ -114,7 +116,7 @@ fn is_exercised(outcome: &Outcome) -> bool {
 }
 
 /// Each scenario on the first and the last shipped profile that can run it, and the guarantees that it exercises.
-fn exercised_scenarios() -> Vec<(String, Vec<&'static str>)> {
+fn exercised_scenarios() -> Vec<Guarantees> {
     let profiles = targets::shipped();
     let profiles = profiles.iter().filter(|profile| profile.start == Start::Reference);
     let targets: Vec<_> = profiles.map(|profile| (profile, implementation(profile).unwrap())).collect();
@@ -136,26 +138,14 @@ fn exercised_scenarios() -> Vec<(String, Vec<&'static str>)> {
     all
 }
 
-/// The recordings of real systems with the guarantees that hold there, and the guarantees that are violated.
-#[expect(clippy::type_complexity, reason = "two lists of the same kind")]
-fn judged_recordings() -> (Vec<(String, Vec<&'static str>)>, Vec<(String, Vec<&'static str>)>) {
-    let (mut held, mut violated) = (Vec::new(), Vec::new());
-    for folder in sorted(&root().join("suites/recordings")) {
-        let system = folder.file_name().unwrap().to_string_lossy().into_owned();
-        if !(system.starts_with("karmada-") || system.starts_with("nodes-")) {
-            continue;
-        }
-        for path in sorted(&folder) {
-            let name = format!("{system}/{}", path.file_stem().unwrap().display());
-            let verdicts = check(&path, None).unwrap().verdicts;
-            held.push((
-                name.clone(),
-                ids(&verdicts, |outcome| is_exercised(outcome) && !outcome.is_violated()),
-            ));
-            violated.push((name, ids(&verdicts, Outcome::is_violated)));
-        }
-    }
-    (held, violated)
+/// The recordings of real systems with the guarantees that hold there, and with those that are violated.
+fn judged_recordings() -> (Vec<Guarantees>, Vec<Guarantees>) {
+    let judged = |path: PathBuf| {
+        let verdicts = check(&path, None).unwrap().verdicts;
+        let held = ids(&verdicts, |outcome| is_exercised(outcome) && !outcome.is_violated());
+        ((name(&path), held), (name(&path), ids(&verdicts, Outcome::is_violated)))
+    };
+    recordings().into_iter().map(judged).unzip()
 }
 
 /// The issues that `docs/known-bugs.md` names for each switch.
@@ -174,12 +164,6 @@ fn known_issues() -> BTreeMap<String, Vec<String>> {
     all
 }
 
-fn sorted(folder: &Path) -> Vec<PathBuf> {
-    let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-    paths
-}
-
 /// The source files of the guarantees and of the rules, by their path from the root.
 struct Sources {
     guarantees: Vec<(String, String)>,
@@ -188,7 +172,7 @@ struct Sources {
 
 impl Sources {
     fn read() -> Self {
-        Self { guarantees: files("framework/judge/src"), rules: files("controllers/src/rules") }
+        Self { guarantees: sources("framework/judge/src"), rules: sources("controllers/src/rules") }
     }
 
     fn guarantee(&self, id: &str) -> String {
@@ -239,18 +223,8 @@ impl Sources {
     }
 }
 
-fn files(folder: &str) -> Vec<(String, String)> {
-    let (mut all, mut folders) = (Vec::new(), vec![root().join(folder)]);
-    while let Some(folder) = folders.pop() {
-        for path in sorted(&folder) {
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let name = path.strip_prefix(root()).unwrap().display().to_string();
-                all.push((name, fs::read_to_string(&path).unwrap()));
-            }
-        }
-    }
-    all.sort();
-    all
+/// The Rust files below a folder of the repository, by their path from its root.
+fn sources(folder: &str) -> Vec<(String, String)> {
+    let texts = texts(&root().join(folder), &["rs"]).into_iter();
+    texts.map(|(path, text)| (path.strip_prefix(root()).unwrap().display().to_string(), text)).collect()
 }
