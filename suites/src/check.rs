@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use capsize_history::{HistoryError, Kind, Mark, Reader};
 use capsize_judge::judge::{Judge, Judgement};
 use capsize_judge::profile::{Profile, ProfileError};
-use capsize_report::{Case, Report};
+use capsize_report::{Case, CaseTimeline, Report, TimelineBuilder};
 use miette::Diagnostic;
 use thiserror::Error;
 
@@ -27,6 +27,9 @@ pub struct Check {
     /// The format of the output
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    /// Write `index.html`, `report.json` and `junit.xml` into this folder
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
     #[command(flatten)]
     empty: EmptyArgs,
 }
@@ -48,16 +51,20 @@ impl Check {
     pub fn execute(self) -> Result<ExitStatus, CommandError> {
         let target = self.target.as_deref().map(targets::find).transpose().map_err(CommandError::input)?;
         let own = self.target.as_deref().is_some_and(targets::is_file);
+        let by = By { target: target.as_ref(), own, with_timeline: self.report.is_some() };
         let mut about = Vec::new();
-        let mut judged = |path: &PathBuf| {
-            let (judgement, notes) = check_by(path, target.as_ref(), own)?;
-            about.extend(notes);
-            Ok::<_, CheckError>(case(path, judgement))
+        let mut checked = |path: &PathBuf| {
+            let Checked { case, timeline, note } = check_by(path, by)?;
+            about.extend(note);
+            Ok::<_, CheckError>((case, timeline))
         };
-        let cases =
-            self.histories.iter().map(&mut judged).collect::<Result<_, _>>().map_err(CommandError::input)?;
+        let checked = self.histories.iter().map(&mut checked).collect::<Result<Vec<_>, _>>();
+        let (cases, timelines): (Vec<_>, Vec<_>) = checked.map_err(CommandError::input)?.into_iter().unzip();
         let target = self.target.clone().unwrap_or_default();
         let report = Report { command: "check".to_owned(), about, target, cases, wall: None };
+        if let Some(folder) = &self.report {
+            output::Folder::create(folder)?.report(&report, &timelines)?;
+        }
         let text = match self.format {
             Format::Text => capsize_report::checked(&report, output::columns()),
             Format::Json => capsize_report::json(&report) + "\n",
@@ -84,49 +91,94 @@ pub enum CheckError {
     },
 }
 
-/// Judges the history at `path`, or that of stdin where it is `-`, by `target`, or else by the profile of the implementation and release that its header
-/// names. The settings that the header gives are taken in either case.
+/// How histories are judged.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct By<'a> {
+    /// The profile; by default that of the implementation and release that the header names.
+    pub(crate) target: Option<&'a Profile>,
+    /// Whether the profile is the user's own, so that its timings count, and not those of the header.
+    pub(crate) own: bool,
+    /// Whether the time line is wanted.
+    pub(crate) with_timeline: bool,
+}
+
+/// A judged history.
+pub(crate) struct Checked {
+    pub(crate) case: Case,
+    pub(crate) timeline: Option<CaseTimeline>,
+    /// The timings in the header that do not count.
+    pub(crate) note: Option<String>,
+}
+
+/// Judges the history at `path`, or that of stdin where it is `-`, by `target`, or else by the profile of the
+/// implementation and release that its header names. The settings that the header gives are taken in either case.
 ///
 /// # Errors
 /// When it cannot be read, or no profile is known for it.
 pub fn check(path: &Path, target: Option<&Profile>) -> Result<Judgement, CheckError> {
-    check_by(path, target, false).map(|(judgement, _)| judgement)
+    let judgement = check_by(path, By { target, ..By::default() })?.case.judgement;
+    Ok(judgement.expect("a checked history has a judgement"))
 }
 
-/// The same; where the target is the user's `own`, its timings count, and the notes say which of the header do not.
-fn check_by(
-    path: &Path,
-    target: Option<&Profile>,
-    own: bool,
-) -> Result<(Judgement, Option<String>), CheckError> {
+/// Judges the history at `path` as [`check`] does.
+pub(crate) fn check_by(path: &Path, by: By<'_>) -> Result<Checked, CheckError> {
     if path == Path::new("-") {
-        return judged(Path::new("stdin"), Reader::new("stdin", io::stdin().lock()), target, own);
+        return checked(Path::new("stdin"), Reader::new("stdin", io::stdin().lock()), by);
     }
-    judged(path, capsize_history::read(path)?, target, own)
+    checked(path, capsize_history::read(path)?, by)
 }
 
-fn judged<R: BufRead>(
-    path: &Path,
-    mut entries: Reader<R>,
-    target: Option<&Profile>,
-    own: bool,
-) -> Result<(Judgement, Option<String>), CheckError> {
-    let (mut judge, mut note) = (None, None);
-    for entry in entries.by_ref() {
-        let entry = entry?;
-        if let (None, Kind::Mark(header)) = (&judge, &entry.kind) {
-            let mut by = profile(path, header, target)?;
-            if let Some(target) = target.filter(|_| own) {
-                note = overruled(path, target, &by);
-                (by.timings, by.zones) = (target.timings.clone(), target.zones.clone());
-            }
-            judge = Some(Judge::new(by));
+fn checked<R: BufRead>(path: &Path, entries: Reader<R>, by: By<'_>) -> Result<Checked, CheckError> {
+    let mut note = None;
+    let mut timeline = by.with_timeline.then(TimelineBuilder::default);
+    let profile = |header: &Mark| {
+        let mut profile = profile(path, header, by.target)?;
+        if let Some(target) = by.target.filter(|_| by.own) {
+            note = overruled(path, target, &profile);
+            (profile.timings, profile.zones) = (target.timings.clone(), target.zones.clone());
         }
-        if let Some(judge) = &mut judge {
-            judge.push(&entry);
+        Ok(profile)
+    };
+    let case = case(path, judged(entries, profile, timeline.as_mut())?);
+    let judgement = case.judgement.as_ref();
+    let timeline = timeline.zip(judgement).map(|(timeline, judgement)| timeline.finish(&case, judgement));
+    Ok(Checked { case, timeline, note })
+}
+
+/// Judges `entries` by the profile that `profile` returns for their header, and collects their time line.
+fn judged<R: BufRead>(
+    entries: Reader<R>,
+    profile: impl FnOnce(&Mark) -> Result<Profile, CheckError>,
+    mut timeline: Option<&mut TimelineBuilder>,
+) -> Result<Judgement, CheckError> {
+    let (mut judge, mut profile) = (None, Some(profile));
+    for entry in entries {
+        let entry = entry?;
+        if let Kind::Mark(header) = &entry.kind
+            && let Some(profile) = profile.take()
+        {
+            let new = Judge::new(profile(header)?);
+            judge = Some(if timeline.is_some() { new.with_windows() } else { new });
+        }
+        let Some(judge) = &mut judge else { continue };
+        let facts = judge.push(&entry);
+        if let Some(timeline) = &mut timeline {
+            timeline.observe(&entry, &facts, judge.world());
         }
     }
-    Ok((judge.expect("the reader refuses a history without header").finish(), note))
+    Ok(judge.expect("the reader refuses a history without header").finish())
+}
+
+/// The time line of a case that was run against `target`, from its history.
+///
+/// # Errors
+/// When the history cannot be read.
+pub(crate) fn timeline(case: &Case, history: &[u8], target: &Profile) -> Result<CaseTimeline, CheckError> {
+    let id = case.id();
+    let mut timeline = TimelineBuilder::default();
+    let profile = |header: &Mark| profile(Path::new(&id), header, Some(target));
+    let judgement = judged(Reader::new(&id, history), profile, Some(&mut timeline))?;
+    Ok(timeline.finish(case, &judgement))
 }
 
 /// Says which timings of `target` count, and not those that the header of the history at `path` gives.

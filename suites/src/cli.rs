@@ -21,6 +21,7 @@ use crate::output;
 use crate::record::RecordCommand;
 use crate::run::Run;
 use crate::schema::Schema;
+use crate::show::Show;
 use crate::side_by_side::SideBySide;
 use crate::up::Up;
 
@@ -38,6 +39,7 @@ enum Command {
     Chaos(Chaos),
     Replay(Replay),
     Check(Check),
+    Show(Show),
     Diff(Diff),
     SideBySide(SideBySide),
     Record(RecordCommand),
@@ -82,6 +84,7 @@ impl Cli {
     pub fn execute(self) -> Result<ExitStatus, CommandError> {
         match self.command {
             Command::Check(check) => check.execute(),
+            Command::Show(show) => show.execute(),
             Command::Diff(diff) => diff.execute(),
             Command::SideBySide(reports) => reports.execute(),
             Command::Record(record) => record.execute(),

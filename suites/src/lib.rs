@@ -28,6 +28,7 @@ pub mod reference;
 pub mod reference_nodes;
 pub mod run;
 pub mod schema;
+pub mod show;
 pub mod side_by_side;
 pub mod targets;
 pub mod traces;

@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use capsize_report::{Page, Report};
+use capsize_report::{CaseTimeline, Page, Report};
 use capsize_runner::run::Outcome;
 use miette::{IntoDiagnostic, WrapErr, miette};
 use terminal_size::terminal_size_of;
@@ -91,6 +91,14 @@ pub fn write_secret(path: &Path, text: &str) -> Result<(), CommandError> {
     write_whole(path, text.as_bytes(), 0o600)
 }
 
+/// Writes a file for everybody. The file appears whole or not at all.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_file(path: &Path, contents: &[u8]) -> Result<(), CommandError> {
+    write_whole(path, contents, 0o666)
+}
+
 /// Writes a file that appears whole or not at all, with these permissions as far as the umask allows them.
 fn write_whole(path: &Path, contents: &[u8], mode: u32) -> Result<(), CommandError> {
     let partial = path.with_extension("partial");
@@ -132,11 +140,12 @@ impl Folder {
         self.write(&format!("histories/{group}/{name}.jsonl"), history)
     }
 
-    /// Writes the report for programs and for CI.
+    /// Writes the report for people, for programs and for CI. `timelines` are those of the cases.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn report(&self, report: &Report) -> Result<(), CommandError> {
+    pub fn report(&self, report: &Report, timelines: &[Option<CaseTimeline>]) -> Result<(), CommandError> {
+        self.write("index.html", capsize_report::html(report, timelines).as_bytes())?;
         self.write("junit.xml", capsize_report::junit(report).as_bytes())?;
         self.write("report.json", capsize_report::json(report).as_bytes())
     }

@@ -164,6 +164,7 @@ const PLAIN: &[&str] = &[
     "docs/known-bugs.md",
     "docs/mutation-testing.md",
     "docs/nodes.md",
+    "docs/page.md",
     "docs/real-clusters.md",
     "docs/real-systems.md",
     "docs/reference-implementation.md",

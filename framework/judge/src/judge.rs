@@ -54,6 +54,13 @@ impl Judge {
         }
     }
 
+    /// Makes the verdicts contain the judged times with their bounds. Must be called before the first entry.
+    #[must_use]
+    pub fn with_windows(mut self) -> Self {
+        self.catalogue.keep_windows();
+        self
+    }
+
     /// Takes the next entry, and returns the facts that follow from it.
     pub fn push(&mut self, entry: &Entry) -> Vec<Fact> {
         self.entries += 1;

@@ -268,7 +268,7 @@ pub(super) fn violation(page: &mut Page, verdict: &Verdict) {
     and_more(page, *times, evidence.len());
 }
 
-fn allowed(bound: Bound) -> String {
+pub(super) fn allowed(bound: Bound) -> String {
     match bound {
         Bound::NotBefore(time) => format!("not before {}", clock(time)),
         Bound::NotAfter(time) => format!("not after {}", clock(time)),

@@ -44,7 +44,10 @@ pub(super) fn add(page: &mut Page, sheet: &Sheet) {
 
 /// The numbers about copies of workloads, without those that are zero.
 fn copies(copies: &Copies) -> String {
-    let twice = copies.double_run_seconds.round();
+    let replica_seconds = |what: &str, number: f64| {
+        let number = number.round();
+        (number > 0.0).then(|| format!("{what} {number} replica-seconds"))
+    };
     let count = |number: u64, one: &str, many: &str| match number {
         0 => None,
         1 => Some(format!("1 {one}")),
@@ -52,7 +55,8 @@ fn copies(copies: &Copies) -> String {
     };
     let time = |what: &str, time: Duration| (!time.is_zero()).then(|| format!("{what} for {}", span(time)));
     let parts = [
-        (twice > 0.0).then(|| format!("ran twice for {twice} replica-seconds")),
+        replica_seconds("lost", copies.lost_replica_seconds),
+        replica_seconds("ran twice for", copies.double_run_seconds),
         time("ready nowhere", copies.zero_run),
         time("only out of reach", copies.out_of_reach),
         count(copies.extra_evictions, "extra eviction", "extra evictions"),
@@ -110,6 +114,7 @@ struct SpreadJson {
 #[serde(rename_all = "camelCase")]
 struct CopiesJson {
     double_run_replica_seconds: f64,
+    lost_replica_seconds: f64,
     zero_run_seconds: f64,
     out_of_reach_seconds: f64,
     evictions: u64,
@@ -170,6 +175,7 @@ impl From<&Copies> for CopiesJson {
     fn from(copies: &Copies) -> Self {
         Self {
             double_run_replica_seconds: copies.double_run_seconds,
+            lost_replica_seconds: copies.lost_replica_seconds,
             zero_run_seconds: copies.zero_run.as_secs_f64(),
             out_of_reach_seconds: copies.out_of_reach.as_secs_f64(),
             evictions: copies.evictions,

@@ -1,7 +1,7 @@
 //! A fact in a few words, for time lines.
 
-use capsize_history::FaultKind;
 use capsize_history::facts::{Assignment, Change, Fact, FaultInForce};
+use capsize_history::{FaultKind, Mark};
 use capsize_judge::text::clock;
 
 /// `08:42.0 task m1 begins`.
@@ -33,10 +33,7 @@ pub(super) fn phrase(change: &Change) -> String {
         Change::FaultEnded { fault, member } => format!("{} ends", hit(fault, member)),
         Change::ClockWrong { member, .. } => format!("{} begins", hit(&FaultKind::Skew, member)),
         Change::ClockRight { member, .. } => format!("{} ends", hit(&FaultKind::Skew, member)),
-        Change::Step(mark) => match mark.get("step").and_then(|step| step.as_str()) {
-            Some(step) => format!("step {step}"),
-            None => "a mark".to_owned(),
-        },
+        Change::Step(mark) => step(mark),
         Change::Health { member, now: Some(health), .. } => format!("{member} {health}"),
         Change::Health { member, .. } => format!("{member} reports nothing"),
         Change::TaintAdded { member, taint, .. } => format!("{member} gets {taint}"),
@@ -72,6 +69,20 @@ pub(super) fn phrase(change: &Change) -> String {
         Change::Running { member, .. } => format!("what runs on {member} changes"),
         Change::RunningGone { member, .. } => format!("nothing runs on {member} any more"),
         Change::WorkloadGone(workload) => format!("{workload} is gone"),
+    }
+}
+
+/// `step taint m1`.
+fn step(mark: &Mark) -> String {
+    let text = |key: &str| mark.get(key).and_then(|value| value.as_str());
+    match text("step") {
+        Some(step) => {
+            let about = ["cluster", "node", "object"].into_iter().filter_map(text);
+            ["step", step].into_iter().chain(about).collect::<Vec<_>>().join(" ")
+        }
+        None if mark.contains_key("history") => "the history begins".to_owned(),
+        None if mark.contains_key("observer") => "the exactness of an observer is known".to_owned(),
+        None => "a mark".to_owned(),
     }
 }
 

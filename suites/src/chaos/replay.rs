@@ -72,13 +72,14 @@ impl Replay {
     fn run(&self, cases: &[Case], target: Target<'_>) -> Result<ExitStatus, CommandError> {
         let folder = self.report.as_deref().map(output::Folder::create).transpose()?;
         let clock = Clock::real();
-        let mut ended = Vec::new();
+        let (mut ended, mut timelines) = (Vec::new(), Vec::new());
         for case in cases {
             let mut outcome = run_case(case, target, Seed(1), folder.is_some());
             if let Some(why) = &outcome.broken {
                 return Err(CommandError::Environment(miette!("{why}")));
             }
             outcome.case.replay = format!("capsize replay {}", self.what);
+            timelines.push(run::timeline(&outcome, target.profile)?);
             folder.as_ref().map_or(Ok(()), |folder| folder.history(&outcome))?;
             ended.push(outcome.case);
         }
@@ -89,7 +90,7 @@ impl Replay {
             cases: ended,
             wall: Some(clock.elapsed()),
         };
-        folder.as_ref().map_or(Ok(()), |folder| folder.report(&report))?;
+        folder.as_ref().map_or(Ok(()), |folder| folder.report(&report, &timelines))?;
         output::print(&capsize_report::summary(&report, output::columns()))?;
         self.empty.verdict(report.conforms(), report.untested())
     }

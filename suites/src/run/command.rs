@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::thread;
 
 use capsize_clock::{Clock, Interrupt, Seed};
+use capsize_judge::profile::Profile;
 use capsize_report as report;
-use capsize_report::{Report, Status};
+use capsize_report::{CaseTimeline, Report, Status};
 use capsize_runner::run::{Options, Outcome, run_cases};
 use capsize_runner::scenario::{self, Case};
 use clap::Args;
@@ -41,7 +42,7 @@ pub struct Run {
     /// Run only cases whose `group/name` contains this
     #[arg(long)]
     filter: Option<String>,
-    /// Write `report.json`, `junit.xml` and the histories into this folder
+    /// Write `index.html`, `report.json`, `junit.xml` and the histories into this folder
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
     /// How many cases run at a time; as many as there are cores where nothing is given
@@ -106,7 +107,12 @@ impl Run {
         let options = Options { seed: self.seed, jobs, keep_histories: writer.is_some() };
         let mut outcomes = Vec::with_capacity(cases.len());
         for (party, cases) in parties.iter().zip(shared_out(cases, &parties)) {
-            outcomes.extend(run_cases(&cases, party.target(), options, |outcome| progress.ended(outcome)));
+            let ran = run_cases(&cases, party.target(), options, |outcome| progress.ended(outcome));
+            for mut outcome in ran {
+                outcome.case.replay = self.replay(&outcome.case);
+                let timeline = timeline(&outcome, &party.profile)?;
+                outcomes.push((outcome, timeline));
+            }
         }
         progress.finish();
         self.conclude(context, outcomes, &parties, writer.as_ref(), &interrupt)
@@ -116,14 +122,15 @@ impl Run {
     fn conclude(
         &self,
         context: Context,
-        outcomes: Vec<Outcome>,
+        outcomes: Vec<(Outcome, Option<CaseTimeline>)>,
         parties: &[Party],
         writer: Option<&output::Folder>,
         interrupt: &Interrupt,
     ) -> Result<ExitStatus, CommandError> {
-        let (done, broken): (Vec<Outcome>, Vec<Outcome>) =
-            outcomes.into_iter().partition(|outcome| outcome.broken.is_none());
-        let broken: Vec<String> = broken.into_iter().filter_map(|outcome| outcome.broken).collect();
+        let (done, broken): (Vec<_>, Vec<_>) =
+            outcomes.into_iter().partition(|(outcome, _)| outcome.broken.is_none());
+        let (done, timelines): (Vec<Outcome>, Vec<_>) = done.into_iter().unzip();
+        let broken: Vec<String> = broken.into_iter().filter_map(|(outcome, _)| outcome.broken).collect();
         let is_well = broken.is_empty() && done.iter().all(|outcome| outcome.case.status != Status::Failed);
         let kept = parties.iter().filter_map(|party| party.implementation.info().provider?.ended(is_well));
         let kept: String = kept.map(|kept| kept + "\n").collect();
@@ -138,12 +145,12 @@ impl Run {
             command: "run".into(),
             about,
             target,
-            cases: done.into_iter().map(|outcome| self.replayable(outcome)).collect(),
+            cases: done.into_iter().map(|outcome| outcome.case).collect(),
             wall: Some(clock.elapsed()),
         };
         if broken.is_empty() || !report.cases.is_empty() {
             if let Some(writer) = writer {
-                writer.report(&report)?;
+                writer.report(&report, &timelines)?;
             }
             output::print(&(canaries + &report::summary(&report, output::columns()) + &kept))?;
         }
@@ -213,9 +220,8 @@ impl Run {
         Ok(cases)
     }
 
-    /// The case with the command that runs it again.
-    fn replayable(&self, outcome: Outcome) -> report::Case {
-        let mut case = outcome.case;
+    /// The command that runs the case again.
+    fn replay(&self, case: &report::Case) -> String {
         let paths: String = self.paths.iter().map(|path| format!(" {}", path.display())).collect();
         let target = if self.target == targets::REFERENCE {
             String::new()
@@ -228,7 +234,16 @@ impl Run {
         let settings = program.unwrap_or_default() + &settings.unwrap_or_default();
         let provider = self.members.replayed();
         let (id, seed) = (case.id(), self.seed);
-        case.replay = format!("capsize run{paths}{target}{provider}{settings} --filter {id} --seed {seed}");
-        case
+        format!("capsize run{paths}{target}{provider}{settings} --filter {id} --seed {seed}")
     }
+}
+
+/// The time line of a case that was run, if its history was kept.
+///
+/// # Errors
+/// When the history cannot be read.
+pub fn timeline(outcome: &Outcome, profile: &Profile) -> Result<Option<CaseTimeline>, CommandError> {
+    let history = outcome.history.as_ref().filter(|_| outcome.broken.is_none());
+    let timeline = history.map(|history| check::timeline(&outcome.case, history, profile));
+    timeline.transpose().map_err(CommandError::input)
 }

@@ -4,5 +4,5 @@ mod command;
 mod parties;
 mod progress;
 
-pub use command::Run;
+pub use command::{Run, timeline};
 pub use parties::implementation;

@@ -80,6 +80,11 @@ impl Object {
         self.part(part).into_iter().flat_map(|part| part.fields())
     }
 
+    /// The parts, with their names.
+    pub fn parts(&self) -> impl Iterator<Item = (&str, Field<'_>)> {
+        self.0.iter().map(|part| (&*part.name, Field { text: &part.text, digest: part.digest }))
+    }
+
     /// The kind of the object.
     #[must_use]
     pub fn kind(&self) -> Cow<'_, str> {

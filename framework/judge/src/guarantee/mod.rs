@@ -22,4 +22,4 @@ pub use engine::coverage::{Coverage, Requirement, requirements};
 pub use engine::formula::{Formula, Given};
 pub use engine::spec::GuaranteeSpec;
 pub use engine::transition;
-pub use engine::verdict::{Ambiguity, Bound, Evidence, Outcome, Subject, Verdict};
+pub use engine::verdict::{Ambiguity, Bound, Evidence, Outcome, Subject, Verdict, Window, WindowResult};

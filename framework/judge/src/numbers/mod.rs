@@ -10,4 +10,4 @@ mod workload_numbers;
 pub use builder::{Numbers, NumbersBuilder};
 pub use outage::{Move, Outage};
 pub use summary::{Milestone, Sheet, Spread};
-pub use workload_numbers::Copies;
+pub use workload_numbers::{Copies, reachable_replicas, requested_replicas};

@@ -11,6 +11,9 @@ pub struct Copies {
     /// Ready replicas above the requested number, in replica-seconds: the price of keeping an old copy until the new
     /// one is ready.
     pub double_run_seconds: f64,
+    /// Replicas that were requested but not ready in a member that answers, in replica-seconds, after the workload had
+    /// once been completely ready.
+    pub lost_replica_seconds: f64,
     /// The time during which no replica was ready anywhere, after one had been.
     pub zero_run: Duration,
     /// The time during which all ready replicas were in members that a fault cut off.
@@ -33,12 +36,14 @@ pub(super) struct Followed {
     pub(super) on: BTreeSet<String>,
     since: Duration,
     ran: bool,
+    was_whole: bool,
     state: State,
 }
 
 #[derive(Debug, Default)]
 struct State {
     surplus: u64,
+    lacking: u64,
     ready: bool,
     reachable: bool,
 }
@@ -48,12 +53,13 @@ impl Followed {
     pub(super) fn becomes(&mut self, now: Duration, workload: &Workload, cut_off: impl Fn(&str) -> bool) {
         self.pass(now);
         let ready = workload.ready();
-        let reachable =
-            workload.running.iter().any(|(member, running)| running.ready > 0 && !cut_off(member));
-        let counts = workload.recorded && workload.replicas > 0;
-        let surplus = if counts { ready.saturating_sub(asked(workload)) } else { 0 };
-        self.ran = counts && (self.ran || ready > 0);
-        self.state = State { surplus, ready: ready > 0, reachable };
+        let reachable = reachable_replicas(workload, cut_off);
+        let asked = if workload.recorded { requested_replicas(workload) } else { 0 };
+        let surplus = if asked > 0 { ready.saturating_sub(asked) } else { 0 };
+        self.ran = asked > 0 && (self.ran || ready > 0);
+        self.was_whole = self.ran && (self.was_whole || reachable >= asked);
+        let lacking = if self.was_whole { asked.saturating_sub(reachable) } else { 0 };
+        self.state = State { surplus, lacking, ready: ready > 0, reachable: reachable > 0 };
     }
 
     /// Advances to `now`.
@@ -65,6 +71,7 @@ impl Followed {
         }
         // The replica-seconds of a run are far below the limit at which a float rounds.
         self.copies.double_run_seconds += passed.as_secs_f64() * self.state.surplus as f64;
+        self.copies.lost_replica_seconds += passed.as_secs_f64() * self.state.lacking as f64;
         match (self.state.ready, self.state.reachable) {
             (false, _) => self.copies.zero_run += passed,
             (true, false) => self.copies.out_of_reach += passed,
@@ -73,8 +80,15 @@ impl Followed {
     }
 }
 
+/// The ready replicas in members that no fault cuts off. `cut_off` returns true for a member with a fault.
+pub fn reachable_replicas(workload: &Workload, cut_off: impl Fn(&str) -> bool) -> u64 {
+    let reachable = workload.running.iter().filter(|(member, _)| !cut_off(member));
+    reachable.fold(0, |sum, (_, running)| sum.saturating_add(running.ready))
+}
+
 /// The number of replicas that are requested on all members together.
-fn asked(workload: &Workload) -> u64 {
+#[must_use]
+pub fn requested_replicas(workload: &Workload) -> u64 {
     match workload.placement.scheduling {
         Scheduling::Duplicated => workload.replicas.saturating_mul(workload.assignment.len().max(1) as u64),
         Scheduling::DividedByStaticWeight | Scheduling::DividedByCapacity => workload.replicas,
@@ -85,6 +99,7 @@ impl Copies {
     /// Adds the numbers of another workload, or of another run.
     pub(super) fn add(&mut self, other: &Self) {
         self.double_run_seconds += other.double_run_seconds;
+        self.lost_replica_seconds += other.lost_replica_seconds;
         self.zero_run += other.zero_run;
         self.out_of_reach += other.out_of_reach;
         self.evictions += other.evictions;

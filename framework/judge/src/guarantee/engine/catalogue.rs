@@ -277,6 +277,13 @@ impl Catalogue {
         }
     }
 
+    /// Makes all guarantees keep their judged times from now on.
+    pub fn keep_windows(&mut self) {
+        for state in &mut self.guarantees {
+            state.tally = Tally::new(true);
+        }
+    }
+
     /// Returns true if the guarantee `id` is already violated, or any guarantee if `id` is `None`.
     #[must_use]
     pub fn is_violated(&self, id: Option<&str>) -> bool {
@@ -295,10 +302,15 @@ impl Catalogue {
         let guarantees = std::mem::take(&mut self.guarantees);
         guarantees
             .into_iter()
-            .map(|GuaranteeState { guarantee, tally, .. }| {
+            .map(|GuaranteeState { guarantee, mut tally, .. }| {
                 let spec = guarantee.spec();
-                let outcome = self.lacks(spec).map_or_else(|| tally.outcome(), Outcome::Skipped);
-                Verdict { spec, outcome }
+                let windows = tally.take_windows();
+                match self.lacks(spec) {
+                    Some(feature) => {
+                        Verdict { spec, outcome: Outcome::Skipped(feature), windows: Vec::new() }
+                    }
+                    None => Verdict { spec, outcome: tally.outcome(), windows },
+                }
             })
             .collect()
     }

@@ -163,6 +163,7 @@ impl<'a> JudgeContext<'a> {
         let faults = self.world.faults.clone();
         self.tally.record_violation(Evidence {
             subject,
+            since,
             bound,
             because,
             at,
@@ -201,7 +202,8 @@ impl<'a> JudgeContext<'a> {
             });
         }
         let late = fact.at.saturating_sub(earliest).saturating_sub(uncertainty.early);
-        self.tally.record_held_by(margin.map_or(late.into(), |margin| margin.or_less(late)));
+        let margin = margin.map_or(late.into(), |margin| margin.or_less(late));
+        self.tally.record_held_by(margin.not_before(earliest, subject, fact.at));
     }
 
     /// Returns true if something that was under way before the history began may explain an observation.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::bounds;
 use super::context::{JudgeContext, NEVER, Violation};
-use crate::guarantee::{Ambiguity, Bound, Subject};
+use crate::guarantee::{Ambiguity, Bound, Subject, Window};
 use capsize_history::facts::{Change, Fact, Uncertainty, WorkloadKey};
 
 /// One open deadline.
@@ -47,11 +47,13 @@ pub(crate) struct Margin {
     pub(crate) time: Duration,
     /// The reason if it is undecided whether the deadline was met.
     pub(crate) ambiguity: Option<Box<Ambiguity>>,
+    /// The deadline with the time at which it was met, if there was one.
+    pub(crate) window: Option<Box<Window>>,
 }
 
 impl From<Duration> for Margin {
     fn from(time: Duration) -> Self {
-        Self { time, ambiguity: None }
+        Self { time, ambiguity: None, window: None }
     }
 }
 
@@ -59,6 +61,13 @@ impl Margin {
     /// Returns the smaller distance, if `other` is the distance to another bound.
     pub(crate) fn or_less(self, other: Duration) -> Self {
         Self { time: self.time.min(other), ..self }
+    }
+
+    /// Adds the earliest allowed time to the deadline of `subject`, which was met at `at`.
+    pub(crate) fn not_before(mut self, earliest: Duration, subject: Subject, at: Duration) -> Self {
+        let window = self.window.get_or_insert_with(|| Box::new(Window::held(subject, at)));
+        window.earliest = Some(earliest);
+        self
     }
 }
 
@@ -121,7 +130,8 @@ impl Deadlines {
 
     /// Closes the deadline of `subject` with `fact`, and returns its margin. Returns `None` if no deadline was open.
     pub(crate) fn met(&mut self, subject: &Subject, fact: &Fact) -> Option<Margin> {
-        let Deadline { uncertainty, until, because, .. } = self.deadlines.remove(subject)?;
+        let (subject, deadline) = self.deadlines.remove_entry(subject)?;
+        let Deadline { since, uncertainty, until, because, .. } = deadline;
         let (latest, earliest_end) =
             (fact.at.saturating_add(fact.uncertainty.late), until.saturating_sub(uncertainty.early));
         let ambiguity = || Ambiguity {
@@ -134,6 +144,11 @@ impl Deadlines {
         Some(Margin {
             time: earliest_end.saturating_sub(latest),
             ambiguity: (latest > earliest_end).then(|| Box::new(ambiguity())),
+            window: Some(Box::new(Window {
+                since: Some(since),
+                latest: Some(until),
+                ..Window::held(subject, fact.at)
+            })),
         })
     }
 

@@ -1,13 +1,18 @@
 //! Counts the results of one guarantee, and keeps its evidence.
 
+use std::time::Duration;
+
 use jiff::SignedDuration;
 
 use super::context::Margin;
-use crate::guarantee::{Ambiguity, Evidence, Outcome};
+use crate::guarantee::{Ambiguity, Bound, Evidence, Outcome, Subject, Window, WindowResult};
 use capsize_history::facts::Uncertainty;
 
 /// The number of violations whose evidence is kept; more are only counted.
 const EVIDENCE_KEPT: usize = 5;
+
+/// The number of judged times that are kept of one guarantee.
+const WINDOWS_KEPT: usize = 2000;
 
 /// The results of one guarantee.
 #[derive(Debug, Default)]
@@ -18,9 +23,27 @@ pub(crate) struct Tally {
     evidence: Vec<Evidence>,
     undecided: u64,
     ambiguities: Vec<Ambiguity>,
+    /// The judged times, if they are kept.
+    windows: Option<Vec<Window>>,
 }
 
 impl Tally {
+    /// Creates a tally that keeps the judged times if `keeps_windows` is true.
+    pub(crate) fn new(keeps_windows: bool) -> Self {
+        Self { windows: keeps_windows.then(Vec::new), ..Self::default() }
+    }
+
+    fn keep(&mut self, window: impl FnOnce() -> Window) {
+        if let Some(windows) = self.windows.as_mut().filter(|windows| windows.len() < WINDOWS_KEPT) {
+            windows.push(window());
+        }
+    }
+
+    /// Removes and returns the judged times that were kept.
+    pub(crate) fn take_windows(&mut self) -> Vec<Window> {
+        self.windows.take().unwrap_or_default()
+    }
+
     /// Records that the guarantee held once more.
     pub(crate) fn record_held(&mut self) {
         self.held += 1;
@@ -29,7 +52,10 @@ impl Tally {
     /// Records that the guarantee held with `margin` before its bound, or an undecided case if the margin is
     /// ambiguous.
     pub(crate) fn record_held_by(&mut self, margin: impl Into<Margin>) {
-        let Margin { time, ambiguity } = margin.into();
+        let Margin { time, ambiguity, window } = margin.into();
+        if let (None, Some(window)) = (&ambiguity, window) {
+            self.keep(|| *window);
+        }
         if let Some(ambiguity) = ambiguity {
             return self.record_undecided(*ambiguity);
         }
@@ -41,6 +67,10 @@ impl Tally {
     /// Records a case that is undecided.
     pub(crate) fn record_undecided(&mut self, ambiguity: Ambiguity) {
         self.undecided += 1;
+        self.keep(|| Window {
+            result: WindowResult::Undecided,
+            ..Window::held(ambiguity.subject.clone(), ambiguity.at).within(ambiguity.bound)
+        });
         if self.ambiguities.len() < EVIDENCE_KEPT {
             self.ambiguities.push(ambiguity);
         }
@@ -49,6 +79,11 @@ impl Tally {
     /// Records a violation.
     pub(crate) fn record_violation(&mut self, evidence: Evidence) {
         self.violated += 1;
+        self.keep(|| Window {
+            since: evidence.since,
+            result: WindowResult::Violated,
+            ..Window::held(evidence.subject.clone(), evidence.at).within(evidence.bound)
+        });
         if self.evidence.len() < EVIDENCE_KEPT {
             self.evidence.push(evidence);
         }
@@ -57,6 +92,9 @@ impl Tally {
     /// Turns all violations so far into undecided cases, because a reason may have come to light only now.
     pub(crate) fn make_violations_undecided(&mut self) {
         self.undecided += std::mem::take(&mut self.violated);
+        for window in self.windows.iter_mut().flatten().filter(|each| each.result == WindowResult::Violated) {
+            window.result = WindowResult::Undecided;
+        }
         for Evidence { subject, bound, because, at, .. } in self.evidence.drain(..) {
             if self.ambiguities.len() < EVIDENCE_KEPT {
                 self.ambiguities.push(Ambiguity {
@@ -77,12 +115,27 @@ impl Tally {
 
     /// The outcome of the guarantee.
     pub(crate) fn outcome(self) -> Outcome {
-        let Self { held, margin, violated, evidence, undecided, ambiguities } = self;
+        let Self { held, margin, violated, evidence, undecided, ambiguities, windows: _ } = self;
         match (violated, undecided, held) {
             (0, 0, 0) => Outcome::NotExercised,
             (0, 0, times) => Outcome::Held { times, margin },
             (0, times, held) => Outcome::Undecided { held, margin, times, ambiguities },
             (times, undecided, held) => Outcome::Violated { held, undecided, times, evidence },
+        }
+    }
+}
+
+impl Window {
+    /// Creates a window without bounds that holds.
+    pub(crate) fn held(subject: Subject, at: Duration) -> Self {
+        Self { subject, since: None, earliest: None, latest: None, at, result: WindowResult::Held }
+    }
+
+    fn within(self, bound: Bound) -> Self {
+        match bound {
+            Bound::NotBefore(time) => Self { earliest: Some(time), ..self },
+            Bound::NotAfter(time) => Self { latest: Some(time), ..self },
+            Bound::Never => self,
         }
     }
 }

@@ -16,6 +16,36 @@ pub struct Verdict {
     pub spec: &'static GuaranteeSpec,
     /// The outcome.
     pub outcome: Outcome,
+    /// The judged times with their bounds, if the judge was asked to keep them; otherwise empty.
+    pub windows: Vec<Window>,
+}
+
+/// A time that was judged, with the times that were allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// The workload or the member that the bounds are about.
+    pub subject: Subject,
+    /// The moment from which the bounds count, if the guarantee keeps it.
+    pub since: Option<Duration>,
+    /// The earliest allowed time, if there is one.
+    pub earliest: Option<Duration>,
+    /// The latest allowed time, if there is one.
+    pub latest: Option<Duration>,
+    /// The time of the observation, or the time when a deadline was given up.
+    pub at: Duration,
+    /// The result.
+    pub result: WindowResult,
+}
+
+/// The result of one judged time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowResult {
+    /// The time is within the bounds.
+    Held,
+    /// The time is outside the bounds.
+    Violated,
+    /// The bound lies within the uncertainty of the time.
+    Undecided,
 }
 
 /// The outcome of a guarantee. A guarantee that the history did not exercise does not count as held.
@@ -100,6 +130,8 @@ pub enum Bound {
 pub struct Evidence {
     /// The workload or the member that violated it.
     pub subject: Subject,
+    /// The moment from which the bound counts, if the guarantee keeps it.
+    pub since: Option<Duration>,
     /// The time that was allowed.
     pub bound: Bound,
     /// The reason for the bound, in a few words.

@@ -1,0 +1,191 @@
+//! Writes the page: the template with its style and scripts, the summary, and the data of each case.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use capsize_judge::guarantee::Outcome;
+use capsize_judge::text::signed;
+
+use super::builder::CaseTimeline;
+use super::data::{Micros, micros};
+use super::tables::escaped;
+use crate::{Case, Report, Stand, Standing, Status};
+
+const TEMPLATE: &str = include_str!("../../page/page.html");
+const STYLE: &str = include_str!("../../page/style.css");
+
+/// The scripts, in the order in which they run.
+const SCRIPTS: [&str; 6] = [
+    include_str!("../../page/data.js"),
+    include_str!("../../page/state.js"),
+    include_str!("../../page/rows.js"),
+    include_str!("../../page/draw.js"),
+    include_str!("../../page/panels.js"),
+    include_str!("../../page/main.js"),
+];
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Summary {
+    verdict: String,
+    about: Vec<String>,
+    conforms: bool,
+    cases: Vec<CaseSummary>,
+    guarantees: Vec<GuaranteeSummary>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CaseSummary {
+    id: String,
+    group: String,
+    status: &'static str,
+    reason: String,
+    replay: String,
+    span: Micros,
+    /// The violated guarantees, and `expectation` where one was not met.
+    problems: Vec<String>,
+    lost: f64,
+    has_data: bool,
+}
+
+#[derive(Serialize)]
+struct GuaranteeSummary {
+    id: &'static str,
+    sentence: &'static str,
+    verdict: &'static str,
+    counts: String,
+    margin: String,
+}
+
+/// The page about `report`. `timelines` are those of its cases, in the same order.
+///
+/// # Panics
+/// Never: a summary is always JSON.
+#[must_use]
+pub fn html(report: &Report, timelines: &[Option<CaseTimeline>]) -> String {
+    let summary = summary(report, timelines);
+    let title = format!("capsize {} · {}", report.command, report.target);
+    let json = serde_json::to_string(&summary).expect("text, numbers and lists are always JSON");
+    let mut data = String::new();
+    let mut tables = String::new();
+    for (place, (case, timeline)) in report.cases.iter().zip(timelines).enumerate() {
+        let Some(timeline) = timeline else { continue };
+        let packed = &timeline.packed;
+        let _ =
+            writeln!(data, r#"<script type="application/octet-stream" id="case-{place}">{packed}</script>"#);
+        let (id, status) = (escaped(&case.id()), status(case));
+        let _ = write!(tables, "<h2>{id}: {status}</h2>{}", timeline.table);
+    }
+    let parts = [
+        ("title", escaped(&title)),
+        ("style", STYLE.to_owned()),
+        ("verdict", escaped(&summary.verdict)),
+        ("about", escaped(&summary.about.join(" · "))),
+        ("tables", tables),
+        // A `<` in the text of a script could end the script.
+        ("summary", json.replace('<', "\\u003c")),
+        ("data", data),
+        ("script", SCRIPTS.concat()),
+    ];
+    filled(TEMPLATE, &parts)
+}
+
+/// The template with its placeholders replaced, each once, so that no text is taken for a placeholder.
+fn filled(template: &str, parts: &[(&str, String)]) -> String {
+    let mut html = String::new();
+    let mut rest = template;
+    for (name, text) in parts {
+        let (before, after) = rest.split_once(&format!("{{{{{name}}}}}")).expect("the template has it");
+        html.push_str(before);
+        html.push_str(text);
+        rest = after;
+    }
+    html + rest
+}
+
+fn summary(report: &Report, timelines: &[Option<CaseTimeline>]) -> Summary {
+    let standings = report.standings();
+    let cases = report.cases.iter().zip(timelines);
+    Summary {
+        verdict: verdict(report, &standings),
+        about: [report.target.clone()].into_iter().chain(report.about.iter().cloned()).collect(),
+        conforms: report.conforms(),
+        cases: cases.map(|(case, timeline)| case_summary(case, timeline.as_ref())).collect(),
+        guarantees: standings.iter().map(guarantee).collect(),
+    }
+}
+
+/// `2 of 102 guarantees violated, 3 of 338 cases failed`.
+fn verdict(report: &Report, standings: &[Standing]) -> String {
+    let totals = report.totals();
+    let violated = standings.iter().filter(|standing| standing.violated > 0).count();
+    let cases = totals.passed + totals.failed;
+    let skipped = if totals.skipped > 0 { format!(", {} skipped", totals.skipped) } else { String::new() };
+    let verdict = if report.conforms() { "conforms" } else { "does not conform" };
+    format!(
+        "{verdict}: {violated} of {} guarantees violated, {} of {cases} cases failed{skipped}",
+        standings.len(),
+        totals.failed
+    )
+}
+
+fn status(case: &Case) -> &'static str {
+    match case.status {
+        Status::Passed => "passed",
+        Status::Failed => "failed",
+        Status::Skipped(_) => "skipped",
+    }
+}
+
+fn case_summary(case: &Case, timeline: Option<&CaseTimeline>) -> CaseSummary {
+    let verdicts = case.judgement.iter().flat_map(|judgement| &judgement.verdicts);
+    let violated = verdicts.filter(|verdict| matches!(verdict.outcome, Outcome::Violated { .. }));
+    let unmet = (!case.failures.is_empty()).then(|| "expectation".to_owned());
+    CaseSummary {
+        id: case.id(),
+        group: case.group.clone(),
+        status: status(case),
+        reason: if let Status::Skipped(reason) = &case.status { reason.clone() } else { String::new() },
+        replay: case.replay.clone(),
+        span: micros(case.span),
+        problems: unmet.into_iter().chain(violated.map(|verdict| verdict.spec.id.to_owned())).collect(),
+        lost: timeline.map_or(0.0, |timeline| timeline.lost),
+        has_data: timeline.is_some(),
+    }
+}
+
+fn guarantee(standing: &Standing) -> GuaranteeSummary {
+    let verdict = match standing.stand() {
+        Stand::Held => "held",
+        Stand::Violated => "violated",
+        Stand::Undecided => "undecided",
+        Stand::NotExercised => "not exercised",
+        Stand::NotPromised => "not promised",
+    };
+    let counts = match standing.stand() {
+        Stand::Held => format!("held {}×", standing.held),
+        Stand::Violated => format!("violated {}×, held {}×", standing.violated, standing.held),
+        Stand::Undecided => format!("undecided {}×, held {}×", standing.undecided, standing.held),
+        Stand::NotExercised | Stand::NotPromised => verdict.to_owned(),
+    };
+    GuaranteeSummary {
+        id: standing.spec.id,
+        sentence: standing.spec.sentence,
+        verdict,
+        counts,
+        margin: standing.margin.map(signed).unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_looks_like_a_placeholder_stays_as_it_is() {
+        let parts = [("a", "{{b}}".to_owned()), ("b", "2".to_owned())];
+        assert_eq!(filled("<{{a}}-{{b}}>", &parts), "<{{b}}-2>");
+    }
+}

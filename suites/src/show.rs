@@ -1,0 +1,49 @@
+//! `capsize show`: the time lines of histories, as a page.
+
+use std::path::PathBuf;
+
+use capsize_report::Report;
+use clap::Args;
+
+use crate::check::{By, check_by};
+use crate::exit::{CommandError, ExitStatus};
+use crate::{output, targets};
+
+/// Show the time lines of recorded histories, with the verdicts on them
+#[derive(Args, Debug)]
+pub struct Show {
+    /// Histories, as JSON Lines; `-` is stdin. Of several histories, the page can show two above each other
+    #[arg(required = true, value_name = "HISTORY")]
+    histories: Vec<PathBuf>,
+    /// The target profile, as for `check`
+    #[arg(long)]
+    target: Option<String>,
+    /// Write the page into this file: one file that needs no network
+    #[arg(long, value_name = "FILE", required = true)]
+    html: Option<PathBuf>,
+}
+
+impl Show {
+    /// Judges the histories, and writes their time lines.
+    ///
+    /// # Errors
+    /// When a history or the target cannot be read, or the page cannot be written.
+    pub fn execute(self) -> Result<ExitStatus, CommandError> {
+        let target = self.target.as_deref().map(targets::find).transpose().map_err(CommandError::input)?;
+        let own = self.target.as_deref().is_some_and(targets::is_file);
+        let by = By { target: target.as_ref(), own, with_timeline: true };
+        let (mut cases, mut timelines, mut about) = (Vec::new(), Vec::new(), Vec::new());
+        for path in &self.histories {
+            let checked = check_by(path, by).map_err(CommandError::input)?;
+            cases.push(checked.case);
+            timelines.push(checked.timeline);
+            about.extend(checked.note);
+        }
+        let target = self.target.unwrap_or_default();
+        let report = Report { command: "show".to_owned(), about, target, cases, wall: None };
+        if let Some(file) = &self.html {
+            output::write_file(file, capsize_report::html(&report, &timelines).as_bytes())?;
+        }
+        Ok(ExitStatus::Conforms)
+    }
+}
