@@ -2,23 +2,22 @@
 //!
 //! The store changes before subscribers are notified, so that a reconciliation never reads less than what triggered it.
 
-use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
+use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
 use kube::api::{ApiResource, TypeMeta};
 use kube::runtime::watcher::{self, Event};
-use kube::runtime::{WatchStreamExt, watcher as watch};
 use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use super::index::KeysOf;
-use super::member_client::must_relist;
 use super::store::{Change, Store};
+use super::watched_object::{WatchedObject, watch_as_text};
 use crate::api::RawObject;
 
 /// A store and its watch. Clones share both; the watch ends with the last clone.
@@ -52,10 +51,13 @@ impl<K> Clone for Informer<K> {
 
 impl<K> Informer<K>
 where
-    K: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+    K: Resource + Clone + DeserializeOwned + Send + Sync + 'static,
 {
     /// Starts the watch.
-    pub(crate) fn start(api: Api<K>, config: watcher::Config) -> Self {
+    pub(crate) fn start(api: Api<K>, config: watcher::Config) -> Self
+    where
+        K::DynamicType: Default,
+    {
         Self::start_trimmed(api, config, |_| ())
     }
 
@@ -64,15 +66,24 @@ where
         api: Api<K>,
         config: watcher::Config,
         modify: impl FnMut(&mut K) + Send + 'static,
+    ) -> Self
+    where
+        K::DynamicType: Default,
+    {
+        let kind = ApiResource::erase::<K>(&K::DynamicType::default());
+        Self::start_of_kind(api, config, &kind, modify)
+    }
+
+    fn start_of_kind(
+        api: Api<K>,
+        config: watcher::Config,
+        kind: &ApiResource,
+        modify: impl FnMut(&mut K) + Send + 'static,
     ) -> Self {
         let shared = Arc::new(Shared::new(false));
         let mut tasks = JoinSet::new();
-        let events = watch(api, config).filter(|event| {
-            let must_relist = matches!(event, Err(error) if must_relist(error));
-            std::future::ready(!must_relist)
-        });
-        let events = events.default_backoff().modify(modify);
-        tasks.spawn(follow(events, Arc::clone(&shared)));
+        let events = watch_as_text(api, kind, config);
+        tasks.spawn(follow(events, Box::new(modify), Arc::clone(&shared)));
         Self { shared, _watch: Arc::new(tasks) }
     }
 
@@ -97,19 +108,19 @@ where
 
     /// The object of this name; the namespace is empty for cluster-scoped kinds.
     pub(crate) fn get(&self, namespace: &str, name: &str) -> Option<Arc<K>> {
-        self.shared.state().store.get(namespace, name).cloned()
+        self.shared.state().store.get(namespace, name)
     }
 
     /// All objects, by namespace and name.
     pub(crate) fn list(&self) -> Vec<Arc<K>> {
-        self.shared.state().store.iter().cloned().collect()
+        self.shared.state().store.iter().collect()
     }
 
     /// All objects, for callers that need them often: the list is shared until an object changes.
     pub(crate) fn all(&self) -> Arc<[Arc<K>]> {
         let mut state = self.shared.state();
         let State { store, all, .. } = &mut *state;
-        Arc::clone(all.get_or_insert_with(|| store.iter().cloned().collect()))
+        Arc::clone(all.get_or_insert_with(|| store.iter().collect()))
     }
 
     /// The number of changes so far: while the number is the same, so are all objects.
@@ -119,7 +130,7 @@ where
 
     /// Whether there are no objects.
     pub(crate) fn is_empty(&self) -> bool {
-        self.shared.state().store.iter().next().is_none()
+        self.shared.state().store.is_empty()
     }
 
     /// Indexes all objects by `keys`, for [`Informer::by`].
@@ -130,15 +141,14 @@ where
 
     /// The objects with this key in an index, by namespace and name.
     pub(crate) fn by(&self, index: &'static str, key: &str) -> Vec<Arc<K>> {
-        self.shared.state().store.by(index, key).cloned().collect()
+        self.shared.state().store.by(index, key).collect()
     }
 
     /// The present objects, and then every change.
     pub(crate) fn changes(&self) -> impl Stream<Item = Change<K>> + Send + use<K> {
         let (sender, receiver): (_, UnboundedReceiver<Change<K>>) = unbounded();
         let mut state = self.shared.state();
-        let present =
-            state.store.iter().map(|object| Change { before: None, after: Some(Arc::clone(object)) });
+        let present = state.store.iter().map(|object| Change { before: None, after: Some(object) });
         let present: Vec<_> = present.collect();
         state.subscribers.push(sender);
         futures::stream::iter(present).chain(receiver)
@@ -149,7 +159,20 @@ impl Informer<RawObject> {
     /// Starts the watch of a kind known at run time. The objects get API version and kind, which items of a list lack.
     pub(crate) fn dynamic(api: Api<RawObject>, config: watcher::Config, kind: &ApiResource) -> Self {
         let types = TypeMeta { api_version: kind.api_version.clone(), kind: kind.kind.clone() };
-        Self::start_trimmed(api, config, move |object| object.set_types(types.clone()))
+        Self::start_of_kind(api, config, kind, move |object| object.set_types(types.clone()))
+    }
+}
+
+impl<K> State<K> {
+    /// Sends changes to the subscribers, and removes those that have gone away.
+    fn publish(&mut self, changes: Vec<Change<K>>) {
+        if !changes.is_empty() {
+            self.all = None;
+        }
+        for change in changes {
+            self.change_count += 1;
+            self.subscribers.retain(|subscriber| subscriber.unbounded_send(change.clone()).is_ok());
+        }
     }
 }
 
@@ -164,42 +187,46 @@ impl<K> Shared<K> {
     }
 }
 
-/// Applies the events of the watch to the store.
-async fn follow<K: Resource>(
-    events: impl Stream<Item = Result<Event<K>, watcher::Error>>,
+/// Applies the events of the watch to the store, with each object changed by `modify` first.
+async fn follow<K: Resource + DeserializeOwned + Send + Sync + 'static>(
+    mut events: BoxStream<'static, Result<Event<WatchedObject>, watcher::Error>>,
+    mut modify: Box<dyn FnMut(&mut K) + Send>,
     shared: Arc<Shared<K>>,
 ) {
-    let mut events = std::pin::pin!(events);
     let mut listed = Vec::new();
     while let Some(event) = events.next().await {
-        let mut state = shared.state();
-        let changes = match event {
-            Ok(Event::Apply(object)) => vec![state.store.put(object)],
-            Ok(Event::Delete(object)) => state.store.remove(&object).into_iter().collect(),
-            Ok(Event::Init) => {
-                listed.clear();
-                continue;
-            }
-            Ok(Event::InitApply(object)) => {
-                listed.push(object);
-                continue;
-            }
-            Ok(Event::InitDone) => {
-                shared.listed.store(true, Ordering::Release);
-                shared.ready.notify_waiters();
-                state.store.replace(std::mem::take(&mut listed))
-            }
+        let mut read = |object: &WatchedObject| {
+            let mut object = object.decode()?;
+            modify(&mut object);
+            Some(object)
+        };
+        let event = match event {
+            Ok(event) => event,
             Err(error) => {
                 tracing::debug!(%error, "a watch failed and is tried again");
                 continue;
             }
         };
-        if !changes.is_empty() {
-            state.all = None;
-        }
-        for change in changes {
-            state.change_count += 1;
-            state.subscribers.retain(|subscriber| subscriber.unbounded_send(change.clone()).is_ok());
-        }
+        let mut state = shared.state();
+        let changes = match event {
+            Event::Apply(object) => read(&object).map(|object| state.store.put(object)).into_iter().collect(),
+            Event::Delete(object) => {
+                read(&object).and_then(|object| state.store.remove(&object)).into_iter().collect()
+            }
+            Event::Init => {
+                listed.clear();
+                continue;
+            }
+            Event::InitApply(object) => {
+                listed.extend(read(&object));
+                continue;
+            }
+            Event::InitDone => {
+                shared.listed.store(true, Ordering::Release);
+                shared.ready.notify_waiters();
+                state.store.replace(std::mem::take(&mut listed))
+            }
+        };
+        state.publish(changes);
     }
 }

@@ -15,6 +15,7 @@ mod queue;
 mod rate_limit;
 mod store;
 mod watch_continuity;
+mod watched_object;
 mod work_queue;
 mod write;
 

@@ -1,6 +1,10 @@
 //! The objects of a kind, by namespace and name, with indexes. The caller reports every change.
+//!
+//! The maps hold objects of any kind, so that their code is compiled once and not once for each kind.
 
+use std::any::Any;
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use kube::Resource;
@@ -34,44 +38,55 @@ impl<K> Change<K> {
     }
 }
 
+/// An object of the store's kind.
+type AnyObject = Arc<dyn Any + Send + Sync>;
+
 /// Objects by namespace (empty for cluster-scoped kinds), and then by name.
-type Objects<K> = BTreeMap<String, BTreeMap<String, Arc<K>>>;
+#[derive(Default)]
+struct Objects(BTreeMap<String, BTreeMap<String, AnyObject>>);
 
 /// The objects, and their indexes.
 pub(super) struct Store<K> {
-    objects: Objects<K>,
-    /// The indexes, by name.
-    indexes: BTreeMap<&'static str, Index<K>>,
+    objects: Objects,
+    /// The indexes, with their names.
+    indexes: Vec<(&'static str, Index<K>)>,
+    kind: PhantomData<fn() -> K>,
 }
 
 impl<K> Default for Store<K> {
     fn default() -> Self {
-        Self { objects: BTreeMap::new(), indexes: BTreeMap::new() }
+        Self { objects: Objects::default(), indexes: Vec::new(), kind: PhantomData }
     }
 }
 
-impl<K: Resource> Store<K> {
-    pub(super) fn get(&self, namespace: &str, name: &str) -> Option<&Arc<K>> {
-        self.objects.get(namespace)?.get(name)
+impl<K: Resource + Send + Sync + 'static> Store<K> {
+    pub(super) fn get(&self, namespace: &str, name: &str) -> Option<Arc<K>> {
+        self.objects.get(namespace, name).map(of_kind)
+    }
+
+    /// Whether there are no objects.
+    pub(super) fn is_empty(&self) -> bool {
+        self.objects.0.is_empty()
     }
 
     /// All objects in order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<K>> {
-        self.objects.values().flat_map(BTreeMap::values)
+    pub(super) fn iter(&self) -> impl Iterator<Item = Arc<K>> {
+        self.objects.iter().map(of_kind)
     }
 
     /// Indexes all objects by `keys`.
     pub(super) fn add_index(&mut self, name: &'static str, keys: KeysOf<K>) {
         let mut index = Index::new(keys);
         for object in self.iter() {
-            index.update(&Change { before: None, after: Some(Arc::clone(object)) });
+            index.update(&Change { before: None, after: Some(object) });
         }
-        self.indexes.insert(name, index);
+        self.indexes.push((name, index));
     }
 
     /// The objects with this key in an index, in order.
-    pub(super) fn by<'a>(&'a self, index: &str, key: &str) -> impl Iterator<Item = &'a Arc<K>> {
-        let index = self.indexes.get(index).expect("a store is made with its indexes");
+    pub(super) fn by<'a>(&'a self, index: &str, key: &str) -> impl Iterator<Item = Arc<K>> {
+        let named = self.indexes.iter().find(|(name, _)| *name == index);
+        let (_, index) = named.expect("a store is made with its indexes");
         index.with_key(key).filter_map(|(namespace, name)| self.get(namespace, name))
     }
 
@@ -79,54 +94,76 @@ impl<K: Resource> Store<K> {
     pub(super) fn put(&mut self, object: K) -> Change<K> {
         let after = Arc::new(object);
         let before = self.insert(&after);
-        self.update_indexes(Change { before, after: Some(after) })
+        self.with_indexes_updated(Change { before, after: Some(after) })
     }
 
     /// Removes an object; `None` where it was not in the store.
     pub(super) fn remove(&mut self, object: &K) -> Option<Change<K>> {
         let (namespace, name) = key_of(object);
-        let objects = self.objects.get_mut(namespace)?;
-        let before = objects.remove(name)?;
-        if objects.is_empty() {
-            self.objects.remove(namespace);
-        }
-        Some(self.update_indexes(Change { before: Some(before), after: None }))
+        let before = self.objects.remove(namespace, name)?;
+        Some(self.with_indexes_updated(Change { before: Some(of_kind(&before)), after: None }))
     }
 
     /// Replaces all objects by these.
     pub(super) fn replace(&mut self, objects: Vec<K>) -> Vec<Change<K>> {
         let mut gone = std::mem::take(&mut self.objects);
-        let mut changes = Vec::with_capacity(objects.len());
         for object in objects {
-            let after = Arc::new(object);
-            self.insert(&after);
-            let (namespace, name) = key_of(&*after);
-            let before = gone.get_mut(namespace).and_then(|objects| objects.remove(name));
-            changes.push(Change { before, after: Some(after) });
+            self.insert(&Arc::new(object));
         }
-        changes.sort_by(|one, other| key_of(&**one.object()).cmp(&key_of(&**other.object())));
-        let gone = gone.into_values().flat_map(BTreeMap::into_values);
-        changes.extend(gone.map(|object| Change { before: Some(object), after: None }));
-        changes.into_iter().map(|change| self.update_indexes(change)).collect()
+        let present = self.iter().map(|after: Arc<K>| {
+            let (namespace, name) = key_of(&*after);
+            Change { before: gone.remove(namespace, name).as_ref().map(of_kind), after: Some(after) }
+        });
+        let mut changes: Vec<_> = present.collect();
+        changes.extend(gone.iter().map(|object| Change { before: Some(of_kind(object)), after: None }));
+        changes.into_iter().map(|change| self.with_indexes_updated(change)).collect()
     }
 
     fn insert(&mut self, object: &Arc<K>) -> Option<Arc<K>> {
         let (namespace, name) = key_of(&**object);
-        if let Some(objects) = self.objects.get_mut(namespace) {
+        let object: AnyObject = Arc::<K>::clone(object);
+        self.objects.insert(namespace, name, object).as_ref().map(of_kind)
+    }
+
+    fn with_indexes_updated(&mut self, change: Change<K>) -> Change<K> {
+        self.indexes.iter_mut().for_each(|(_, index)| index.update(&change));
+        change
+    }
+}
+
+impl Objects {
+    fn get(&self, namespace: &str, name: &str) -> Option<&AnyObject> {
+        self.0.get(namespace)?.get(name)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &AnyObject> {
+        self.0.values().flat_map(BTreeMap::values)
+    }
+
+    fn insert(&mut self, namespace: &str, name: &str, object: AnyObject) -> Option<AnyObject> {
+        if let Some(objects) = self.0.get_mut(namespace) {
             return match objects.get_mut(name) {
-                Some(known) => Some(std::mem::replace(known, Arc::clone(object))),
-                None => objects.insert(name.to_owned(), Arc::clone(object)),
+                Some(known) => Some(std::mem::replace(known, object)),
+                None => objects.insert(name.to_owned(), object),
             };
         }
-        let objects = BTreeMap::from([(name.to_owned(), Arc::clone(object))]);
-        self.objects.insert(namespace.to_owned(), objects);
+        self.0.insert(namespace.to_owned(), BTreeMap::from([(name.to_owned(), object)]));
         None
     }
 
-    fn update_indexes(&mut self, change: Change<K>) -> Change<K> {
-        self.indexes.values_mut().for_each(|index| index.update(&change));
-        change
+    fn remove(&mut self, namespace: &str, name: &str) -> Option<AnyObject> {
+        let objects = self.0.get_mut(namespace)?;
+        let removed = objects.remove(name)?;
+        if objects.is_empty() {
+            self.0.remove(namespace);
+        }
+        Some(removed)
     }
+}
+
+/// The object as one of its kind. A store holds objects of one kind only.
+fn of_kind<K: Send + Sync + 'static>(object: &AnyObject) -> Arc<K> {
+    Arc::clone(object).downcast().expect("a store holds objects of one kind only")
 }
 
 /// The namespace and the name of an object.
@@ -152,11 +189,12 @@ mod tests {
         ConfigMap { metadata, ..ConfigMap::default() }
     }
 
-    fn places<'a>(objects: impl Iterator<Item = &'a Arc<ConfigMap>>) -> Vec<String> {
-        objects
-            .map(|object| key_of(&**object))
-            .map(|(namespace, name)| format!("{namespace}/{name}"))
-            .collect()
+    fn places(store: &Store<ConfigMap>) -> Vec<String> {
+        let place = |object: Arc<ConfigMap>| {
+            let (namespace, name) = key_of(&*object);
+            format!("{namespace}/{name}")
+        };
+        store.iter().map(place).collect()
     }
 
     #[test]
@@ -165,11 +203,11 @@ mod tests {
         for object in ["b/a", "/z", "a/b", "a/a"].map(object) {
             assert!(store.put(object).before.is_none());
         }
-        assert_eq!(places(store.iter()), ["/z", "a/a", "a/b", "b/a"]);
+        assert_eq!(places(&store), ["/z", "a/a", "a/b", "b/a"]);
         assert!(store.put(object("a/a")).before.is_some());
         assert!(store.remove(&object("a/c")).is_none() && store.remove(&object("c/a")).is_none());
         assert!(store.remove(&object("b/a")).is_some_and(|change| change.after.is_none()));
-        assert_eq!(places(store.iter()), ["/z", "a/a", "a/b"]);
+        assert_eq!(places(&store), ["/z", "a/a", "a/b"]);
     }
 
     #[test]
