@@ -84,7 +84,7 @@ impl<K: Resource + Send + Sync + 'static> Store<K> {
     }
 
     /// The objects with this key in an index, in order.
-    pub(super) fn by<'a>(&'a self, index: &str, key: &str) -> impl Iterator<Item = Arc<K>> {
+    pub(super) fn by(&self, index: &str, key: &str) -> impl Iterator<Item = Arc<K>> {
         let named = self.indexes.iter().find(|(name, _)| *name == index);
         let (_, index) = named.expect("a store is made with its indexes");
         index.with_key(key).filter_map(|(namespace, name)| self.get(namespace, name))
