@@ -1,6 +1,7 @@
 //! `capsize budget`: how long a failover may take, and why.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use capsize_judge::budget::Budget;
 use capsize_judge::profile::Profile;
@@ -24,12 +25,21 @@ pub struct BudgetCommand {
     /// Set a timing: failureThreshold=30s
     #[arg(long = "set", value_name = "TIMING=VALUE")]
     settings: Vec<String>,
+    /// End with exit code 1 if the new copy may be applied later than this after a failure: 5m
+    #[arg(long, value_name = "TIME", value_parser = length)]
+    within: Option<Duration>,
     /// How many workloads are to be evicted from the member that fails
     #[arg(long, default_value_t = 1)]
     workloads: usize,
     /// The format of the output
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+}
+
+/// Reads a length of time.
+fn length(text: &str) -> Result<Duration, String> {
+    let length = text.parse::<jiff::SignedDuration>().ok().and_then(|length| Duration::try_from(length).ok());
+    length.ok_or_else(|| format!("`{text}` is not a length of time: write `30s` or `5m`"))
 }
 
 impl BudgetCommand {
@@ -54,7 +64,13 @@ impl BudgetCommand {
             Format::Text => capsize_report::budget(&budget, &profile, output::columns()),
             Format::Json => capsize_report::budget_json(&budget, &profile),
         })?;
-        Ok(ExitStatus::Conforms)
+        let Some(limit) = self.within else { return Ok(ExitStatus::Conforms) };
+        let (text, is_within) = capsize_report::budget_within(&budget, limit, output::columns());
+        match self.format {
+            Format::Text => output::print(&text)?,
+            Format::Json => output::warn(&text),
+        }
+        Ok(if is_within { ExitStatus::Conforms } else { ExitStatus::Violated })
     }
 
     /// Refuses a setting that changes nothing, because the budget would be taken for that of another target.

@@ -27,7 +27,7 @@ pub struct Check {
     /// The format of the output
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Write `index.html`, `report.json` and `junit.xml` into this folder
+    /// Write `index.html`, `summary.md`, `report.json` and `junit.xml` into this folder
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
     #[command(flatten)]

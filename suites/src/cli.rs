@@ -17,6 +17,7 @@ use crate::images::Images;
 use crate::list::List;
 use crate::member::MemberCommand;
 use crate::mutants::Mutants;
+use crate::numbers::NumbersCommand;
 use crate::output;
 use crate::record::RecordCommand;
 use crate::run::Run;
@@ -48,6 +49,7 @@ enum Command {
     Mutants(Mutants),
     Bench(Bench),
     Budget(BudgetCommand),
+    Numbers(NumbersCommand),
     Schema(Schema),
     Up(Up),
     Doctor(Doctor),
@@ -96,6 +98,7 @@ impl Cli {
             Command::Mutants(mutants) => mutants.execute(),
             Command::Bench(bench) => bench.execute(),
             Command::Budget(budget) => budget.execute(),
+            Command::Numbers(numbers) => numbers.execute(),
             Command::Schema(schema) => schema.execute(),
             Command::Up(up) => up.execute(),
             Command::Doctor(doctor) => doctor.execute(),

@@ -21,7 +21,7 @@ use crate::chaos::{Seeds, hunt};
 use crate::exit::{CommandError, ExitStatus};
 use crate::reference::Reference;
 use crate::reference_nodes::NodeReference;
-use crate::{conformance, output, targets};
+use crate::{conformance, guilty, output, targets};
 
 /// Make one rule of the reference wrong at a time, and report which guarantee notices
 #[derive(Args, Debug)]
@@ -41,6 +41,9 @@ pub struct Mutants {
     /// Print each mutant with the scenario and the guarantee that notice it, without running them
     #[arg(long, conflicts_with_all = ["chaos", "control", "seed", "jobs"])]
     list: bool,
+    /// Print for how many mutants the evidence of the first violation names the component whose rule is wrong
+    #[arg(long, conflicts_with_all = ["chaos", "control", "list"])]
+    chain: bool,
     /// Run chaos with these seeds on the mutants, every style in turn, instead of the suite
     #[arg(long, value_name = "A..B")]
     chaos: Option<Seeds>,
@@ -71,6 +74,9 @@ impl Mutants {
             return hunt(&mutants, seeds, jobs);
         }
         let seed = Seed(self.seed);
+        if self.chain {
+            return guilty::measure(&mutants, &cases, (seed, jobs));
+        }
         let mut tally = Tally::default();
         side_by_side(
             jobs,

@@ -146,6 +146,7 @@ impl Folder {
     /// When it cannot be written.
     pub fn report(&self, report: &Report, timelines: &[Option<CaseTimeline>]) -> Result<(), CommandError> {
         self.write("index.html", capsize_report::html(report, timelines).as_bytes())?;
+        self.write("summary.md", capsize_report::markdown(report).as_bytes())?;
         self.write("junit.xml", capsize_report::junit(report).as_bytes())?;
         self.write("report.json", capsize_report::json(report).as_bytes())
     }

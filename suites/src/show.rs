@@ -1,8 +1,8 @@
-//! `capsize show`: the time lines of histories, as a page.
+//! `capsize show`: the time lines of histories, in the terminal or as a page.
 
 use std::path::PathBuf;
 
-use capsize_report::Report;
+use capsize_report::{Case, CaseTimeline, Report, Status};
 use clap::Args;
 
 use crate::check::{By, check_by};
@@ -18,8 +18,8 @@ pub struct Show {
     /// The target profile, as for `check`
     #[arg(long)]
     target: Option<String>,
-    /// Write the page into this file: one file that needs no network
-    #[arg(long, value_name = "FILE", required = true)]
+    /// Write a page into this file instead: one file that needs no network
+    #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
 
@@ -40,10 +40,36 @@ impl Show {
             about.extend(checked.note);
         }
         let target = self.target.unwrap_or_default();
+        let Some(file) = self.html else {
+            return print(&cases, &timelines, &about);
+        };
         let report = Report { command: "show".to_owned(), about, target, cases, wall: None };
-        if let Some(file) = &self.html {
-            output::write_file(file, capsize_report::html(&report, &timelines).as_bytes())?;
-        }
+        output::write_file(&file, capsize_report::html(&report, &timelines).as_bytes())?;
         Ok(ExitStatus::Conforms)
     }
+}
+
+/// Prints each time line, and the violations below it.
+fn print(
+    cases: &[Case],
+    timelines: &[Option<CaseTimeline>],
+    notes: &[String],
+) -> Result<ExitStatus, CommandError> {
+    let columns = output::columns();
+    let mut page = output::page();
+    for note in notes {
+        page.wrapped("note: ", note);
+    }
+    for (case, timeline) in cases.iter().zip(timelines) {
+        if let Some(timeline) = timeline {
+            page.lines(&timeline.text(&case.id(), columns));
+        }
+        page.blank();
+        if case.status == Status::Failed {
+            page.lines(&capsize_report::failure(case, columns));
+            page.blank();
+        }
+    }
+    output::show(page)?;
+    Ok(ExitStatus::Conforms)
 }

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use capsize::guilty::{guilty, named};
 use capsize::mutants::put_to;
 use capsize::{conformance, targets};
 use capsize_clock::Seed;
@@ -15,7 +16,36 @@ fn main() -> ExitCode {
         let case = cases.iter().find(|case| case.id() == mutant.case).cloned();
         Trial::test(mutant.id.clone(), move || trial(&mutant, case))
     });
-    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
+    let chains = Trial::test("the_evidence_names_the_guilty_component_of_nine_mutants_in_ten", chains);
+    libtest_mimic::run(&Arguments::from_args(), trials.chain([chains]).collect()).exit_code()
+}
+
+/// The percentage of the mutants for which the first violation has to name the guilty component.
+const NAMED: usize = 90;
+
+fn chains() -> Result<(), Failed> {
+    let cases = conformance::cases().expect("the suite has no mistakes");
+    let (mut all, mut wrong) = (0, Vec::new());
+    for mutant in capsize_mutants::all() {
+        let guilty = guilty(&mutant);
+        let is_rule = |name: &&&str| !["behaviour", "node_behaviour"].contains(*name);
+        if guilty.is_empty() && mutant.overridden.iter().any(|name| is_rule(&name)) {
+            return Err(format!("no controller is known for the rules of {}", mutant.id).into());
+        }
+        if guilty.is_empty() {
+            continue;
+        }
+        let case = cases.iter().find(|case| case.id() == mutant.case).ok_or("there is no such case")?;
+        all += 1;
+        let named = named(&mutant, case, Seed(1))?;
+        if !named.is_some_and(|component| guilty.contains(&component)) {
+            wrong.push(format!("{}: {named:?}", mutant.id));
+        }
+    }
+    if (all - wrong.len()) * 100 >= all * NAMED {
+        return Ok(());
+    }
+    Err(format!("{} of {all} mutants: {}", wrong.len(), wrong.join("; ")).into())
 }
 
 fn trial(mutant: &Mutant, case: Option<Case>) -> Result<(), Failed> {

@@ -64,6 +64,23 @@ pub struct Budget {
 type Steps = Vec<&'static Transition>;
 
 impl Budget {
+    /// The longest time from a failure to the new copy, with latency, over all kinds of failures. `None` if it has no limit,
+    /// or if nothing is evicted by itself.
+    #[must_use]
+    pub fn worst(&self) -> Option<Duration> {
+        let worst = self.failovers.iter().map(|failover| {
+            let applied = failover.moved?.applied;
+            Some(applied.upper?.saturating_add(applied.latency))
+        });
+        worst.collect::<Option<Vec<_>>>()?.into_iter().max()
+    }
+
+    /// The length of the shortest outage that evicts a workload; `None` if none does.
+    #[must_use]
+    pub fn shortest_eviction(&self) -> Option<Duration> {
+        self.failovers.iter().filter_map(|failover| Some(failover.moved?.evicted.lower)).min()
+    }
+
     /// Computes the budget of a target with this `profile`, if `workloads` have to be evicted from the failed member.
     #[must_use]
     pub fn new(profile: &Profile, workloads: usize) -> Self {

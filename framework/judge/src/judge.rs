@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::guarantee::{Catalogue, Verdict};
 use crate::numbers::{Numbers, NumbersBuilder};
-use crate::profile::Profile;
-use capsize_history::dialect::Dialect;
+use crate::profile::{Profile, Timings};
+use capsize_history::dialect::{Dialect, DialectKind};
 use capsize_history::facts::{Fact, World};
 use capsize_history::{Entry, Kind};
 
@@ -27,6 +27,10 @@ pub struct Judge {
 pub struct Judgement {
     /// The name of the profile that it was judged by.
     pub target: String,
+    /// The dialect of the history.
+    pub dialect: DialectKind,
+    /// The timings that it was judged by.
+    pub timings: Timings,
     /// The scenario in the header.
     pub scenario: Option<String>,
     /// The number of entries.
@@ -99,6 +103,8 @@ impl Judge {
         let span = self.dialect.world().now;
         Judgement {
             target: self.catalogue.profile().name.clone(),
+            dialect: self.catalogue.profile().dialect,
+            timings: self.catalogue.profile().timings.clone(),
             scenario: self.scenario,
             entries: self.entries,
             span,

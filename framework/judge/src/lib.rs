@@ -4,6 +4,7 @@
 //! anything that runs clusters or controllers.
 
 pub mod budget;
+pub mod chain;
 pub mod diff;
 pub mod guarantee;
 pub mod judge;

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::layout::Page;
+use capsize_history::dialect::DialectKind;
 use capsize_judge::budget::{Budget, EndToEnd, Failure, Moved, Range};
 use capsize_judge::profile::Profile;
 use capsize_judge::text::span;
@@ -33,6 +34,13 @@ pub fn budget(budget: &Budget, profile: &Profile, columns: usize) -> String {
         end_to_end(&mut page, failover);
     }
     page.blank();
+    if let Some(shortest) = budget.shortest_eviction() {
+        let text = format!("An outage that is shorter than {} moves no workload.", span(shortest));
+        page.wrapped("", &text);
+    }
+    for warning in warnings(profile) {
+        page.wrapped("warning: ", warning);
+    }
     let latency = span(profile.timings.latency);
     page.wrapped(
         "",
@@ -42,6 +50,46 @@ pub fn budget(budget: &Budget, profile: &Profile, columns: usize) -> String {
         ),
     );
     page.finish()
+}
+
+/// Settings that are allowed, but seldom wanted.
+fn warnings(profile: &Profile) -> impl Iterator<Item = &'static str> {
+    let timings = &profile.timings;
+    let probed = profile.dialect == DialectKind::Karmada;
+    let warnings = [
+        (
+            probed && timings.failure_threshold.is_zero(),
+            "failureThreshold is 0: one failed probe makes a member NotReady",
+        ),
+        (
+            probed && timings.success_threshold.is_zero(),
+            "successThreshold is 0: one successful probe makes a member Ready again",
+        ),
+        (
+            probed && timings.graceful_eviction_timeout.is_zero(),
+            "gracefulEvictionTimeout is 0: old copies go before new copies are ready",
+        ),
+    ];
+    warnings.into_iter().filter_map(|(applies, warning)| applies.then_some(warning))
+}
+
+/// A sentence that compares the longest failover with `limit`, and whether the failover is within it.
+#[must_use]
+pub fn budget_within(budget: &Budget, limit: Duration, columns: usize) -> (String, bool) {
+    let (worst, limit_text) = (budget.worst(), span(limit));
+    let is_within = worst.is_some_and(|worst| worst <= limit);
+    let text = match worst {
+        Some(worst) if is_within => {
+            format!("within {limit_text}: the new copy is applied after {} at most", span(worst))
+        }
+        Some(worst) => {
+            format!("NOT within {limit_text}: the new copy may be applied only after {}", span(worst))
+        }
+        None => format!("NOT within {limit_text}: the failover has no limit, or moves nothing by itself"),
+    };
+    let mut page = Page::new(columns);
+    page.line(&text);
+    (page.finish(), is_within)
 }
 
 fn end_to_end(page: &mut Page, failover: &EndToEnd) {

@@ -4,12 +4,12 @@ use std::fmt::Write;
 
 use indexmap::IndexMap;
 
+use super::chain::{self, ChainLine, allowed};
 use super::layout::Page;
 use super::numbers::{add as numbers, outages, sheet};
-use super::phrase::{fault, moment, source};
 use super::{Case, Failure, Report, Stand, Standing, Status};
-use capsize_history::facts::{Fact, FaultInForce, Uncertainty};
-use capsize_judge::guarantee::{Bound, Evidence, Outcome, Verdict};
+use capsize_history::facts::Uncertainty;
+use capsize_judge::guarantee::{Outcome, Verdict};
 use capsize_judge::judge::Judgement;
 use capsize_judge::text::{clock, signed, span};
 
@@ -35,6 +35,18 @@ pub fn summary(report: &Report, columns: usize) -> String {
         page.blank();
         failed(&mut page, case);
     }
+    page.finish()
+}
+
+/// The failures of a run, and then the totals.
+#[must_use]
+pub fn quiet(report: &Report, columns: usize) -> String {
+    let mut page = Page::new(columns);
+    for case in report.cases.iter().filter(|case| case.status == Status::Failed) {
+        failed(&mut page, case);
+        page.blank();
+    }
+    totals(&mut page, report);
     page.finish()
 }
 
@@ -246,54 +258,35 @@ fn failed(page: &mut Page, case: &Case) {
         unmet(page, failure);
     }
     for verdict in case.judgement.iter().flat_map(|judgement| &judgement.verdicts) {
-        violation(page, verdict);
+        violation(page, verdict, case.judgement.as_ref());
     }
 }
 
 fn unmet(page: &mut Page, failure: &Failure) {
     page.line(&format!("  expected: {}", failure.expected));
-    page.labelled("at", &failure.place);
-    page.labelled("seen", &format!("{}  {}", clock(failure.at), failure.seen));
-    circumstances(page, &failure.faults, &failure.timeline);
+    lines(page, &chain::unmet(failure));
 }
 
-/// Adds the evidence of a violated guarantee.
-pub(super) fn violation(page: &mut Page, verdict: &Verdict) {
+/// Adds the evidence of a violated guarantee, with its causes if there is a judgement.
+pub(super) fn violation(page: &mut Page, verdict: &Verdict, judgement: Option<&Judgement>) {
     let Outcome::Violated { times, evidence, .. } = &verdict.outcome else { return };
     let spec = verdict.spec;
     page.wrapped(&format!("  {:<13} ", spec.id), spec.sentence);
     for each in evidence {
-        add_evidence(page, each);
+        lines(page, &chain::observation(each));
+        if let Some(judgement) = judgement {
+            lines(page, &chain::causes(spec, each, judgement));
+        }
+        lines(page, &chain::circumstances(&each.faults, &each.timeline));
     }
     and_more(page, *times, evidence.len());
 }
 
-pub(super) fn allowed(bound: Bound) -> String {
-    match bound {
-        Bound::NotBefore(time) => format!("not before {}", clock(time)),
-        Bound::NotAfter(time) => format!("not after {}", clock(time)),
-        Bound::Never => "at no time".to_owned(),
-    }
-}
-
-fn add_evidence(page: &mut Page, evidence: &Evidence) {
-    page.labelled("allowed", &format!("{} ({})", allowed(evidence.bound), evidence.because));
-    let witness = evidence.witness.as_ref();
-    let witness = witness.map(|witness| format!("{witness}, on {}: ", witness.on())).unwrap_or_default();
-    page.labelled("seen", &format!("{}  {witness}{}", clock(evidence.at), evidence.seen));
-    if let Some(short) = evidence.short_by {
-        page.labelled("short by", &span(short));
-    }
-    circumstances(page, &evidence.faults, &evidence.timeline);
-}
-
-fn circumstances(page: &mut Page, faults: &[FaultInForce], timeline: &[Fact]) {
-    if !faults.is_empty() {
-        page.labelled("in force", &faults.iter().map(fault).collect::<Vec<_>>().join(", "));
-    }
-    for fact in timeline {
-        let source = source(fact);
-        let source = if source.is_empty() { source } else { format!(" ({source})") };
-        page.wrapped("      ", &format!("{}{source}", moment(fact)));
+fn lines(page: &mut Page, lines: &[ChainLine]) {
+    for line in lines {
+        match line.label {
+            "" => page.wrapped("      ", &line.text),
+            label => page.labelled(label, &line.text),
+        }
     }
 }

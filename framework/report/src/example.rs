@@ -19,7 +19,7 @@ pub fn example(facts: &[Fact], verdict: &Verdict) -> String {
         page.line(&format!("  {}", moment(fact)));
     }
     page.blank();
-    violation(&mut page, verdict);
+    violation(&mut page, verdict, None);
     page.finish()
 }
 

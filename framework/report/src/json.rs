@@ -5,12 +5,15 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::chain;
 use super::numbers::{NumbersJson, SheetJson, sheet};
 use super::phrase::{fault, moment, phrase};
 use super::{Case, Failure, Report, Standing, Status};
 use capsize_history::FOREVER;
 use capsize_history::facts::{Fact, ObjectVersion};
-use capsize_judge::guarantee::{Ambiguity, Bound, Evidence, Outcome, Verdict};
+use capsize_judge::chain::Chain;
+use capsize_judge::guarantee::{Ambiguity, Bound, Evidence, GuaranteeSpec, Outcome, Verdict};
+use capsize_judge::judge::Judgement;
 
 /// The version of the document; another one where a field goes or changes its meaning.
 const VERSION: &str = "v1";
@@ -131,9 +134,23 @@ struct OneEvidence<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     short_by_seconds: Option<f64>,
     timeline: Vec<String>,
+    /// The component that owns the missing or wrong event.
+    component: &'static str,
+    /// The evidence as the other reports have it, line by line.
+    chain: Vec<Link>,
     /// The same one by one, with who says so.
     events: Vec<Event<'a>>,
     in_force: Vec<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Link {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    label: &'static str,
+    text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at_seconds: Option<f64>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -212,7 +229,7 @@ fn one_case(case: &Case) -> OneCase<'_> {
         span_seconds: seconds(case.span),
         judged_by: case.judgement.as_ref().map(|judgement| judgement.target.as_str()),
         unmet: case.failures.iter().map(unmet).collect(),
-        verdicts: case.judgement.iter().flat_map(|judgement| &judgement.verdicts).map(one_verdict).collect(),
+        verdicts: case.judgement.iter().flat_map(verdicts).collect(),
         numbers: case.judgement.as_ref().map(|judgement| (&judgement.numbers).into()),
     }
 }
@@ -228,7 +245,11 @@ fn unmet(failure: &Failure) -> Unmet<'_> {
     }
 }
 
-fn one_verdict(verdict: &Verdict) -> OneVerdict<'_> {
+fn verdicts(judgement: &Judgement) -> impl Iterator<Item = OneVerdict<'_>> {
+    judgement.verdicts.iter().map(move |verdict| one_verdict(verdict, judgement))
+}
+
+fn one_verdict<'a>(verdict: &'a Verdict, judgement: &Judgement) -> OneVerdict<'a> {
     let base = OneVerdict {
         id: verdict.spec.id,
         verdict: "notExercised",
@@ -260,7 +281,7 @@ fn one_verdict(verdict: &Verdict) -> OneVerdict<'_> {
             held: *held,
             violated: *times,
             undecided: *undecided,
-            evidence: evidence.iter().map(one_evidence).collect(),
+            evidence: evidence.iter().map(|each| one_evidence(verdict.spec, each, judgement)).collect(),
             ..base
         },
         Outcome::NotExercised => base,
@@ -293,8 +314,9 @@ fn one_ambiguity(ambiguity: &Ambiguity) -> OneDoubt<'_> {
     }
 }
 
-fn one_evidence(evidence: &Evidence) -> OneEvidence<'_> {
+fn one_evidence<'a>(spec: &GuaranteeSpec, evidence: &'a Evidence, judgement: &Judgement) -> OneEvidence<'a> {
     let (not_before, not_after) = limits(evidence.bound);
+    let chain = chain::violation(spec, evidence, judgement).into_iter();
     OneEvidence {
         subject: evidence.subject.to_string(),
         not_before_seconds: not_before,
@@ -305,6 +327,10 @@ fn one_evidence(evidence: &Evidence) -> OneEvidence<'_> {
         witness: evidence.witness.as_ref().map(witness),
         short_by_seconds: evidence.short_by.map(seconds),
         timeline: evidence.timeline.iter().map(moment).collect(),
+        component: Chain::of(spec, evidence, judgement.dialect, &judgement.timings).component,
+        chain: chain
+            .map(|line| Link { label: line.label, text: line.text, at_seconds: line.at.map(seconds) })
+            .collect(),
         events: evidence.timeline.iter().map(event).collect(),
         in_force: evidence.faults.iter().map(fault).collect(),
     }

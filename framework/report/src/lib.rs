@@ -2,30 +2,35 @@
 
 mod budget;
 mod catalogue;
+mod chain;
 mod console;
 mod difference;
 mod example;
 mod json;
 mod junit;
 mod layout;
+mod markdown;
 mod model;
 mod numbers;
 mod page;
 mod phrase;
+mod regression;
 mod schema;
 mod side_by_side;
 mod trace;
 
-pub use budget::{budget, budget_json};
+pub use budget::{budget, budget_json, budget_within};
 pub use catalogue::{Traces, guarantees_json, guarantees_page, specs};
-pub use console::{checked, failure, listing, summary};
+pub use console::{checked, failure, listing, quiet, summary};
 pub use difference::{differences, differences_json};
 pub use example::{example, example_of};
 pub use json::json;
 pub use junit::junit;
 pub use layout::{COLUMNS, Page};
+pub use markdown::markdown;
 pub use model::{Case, Failure, Report, Stand, Standing, Status, Totals};
 pub use page::{CaseTimeline, TimelineBuilder, html};
+pub use regression::{Regression, ReportNumbers, regression, report_numbers};
 pub use schema::{Document, schema};
 pub use side_by_side::{Column, side_by_side};
 pub use trace::{Breakage, Trace};

@@ -42,7 +42,7 @@ pub struct Run {
     /// Run only cases whose `group/name` contains this
     #[arg(long)]
     filter: Option<String>,
-    /// Write `index.html`, `report.json`, `junit.xml` and the histories into this folder
+    /// Write `index.html`, `summary.md`, `report.json`, `junit.xml` and the histories into this folder
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
     /// How many cases run at a time; as many as there are cores where nothing is given
@@ -51,6 +51,12 @@ pub struct Run {
     /// Run a case first that must fail, and end with an error if it passes
     #[arg(long)]
     canary: bool,
+    /// Print a line for each case that has ended, also in virtual time
+    #[arg(long, short, conflicts_with = "quiet")]
+    verbose: bool,
+    /// Print only the failures and the totals
+    #[arg(long, short)]
+    quiet: bool,
     /// The random seed
     #[arg(long, default_value_t = Seed(1))]
     seed: Seed,
@@ -96,7 +102,7 @@ impl Run {
         }
         let writer = self.report.as_deref().map(output::Folder::create).transpose()?;
         let is_live = parties.iter().any(|party| party.implementation.info().is_live());
-        let mut progress = Progress::new(cases.len(), is_live);
+        let mut progress = Progress::new(cases.len(), self.verbose || is_live && !self.quiet);
         let context = Context {
             canaries,
             target: parties.iter().map(Party::name).collect::<Vec<_>>().join(", "),
@@ -152,7 +158,8 @@ impl Run {
             if let Some(writer) = writer {
                 writer.report(&report, &timelines)?;
             }
-            output::print(&(canaries + &report::summary(&report, output::columns()) + &kept))?;
+            let summary = if self.quiet { report::quiet } else { report::summary };
+            output::print(&(canaries + &summary(&report, output::columns()) + &kept))?;
         }
         if let Some(asked) = interrupt.asked() {
             return Err(CommandError::Interrupted(asked));

@@ -19,14 +19,15 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Of so many cases. A run in virtual time is over before anybody reads a line of it.
-    pub(super) fn new(cases: usize, is_live: bool) -> Self {
+    /// Of so many cases. A run in virtual time is over before anybody reads a line of it, so `prints_lines` is false there
+    /// unless the user asks for lines.
+    pub(super) fn new(cases: usize, prints_lines: bool) -> Self {
         let is_terminal = io::stderr().is_terminal();
         let style =
             ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}").expect("the template is right");
         let bar = ProgressBar::new(cases as u64).with_style(style);
         let bar = if is_terminal { bar } else { ProgressBar::hidden() };
-        Self { bar, prints_lines: is_live && !is_terminal, ended: 0, cases }
+        Self { bar, prints_lines: prints_lines && !is_terminal, ended: 0, cases }
     }
 
     /// Reports a case that has ended.

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 mod empty;
+mod evidence;
 mod explain;
 mod flags;
 mod streams;

@@ -23,13 +23,15 @@ fn too_wide(printed: &str, columns: usize) -> Vec<&str> {
 
 /// Every command for people, with the exit code that it has.
 fn commands(folder: &str) -> Vec<(Vec<&str>, i32)> {
-    let rows: [(&[&str], i32); 21] = [
+    let rows: [(&[&str], i32); 25] = [
         (&["run", "--filter", "placement/"], 0),
         (&["run", "--canary", "--filter", "tainting/blip"], 0),
         (&["run", "--target", "reference-nodes", "--filter", "told"], 0),
         (&["check", "divided-weighted.jsonl", "short-blip.jsonl", "duplicated-partitioned.jsonl"], 1),
         (&["check", "../nodes-1.36/freeze-then-one-node-at-rate-one.jsonl"], 1),
         (&["diff", "divided-weighted.jsonl", "short-blip.jsonl"], 1),
+        (&["run", "--quiet", "--filter", "tainting/blip"], 0),
+        (&["show", "short-blip.jsonl", "divided-weighted.jsonl"], 0),
         (&["list"], 0),
         (&["list", "--guarantees"], 0),
         (&["explain"], 0),
@@ -37,6 +39,8 @@ fn commands(folder: &str) -> Vec<(Vec<&str>, i32)> {
         (&["explain", "TAINT-02"], 0),
         (&["budget"], 0),
         (&["budget", "--target", "karmada-1.18"], 0),
+        (&["budget", "--within", "1s", "--set", "failureThreshold=0s"], 1),
+        (&["numbers", "short-blip.jsonl"], 2),
         (&["chaos", "--seeds", "0..2", "--style", "lite"], 0),
         (&["explain", "NOTHING-01"], 2),
         (&["run", "--target", "nobody"], 2),
@@ -67,7 +71,7 @@ fn all_that_is_printed_for_people_fits_the_terminal_and_divides_no_word() {
             words.insert(columns, printed.collect());
         }
         // The time that a command took differs each time.
-        if !["run", "chaos"].contains(&arguments[0]) {
+        if !["run", "chaos", "show"].contains(&arguments[0]) {
             assert_eq!(words["80"], words["120"], "{arguments:?}: a word is divided");
         }
     }

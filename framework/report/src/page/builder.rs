@@ -14,8 +14,8 @@ use capsize_judge::judge::Judgement;
 
 use super::data::{CaseData, Events, Micros, micros};
 use super::lanes::Lanes;
+use super::problems;
 use super::versions::VersionLog;
-use super::{problems, tables};
 use crate::Case;
 use crate::phrase::phrase;
 
@@ -32,15 +32,10 @@ pub struct TimelineBuilder {
     now: Micros,
 }
 
-/// The time line of a case, as the page contains it.
-#[derive(Clone, Debug)]
+/// The time line of a case.
+#[derive(Debug)]
 pub struct CaseTimeline {
-    /// The compressed data.
-    pub(super) packed: String,
-    /// The events as rows of an HTML table, for readers without JavaScript.
-    pub(super) table: String,
-    /// The lost replica-seconds of all workloads.
-    pub(super) lost: f64,
+    pub(super) data: CaseData,
 }
 
 impl TimelineBuilder {
@@ -97,11 +92,7 @@ impl TimelineBuilder {
             windows: problems::windows(judgement),
             problems: problems::problems(case, judgement),
         };
-        CaseTimeline {
-            packed: packed(&data),
-            table: tables::events(&data),
-            lost: data.workloads.iter().map(|lane| lane.lost).sum(),
-        }
+        CaseTimeline { data }
     }
 }
 
@@ -114,10 +105,17 @@ fn is_event(change: &Change) -> bool {
     )
 }
 
-/// The data as JSON, compressed, and written in letters that HTML may contain.
-fn packed(data: &CaseData) -> String {
-    let json = serde_json::to_vec(data).expect("text, numbers and lists are always JSON");
-    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
-    let written = encoder.write_all(&json).and_then(|()| encoder.finish());
-    STANDARD.encode(written.expect("writing to memory does not fail"))
+impl CaseTimeline {
+    /// The lost replica-seconds of all workloads.
+    pub(super) fn lost(&self) -> f64 {
+        self.data.workloads.iter().map(|lane| lane.lost).sum()
+    }
+
+    /// The data as JSON, compressed, and written in letters that HTML may contain.
+    pub(super) fn packed(&self) -> String {
+        let json = serde_json::to_vec(&self.data).expect("text, numbers and lists are always JSON");
+        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
+        let written = encoder.write_all(&json).and_then(|()| encoder.finish());
+        STANDARD.encode(written.expect("writing to memory does not fail"))
+    }
 }

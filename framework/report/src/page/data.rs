@@ -23,6 +23,13 @@ impl<Value> Default for Steps<Value> {
     }
 }
 
+impl<Value> Steps<Value> {
+    /// The times and values in order.
+    pub(super) fn steps(&self) -> &[(Micros, Value)] {
+        &self.0
+    }
+}
+
 impl<Value: PartialEq> Steps<Value> {
     /// Sets the value from `at` on. Of two values at the same time, the last counts.
     pub(super) fn set(&mut self, at: Micros, value: Value) {
@@ -53,6 +60,29 @@ pub(super) struct CaseData {
     pub(super) versions: Versions,
     pub(super) windows: Vec<JudgedWindow>,
     pub(super) problems: Vec<Problem>,
+}
+
+/// One event, as it is listed.
+pub(super) struct EventLine<'a> {
+    pub(super) at: Micros,
+    /// The workload or the member.
+    pub(super) about: Option<&'a str>,
+    pub(super) text: &'a str,
+}
+
+impl CaseData {
+    /// The events in order.
+    pub(super) fn events(&self) -> impl Iterator<Item = EventLine<'_>> {
+        let mut at = 0;
+        (0..self.events.at.len()).map(move |place| {
+            at += self.events.at[place];
+            let index = |column: &[i64]| usize::try_from(column[place]).ok();
+            let workload = index(&self.events.workload).and_then(|index| self.workloads.get(index));
+            let member = index(&self.events.member).and_then(|index| self.members.get(index));
+            let about = workload.map(|lane| lane.name.as_str()).or(member.map(|lane| lane.name.as_str()));
+            EventLine { at, about, text: &self.texts[self.events.text[place]] }
+        })
+    }
 }
 
 #[derive(Debug, Serialize)]

@@ -9,7 +9,7 @@ use capsize_judge::text::signed;
 
 use super::builder::CaseTimeline;
 use super::data::{Micros, micros};
-use super::tables::escaped;
+use super::tables::{escaped, events};
 use crate::{Case, Report, Stand, Standing, Status};
 
 const TEMPLATE: &str = include_str!("../../page/page.html");
@@ -72,11 +72,11 @@ pub fn html(report: &Report, timelines: &[Option<CaseTimeline>]) -> String {
     let mut tables = String::new();
     for (place, (case, timeline)) in report.cases.iter().zip(timelines).enumerate() {
         let Some(timeline) = timeline else { continue };
-        let packed = &timeline.packed;
+        let packed = timeline.packed();
         let _ =
             writeln!(data, r#"<script type="application/octet-stream" id="case-{place}">{packed}</script>"#);
         let (id, status) = (escaped(&case.id()), status(case));
-        let _ = write!(tables, "<h2>{id}: {status}</h2>{}", timeline.table);
+        let _ = write!(tables, "<h2>{id}: {status}</h2>{}", events(&timeline.data));
     }
     let parts = [
         ("title", escaped(&title)),
@@ -151,7 +151,7 @@ fn case_summary(case: &Case, timeline: Option<&CaseTimeline>) -> CaseSummary {
         replay: case.replay.clone(),
         span: micros(case.span),
         problems: unmet.into_iter().chain(violated.map(|verdict| verdict.spec.id.to_owned())).collect(),
-        lost: timeline.map_or(0.0, |timeline| timeline.lost),
+        lost: timeline.map_or(0.0, CaseTimeline::lost),
         has_data: timeline.is_some(),
     }
 }

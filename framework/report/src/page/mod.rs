@@ -6,6 +6,7 @@ mod html;
 mod lanes;
 mod problems;
 mod tables;
+mod text;
 mod versions;
 
 pub use builder::{CaseTimeline, TimelineBuilder};

@@ -1,13 +1,10 @@
 //! The violations of a case and its judged times, for the page.
 
-use capsize_history::facts::{Fact, FaultInForce};
 use capsize_judge::guarantee::{Bound, Evidence, GuaranteeSpec, Outcome, WindowResult};
 use capsize_judge::judge::Judgement;
-use capsize_judge::text::{clock, span};
 
 use super::data::{JudgedWindow, Line, Problem, micros};
-use crate::console::allowed;
-use crate::phrase::{fault, moment, source};
+use crate::chain::{self, ChainLine};
 use crate::{Case, Failure};
 
 /// All judged times, in the order of the guarantees.
@@ -37,32 +34,25 @@ pub(super) fn problems(case: &Case, judgement: &Judgement) -> Vec<Problem> {
             Outcome::Violated { evidence, .. } => evidence.as_slice(),
             _ => &[],
         };
-        evidence.iter().map(|each| violation(verdict.spec, each))
+        evidence.iter().map(|each| violation(verdict.spec, each, case, judgement))
     });
-    let mut problems: Vec<Problem> = case.failures.iter().map(unmet).chain(violated).collect();
+    let mut problems: Vec<Problem> =
+        case.failures.iter().map(|failure| unmet(failure, case)).chain(violated).collect();
     problems.sort_by_key(|problem| problem.at);
     problems
 }
 
-fn violation(spec: &'static GuaranteeSpec, evidence: &Evidence) -> Problem {
+fn violation(
+    spec: &'static GuaranteeSpec,
+    evidence: &Evidence,
+    case: &Case,
+    judgement: &Judgement,
+) -> Problem {
     let (earliest, latest) = match evidence.bound {
         Bound::NotBefore(time) => (Some(micros(time)), None),
         Bound::NotAfter(time) => (None, Some(micros(time))),
         Bound::Never => (None, None),
     };
-    let at = Some(micros(evidence.at));
-    let witness = evidence.witness.as_ref();
-    let witness = witness.map(|witness| format!("{witness}, on {}: ", witness.on())).unwrap_or_default();
-    let mut lines = vec![
-        Line {
-            label: "allowed",
-            text: format!("{} ({})", allowed(evidence.bound), evidence.because),
-            at: earliest.or(latest),
-        },
-        Line { label: "seen", text: format!("{}  {witness}{}", clock(evidence.at), evidence.seen), at },
-    ];
-    lines.extend(evidence.short_by.map(|short| Line { label: "short by", text: span(short), at: None }));
-    lines.extend(circumstances(&evidence.faults, &evidence.timeline));
     Problem {
         title: spec.id.to_owned(),
         sentence: spec.sentence.to_owned(),
@@ -72,18 +62,11 @@ fn violation(spec: &'static GuaranteeSpec, evidence: &Evidence) -> Problem {
         earliest,
         latest,
         at: micros(evidence.at),
-        lines,
+        lines: lines(chain::violation(spec, evidence, judgement), case),
     }
 }
 
-fn unmet(failure: &Failure) -> Problem {
-    let at = micros(failure.at);
-    let seen = format!("{}  {}", clock(failure.at), failure.seen);
-    let mut lines = vec![
-        Line { label: "at", text: failure.place.clone(), at: None },
-        Line { label: "seen", text: seen, at: Some(at) },
-    ];
-    lines.extend(circumstances(&failure.faults, &failure.timeline));
+fn unmet(failure: &Failure, case: &Case) -> Problem {
     Problem {
         title: "expected:".to_owned(),
         sentence: failure.expected.clone(),
@@ -92,18 +75,12 @@ fn unmet(failure: &Failure) -> Problem {
         since: None,
         earliest: None,
         latest: None,
-        at,
-        lines,
+        at: micros(failure.at),
+        lines: lines(chain::unmet(failure), case),
     }
 }
 
-fn circumstances(faults: &[FaultInForce], timeline: &[Fact]) -> Vec<Line> {
-    let in_force =
-        faults.iter().map(|each| Line { label: "in force", text: fault(each), at: Some(micros(each.since)) });
-    let events = timeline.iter().map(|fact| {
-        let source = source(fact);
-        let source = if source.is_empty() { source } else { format!(" ({source})") };
-        Line { label: "", text: format!("{}{source}", moment(fact)), at: Some(micros(fact.at)) }
-    });
-    in_force.chain(events).collect()
+fn lines(lines: Vec<ChainLine>, case: &Case) -> Vec<Line> {
+    let all = lines.into_iter().chain(chain::replay(case));
+    all.map(|ChainLine { label, text, at }| Line { label, text, at: at.map(micros) }).collect()
 }

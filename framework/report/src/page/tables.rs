@@ -26,22 +26,15 @@ pub(super) fn events(data: &CaseData) -> String {
         html.push_str("</ul>");
     }
     html.push_str("<table>");
-    let mut at = 0;
-    let events = &data.events;
-    let shown = events.at.len().min(MOST_EVENTS);
-    for place in 0..shown {
-        at += events.at[place];
-        let index = |column: &[i64]| usize::try_from(column[place]).ok();
-        let workload = index(&events.workload).and_then(|index| data.workloads.get(index));
-        let member = index(&events.member).and_then(|index| data.members.get(index));
-        let about = workload.map(|lane| &lane.name).or(member.map(|lane| &lane.name));
-        let about = about.map(|name| escaped(name)).unwrap_or_default();
-        let text = escaped(&data.texts[events.text[place]]);
-        let _ = writeln!(html, "<tr><td>{}<td>{about}<td>{text}", clock(Duration::from_micros(at)));
+    let all = data.events.at.len();
+    for event in data.events().take(MOST_EVENTS) {
+        let about = event.about.map(escaped).unwrap_or_default();
+        let time = clock(Duration::from_micros(event.at));
+        let _ = writeln!(html, "<tr><td>{time}<td>{about}<td>{}", escaped(event.text));
     }
     html.push_str("</table>");
-    if events.at.len() > shown {
-        let _ = write!(html, "<p>{} more events are in the time line only.</p>", events.at.len() - shown);
+    if let more @ 1.. = all.saturating_sub(MOST_EVENTS) {
+        let _ = write!(html, "<p>{more} more events are in the time line only.</p>");
     }
     html
 }

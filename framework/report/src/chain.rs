@@ -1,0 +1,153 @@
+//! The evidence of a violation line by line, the same in every report.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use capsize_history::facts::{Fact, FaultInForce};
+use capsize_judge::chain::{Chain, Deviation};
+use capsize_judge::guarantee::{Bound, Evidence, GuaranteeSpec};
+use capsize_judge::judge::Judgement;
+use capsize_judge::text::{clock, span};
+
+use super::phrase::{fault, moment, source};
+use super::{Case, Failure, Traces};
+
+/// Made by `UPDATE_DOCS=1 cargo test -p capsize --test traces`.
+const TRACES: &str = include_str!("../../../suites/traces.json");
+
+/// The known upstream issues of each guarantee.
+static ISSUES: LazyLock<BTreeMap<String, Vec<String>>> = LazyLock::new(|| {
+    let traces: Traces = serde_json::from_str(TRACES).unwrap_or_default();
+    traces.into_iter().map(|(id, trace)| (id, trace.issues)).collect()
+});
+
+/// One line about a violation. A line with a time is about that moment.
+#[derive(Clone, Debug)]
+pub(super) struct ChainLine {
+    /// The label; empty for an event of the timeline.
+    pub(super) label: &'static str,
+    pub(super) text: String,
+    pub(super) at: Option<Duration>,
+}
+
+impl ChainLine {
+    fn new(label: &'static str, text: impl Into<String>, at: Option<Duration>) -> Self {
+        Self { label, text: text.into(), at }
+    }
+}
+
+pub(super) fn allowed(bound: Bound) -> String {
+    match bound {
+        Bound::NotBefore(time) => format!("not before {}", clock(time)),
+        Bound::NotAfter(time) => format!("not after {}", clock(time)),
+        Bound::Never => "at no time".to_owned(),
+    }
+}
+
+/// The bound, the observation, and the distance between the two.
+pub(super) fn observation(evidence: &Evidence) -> Vec<ChainLine> {
+    let bound = match evidence.bound {
+        Bound::NotBefore(time) | Bound::NotAfter(time) => Some(time),
+        Bound::Never => None,
+    };
+    let witness = evidence.witness.as_ref();
+    let witness = witness.map(|witness| format!("{witness}, on {}: ", witness.on())).unwrap_or_default();
+    let seen = format!("{}  {witness}{}", clock(evidence.at), evidence.seen);
+    let mut lines = vec![
+        ChainLine::new("allowed", format!("{} ({})", allowed(evidence.bound), evidence.because), bound),
+        ChainLine::new("seen", seen, Some(evidence.at)),
+    ];
+    lines.extend(evidence.short_by.map(|short| ChainLine::new("short by", span(short), None)));
+    lines
+}
+
+/// The causes: the formula with its values, the event that started the deadline, the component that owns the missing or
+/// wrong event, what kept that component from its information, known issues, and where to read more.
+pub(super) fn causes(spec: &GuaranteeSpec, evidence: &Evidence, judgement: &Judgement) -> Vec<ChainLine> {
+    let Judgement { dialect, timings, .. } = judgement;
+    let chain = Chain::of(spec, evidence, *dialect, timings);
+    let mut lines = Vec::new();
+    if !chain.values.is_empty() {
+        let values = chain.values.iter().map(|(name, value)| format!("{name} = {}", span(*value)));
+        let values = values.collect::<Vec<_>>().join(", ");
+        lines.push(ChainLine::new("formula", format!("{} ({values})", spec.formula), None));
+    }
+    match (&chain.started, evidence.since) {
+        (Some(fact), _) => lines.push(ChainLine::new("started", with_source(fact), Some(fact.at))),
+        (None, Some(since)) => lines.push(ChainLine::new("started", clock(since), Some(since))),
+        (None, None) => {}
+    }
+    let deviation = match chain.deviation {
+        Deviation::TooEarly => "acted too early",
+        Deviation::TooLate => "did not act in time",
+        Deviation::Wrong => "acted wrongly",
+    };
+    lines.push(ChainLine::new("owner", format!("the {} {deviation}", chain.component), None));
+    let hindrances: Vec<_> = chain.hindrances.iter().map(fault).collect();
+    let knew = if hindrances.is_empty() {
+        "no fault kept it from observing or acting".to_owned()
+    } else {
+        format!("it may not have observed or reached everything: {}", hindrances.join(", "))
+    };
+    lines.push(ChainLine::new("knew", knew, None));
+    if let Some(issues) = ISSUES.get(spec.id).filter(|issues| !issues.is_empty()) {
+        lines.push(ChainLine::new("issues", issues.join(", "), None));
+    }
+    lines.push(ChainLine::new("explain", format!("capsize explain {}", spec.id), None));
+    lines
+}
+
+/// The faults in force, and the events before the violation.
+pub(super) fn circumstances(faults: &[FaultInForce], timeline: &[Fact]) -> Vec<ChainLine> {
+    let since = faults.iter().map(|fault| fault.since).min();
+    let in_force = faults.iter().map(fault).collect::<Vec<_>>().join(", ");
+    let in_force = since.map(|since| ChainLine::new("in force", in_force, Some(since)));
+    let events = timeline.iter().map(|fact| ChainLine::new("", with_source(fact), Some(fact.at)));
+    in_force.into_iter().chain(events).collect()
+}
+
+/// All lines about a violation of a case.
+pub(super) fn violation(spec: &GuaranteeSpec, evidence: &Evidence, judgement: &Judgement) -> Vec<ChainLine> {
+    let mut lines = observation(evidence);
+    lines.extend(causes(spec, evidence, judgement));
+    lines.extend(circumstances(&evidence.faults, &evidence.timeline));
+    lines
+}
+
+/// All lines about an expectation that was not met.
+pub(super) fn unmet(failure: &Failure) -> Vec<ChainLine> {
+    let seen = format!("{}  {}", clock(failure.at), failure.seen);
+    let mut lines = vec![
+        ChainLine::new("at", failure.place.clone(), None),
+        ChainLine::new("seen", seen, Some(failure.at)),
+    ];
+    lines.extend(owner(failure).map(|owner| ChainLine::new("owner", format!("the {owner}"), None)));
+    lines.extend(circumstances(&failure.faults, &failure.timeline));
+    lines
+}
+
+/// The component that owns the expected event, for the steps that wait for an event of one component.
+fn owner(failure: &Failure) -> Option<&'static str> {
+    let step = failure.expected.split(':').next().unwrap_or_default();
+    Some(match step {
+        "health" => "cluster status controller",
+        "tainted" | "untainted" | "notTainted" => "cluster controller",
+        "evicted" | "notEvicted" => "taint manager",
+        "placed" => "scheduler",
+        "taskEnded" => "graceful eviction controller",
+        "gone" => "execution controller",
+        _ => return None,
+    })
+}
+
+/// The command that repeats a case, as a line.
+pub(super) fn replay(case: &Case) -> Option<ChainLine> {
+    (!case.replay.is_empty()).then(|| ChainLine::new("repeat", case.replay.clone(), None))
+}
+
+fn with_source(fact: &Fact) -> String {
+    let source = source(fact);
+    let source = if source.is_empty() { source } else { format!(" ({source})") };
+    format!("{}{source}", moment(fact))
+}
