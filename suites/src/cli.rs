@@ -7,6 +7,7 @@ use crate::bench::Bench;
 use crate::budget::BudgetCommand;
 use crate::chaos::{Chaos, Replay};
 use crate::check::Check;
+use crate::colour::{self, Colour};
 use crate::controllers;
 use crate::die_with_parent::DieWithParent;
 use crate::diff::Diff;
@@ -30,6 +31,9 @@ use crate::up::Up;
 #[derive(Debug, Parser)]
 #[command(version)]
 pub struct Cli {
+    /// When results have colours
+    #[arg(long = "color", global = true, value_enum, value_name = "WHEN", default_value_t = Colour::Auto)]
+    colour: Colour,
     #[command(subcommand)]
     command: Command,
 }
@@ -84,6 +88,7 @@ impl Cli {
     /// # Errors
     /// As the command says.
     pub fn execute(self) -> Result<ExitStatus, CommandError> {
+        colour::choose(self.colour);
         match self.command {
             Command::Check(check) => check.execute(),
             Command::Show(show) => show.execute(),

@@ -8,6 +8,7 @@ pub mod chaos;
 pub mod check;
 pub mod cleanup;
 pub mod cli;
+pub mod colour;
 pub mod conformance;
 pub mod controllers;
 pub mod die_with_parent;

@@ -13,6 +13,7 @@ use capsize_runner::run::Outcome;
 use miette::{IntoDiagnostic, WrapErr, miette};
 use terminal_size::terminal_size_of;
 
+use crate::colour::painted;
 use crate::exit::CommandError;
 
 /// An empty page for stdout.
@@ -41,7 +42,7 @@ pub fn columns_of(stream: impl AsFd) -> usize {
 /// # Errors
 /// When stdout cannot be written, for example because the disk is full.
 pub fn print(text: &str) -> Result<(), CommandError> {
-    let text = printable(text);
+    let text = painted(printable(text));
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

@@ -203,7 +203,7 @@ function drawWorkload(row, workload, y) {
     if (asked > reachable && from >= started) {
       bar(colour("lost"), from, to, bottom - high(asked), high(asked) - high(Math.max(ready, reachable)));
     }
-    bar(colour("asked"), from, to, bottom - high(asked) - 1, 1.5);
+    if (asked > 0) bar(colour("asked"), from, to, bottom - high(asked) - 1, 1.5);
   });
 }
 

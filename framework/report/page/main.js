@@ -127,6 +127,7 @@ function selectProblem(place) {
  */
 async function compareWith(id) {
   view.other = id && id !== view.data?.id ? await dataOf(id) : null;
+  /** @type {HTMLSelectElement} */ (element("with")).value = view.other ? view.other.id : "";
   show(0, fullSpan());
   refresh();
 }

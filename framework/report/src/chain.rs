@@ -62,22 +62,12 @@ pub(super) fn observation(evidence: &Evidence) -> Vec<ChainLine> {
     lines
 }
 
-/// The causes: the formula with its values, the event that started the deadline, the component that owns the missing or
-/// wrong event, what kept that component from its information, known issues, and where to read more.
+/// The causes: the component that owns the missing or wrong event, what kept that component from its information, the
+/// formula of the bound with its values, the event that started the deadline, known issues, and where to read more.
 pub(super) fn causes(spec: &GuaranteeSpec, evidence: &Evidence, judgement: &Judgement) -> Vec<ChainLine> {
     let Judgement { dialect, timings, .. } = judgement;
     let chain = Chain::of(spec, evidence, *dialect, timings);
     let mut lines = Vec::new();
-    if !chain.values.is_empty() {
-        let values = chain.values.iter().map(|(name, value)| format!("{name} = {}", span(*value)));
-        let values = values.collect::<Vec<_>>().join(", ");
-        lines.push(ChainLine::new("formula", format!("{} ({values})", spec.formula), None));
-    }
-    match (&chain.started, evidence.since) {
-        (Some(fact), _) => lines.push(ChainLine::new("started", with_source(fact), Some(fact.at))),
-        (None, Some(since)) => lines.push(ChainLine::new("started", clock(since), Some(since))),
-        (None, None) => {}
-    }
     let deviation = match chain.deviation {
         Deviation::TooEarly => "acted too early",
         Deviation::TooLate => "did not act in time",
@@ -91,6 +81,16 @@ pub(super) fn causes(spec: &GuaranteeSpec, evidence: &Evidence, judgement: &Judg
         format!("it may not have observed or reached everything: {}", hindrances.join(", "))
     };
     lines.push(ChainLine::new("knew", knew, None));
+    if !chain.values.is_empty() {
+        let values = chain.values.iter().map(|(name, value)| format!("{name} = {}", span(*value)));
+        let values = values.collect::<Vec<_>>().join(", ");
+        lines.push(ChainLine::new("formula", format!("{} ({values})", spec.formula), None));
+    }
+    match (&chain.started, evidence.since) {
+        (Some(fact), _) => lines.push(ChainLine::new("started", with_source(fact), Some(fact.at))),
+        (None, Some(since)) => lines.push(ChainLine::new("started", clock(since), Some(since))),
+        (None, None) => {}
+    }
     if let Some(issues) = ISSUES.get(spec.id).filter(|issues| !issues.is_empty()) {
         lines.push(ChainLine::new("issues", issues.join(", "), None));
     }

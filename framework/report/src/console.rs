@@ -19,7 +19,7 @@ const TIGHTEST: usize = 3;
 /// Between two groups on a line.
 const GAP: &str = "   ";
 
-/// All of a run: first line, groups, totals, tightest margins, and every failure.
+/// All of a run: first line, groups, every failure, and at last the totals, the tightest margins and the numbers.
 #[must_use]
 pub fn summary(report: &Report, columns: usize) -> String {
     let mut page = Page::new(columns);
@@ -29,11 +29,51 @@ pub fn summary(report: &Report, columns: usize) -> String {
         .collect();
     page.line(&about.join(" · "));
     groups(&mut page, report);
-    totals(&mut page, report);
-    numbers(&mut page, &sheet(report));
     for case in report.cases.iter().filter(|case| case.status == Status::Failed) {
         page.blank();
         failed(&mut page, case);
+    }
+    if !report.conforms() {
+        page.blank();
+    }
+    totals(&mut page, report);
+    numbers(&mut page, &sheet(report));
+    page.finish()
+}
+
+/// Explanations of the lines at the end of a summary.
+const LEGEND: [(&str, &str); 12] = [
+    ("held", "a guarantee was put to the test at least once, and every observation was within its bounds"),
+    ("violated", "an observation was outside the bounds of a guarantee, whatever the exact times were"),
+    ("undecided", "a bound lies within the uncertainty of an observed time, so nobody can decide the case"),
+    ("not exercised", "nothing in the histories put the guarantee to the test"),
+    ("not promised", "the target lacks a feature that the guarantee needs"),
+    ("tightest", "the guarantees with the smallest distances between an observation and its bound"),
+    ("detected", "the control plane no longer considers the member ready"),
+    ("tainted", "the member has a taint that evicts"),
+    (
+        "evicted",
+        "the eviction of a workload from the member has begun; `placed`: other members are assigned for all of it; \
+     `served`: it is ready there; `gone`: the member no longer has its copy",
+    ),
+    (
+        "lost",
+        "replica-seconds: requested replicas that were not ready in a member that answers, each for its time",
+    ),
+    ("ran twice", "replica-seconds of ready replicas above the requested number"),
+    (
+        "ready nowhere",
+        "no replica was ready in any member; `only out of reach`: all ready replicas were in members that a \
+     fault cut off",
+    ),
+];
+
+/// The explanations of the lines at the end of a summary.
+#[must_use]
+pub fn legend(columns: usize) -> String {
+    let mut page = Page::new(columns);
+    for (word, explanation) in LEGEND {
+        page.wrapped(&format!("{word:<14} "), explanation);
     }
     page.finish()
 }

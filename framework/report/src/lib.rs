@@ -21,7 +21,7 @@ mod trace;
 
 pub use budget::{budget, budget_json, budget_within};
 pub use catalogue::{Traces, guarantees_json, guarantees_page, specs};
-pub use console::{checked, failure, listing, quiet, summary};
+pub use console::{checked, failure, legend, listing, quiet, summary};
 pub use difference::{differences, differences_json};
 pub use example::{example, example_of};
 pub use json::json;

@@ -57,6 +57,9 @@ pub struct Run {
     /// Print only the failures and the totals
     #[arg(long, short)]
     quiet: bool,
+    /// Explain the words and numbers at the end of the summary below it
+    #[arg(long, conflicts_with = "quiet")]
+    explain_summary: bool,
     /// The random seed
     #[arg(long, default_value_t = Seed(1))]
     seed: Seed,
@@ -159,7 +162,8 @@ impl Run {
                 writer.report(&report, &timelines)?;
             }
             let summary = if self.quiet { report::quiet } else { report::summary };
-            output::print(&(canaries + &summary(&report, output::columns()) + &kept))?;
+            let legend = if self.explain_summary { report::legend(output::columns()) } else { String::new() };
+            output::print(&(canaries + &summary(&report, output::columns()) + &legend + &kept))?;
         }
         if let Some(asked) = interrupt.asked() {
             return Err(CommandError::Interrupted(asked));

@@ -88,3 +88,28 @@ fn verbose_runs_print_a_line_for_each_case_and_quiet_runs_only_the_totals() {
     assert!(quiet.stderr.is_empty());
     assert!(text(&quiet.stdout).lines().count() < text(&verbose.stdout).lines().count());
 }
+
+#[test]
+fn colours_are_printed_on_request_and_never_into_a_pipe_by_default() {
+    let check = |colour: &[&str]| {
+        let arguments: Vec<&str> =
+            colour.iter().chain(&["check", "divided-weighted.jsonl"]).copied().collect();
+        text(&capsize(recordings(), &arguments).stdout)
+    };
+    assert!(!check(&[]).contains('\u{1b}') && !check(&["--color", "never"]).contains('\u{1b}'));
+    let coloured = check(&["--color", "always"]);
+    assert!(
+        coloured.contains("\u{1b}[31mVIOLATED\u{1b}[0m") && coloured.contains("\u{1b}[31m✗ divided-weighted")
+    );
+}
+
+#[test]
+fn the_words_of_a_summary_are_explained_on_request() {
+    let run = |more: &[&str]| {
+        let arguments: Vec<&str> = ["run", "--filter", "tainting/blip"].iter().chain(more).copied().collect();
+        text(&capsize(recordings(), &arguments).stdout)
+    };
+    let explained = run(&["--explain-summary"]);
+    assert!(explained.contains("not exercised  nothing in the histories"), "{explained}");
+    assert!(!run(&[]).contains("nothing in the histories"));
+}

@@ -153,6 +153,7 @@ fn comparison() {
     let url = page(folder.path(), &["duplicated-refused.jsonl", "duplicated-partitioned.jsonl"]);
     let browser = Browser::start();
     browser.open(&format!("{url}#case=duplicated-refused&with=duplicated-partitioned"));
+    assert_eq!(browser.value("element('with').value"), "duplicated-partitioned");
     let first = browser.value("xOf(rows[0], firstFault(view.data))");
     let second = browser.value("xOf({ ...rows[0], shift: otherShift() }, firstFault(view.other))");
     assert_eq!(first, second);

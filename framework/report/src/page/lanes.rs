@@ -100,8 +100,13 @@ impl Lanes {
         let nothing = Workload::default();
         let workload = workload.unwrap_or(&nothing);
         let asked = if workload.recorded { requested_replicas(workload) } else { 0 };
-        let reachable = reachable_replicas(workload, |member| is_cut_off(world, member));
-        lane.replicas.set(at, (asked, workload.ready(), reachable));
+        let cut_off = |member: &str| is_cut_off(world, member);
+        let (ready, reachable) = if has_copies(workload) {
+            (workload.ready(), reachable_replicas(workload, cut_off))
+        } else {
+            (reported_replicas(workload, |_| false), reported_replicas(workload, cut_off))
+        };
+        lane.replicas.set(at, (asked, ready, reachable));
         let known: BTreeSet<&String> = workload
             .assignment
             .keys()
@@ -135,9 +140,20 @@ fn set_place(place: &mut PlaceLane, at: Micros, workload: &Workload) {
     );
     let running = workload.running.get(name).map(|running| running.ready);
     let reported = || workload.instances.get(name).and_then(|instance| instance.ready);
-    let has_copies = !workload.running.is_empty() || !workload.deliveries.is_empty();
-    // With nodes as members there are no copies, and the pod itself reports that it is ready.
-    place.ready.set(at, running.or_else(|| if has_copies { None } else { reported() }).unwrap_or_default());
+    let ready = running.or_else(|| if has_copies(workload) { None } else { reported() });
+    place.ready.set(at, ready.unwrap_or_default());
+}
+
+/// Returns true if the workload is copied to members. With nodes as members it is not, and the pod itself reports that it is
+/// ready.
+fn has_copies(workload: &Workload) -> bool {
+    !workload.running.is_empty() || !workload.deliveries.is_empty()
+}
+
+/// The replicas that are reported as ready, without those in members that are cut off.
+fn reported_replicas(workload: &Workload, cut_off: impl Fn(&str) -> bool) -> u64 {
+    let reported = workload.instances.iter().filter(|(member, _)| !cut_off(member));
+    reported.fold(0, |sum, (_, instance)| sum.saturating_add(instance.ready.unwrap_or_default()))
 }
 
 /// Returns true if a fault makes `member` unreachable.
