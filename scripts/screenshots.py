@@ -43,6 +43,10 @@ class Browser:
         with urllib.request.urlopen(request) as answer:
             return json.load(answer)["value"]
 
+    def end(self):
+        """Ends the session, and so the browser."""
+        urllib.request.urlopen(urllib.request.Request(self.base, method="DELETE")).close()
+
     def devtools(self, command, parameters):
         """Sends a command of the DevTools protocol."""
         return self.post("/goog/cdp/execute", {"cmd": command, "params": parameters})
@@ -88,7 +92,7 @@ def main():
                     case = "/".join(pathlib.Path(histories[0]).with_suffix("").parts[-2:])
                     url = f"file://{page}" + (f"#case={case}&{place}" if place else "")
                     (folder / f"{name}-{scheme}.png").write_bytes(browser.shoot(url, keys, scheme))
-        browser.post("/url", {"url": "about:blank"})
+        browser.end()
     finally:
         driver.terminate()
 
