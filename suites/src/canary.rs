@@ -22,7 +22,7 @@ const TEXTS: [(&str, &str); 2] = [
 /// When it survives, or the run itself broke: a run that reports no failure then says nothing.
 pub fn run(target: Target<'_>, seed: Seed, judged: impl Fn(Report) -> bool) -> Result<String, CommandError> {
     let (file, text) = match target.profile.dialect {
-        DialectKind::Karmada => TEXTS[0],
+        DialectKind::Karmada | DialectKind::Data(_) => TEXTS[0],
         DialectKind::Nodes => TEXTS[1],
     };
     let case = Case::from_text("canary", file, text).map_err(|error| CommandError::input(*error))?;

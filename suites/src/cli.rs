@@ -9,6 +9,7 @@ use crate::chaos::{Chaos, Replay};
 use crate::check::Check;
 use crate::colour::{self, Colour};
 use crate::controllers;
+use crate::dialect::DialectCommand;
 use crate::die_with_parent::DieWithParent;
 use crate::diff::Diff;
 use crate::doctor::Doctor;
@@ -48,6 +49,8 @@ enum Command {
     Diff(Diff),
     SideBySide(SideBySide),
     Record(RecordCommand),
+    #[command(subcommand)]
+    Dialect(DialectCommand),
     List(List),
     Explain(Explain),
     Mutants(Mutants),
@@ -98,6 +101,7 @@ impl Cli {
             Command::Run(run) => run.execute(),
             Command::Chaos(chaos) => chaos.execute(),
             Command::Replay(replay) => replay.execute(),
+            Command::Dialect(dialect) => dialect.execute(),
             Command::List(list) => list.execute(),
             Command::Explain(explain) => explain.execute(),
             Command::Mutants(mutants) => mutants.execute(),

@@ -134,7 +134,7 @@ fn first_component(judgement: &Judgement) -> Option<Component> {
         evidence.iter().map(|each| (verdict.spec, each))
     });
     let (spec, evidence) = violations.min_by_key(|(_, evidence)| evidence.at)?;
-    Some(Chain::of(spec, evidence, judgement.dialect, &judgement.timings).component)
+    Some(Chain::of(spec, evidence, &judgement.dialect, &judgement.timings).component)
 }
 
 /// Runs each mutant in its own case, and prints for how many of them the first violation names the guilty component.

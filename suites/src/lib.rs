@@ -11,6 +11,8 @@ pub mod cli;
 pub mod colour;
 pub mod conformance;
 pub mod controllers;
+pub mod dialect;
+pub mod dialects;
 pub mod die_with_parent;
 pub mod diff;
 pub mod doctor;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use capsize_clock::{Clock, Seed, Stop, live};
-use capsize_history::dialect::DialectKind;
-use capsize_history::{CONTROL_PLANE, Mark};
+use capsize_history::dialect::{DataDialect, Dialect, DialectKind};
+use capsize_history::{CONTROL_PLANE, Kind, Mark};
 use capsize_judge::profile::Profile;
 use capsize_judge::text::span;
 use capsize_manager::config_of;
@@ -26,7 +26,7 @@ use miette::{Report, miette};
 use serde_json::{Map, json};
 
 use crate::exit::{CommandError, ExitStatus};
-use crate::{output, targets};
+use crate::{dialects, output, targets};
 
 /// Record the objects of the clusters of a kubeconfig until Ctrl-C, without changing anything
 #[derive(Args, Debug)]
@@ -49,6 +49,10 @@ pub struct RecordCommand {
     /// it, `check` needs one
     #[arg(long)]
     target: Option<String>,
+    /// The dialect that reads the objects, for an implementation that Capsize does not know: a file, or the name of one
+    /// that comes with Capsize. It says which resources are recorded, and which objects are the members
+    #[arg(long, value_name = "FILE")]
+    dialect: Option<String>,
     /// Also record the objects at this path of the API of every cluster: /apis/example.com/v1/things
     #[arg(long, value_name = "PATH", value_parser = place)]
     also: Vec<String>,
@@ -87,14 +91,21 @@ impl RecordCommand {
         let mut stop = Stop::listen()
             .map_err(|error| CommandError::Environment(miette!("cannot listen to signals: {error}")))?;
         let profile = self.target.as_deref().map(targets::find).transpose().map_err(CommandError::input)?;
-        let sources = self.sources(profile.as_ref()).await?;
+        let dialect = self.dialect.as_deref().map(|name| dialects::find(name, Path::new(""))).transpose();
+        let dialect = dialect.map_err(|error| CommandError::input(*error))?;
+        let of_profile = || profile.as_ref().map(|profile| profile.dialect.clone()).unwrap_or_default();
+        let kind = dialect.as_ref().map_or_else(of_profile, capsize_dialect::Dialect::kind);
+        let sources = self.sources(&kind).await?;
         let clusters: Vec<String> = sources.iter().map(|source| source.name.clone()).collect();
         let out = self.create()?;
         let mut page = output::page();
         page.line(&format!("recording {} into {}", clusters.join(", "), self.out.display()));
         let pace = pace(clock, &sources, &mut page).await?;
         output::show(page).inspect_err(|_| self.remove())?;
-        let header = profile.as_ref().map(header).unwrap_or_default();
+        let mut header = profile.as_ref().map(header).unwrap_or_default();
+        if let (DialectKind::Data(data), None) = (&kind, &profile) {
+            header.insert("implementation".to_owned(), json!(data.name()));
+        }
         let ended = async {
             match self.lasts {
                 Some(lasts) => tokio::select! {
@@ -108,8 +119,36 @@ impl RecordCommand {
         let recorded =
             Record { clock: pace, header, sources }.run(out, ended, |tidings| print(&tidings)).await;
         let recorded = recorded.map_err(|error| self.failed(&error))?;
+        if matches!(kind, DialectKind::Data(_)) {
+            self.refuse_empty(&kind)?;
+        }
         output::show(self.summed_up(recorded))?;
         Ok(ExitStatus::Conforms)
+    }
+
+    /// Refuses a recording from which the dialect reads neither a member nor a workload: nothing could be judged.
+    fn refuse_empty(&self, kind: &DialectKind) -> Result<(), CommandError> {
+        let mut fold = Dialect::new(kind);
+        let mut kinds = std::collections::BTreeSet::new();
+        for entry in capsize_history::read(&self.out).map_err(CommandError::input)? {
+            let entry = entry.map_err(CommandError::input)?;
+            if let Kind::Event { object, .. } = &entry.kind {
+                kinds.insert(object.kind().into_owned());
+            }
+            fold.observe(&entry);
+        }
+        let reads_workloads = fold.world().workloads.values().any(|workload| workload.recorded);
+        if reads_workloads || !fold.world().members.is_empty() {
+            return Ok(());
+        }
+        let kinds: Vec<String> = kinds.into_iter().collect();
+        let recorded = if kinds.is_empty() { "nothing".to_owned() } else { kinds.join(", ") };
+        Err(CommandError::Environment(miette!(
+            help = "`capsize dialect try FILE HISTORY` shows what the dialect reads",
+            "{}: nothing in the recording can be judged, because the dialect reads neither a member nor a workload from \
+             it; recorded are {recorded}",
+            self.out.display()
+        )))
     }
 
     /// The file, which must be new, so that no history is overwritten by mistake.
@@ -156,8 +195,7 @@ impl RecordCommand {
         page
     }
 
-    async fn sources(&self, profile: Option<&Profile>) -> Result<Vec<Source>, CommandError> {
-        let dialect = profile.map(|profile| profile.dialect).unwrap_or_default();
+    async fn sources(&self, dialect: &DialectKind) -> Result<Vec<Source>, CommandError> {
         let kubeconfig = read(&self.kubeconfig)?;
         let context = self.control_plane.clone().or_else(|| kubeconfig.current_context.clone());
         let context = context.ok_or_else(|| {
@@ -176,8 +214,8 @@ impl RecordCommand {
         Ok(sources)
     }
 
-    async fn source(&self, name: &str, client: Client, paths: Vec<&str>) -> Result<Source, CommandError> {
-        let paths: Vec<&str> = paths.into_iter().chain(self.also.iter().map(String::as_str)).collect();
+    async fn source(&self, name: &str, client: Client, paths: Vec<String>) -> Result<Source, CommandError> {
+        let paths: Vec<&str> = paths.iter().chain(&self.also).map(String::as_str).collect();
         let resources = record::served(&client, &paths).await.map_err(|error| unheard(name, &error))?;
         Ok(Source { name: name.to_owned(), client, resources })
     }
@@ -203,14 +241,17 @@ impl RecordCommand {
         &self,
         kubeconfig: &Kubeconfig,
         control_plane: &Client,
-        dialect: DialectKind,
+        dialect: &DialectKind,
     ) -> Result<Vec<Named>, CommandError> {
-        if !self.members.is_empty() || dialect == DialectKind::Nodes {
+        if !self.members.is_empty() || *dialect == DialectKind::Nodes {
             let named = |text: &String| match text.split_once('=') {
                 Some((name, context)) => (name.to_owned(), context.to_owned()),
                 None => (text.clone(), text.clone()),
             };
             return Ok(self.members.iter().map(named).collect());
+        }
+        if let DialectKind::Data(data) = dialect {
+            return members_of(data, kubeconfig, control_plane).await;
         }
         let clusters: Api<DynamicObject> = Api::all_with(control_plane.clone(), &objects::clusters());
         let clusters = match clusters.list(&ListParams::default()).await {
@@ -233,6 +274,26 @@ impl RecordCommand {
         }
         Ok(reached.into_iter().map(|name| (name.clone(), name)).collect())
     }
+}
+
+/// The members whose objects the control plane has, each with the context of its name if there is one.
+async fn members_of(
+    data: &DataDialect,
+    kubeconfig: &Kubeconfig,
+    control_plane: &Client,
+) -> Result<Vec<Named>, CommandError> {
+    let mut names = Vec::new();
+    for path in data.program().map(|program| program.member_record_paths()).unwrap_or_default() {
+        let request = http::Request::get(path).body(Vec::new());
+        let request = request.map_err(|error| CommandError::Environment(miette!("{error}")))?;
+        let list: Result<serde_json::Value, kube::Error> = control_plane.request(request).await;
+        let list = list.map_err(|error| unheard(CONTROL_PLANE, &error))?;
+        let items = list["items"].as_array().cloned().unwrap_or_default();
+        let name = |item: serde_json::Value| data.program()?.member_name(&item.into());
+        names.extend(items.into_iter().filter_map(name));
+    }
+    names.retain(|name| kubeconfig.contexts.iter().any(|context| context.name == *name));
+    Ok(names.into_iter().map(|name| (name.clone(), name)).collect())
 }
 
 fn read(path: &Path) -> Result<Kubeconfig, CommandError> {

@@ -1,11 +1,11 @@
-//! `capsize schema`: what the documents for programs look like.
+//! `capsize schema`: what the documents for programs, and those of users, look like.
 
 use clap::Args;
 
 use crate::exit::{CommandError, ExitStatus};
 use crate::output;
 
-/// Print the JSON Schema of what a command writes with `--format json`
+/// Print the JSON Schema of what a command writes with `--format json`, or of a dialect
 #[derive(Args, Debug)]
 pub struct Schema {
     /// The command
@@ -22,6 +22,8 @@ pub enum Document {
     Budget,
     /// Of `capsize list --guarantees`
     Guarantees,
+    /// Of a dialect, which a user writes
+    Dialect,
 }
 
 impl Schema {
@@ -30,11 +32,16 @@ impl Schema {
     /// # Errors
     /// When stdout cannot be written.
     pub fn execute(self) -> Result<ExitStatus, CommandError> {
-        output::print(&capsize_report::schema(match self.of {
+        let document = match self.of {
+            Document::Dialect => {
+                output::print(&capsize_dialect::schema())?;
+                return Ok(ExitStatus::Conforms);
+            }
             Document::Check => capsize_report::Document::Report,
             Document::Budget => capsize_report::Document::Budget,
             Document::Guarantees => capsize_report::Document::Guarantees,
-        }))?;
+        };
+        output::print(&capsize_report::schema(document))?;
         Ok(ExitStatus::Conforms)
     }
 }

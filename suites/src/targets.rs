@@ -2,9 +2,12 @@
 
 use std::path::Path;
 
+use capsize_history::dialect::DialectKind;
 use capsize_judge::profile::{Profile, ProfileError, Profiles};
 
-const SHIPPED: [(&str, &str); 13] = [
+use crate::dialects;
+
+const SHIPPED: [(&str, &str); 15] = [
     ("reference.yaml", include_str!("../targets/reference.yaml")),
     ("reference-1.5.yaml", include_str!("../targets/reference-1.5.yaml")),
     ("reference-1.13.yaml", include_str!("../targets/reference-1.13.yaml")),
@@ -18,6 +21,8 @@ const SHIPPED: [(&str, &str); 13] = [
     ("reference-nodes-1.16-drains.yaml", include_str!("../targets/reference-nodes-1.16-drains.yaml")),
     ("capsize-controllers.yaml", include_str!("../targets/capsize-controllers.yaml")),
     ("kube-controller-manager-1.36.yaml", include_str!("../targets/kube-controller-manager-1.36.yaml")),
+    ("ocm.yaml", include_str!("../targets/ocm.yaml")),
+    ("sig-multicluster.yaml", include_str!("../targets/sig-multicluster.yaml")),
 ];
 
 /// The profile of Capsize's own controllers of clusters.
@@ -29,8 +34,7 @@ pub const REFERENCE_NODES: &str = "reference-nodes";
 /// The shipped profiles.
 #[must_use]
 pub fn shipped() -> Profiles {
-    let parse =
-        |(file, text): (&str, &str)| Profile::parse(file, text).expect("a test reads every shipped profile");
+    let parse = |(file, text): (&str, &str)| read(file, text).expect("a test reads every shipped profile");
     Profiles::new(SHIPPED.into_iter().map(parse).collect())
 }
 
@@ -50,9 +54,19 @@ pub fn find(target: &str) -> Result<Profile, ProfileError> {
             file: target.to_owned(),
             reason: error.to_string(),
         })?;
-        return Profile::parse(target, &text);
+        return read(target, &text);
     }
     shipped().named(target).cloned()
+}
+
+/// The profile in `text`, together with its dialect.
+fn read(file: &str, text: &str) -> Result<Profile, ProfileError> {
+    let mut profile = Profile::parse(file, text)?;
+    if let DialectKind::Data(data) = &profile.dialect {
+        let folder = Path::new(file).parent().unwrap_or(Path::new(""));
+        profile.dialect = dialects::find(data.name(), folder).map_err(ProfileError::Invalid)?.kind();
+    }
+    Ok(profile)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use capsize_judge::guarantee::Outcome;
 use recorded::{ids, name, recordings};
 
 /// The violations in recordings; `docs/real-systems.md` has the reasons. No other guarantee is violated.
-const VIOLATED: [(&str, &str); 10] = [
+const VIOLATED: [(&str, &str); 30] = [
     ("karmada-1.13.10/divided-weighted", "EVICTION-03"),
     ("karmada-1.13.10/replacement-never-ready", "STATUS-01"),
     ("karmada-1.18.2/divided-weighted", "EVICTION-03"),
@@ -23,11 +23,31 @@ const VIOLATED: [(&str, &str); 10] = [
     ("karmada-1.5.0/divided-weighted", "LIVENESS-01"),
     ("karmada-1.5.0/tolerates-forever", "STATUS-01"),
     ("nodes-1.36/freeze-then-one-node-at-rate-one", "NODE-02"),
+    ("ocm/all-lost", "HEALTH-09"),
+    ("ocm/all-lost", "EVICTION-17"),
+    ("ocm/all-lost", "PLACEMENT-17"),
+    ("ocm/all-lost", "PLACEMENT-18"),
+    ("ocm/all-lost", "STATUS-04"),
+    ("ocm/all-lost", "STATUS-05"),
+    ("ocm/api-down", "STATUS-05"),
+    ("ocm/back-in-time", "STATUS-04"),
+    ("ocm/back-in-time", "STATUS-05"),
+    ("ocm/balance-without-faults", "PLACEMENT-01"),
+    ("ocm/balance-without-faults", "STATUS-05"),
+    ("ocm/balance-without-faults", "AVAILABILITY-01"),
+    ("ocm/chosen-again", "PLACEMENT-18"),
+    ("ocm/chosen-again", "STATUS-04"),
+    ("ocm/chosen-again", "STATUS-05"),
+    ("ocm/lease-lost", "STATUS-04"),
+    ("ocm/lease-lost", "STATUS-05"),
+    ("ocm/no-toleration", "STATUS-05"),
+    ("ocm/taint-by-a-person", "STATUS-05"),
+    ("ocm/taint-by-a-person", "AVAILABILITY-01"),
 ];
 
 /// The guarantees that the recordings of a scenario must exercise, and the least number of exercised
 /// guarantees.
-const EXERCISED: [(&str, &[&str], usize); 14] = [
+const EXERCISED: [(&str, &[&str], usize); 21] = [
     ("divided-weighted", &["HEALTH-01", "TAINT-01", "TOLERATION-01", "PLACEMENT-01"], 8),
     ("duplicated-partitioned", &["PLACEMENT-02"], 1),
     ("duplicated-refused", &["HEALTH-01", "TAINT-03", "EVICTION-01", "EVICTION-03", "PLACEMENT-02"], 10),
@@ -42,6 +62,13 @@ const EXERCISED: [(&str, &[&str], usize); 14] = [
     ("pressure-and-cordon", &["NODE-06", "NODE-07"], 3),
     ("taint-by-a-person", &["TOLERATION-01"], 3),
     ("zone-goes-partly", &["NODE-01", "NODE-04"], 8),
+    ("all-lost", &["HEALTH-08", "HEALTH-09", "EVICTION-17", "PLACEMENT-17", "PLACEMENT-18"], 35),
+    ("api-down", &["HEALTH-02", "TAINT-02", "TOLERATION-01"], 28),
+    ("back-in-time", &["HEALTH-08", "TAINT-03", "TOLERATION-02"], 22),
+    ("balance-without-faults", &["PLACEMENT-01", "AVAILABILITY-01", "TAINT-09"], 25),
+    ("chosen-again", &["HEALTH-08", "TAINT-11", "PLACEMENT-18"], 35),
+    ("lease-lost", &["HEALTH-08", "TAINT-11", "TOLERATION-01", "AVAILABILITY-02"], 35),
+    ("no-toleration", &["HEALTH-08", "TOLERATION-01", "STATUS-04"], 32),
 ];
 
 #[test]

@@ -61,7 +61,7 @@ pub use self::http::serve::{Authority, Identity, Keys, Limits, ListenError, List
 pub use self::http::service::ApiService;
 pub use auth::User;
 pub use builder::{Builder, InstallError, Server};
-pub use kind::quantity::Quantity;
+pub use capsize_cel::Quantity;
 pub use server::Stopped;
 pub use state::{Admission, AdmissionRequest, ApiServer};
 pub use store::backup::{Backup, RESTORED};

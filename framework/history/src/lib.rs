@@ -7,5 +7,7 @@
 pub mod dialect;
 pub mod facts;
 mod format;
+mod yaml_error;
 
 pub use format::*;
+pub use yaml_error::YamlError;

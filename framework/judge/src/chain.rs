@@ -58,7 +58,7 @@ pub enum Deviation {
 impl Chain {
     /// The chain of the violation that `evidence` shows.
     #[must_use]
-    pub fn of(spec: &GuaranteeSpec, evidence: &Evidence, dialect: DialectKind, timings: &Timings) -> Self {
+    pub fn of(spec: &GuaranteeSpec, evidence: &Evidence, dialect: &DialectKind, timings: &Timings) -> Self {
         let since = evidence.since;
         let started = evidence.timeline.iter().rev().find(|fact| Some(fact.at) == since).cloned();
         let words: Vec<&str> = spec.formula.split(|c: char| !c.is_alphanumeric()).collect();
@@ -79,11 +79,14 @@ impl Chain {
     }
 }
 
-fn component(id: &str, evidence: &Evidence, dialect: DialectKind) -> Component {
-    if dialect == DialectKind::Nodes {
+fn component(id: &str, evidence: &Evidence, dialect: &DialectKind) -> Component {
+    if *dialect == DialectKind::Nodes {
         return if id.starts_with("TOLERATION") || id == "NODE-13" { TAINT_EVICTION } else { NODE_LIFECYCLE };
     }
     let group = id.split('-').next().unwrap_or(id);
+    if matches!(dialect, DialectKind::Data(_)) {
+        return neutral(group);
+    }
     match group {
         "HEALTH" => match id {
             "HEALTH-02" | "HEALTH-03" | "HEALTH-06" => CLUSTER,
@@ -118,6 +121,16 @@ fn component(id: &str, evidence: &Evidence, dialect: DialectKind) -> Component {
             "STATUS-03" => BINDING_STATUS,
             _ => WORK_STATUS,
         },
+        _ => SCHEDULER,
+    }
+}
+
+/// The owner of a violation of an implementation whose components have no known names.
+fn neutral(group: &str) -> Component {
+    match group {
+        "HEALTH" | "TAINT" => "health controller",
+        "DELIVERY" | "RECOVERY" | "AVAILABILITY" => "delivery controller",
+        "STATUS" => "status controller",
         _ => SCHEDULER,
     }
 }

@@ -47,7 +47,7 @@ impl Judge {
     /// Creates a judge of an implementation with this `profile`.
     #[must_use]
     pub fn new(profile: Profile) -> Self {
-        let (dialect, catalogue) = (Dialect::new(profile.dialect), Catalogue::new(profile));
+        let (dialect, catalogue) = (Dialect::new(&profile.dialect), Catalogue::new(profile));
         Self {
             dialect,
             catalogue,
@@ -103,7 +103,7 @@ impl Judge {
         let span = self.dialect.world().now;
         Judgement {
             target: self.catalogue.profile().name.clone(),
-            dialect: self.catalogue.profile().dialect,
+            dialect: self.catalogue.profile().dialect.clone(),
             timings: self.catalogue.profile().timings.clone(),
             scenario: self.scenario,
             entries: self.entries,

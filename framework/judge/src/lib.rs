@@ -11,6 +11,5 @@ pub mod judge;
 pub mod numbers;
 pub mod profile;
 pub mod text;
-mod yaml_error;
 
-pub use yaml_error::YamlError;
+pub use capsize_history::YamlError;

@@ -66,7 +66,7 @@ pub(super) fn observation(evidence: &Evidence) -> Vec<ChainLine> {
 /// formula of the bound with its values, the event that started the deadline, known issues, and where to read more.
 pub(super) fn causes(spec: &GuaranteeSpec, evidence: &Evidence, judgement: &Judgement) -> Vec<ChainLine> {
     let Judgement { dialect, timings, .. } = judgement;
-    let chain = Chain::of(spec, evidence, *dialect, timings);
+    let chain = Chain::of(spec, evidence, dialect, timings);
     let mut lines = Vec::new();
     let deviation = match chain.deviation {
         Deviation::TooEarly => "acted too early",

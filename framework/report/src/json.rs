@@ -327,7 +327,7 @@ fn one_evidence<'a>(spec: &GuaranteeSpec, evidence: &'a Evidence, judgement: &Ju
         witness: evidence.witness.as_ref().map(witness),
         short_by_seconds: evidence.short_by.map(seconds),
         timeline: evidence.timeline.iter().map(moment).collect(),
-        component: Chain::of(spec, evidence, judgement.dialect, &judgement.timings).component,
+        component: Chain::of(spec, evidence, &judgement.dialect, &judgement.timings).component,
         chain: chain
             .map(|line| Link { label: line.label, text: line.text, at_seconds: line.at.map(seconds) })
             .collect(),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use capsize_clock::{Seed, Simulation, simulate};
 use capsize_clusters::{Direction, Fleet, FleetSpec, LinkFault, MemberSpec};
+use capsize_history::dialect::DialectKind;
 use capsize_history::{Entry, EventType, Kind, Observer, Reader};
 use capsize_runner::record::{Record, Source, Tidings, of_members, served};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -51,7 +52,9 @@ async fn recorded(run: Simulation) -> (Vec<Entry>, Vec<Tidings>) {
     let spec = FleetSpec { members: vec![MemberSpec::named("m1")] };
     let fleet = Fleet::embedded(run, &spec, None);
     let client = fleet.member("m1").unwrap().remote_client();
-    let resources = served(&client, &of_members(Default::default())).await.unwrap();
+    let paths = of_members(&DialectKind::default());
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let resources = served(&client, &paths).await.unwrap();
     let source = Source { name: "m1".into(), client, resources };
     let reports = Mutex::new(Vec::new());
     let mut history = Vec::new();

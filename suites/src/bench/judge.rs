@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use capsize_history::Reader;
+use capsize_history::dialect::Dialect;
 use capsize_judge::judge::Judge;
 
 use super::command::{Row, now, peak_kib};
@@ -19,8 +20,9 @@ use crate::targets;
 const AT_ONCE: usize = 100;
 
 /// The figures of the judge.
-pub(crate) const ROWS: [Row; 2] = [
+pub(crate) const ROWS: [Row; 3] = [
     row("a million events, judged by all guarantees", "at most 4 s, 300 MiB", || judged(1_000_000)),
+    row("events through a dialect that is data, against one in Rust", "at most 6 times", compared),
     row("ten million events, judged by all guarantees", "at most 40 s, 300 MiB", || judged(10_000_000)),
 ];
 
@@ -58,6 +60,32 @@ fn judged(entries: usize) -> Result<String, CommandError> {
     let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
     let (all, reading) = (seconds(reading + judging), seconds(reading));
     Ok(format!("{all} ({reading} to read), {memory}, {violated} violated"))
+}
+
+/// The dialect of Karmada as data, which reads most of the facts that the dialect in Rust reads.
+const KARMADA: &str = include_str!("../../dialects/karmada.yaml");
+
+/// How much longer the dialect of Karmada as data takes than the one in Rust.
+fn compared() -> Result<String, CommandError> {
+    let profile = targets::find("reference").map_err(CommandError::input)?;
+    let history = LongHistory::of_the_suite(&profile)?;
+    let dialect = capsize_dialect::Dialect::parse("karmada.yaml", KARMADA);
+    let data = dialect.map_err(|error| CommandError::input(*error))?.kind();
+    let mut rust = Dialect::new(&profile.dialect);
+    let mut data = Dialect::new(&data);
+    let text = Text { history, made: Vec::new(), taken: 0, making: Rc::default() };
+    let mut reader = Reader::new("generated", text);
+    let (mut in_rust, mut as_data) = (Duration::ZERO, Duration::ZERO);
+    for _ in 0..1_000_000 {
+        let Some(entry) = reader.next().transpose().map_err(CommandError::environment)? else { break };
+        let start = now();
+        drop(rust.observe(&entry));
+        let middle = now();
+        drop(data.observe(&entry));
+        (in_rust, as_data) = (in_rust + middle.duration_since(start), as_data + middle.elapsed());
+    }
+    let (in_rust, as_data) = (in_rust.as_secs_f64(), as_data.as_secs_f64());
+    Ok(format!("{:.1} times ({as_data:.1} s, {in_rust:.1} s in Rust)", as_data / in_rust))
 }
 
 /// The history as text that is made while it is read; how long that takes is not to be counted.

@@ -48,7 +48,7 @@ impl Party {
                 Start::Processes(programs) => {
                     let capsize = std::env::current_exe().map_err(|error| cannot_start(&error))?;
                     let keeper = Keeper { journal: Arc::clone(&journal), capsize };
-                    Box::new(Processes::new(programs.clone(), profile.dialect).kept_by(keeper))
+                    Box::new(Processes::new(programs.clone(), profile.dialect.clone()).kept_by(keeper))
                 }
                 _ => implementation(&profile)?,
             };
@@ -103,10 +103,11 @@ pub(super) fn replace_program(profile: &mut Profile, path: &Path) -> Result<(), 
 pub fn implementation(profile: &Profile) -> Result<Box<dyn Implementation>, CommandError> {
     let wrong = |error: &dyn Display| CommandError::Input(miette!("the profile {}: {error}", profile.name));
     match &profile.start {
-        Start::Processes(programs) => Ok(Box::new(Processes::new(programs.clone(), profile.dialect))),
+        Start::Processes(programs) => Ok(Box::new(Processes::new(programs.clone(), profile.dialect.clone()))),
         Start::Reference => Ok(match profile.dialect {
             DialectKind::Karmada => Box::new(Reference::of(profile).map_err(|error| wrong(&error))?),
             DialectKind::Nodes => Box::new(NodeReference::of(profile).map_err(|error| wrong(&error))?),
+            DialectKind::Data(_) => return Err(wrong(&"the reference has no dialect that is data")),
         }),
         Start::External => Err(CommandError::Input(miette!(
             help = "record it, and judge the history with `capsize check`",

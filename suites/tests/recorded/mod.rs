@@ -10,7 +10,7 @@ pub(crate) fn recordings() -> Vec<PathBuf> {
     let entries = |path: &Path| std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
     let folders = entries(&root).filter(|path| {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        name.starts_with("karmada-") || name.starts_with("nodes-")
+        name.starts_with("karmada-") || name.starts_with("nodes-") || name == "ocm"
     });
     let mut paths: Vec<_> = folders.flat_map(|path| entries(&path).collect::<Vec<_>>()).collect();
     paths.sort();

@@ -2,7 +2,6 @@
 
 pub(crate) mod autoscaler;
 pub(crate) mod builtin;
-pub(crate) mod cel;
 pub(crate) mod custom;
 pub(crate) mod defaults;
 pub(crate) mod events;
@@ -10,6 +9,4 @@ pub(crate) mod kinds;
 pub(crate) mod merge_schema;
 pub(crate) mod merge_schema_data;
 pub(crate) mod object;
-pub(crate) mod pattern;
-pub(crate) mod quantity;
 pub(crate) mod types;

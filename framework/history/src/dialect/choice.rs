@@ -1,38 +1,152 @@
 //! The dialect of a history, and the choice of the code that folds its entries.
 
+use std::fmt;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Karmada, Nodes};
 use crate::facts::{Fact, World};
-use crate::format::Entry;
+use crate::format::{Entry, Object};
 
 /// The dialect of an implementation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
 pub enum DialectKind {
     /// The dialect of Karmada, in which clusters are the members.
     #[default]
     Karmada,
     /// The dialect of Kubernetes itself, in which nodes are the members.
     Nodes,
+    /// A dialect that is data: a file that says how objects are read.
+    Data(DataDialect),
+}
+
+/// A dialect that is data, by its name. The program is absent until the file has been loaded.
+#[derive(Clone)]
+pub struct DataDialect {
+    name: Arc<str>,
+    program: Option<Arc<dyn DialectProgram>>,
+}
+
+/// A loaded dialect, which can fold any number of histories.
+pub trait DialectProgram: Send + Sync {
+    /// The name of the dialect.
+    fn name(&self) -> &str;
+
+    /// A fold that has observed no entry yet.
+    fn fold(&self) -> Box<dyn Fold>;
+
+    /// The API paths that contain the objects of the control plane.
+    fn control_plane_paths(&self) -> Vec<String>;
+
+    /// The API paths that contain the objects of members.
+    fn member_paths(&self) -> Vec<String>;
+
+    /// The API paths in the control plane of the records of members.
+    fn member_record_paths(&self) -> Vec<String>;
+
+    /// The name of the member with this record.
+    fn member_name(&self, object: &Object) -> Option<String>;
 }
 
 /// Folds the entries of a history.
-#[derive(Debug)]
+pub trait Fold: Send {
+    /// The present state.
+    fn world(&self) -> &World;
+
+    /// Takes the next entry, and returns the changes that it makes, in order.
+    fn observe(&mut self, entry: &Entry) -> Vec<Fact>;
+}
+
+/// The fold of a dialect.
 pub enum Dialect {
     /// The entries come from Karmada, or from anything that serves the API of Karmada.
     Karmada(Box<Karmada>),
     /// The entries come from a cluster with nodes.
     Nodes(Box<Nodes>),
+    /// The entries are read by a dialect that is data.
+    Data(Box<dyn Fold>),
+}
+
+impl DataDialect {
+    /// A loaded dialect.
+    #[must_use]
+    pub fn new(program: Arc<dyn DialectProgram>) -> Self {
+        Self { name: program.name().into(), program: Some(program) }
+    }
+
+    /// The name of the dialect, or the path of its file.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The program; absent if the file has not been loaded.
+    #[must_use]
+    pub fn program(&self) -> Option<&Arc<dyn DialectProgram>> {
+        self.program.as_ref()
+    }
+}
+
+impl fmt::Debug for DataDialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+impl PartialEq for DataDialect {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for DataDialect {}
+
+impl From<String> for DialectKind {
+    fn from(name: String) -> Self {
+        match name.as_str() {
+            "karmada" => Self::Karmada,
+            "nodes" => Self::Nodes,
+            _ => Self::Data(DataDialect { name: name.into(), program: None }),
+        }
+    }
+}
+
+impl From<DialectKind> for String {
+    fn from(kind: DialectKind) -> Self {
+        match kind {
+            DialectKind::Karmada => "karmada".to_owned(),
+            DialectKind::Nodes => "nodes".to_owned(),
+            DialectKind::Data(data) => data.name.to_string(),
+        }
+    }
+}
+
+impl fmt::Debug for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Karmada(_) => "Karmada",
+            Self::Nodes(_) => "Nodes",
+            Self::Data(_) => "Data",
+        })
+    }
 }
 
 impl Dialect {
     /// A dialect that has observed no entry yet.
+    ///
+    /// # Panics
+    /// If the file of a dialect that is data has not been loaded. Profiles are read together with their dialects.
     #[must_use]
-    pub fn new(dialect: DialectKind) -> Self {
+    pub fn new(dialect: &DialectKind) -> Self {
         match dialect {
             DialectKind::Karmada => Self::Karmada(Box::default()),
             DialectKind::Nodes => Self::Nodes(Box::default()),
+            DialectKind::Data(data) => {
+                let program = data.program.as_ref().expect("a profile is read together with its dialect");
+                Self::Data(program.fold())
+            }
         }
     }
 
@@ -42,6 +156,7 @@ impl Dialect {
         match self {
             Self::Karmada(karmada) => karmada.world(),
             Self::Nodes(nodes) => nodes.world(),
+            Self::Data(data) => data.world(),
         }
     }
 
@@ -50,6 +165,7 @@ impl Dialect {
         match self {
             Self::Karmada(karmada) => karmada.observe(entry),
             Self::Nodes(nodes) => nodes.observe(entry),
+            Self::Data(data) => data.observe(entry),
         }
     }
 }

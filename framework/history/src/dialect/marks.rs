@@ -8,13 +8,13 @@ use crate::facts::{Change, FaultInForce, World};
 use crate::format::{CONTROL_PLANE, FOREVER, FaultKind, Mark};
 
 /// The longest back-off of a work queue.
-pub(super) const LONGEST_BACK_OFF: Duration = Duration::from_secs(1000);
+pub const LONGEST_BACK_OFF: Duration = Duration::from_secs(1000);
 
 /// A history with a later header was cut out of a longer history.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// Applies a mark, and returns its change. The field `cluster` or `node` names the member.
-pub(super) fn observe(world: &mut World, mark: &Mark) -> Change {
+pub fn observe(world: &mut World, mark: &Mark) -> Change {
     let text = |key: &str| mark.get(key).and_then(Value::as_str).map(str::to_owned);
     let member = text("cluster").or_else(|| text("node")).filter(|name| name != CONTROL_PLANE);
     // The reader of histories refuses unknown kinds.
@@ -25,6 +25,9 @@ pub(super) fn observe(world: &mut World, mark: &Mark) -> Change {
         world.lost.insert(member.clone(), world.now);
     }
     world.faults_are_marked |= mark.contains_key("fault") || mark.contains_key("scenario");
+    if mark.contains_key("history") {
+        world.stated_start = text("start").and_then(|start| capsize_clock::parse_time(&start));
+    }
     if mark.contains_key("history") && world.now > AT_ONCE {
         world.unknown_past = Some(world.now);
     }

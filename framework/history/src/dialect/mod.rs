@@ -1,10 +1,16 @@
 //! Dialects, which translate the raw objects of an implementation to neutral facts.
 
+pub mod changes;
 mod choice;
+pub mod content;
+pub mod digest;
 mod karmada;
-mod marks;
+mod lease;
+pub mod marks;
 mod nodes;
+pub mod quantity;
 
-pub use choice::{Dialect, DialectKind};
+pub use choice::{DataDialect, Dialect, DialectKind, DialectProgram, Fold};
 pub use karmada::Karmada;
+pub use lease::Leases;
 pub use nodes::Nodes;

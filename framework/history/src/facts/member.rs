@@ -68,6 +68,8 @@ pub struct Member {
     pub conditions: BTreeMap<String, String>,
     /// The reasons of the conditions, by type.
     pub reasons: BTreeMap<String, String>,
+    /// For how long this member may be silent; absent if the same time holds for all members.
+    pub grace: Option<Duration>,
     /// When the member was created, to the second, by the clock of the API server.
     pub created: Option<Timestamp>,
     /// The kinds that the API of the member serves, as `apps/v1/Deployment`; absent if they were never

@@ -20,7 +20,7 @@ pub struct Placement {
     pub weights: Vec<(Affinity, u64)>,
     /// Whether replicas are divided among as few members as possible.
     pub aggregated: bool,
-    /// Whether the choice depends on the members of other workloads.
+    /// Whether the choice depends on the members of other workloads, or on criteria that the dialect does not read.
     pub minds_others: bool,
 }
 

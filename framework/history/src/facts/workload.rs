@@ -73,6 +73,10 @@ pub struct Workload {
     pub wanted_since: Duration,
     /// When the wanted placement last changed; zero if it never changed.
     pub placed_since: Duration,
+    /// When the assignment last changed, in a dialect that is data.
+    pub assigned_since: Duration,
+    /// The number of copies that the record reports as available; absent if it reports none.
+    pub available: Option<u64>,
     /// When the workload arrived at its member, if no toleration begins before that; zero if tolerations
     /// begin with the taint.
     pub arrived: Duration,

@@ -38,6 +38,8 @@ pub struct World {
     /// The wall time at the start of the history, as derived from time stamps. The real start is later by at
     /// most a second and the latency of an observation.
     pub wall_start: Option<Timestamp>,
+    /// The wall time at the start of the history, if its header states it.
+    pub stated_start: Option<Timestamp>,
     /// The sum of the offsets of the control plane's clock. Deadlines that follow from its stamps may end
     /// earlier or later by this much.
     pub clock_set: Duration,
@@ -85,6 +87,8 @@ pub struct World {
     pub heartbeats_shown: bool,
     /// Whether a manifest for a recorded placement was ever observed. A history may record no manifests.
     pub manifests_shown: bool,
+    /// Whether the dialect reads no taints.
+    pub taints_unread: bool,
     /// The workloads by the names of their records.
     pub records: Table<String, WorkloadKey>,
     /// The workloads that are assigned to each member.

@@ -66,6 +66,8 @@ pub enum FaultKind {
     Etcd,
     /// The kubelet of a node, or the agent of a member, reports nothing.
     Silent,
+    /// The agent of a member is killed. The member itself works, and its API answers.
+    AgentDown,
     /// The kubelet of a node reports that the node is not ready.
     NotReady,
     /// The kubelet of a node reports a pressure.
@@ -99,7 +101,7 @@ pub enum ProbeFailure {
 
 impl FaultKind {
     /// All kinds, in the order of the documentation.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 40] = [
         Self::Refuse,
         Self::Reset,
         Self::PowerOff,
@@ -129,6 +131,7 @@ impl FaultKind {
         Self::Kubelet,
         Self::Etcd,
         Self::Silent,
+        Self::AgentDown,
         Self::NotReady,
         Self::Pressure,
         Self::Skew,
@@ -174,6 +177,7 @@ impl FaultKind {
             Self::Kubelet => "kubelet",
             Self::Etcd => "etcd",
             Self::Silent => "silent",
+            Self::AgentDown => "agent-down",
             Self::NotReady => "not-ready",
             Self::Pressure => "pressure",
             Self::Skew => "skew",

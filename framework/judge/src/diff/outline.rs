@@ -139,7 +139,7 @@ impl Outliner {
     /// Creates an empty outline for a recording of an implementation with this `profile`.
     #[must_use]
     pub fn new(profile: Profile) -> Self {
-        let (dialect, title, timings) = (Dialect::new(profile.dialect), String::new(), profile.timings);
+        let (dialect, title, timings) = (Dialect::new(&profile.dialect), String::new(), profile.timings);
         Self { dialect, title, timings, tracks: BTreeMap::new(), began: None, workloads: BTreeSet::new() }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! The dialects produce the facts, and the reports format the verdicts.
 
+mod availability;
 mod delivery;
 mod engine;
 mod eviction;

@@ -108,6 +108,26 @@ pub enum Feature {
     TellsDisruption,
     /// New pods on a member that is not ready are marked as not ready, too.
     MarksNewcomers,
+    /// Members renew a lease, and become Unknown by the silence that its renewals show.
+    LeaseHeartbeats,
+    /// A member that recovers becomes Ready once, and stays so until the next silence.
+    SteadyRecovery,
+    /// The time on a health taint is the time at which the taint was set.
+    TruthfulTaintTimes,
+    /// A member that is not ready is not newly chosen, whatever is tolerated.
+    AvoidsUnreadyMembers,
+    /// A member that is chosen again after an outage keeps the copy that it still has.
+    KeepsChosenCopies,
+    /// While no member is ready, nothing is evicted.
+    HaltsWhenNoneReady,
+    /// A move from a member that can be reached waits until the new copy is ready.
+    ReplacesBeforeRemoval,
+    /// A copy that was replaced during an outage is removed when its member is back.
+    RemovesLeftCopies,
+    /// A copy in a member that is Unknown is not reported as available.
+    ReportsLostCopies,
+    /// The record of a workload reports whether its rollout is complete.
+    ReportsRollouts,
     /// If a member has a stable and a beta label for the same value, the stable label is copied to the beta label.
     StableLabelsLead,
 }

@@ -8,7 +8,8 @@ use capsize_judge::guarantee::{Catalogue, Coverage, requirements};
 fn expected() -> Vec<String> {
     let transitions = "T1 T1' T2 T2' T2'' T3 T4a T4b T4c T4d T4e T5 T5' T6 T7 T8 T8' T9 T10 T11 T12 T13 T14 T15 T16 \
         T17 T17' T18 T19 T20";
-    let counted = [("S", 20), ("L", 15), ("R", 9), ("V", 20), ("H", 8), ("E", 5), ("P", 10), ("I", 40)];
+    let counted =
+        [("S", 20), ("L", 15), ("R", 9), ("V", 20), ("H", 8), ("E", 5), ("P", 10), ("I", 40), ("M", 10)];
     let counted =
         counted.iter().flat_map(|(letter, last)| (1..=*last).map(move |at| format!("{letter}{at}")));
     transitions.split_whitespace().map(str::to_owned).chain(counted).collect()

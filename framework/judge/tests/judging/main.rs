@@ -16,6 +16,7 @@ mod excuses;
 mod finalizers;
 mod history;
 mod inexact_times;
+mod lost_members;
 mod member_health;
 mod nodes;
 mod numbers;

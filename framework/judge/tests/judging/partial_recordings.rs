@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use capsize_history::{CONTROL_PLANE, Entry, Kind};
+use capsize_history::{CONTROL_PLANE, Entry, Kind, Observer};
 
 use crate::perturbed_recordings::{recorded, violated};
 
@@ -20,11 +20,14 @@ fn recordings() -> Vec<(String, String)> {
     };
     let releases = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name());
     let mut releases: Vec<_> = releases.map(|release| release.into_string().unwrap()).collect();
-    releases.retain(|release| release.starts_with("karmada-") || release.starts_with("nodes-"));
+    releases.retain(|release| {
+        release.starts_with("karmada-") || release.starts_with("nodes-") || release == "ocm"
+    });
     releases.sort();
     let of = |release: &String| {
         let target = match release.strip_prefix("nodes-") {
             Some(version) => format!("kube-controller-manager-{version}"),
+            None if release == "ocm" => release.clone(),
             None => release.rsplit_once('.').unwrap().0.to_owned(),
         };
         let named = move |name| (format!("{release}/{name}"), target.clone());
@@ -49,15 +52,24 @@ fn a_recording_that_begins_late_violates_nothing_that_the_whole_one_does_not() {
     }
 }
 
+/// The cluster that the mark of an observer names.
+fn observer(entry: &Entry) -> Option<String> {
+    let Kind::Mark(mark) = &entry.kind else { return None };
+    Observer::of(mark).ok().flatten().map(|observer| observer.on)
+}
+
 /// The parts that a recorder may not have watched: all of a member, a kind everywhere, or a kind in one cluster.
 fn watched(entries: &[Entry]) -> BTreeSet<(Option<String>, Option<String>)> {
     let watched = entries.iter().filter_map(|entry| match &entry.kind {
         Kind::Event { on, object, .. } => Some((on.to_string(), object.kind().into_owned())),
         Kind::Mark(_) => None,
     });
+    let is_marked = entries.iter().any(|entry| observer(entry).is_some());
     let each = |(on, kind): (String, String)| {
         let member = (on != CONTROL_PLANE).then(|| (Some(on.clone()), None));
-        [(None, Some(kind.clone())), (Some(on), Some(kind))].into_iter().chain(member)
+        // A mark says that all kinds of the cluster are observed.
+        let of_cluster = (!is_marked).then(|| (Some(on), Some(kind.clone())));
+        std::iter::once((None, Some(kind))).chain(of_cluster).chain(member)
     };
     watched.flat_map(each).collect()
 }
@@ -73,7 +85,7 @@ fn a_recording_without_a_member_or_a_kind_violates_nothing_that_the_whole_one_do
                     cluster.as_ref().is_none_or(|cluster| **on == **cluster)
                         && kind.as_ref().is_none_or(|kind| object.kind() == *kind)
                 }
-                Kind::Mark(_) => false,
+                Kind::Mark(_) => kind.is_none() && observer(entry).is_some() && observer(entry) == cluster,
             };
             let rest: Vec<Entry> = entries.iter().filter(|entry| !is_left_out(entry)).cloned().collect();
             let more: Vec<_> =

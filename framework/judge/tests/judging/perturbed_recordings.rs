@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use capsize_history::dialect::DialectKind;
 use capsize_history::{Entry, EventType, Kind, read};
 use capsize_judge::guarantee::{Outcome, Verdict};
 use capsize_judge::judge::judge;
@@ -25,7 +26,11 @@ pub(crate) fn recorded(name: &str, target: &str) -> (Vec<Entry>, Profile) {
     let entries = read(&suites.join(format!("recordings/{name}.jsonl"))).unwrap().map(Result::unwrap);
     let entries: Vec<Entry> = entries.collect();
     let text = std::fs::read_to_string(suites.join(format!("targets/{target}.yaml"))).unwrap();
-    let profile = Profile::parse(target, &text).unwrap();
+    let mut profile = Profile::parse(target, &text).unwrap();
+    if let DialectKind::Data(data) = &profile.dialect {
+        let file = suites.join(format!("dialects/{}.yaml", data.name()));
+        profile.dialect = capsize_dialect::Dialect::read(&file).unwrap().kind();
+    }
     let Kind::Mark(header) = &entries[0].kind else { panic!("a history begins with a mark") };
     (entries.clone(), profile.overlaid(header).unwrap())
 }

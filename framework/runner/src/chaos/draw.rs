@@ -59,10 +59,10 @@ fn draw_anew(seed: Seed, style: Style, profile: &Profile) -> Plan {
     let seed_of_part = seed.derive(&style.to_string());
     let mut draw = Draw { style, profile, features: BTreeSet::new() };
     let (stage, fleet, given) = match profile.dialect {
-        DialectKind::Karmada => fleet_with_workloads(seed_of_part, &mut draw),
+        DialectKind::Karmada | DialectKind::Data(_) => fleet_with_workloads(seed_of_part, &mut draw),
         DialectKind::Nodes => nodes::draw(seed_of_part, &mut draw),
     };
-    let set = timings::draw(&mut seed_of_part.stream("timings"), style, profile.dialect);
+    let set = timings::draw(&mut seed_of_part.stream("timings"), style, &profile.dialect);
     let times = FailoverTimes::of(profile, &set);
     let rng = &mut seed_of_part.stream("faults");
     let mut windows = match style {
@@ -126,7 +126,7 @@ impl FailoverTimes {
             length.and_then(|seconds| seconds.parse().ok()).unwrap_or(own.as_secs_f64())
         };
         let threshold = match profile.dialect {
-            DialectKind::Karmada => set("failureThreshold", timings.failure_threshold),
+            DialectKind::Karmada | DialectKind::Data(_) => set("failureThreshold", timings.failure_threshold),
             DialectKind::Nodes => set("monitorGracePeriod", timings.monitor_grace_period),
         };
         let noticed = threshold + 2.0 * set("statusUpdateFrequency", timings.status_update_frequency);

@@ -30,7 +30,7 @@ const OF_NODES: [(&str, u64, u64); 4] = [
 
 /// The timings that differ from those of the target: none in most runs, and each with probability one half in the
 /// others.
-pub(super) fn draw(rng: &mut Stream, style: Style, dialect: DialectKind) -> Map<String, Value> {
+pub(super) fn draw(rng: &mut Stream, style: Style, dialect: &DialectKind) -> Map<String, Value> {
     let often = match style {
         Style::Lite => 0.2,
         Style::Swarm | Style::Storm | Style::Graft => 0.5,
@@ -39,7 +39,7 @@ pub(super) fn draw(rng: &mut Stream, style: Style, dialect: DialectKind) -> Map<
         return Map::new();
     }
     let ranges: &[_] = match dialect {
-        DialectKind::Karmada => &RANGES,
+        DialectKind::Karmada | DialectKind::Data(_) => &RANGES,
         DialectKind::Nodes => &OF_NODES,
     };
     let drawn = ranges.iter().filter_map(|&(name, least, most)| {

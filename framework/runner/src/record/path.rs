@@ -40,23 +40,28 @@ const NODES: [&str; 3] =
 
 /// The paths that a judge needs from the control plane.
 #[must_use]
-pub fn of_control_plane(dialect: DialectKind) -> Vec<&'static str> {
-    match dialect {
+pub fn of_control_plane(dialect: &DialectKind) -> Vec<String> {
+    let paths = match dialect {
         DialectKind::Karmada => {
             let mut paths = objects::WATCHED_IN_CONTROL_PLANE.to_vec();
             paths.extend(PLACED.into_iter().filter(|path| !objects::WATCHED_IN_CONTROL_PLANE.contains(path)));
             paths
         }
         DialectKind::Nodes => NODES.to_vec(),
-    }
+        DialectKind::Data(data) => {
+            return data.program().map(|program| program.control_plane_paths()).unwrap_or_default();
+        }
+    };
+    paths.into_iter().map(str::to_owned).collect()
 }
 
 /// The paths that a judge needs from a member.
 #[must_use]
-pub fn of_members(dialect: DialectKind) -> Vec<&'static str> {
+pub fn of_members(dialect: &DialectKind) -> Vec<String> {
     match dialect {
-        DialectKind::Karmada => PLACED.to_vec(),
+        DialectKind::Karmada => PLACED.map(str::to_owned).to_vec(),
         DialectKind::Nodes => Vec::new(),
+        DialectKind::Data(data) => data.program().map(|program| program.member_paths()).unwrap_or_default(),
     }
 }
 

@@ -179,7 +179,7 @@ async fn drive(
         start_testbed(run, case, target, info).await.map_err(at_start)?;
     let installed = fleet.control_plane().install(implementation.definitions());
     installed.map_err(|error| at_start(StepError::Broken(error.to_string())))?;
-    let recorder = Recorder::start(&fleet, run.clock, profile.dialect, log.clone()).await;
+    let recorder = Recorder::start(&fleet, run.clock, &profile.dialect, log.clone()).await;
     let _recorder = recorder.map_err(|why| at_start(StepError::Broken(why)))?;
     let sockets = if info.is_outside { Some(Sockets::open(&fleet).await) } else { None };
     let sockets = sockets.transpose().map_err(|error| at_start(StepError::Broken(error.to_string())))?;

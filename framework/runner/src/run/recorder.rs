@@ -37,7 +37,7 @@ impl Recorder {
     pub(super) async fn start(
         fleet: &Fleet,
         clock: Clock,
-        dialect: DialectKind,
+        dialect: &DialectKind,
         log: Log,
     ) -> Result<Self, String> {
         let text = |error: kube::Error| error_text(&error);
@@ -46,12 +46,12 @@ impl Recorder {
         let mut sources: Vec<Arc<str>> = vec!["control-plane".into()];
         let mut streams = SelectAll::new();
         let watched: &[&str] = match dialect {
-            DialectKind::Karmada => &objects::WATCHED_IN_CONTROL_PLANE,
+            DialectKind::Karmada | DialectKind::Data(_) => &objects::WATCHED_IN_CONTROL_PLANE,
             DialectKind::Nodes => &node_objects::WATCHED,
         };
         let events: &[&str] = match dialect {
             DialectKind::Karmada => &objects::WATCHED_EVENTS,
-            DialectKind::Nodes => &[],
+            DialectKind::Nodes | DialectKind::Data(_) => &[],
         };
         for path in watched.iter().chain(events) {
             streams

@@ -13,11 +13,12 @@ pub fn missing_requirement(case: &Case, target: Target<'_>) -> Option<String> {
     let Target { profile, implementation } = target;
     let info = implementation.info();
     let ImplementationInfo { switches, provider, .. } = &info;
-    match (&case.scenario.cluster, profile.dialect) {
+    match (&case.scenario.cluster, &profile.dialect) {
         (None, DialectKind::Nodes) => return Some("fleets, because its members are nodes".into()),
         (Some(_), DialectKind::Karmada) => {
             return Some("nodes as members, because its members are clusters".into());
         }
+        (_, DialectKind::Data(_)) => return Some("a translation of steps into objects".into()),
         _ => {}
     }
     let fixed = case.scenario.off.iter().find(|feature| !switches.contains(feature));

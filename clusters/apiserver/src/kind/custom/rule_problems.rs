@@ -9,7 +9,7 @@ use super::rules::Rule;
 use super::schema::{ListType, Node, Type as Kind};
 use super::sizes;
 use crate::http::failure::Cause;
-use crate::kind::cel::{self, CheckResult, Checker, Programs, Type};
+use capsize_cel::{self as cel, CheckResult, Checker, Programs, Type};
 
 const REASONS: [&str; 4] =
     ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];

@@ -10,7 +10,7 @@ use super::schema::{ListType, Node, Type};
 use super::typed::ValueConverter;
 use super::validate::ROOT;
 use crate::http::failure::Cause;
-use crate::kind::cel::{Budget, Environment, EvaluationError, Program, Programs};
+use capsize_cel::{Budget, Environment, EvaluationError, Program, Programs};
 
 /// The size limit of a message from an expression, in bytes.
 const LONGEST_MESSAGE: usize = 5 * 1024;

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::rules::Rule;
-use crate::kind::cel::{self, Environment};
-use crate::kind::pattern::Pattern;
+use capsize_cel::Pattern;
+use capsize_cel::{self as cel, Environment};
 
 /// The schema of one version of a custom kind.
 #[derive(Debug)]

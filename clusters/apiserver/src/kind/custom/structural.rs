@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::http::failure::Cause;
-use crate::kind::pattern::Pattern;
+use capsize_cel::Pattern;
 
 /// The place of a schema in its parent.
 #[derive(Clone, Copy, PartialEq, Eq)]

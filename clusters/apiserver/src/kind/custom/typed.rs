@@ -4,7 +4,7 @@ use kube_cel::cel::Value as Cel;
 use serde_json::Value;
 
 use super::schema::{Node, Type};
-use crate::kind::cel::{self, Environment};
+use capsize_cel::{self as cel, Environment};
 
 /// Creates the values on which rules are evaluated.
 pub(super) struct ValueConverter<'a> {

@@ -8,7 +8,7 @@ use super::formats::has_format;
 use super::rules::PreviousItems;
 use super::schema::{Node, Type};
 use crate::http::failure::Cause;
-use crate::kind::pattern::Pattern;
+use capsize_cel::Pattern;
 
 /// The path of the root of an object in messages.
 pub(super) const ROOT: &str = "<nil>";

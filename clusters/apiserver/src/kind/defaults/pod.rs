@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::kinds::{default, objects};
-use crate::kind::quantity::Quantity;
+use capsize_cel::Quantity;
 
 /// Defaults of a pod spec in a pod or in a template.
 pub(super) fn spec(spec: &mut Value) {

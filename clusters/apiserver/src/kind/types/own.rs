@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::table::Own;
-use crate::kind::quantity::Quantity;
+use capsize_cel::Quantity;
 
 /// The name of the type of a JSON value in messages of Go.
 pub(crate) fn go_type_of(value: &Value) -> &'static str {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::At;
 use super::text::{self, PORT_RANGE};
 use crate::http::failure::Cause;
-use crate::kind::quantity::Quantity;
+use capsize_cel::Quantity;
 
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 const PULL_POLICIES: [&str; 3] = ["Always", "IfNotPresent", "Never"];

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::http::failure::Cause;
-use crate::kind::cel;
 use crate::kind::kinds::Kind;
+use capsize_cel as cel;
 
 /// Sets the defaults of a configuration.
 pub(crate) fn default_configuration(kind: &Kind, configuration: &mut Value) {

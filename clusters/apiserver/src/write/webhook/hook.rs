@@ -8,9 +8,9 @@ use base64::Engine;
 use serde_json::Value;
 
 use crate::endpoint::selector::Selector;
-use crate::kind::cel::{self, Environment, Program};
 use crate::kind::kinds::Kind;
 use crate::kind::object::meta;
+use capsize_cel::{self as cel, Environment, Program};
 
 /// The webhooks of a server, in the order of the calls.
 #[derive(Debug, Default)]

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use super::hook::{Hook, Webhooks};
 use crate::http::failure::Failure;
-use crate::kind::cel::{self, Budget, EvaluationError};
 use crate::kind::kinds::Kind;
 use crate::kind::object::meta;
 use crate::state::{AdmissionRequest, State};
 use crate::store;
+use capsize_cel::{self as cel, Budget, EvaluationError};
 
 /// One write.
 #[derive(Clone, Copy)]

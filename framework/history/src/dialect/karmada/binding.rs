@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::observed_object::{
     LastDigest, ObservedObject, conditions, list, replace, seconds, text, time, value,
 };
-use super::quantity::quantities;
 use super::{placement, policies, task};
+use crate::dialect::changes::unrecorded;
+use crate::dialect::quantity::quantities;
 use crate::facts::{
     Assignment, Change, Instance, InstanceHealth, ObjectVersion, Toleration, Workload, WorkloadKey, World,
 };
@@ -64,7 +65,8 @@ impl Bindings {
         let name = observed.witness.name();
         if observed.gone || observed.leaving {
             world.records.swap_remove(name);
-            return self.0.swap_remove(name).map(|known| forget(world, known.workload)).into_iter().collect();
+            let known = self.0.swap_remove(name);
+            return known.map(|known| unrecorded(world, known.workload)).into_iter().collect();
         }
         let first = !self.0.contains_key(name);
         let known = self.0.entry(name.to_owned()).or_default();
@@ -280,18 +282,6 @@ impl BindingFields {
             .map(|member| Change::InstanceHealth { workload: workload.clone(), member: member.clone() })
             .collect()
     }
-}
-
-/// Removes the record of the workload, whose binding is being deleted. Copies may still be observed.
-fn forget(world: &mut World, workload: WorkloadKey) -> Change {
-    let entry = world.workloads.entry(workload.clone()).or_default();
-    let was = std::mem::take(entry);
-    *entry = Workload { deliveries: was.deliveries, running: was.running, ..Workload::default() };
-    if entry.deliveries.is_empty() && entry.running.is_empty() {
-        world.workloads.remove(&workload);
-    }
-    world.reassign(&workload, &was.assignment, &Assignment::new());
-    Change::WorkloadGone(workload)
 }
 
 /// Whether the binding has a placement of its own, and the judged scheduler has to act on it.

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::digest::digest;
 use super::observed_object::{LastDigest, ObservedObject, conditions, list, replace, text, time_in, value};
-use super::quantity::quantities;
 use super::works::EXECUTION_NAMESPACE;
+use crate::dialect::changes::{health_changed, same_taint, tainted};
+use crate::dialect::digest::digest;
+use crate::dialect::quantity::quantities;
 use crate::facts::{Change, Health, Member, Taint, TaintEffect, World};
 use crate::format::digest::Table;
 use crate::format::{Field, Tree};
@@ -39,21 +40,6 @@ fn close_without_namespace(world: &mut World, member: &str, now: Duration) {
     if world.is_hindered(now) && lacks_execution_namespace(world, member) {
         world.closed.entry(member.to_owned()).or_insert(now);
     }
-}
-
-/// Records the time of a change of health, and how long a member that is Ready again was not.
-fn health_changed(
-    name: &str,
-    member: &mut Member,
-    was: Option<Health>,
-    now: Duration,
-    first: bool,
-) -> Change {
-    if member.health == Some(Health::Ready) && was.is_some() {
-        member.away = now.saturating_sub(member.health_since);
-    }
-    member.health_since = now;
-    Change::Health { member: name.to_owned(), was, now: member.health, first }
 }
 
 /// Whether the namespace for the manifests of a member is absent. A history may leave out namespaces.
@@ -175,22 +161,6 @@ impl ClusterFields {
     }
 }
 
-/// Replaces the taints of `member` with `taints`, and returns the changes.
-fn tainted(name: &str, member: &mut Member, taints: Vec<Taint>, now: Duration, first: bool) -> Vec<Change> {
-    let evicted = member.evicting_taints().next().is_some();
-    let was = std::mem::replace(&mut member.taints, taints);
-    if evicted && member.evicting_taints().next().is_none() {
-        member.untainted = Some(now);
-    }
-    let missing = |from: &[Taint], taint: &Taint| !from.iter().any(|each| same(each, taint));
-    let removed = was.iter().filter(|taint| missing(&member.taints, taint));
-    let removed = removed.map(|taint| Change::TaintRemoved { member: name.to_owned(), taint: taint.clone() });
-    let added = member.taints.iter().filter(|taint| missing(&was, taint));
-    let added =
-        added.map(|taint| Change::TaintAdded { member: name.to_owned(), taint: taint.clone(), first });
-    removed.chain(added).collect()
-}
-
 impl SharedReports {
     /// A digest of the status without its conditions and its remedy actions.
     fn digest(&mut self, observed: &ObservedObject<'_>) -> u64 {
@@ -254,12 +224,6 @@ fn health(conditions: &[Tree<'_>]) -> Option<Health> {
     })
 }
 
-/// Compares the times as well: a taint that was removed and added again between two observations is a new
-/// taint.
-fn same(one: &Taint, other: &Taint) -> bool {
-    one.key == other.key && one.effect == other.effect && one.time_added == other.time_added
-}
-
 fn taints(now: Duration, taints: &[Tree<'_>], was: &[Taint], inherited: bool) -> Vec<Taint> {
     let read = |value: &Tree<'_>| {
         let text = |key: &str| value[key].text().to_owned();
@@ -273,7 +237,7 @@ fn taints(now: Duration, taints: &[Tree<'_>], was: &[Taint], inherited: bool) ->
             seen: now,
             inherited,
         };
-        let known = was.iter().find(|each| same(each, &taint));
+        let known = was.iter().find(|each| same_taint(each, &taint));
         Some(known.map_or(taint.clone(), |known| Taint { value: taint.value, ..known.clone() }))
     };
     taints.iter().filter_map(read).collect()

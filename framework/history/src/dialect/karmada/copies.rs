@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::content::{self, PARTS};
+use super::fold::OWN;
 use super::observed_object::{LastDigest, ObservedObject, value};
-use super::works::{forget, retry};
+use crate::dialect::changes;
+use crate::dialect::content::{self, PARTS};
 use crate::facts::{Change, Content, Running, WorkloadKey, World};
 use crate::format::Field;
 use crate::format::digest::Table;
@@ -38,7 +39,6 @@ impl Copies {
         let Some(of_member) = self.0.get_mut(member) else { return Vec::new() };
         let fields = of_member.entry(workload.clone()).or_default();
         let by = fields.carried_by(observed);
-        let marked = by.is_some();
         let was = world.workloads.get(&workload).and_then(|known| known.running.get(member));
         let leaving = observed.leaving.then(|| was.and_then(|was| was.leaving).unwrap_or(world.now));
         let now = running(fields.asks(observed), by, leaving, observed);
@@ -48,28 +48,7 @@ impl Copies {
                 self.0.swap_remove(member);
             }
         }
-        // The Work may be observed later than the copy, because another watch reports it.
-        if !marked && !world.workloads.contains_key(&workload) {
-            return Vec::new();
-        }
-        if !world.kinds_shown.contains(observed.witness.kind()) {
-            world.kinds_shown.insert(observed.witness.kind().to_owned());
-        }
-        let entry = world.workloads.entry(workload.clone()).or_default();
-        let member = member.to_owned();
-        if observed.gone {
-            let was = entry.running.remove(&member);
-            let known = was.is_some();
-            let since = was.and_then(|was| was.leaving).or(now.leaving).unwrap_or(world.now);
-            retry(entry, &member, since, world.now);
-            forget(world, &workload);
-            return known.then_some(Change::RunningGone { workload, member }).into_iter().collect();
-        }
-        if entry.running.get(&member) == Some(&now) {
-            return Vec::new();
-        }
-        entry.running.insert(member.clone(), now);
-        vec![Change::Running { workload, member }]
+        changes::ran(world, workload, member, now, observed.gone).into_iter().collect()
     }
 }
 
@@ -94,7 +73,7 @@ impl CopyFields {
         let differs =
             self.asked.iter_mut().zip(parts).fold(false, |any, (last, part)| last.differs(part) || any);
         if differs {
-            self.asks = Arc::new(content::object(observed));
+            self.asks = Arc::new(content::object(observed.object, OWN));
         }
         Arc::clone(&self.asks)
     }

@@ -7,6 +7,9 @@ use crate::dialect::marks;
 use crate::facts::{Change, Fact, World};
 use crate::format::{CONTROL_PLANE, Entry, Kind};
 
+/// The domain of the labels, the finalizers and the groups of Karmada.
+pub(super) const OWN: &str = "karmada.io";
+
 /// Folds the entries of a history of Karmada, or of anything that serves the API of Karmada.
 #[derive(Debug, Default)]
 pub struct Karmada {

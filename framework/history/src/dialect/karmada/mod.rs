@@ -3,15 +3,12 @@
 
 mod binding;
 mod cluster;
-mod content;
 mod copies;
-mod digest;
 mod events;
 mod fold;
 mod observed_object;
 mod placement;
 mod policies;
-mod quantity;
 mod stamps;
 mod taint_policy;
 mod task;

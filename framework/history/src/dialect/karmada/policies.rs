@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::digest::digest;
 use super::observed_object::{ObservedObject, list, text, value};
 use super::placement::{self, RawAffinity, affinity};
+use crate::dialect::digest::digest;
 use crate::facts::{Change, DispatchSuspension, Override, OverridePolicy, Policy, WorkloadKey, World};
 use crate::format::{Field, Tree};
 

@@ -1,9 +1,10 @@
 //! Templates and namespaces in the control plane.
 
-use super::content::{self, PARTS};
+use super::fold::OWN;
 use super::observed_object::{LastDigest, ObservedObject, text, value};
 use super::policies;
 use super::works::EXECUTION_NAMESPACE;
+use crate::dialect::content::{self, PARTS};
 use crate::dialect::marks::LONGEST_BACK_OFF;
 use crate::facts::{Change, Template, WorkloadKey, World};
 use crate::format::Field;
@@ -29,7 +30,7 @@ impl Templates {
             | "Secret"
             | "Service"
             | "HorizontalPodAutoscaler" => self.template(world, observed),
-            _ if content::is_custom(&text(observed.object.whole("apiVersion"))) => {
+            _ if content::is_custom(&text(observed.object.whole("apiVersion")), OWN) => {
                 self.template(world, observed)
             }
             _ => Vec::new(),
@@ -54,7 +55,7 @@ impl Templates {
         let ready = number("readyReplicas").or(number("replicas").map(|_| 0));
         let mut now = Template { leaving: observed.leaving, ready, ..known.clone() };
         if differs {
-            now.content = content::object(observed);
+            now.content = content::object(observed.object, OWN);
             now.content.drops_labels_of(&known.content);
         }
         let marks = ["annotations", "labels"].map(|place| observed.metadata(place));

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::content;
-use super::digest::digest;
+use super::fold::OWN;
 use super::observed_object::{LastDigest, ObservedObject, value};
-use crate::dialect::marks::LONGEST_BACK_OFF;
-use crate::facts::{Change, Content, Delivery, Workload, WorkloadKey, World};
+use crate::dialect::digest::digest;
+use crate::dialect::{changes, content};
+use crate::facts::{Change, Content, Delivery, WorkloadKey, World};
 use crate::format::digest::Table;
 use crate::format::{Field, Tree};
 
@@ -100,30 +100,9 @@ impl WorkFields {
         world: &mut World,
         observed: &ObservedObject<'_>,
     ) -> Vec<Change> {
-        let workload = &manifest.workload;
-        let entry = world.workloads.entry(workload.clone()).or_default();
-        let was = entry.deliveries.get(member);
-        let (workload, member) = (workload.clone(), member.to_owned());
-        if was.is_some_and(|was| was.by != *observed.name) {
-            // The first of two manifests for one copy counts, as long as it exists.
-            let twice = (!observed.gone).then_some(Change::DeliveredTwice { workload, member });
-            return twice.into_iter().collect();
-        }
-        let now = self.delivery(manifest, was, observed, world.now);
-        if !observed.gone && was == Some(&now) {
-            return Vec::new();
-        }
-        let mut changes = changes_of_manifest(&workload, &member, was, &now, observed);
-        if observed.gone {
-            let was = entry.deliveries.remove(&member);
-            let since = was.and_then(|was| was.leaving).or(now.leaving).unwrap_or(world.now);
-            retry(entry, &member, since, world.now);
-            forget(world, &workload);
-            changes.push(Change::DeliveryGone { workload, member });
-        } else {
-            entry.deliveries.insert(member, now);
-        }
-        changes
+        let known = world.workloads.get(&manifest.workload).and_then(|known| known.deliveries.get(member));
+        let now = self.delivery(manifest, known, observed, world.now);
+        changes::delivered(world, &manifest.workload, member, now, observed.gone)
     }
 
     fn delivery(
@@ -165,7 +144,7 @@ impl Manifest {
             ),
             replicas: manifest["spec"]["replicas"].as_u64().unwrap_or_default(),
             content: digest(manifest),
-            asks: Arc::new(content::manifest(manifest)),
+            asks: Arc::new(content::manifest(manifest, OWN)),
             overridden: is_overridden(&metadata["annotations"]),
             labels: labels
                 .filter_map(|(key, value)| Some((key.to_string(), value.as_str()?.to_owned())))
@@ -179,54 +158,4 @@ impl Manifest {
 fn is_overridden(annotations: &Tree<'_>) -> bool {
     let marks = ["policy.karmada.io/applied-overrides", "policy.karmada.io/applied-cluster-overrides"];
     marks.iter().any(|mark| annotations.get(mark).is_some())
-}
-
-/// Notes that an object in `member` is gone at `now`, whose deletion began at `since`. A controller that
-/// waited for the end retried at growing intervals, and may be late by as long as the deletion took.
-pub(super) fn retry(workload: &mut Workload, member: &str, since: Duration, now: Duration) {
-    let took = now.saturating_sub(since).min(LONGEST_BACK_OFF);
-    if took.is_zero() {
-        workload.retried.remove(member);
-    } else {
-        workload.retried.insert(member.to_owned(), now + took);
-    }
-}
-
-/// Removes a workload that has neither a record nor copies.
-pub(super) fn forget(world: &mut World, workload: &WorkloadKey) {
-    let over = |it: &Workload| !it.recorded && it.deliveries.is_empty() && it.running.is_empty();
-    if world.workloads.get(workload).is_some_and(over) {
-        world.workloads.remove(workload);
-    }
-}
-
-/// The changes between two versions of a manifest. The first version has none before it.
-fn changes_of_manifest(
-    workload: &WorkloadKey,
-    member: &str,
-    was: Option<&Delivery>,
-    now: &Delivery,
-    observed: &ObservedObject<'_>,
-) -> Vec<Change> {
-    let (workload, member) = (workload.clone(), member.to_owned());
-    let mut changes = Vec::new();
-    if was.is_none_or(|was| was.replicas != now.replicas) && !observed.gone {
-        changes.push(Change::Delivered {
-            workload: workload.clone(),
-            member: member.clone(),
-            new: was.is_none(),
-        });
-    }
-    if was.is_some_and(|was| was.content != now.content) {
-        changes.push(Change::Rewritten { workload: workload.clone(), member: member.clone() });
-    }
-    let reported =
-        |delivery: &Delivery| (delivery.applied, delivery.suspended, delivery.preserved, delivery.held_up);
-    if was.is_some_and(|was| reported(was) != reported(now)) {
-        changes.push(Change::DeliveryReported { workload: workload.clone(), member: member.clone() });
-    }
-    if (observed.leaving || observed.gone) && was.is_none_or(|was| was.leaving.is_none()) {
-        changes.push(Change::Recalled { workload, member });
-    }
-    changes
 }

@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{lease, node, pod};
-use crate::dialect::marks;
+use super::{node, pod};
+use crate::dialect::{lease, marks};
 use crate::facts::{Change, Fact, ObjectVersion, World};
 use crate::format::{CONTROL_PLANE, Entry, EventType, Field, Kind, Object, Tree};
+
+/// The namespace of the Leases of nodes.
+const NAMESPACE: &str = "kube-node-lease";
 
 /// Folds the entries of a history of a cluster with nodes.
 #[derive(Debug, Default)]
@@ -118,7 +121,7 @@ impl Nodes {
     /// Reads a Lease without building a tree: most entries are Leases, and most versions of a Lease differ in
     /// one field.
     fn lease(&mut self, event: EventType, object: &Object) -> Option<Change> {
-        if object.text("metadata", "namespace") != lease::NAMESPACE || event == EventType::Deleted {
+        if object.text("metadata", "namespace") != NAMESPACE || event == EventType::Deleted {
             return None;
         }
         let name = object.text("metadata", "name");

@@ -1,7 +1,6 @@
 //! Kubernetes' own objects: Node, Lease, Pod. Nodes are the members, and pods the workloads.
 
 mod fold;
-mod lease;
 mod node;
 mod pod;
 

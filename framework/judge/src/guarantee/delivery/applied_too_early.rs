@@ -3,6 +3,7 @@
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::{GuaranteeSpec, Subject};
+use capsize_history::dialect::DialectKind;
 use capsize_history::facts::{Change, Fact, Workload};
 
 static DELIVERY_06: GuaranteeSpec = GuaranteeSpec {
@@ -71,6 +72,15 @@ impl Guarantee for FullyAppliedCondition {
                 };
                 // Controllers that cannot write the manifest for a member do not get to the condition.
                 if workload.holders().any(|member| context.world.is_closed(member)) {
+                    return self.deadlines.cancel(&Subject::workload(key));
+                }
+                // A dialect that is data may not read the condition, or reads it from manifests that are not recorded.
+                let is_shown = |member: &String| {
+                    workload.deliveries.contains_key(member) || workload.instances.contains_key(member)
+                };
+                let unread =
+                    workload.condition("FullyApplied").is_empty() || !workload.holders().all(is_shown);
+                if unread && matches!(context.profile.dialect, DialectKind::Data(_)) {
                     return self.deadlines.cancel(&Subject::workload(key));
                 }
                 let wrong = (self.wrong)(workload);

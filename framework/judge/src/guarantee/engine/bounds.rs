@@ -79,6 +79,21 @@ pub(crate) fn agent_silent(timings: &Timings) -> Duration {
     limited(&transition::AGENT_UNKNOWN.upper, timings)
 }
 
+pub(crate) const RENEWAL_MISSED: &str = "not before the grace period of the member (monitorGracePeriod, or its own) after its last \
+     renewal - skew; at most the grace period + 2 x monitorPeriod + latency after it; clocks that are wrong widen both";
+
+/// The longest time from the last renewal of a member with this `grace` period until the member is Unknown.
+pub(crate) fn renewal_missed(timings: &Timings, grace: Duration) -> Duration {
+    grace + timings.monitor_period * 2 + timings.latency
+}
+
+pub(crate) const LEFT_COPY_REMOVED: &str = "at most recheck + 2 x latency after the member is Ready and the workload has left it, plus the back-off after the outage";
+
+/// The longest time until a copy is removed whose workload has left a member that can be reached.
+pub(crate) fn left_copy_removed(timings: &Timings) -> Duration {
+    timings.recheck + timings.latency * 2
+}
+
 pub(crate) const NO_SCHEDULE: &str = "counted from the moment when the condition Ready is no longer true";
 
 pub(crate) const NO_EXECUTE: &str = "counted from the moment when the condition Ready is false";

@@ -6,12 +6,12 @@ use super::context::{About, Guarantee, JudgeContext, NEVER};
 use super::tally::Tally;
 use super::timeline::Log;
 use crate::guarantee::{
-    GuaranteeSpec, Outcome, Verdict, delivery, eviction, health, liveness, node, placement, policy, replicas,
-    services, status, taint, toleration,
+    GuaranteeSpec, Outcome, Verdict, availability, delivery, eviction, health, liveness, node, placement,
+    policy, replicas, services, status, taint, toleration,
 };
 use crate::profile::{Feature, Profile};
 use capsize_history::dialect::DialectKind;
-use capsize_history::facts::{Change, Fact, TaintEffect, Topic, World};
+use capsize_history::facts::{Change, Fact, TaintEffect, Topic, Topics, World};
 
 /// All guarantees with their tallies.
 pub struct Catalogue {
@@ -47,6 +47,8 @@ fn of_members() -> Vec<Box<dyn Guarantee>> {
         Box::new(health::StatusUnchangedWhileNotReady),
         Box::new(health::UnknownAfterStartupGrace::default()),
         Box::new(health::RemediesAreKept::default()),
+        Box::new(health::UnknownAfterLastRenewal::default()),
+        Box::new(health::ReadyMemberStaysReady::default()),
         Box::new(taint::NoScheduleTaintFollowsHealth::default()),
         Box::new(taint::NoExecuteTaintAfterTimeout::default()),
         Box::new(taint::HealthTaintsGoWhenReady::new(TaintEffect::NoSchedule)),
@@ -57,6 +59,7 @@ fn of_members() -> Vec<Box<dyn Guarantee>> {
         Box::new(taint::TaintsFollowPolicies::default()),
         Box::new(taint::ManualTaintsStay::default()),
         Box::new(taint::NoExecuteTaintKeepsItsTime),
+        Box::new(taint::TaintTimesAreTruthful),
     ]
 }
 
@@ -81,6 +84,7 @@ fn of_evictions() -> Vec<Box<dyn Guarantee>> {
         Box::new(eviction::PurgeModeOfPolicy),
         Box::new(eviction::PreservedStateIsPassedOn::default()),
         Box::new(eviction::EvictionEndEvent::default()),
+        Box::new(eviction::NothingLeavesWhileNoneIsReady::default()),
     ]
 }
 
@@ -103,6 +107,8 @@ fn of_placements() -> Vec<Box<dyn Guarantee>> {
         Box::new(placement::NextAffinityGroupIsUsed::default()),
         Box::new(placement::WorkloadLeavesExcludedMembers::default()),
         Box::new(placement::NoReturnToTaintedMember::default()),
+        Box::new(placement::NewMembersAreReady),
+        Box::new(placement::ChosenAgainKeepsCopy::default()),
         Box::new(replicas::AssignmentIsWellFormed),
         Box::new(replicas::AssignedReplicaCounts::all_replicas_each()),
         Box::new(replicas::AssignedReplicaCounts::sum()),
@@ -122,7 +128,7 @@ fn of_placements() -> Vec<Box<dyn Guarantee>> {
     ]
 }
 
-/// DELIVERY, SERVICES, RECOVERY and LIVENESS.
+/// DELIVERY, SERVICES, RECOVERY, LIVENESS, STATUS and AVAILABILITY.
 fn of_copies() -> Vec<Box<dyn Guarantee>> {
     vec![
         Box::new(delivery::ManifestsFollowAssignment::written()),
@@ -153,6 +159,10 @@ fn of_copies() -> Vec<Box<dyn Guarantee>> {
         Box::new(status::CopyStatusIsReported::healthy()),
         Box::new(status::CopyStatusIsReported::no_status_without_manifest()),
         Box::new(status::TemplateStatusIsSumOfCopies::default()),
+        Box::new(status::LostCopiesAreNotAvailable::default()),
+        Box::new(status::RolloutIsReported::default()),
+        Box::new(availability::ReplacementRunsBeforeRemoval::default()),
+        Box::new(availability::LeftCopyGoesAfterOutage::default()),
     ]
 }
 
@@ -201,9 +211,9 @@ fn stamps_off(guarantee: &dyn Guarantee, world: &World) -> Duration {
 }
 
 /// The guarantees for this dialect.
-pub(crate) fn of(dialect: DialectKind) -> Vec<Box<dyn Guarantee>> {
+pub(crate) fn of(dialect: &DialectKind) -> Vec<Box<dyn Guarantee>> {
     match dialect {
-        DialectKind::Karmada => all(),
+        DialectKind::Karmada | DialectKind::Data(_) => all(),
         DialectKind::Nodes => shared().into_iter().chain(of_nodes()).collect(),
     }
 }
@@ -212,7 +222,7 @@ impl Catalogue {
     /// Creates all guarantees for an implementation with this `profile`.
     #[must_use]
     pub fn new(profile: Profile) -> Self {
-        let guarantees = of(profile.dialect);
+        let guarantees = of(&profile.dialect);
         Self::with(guarantees, profile)
     }
 
@@ -237,6 +247,12 @@ impl Catalogue {
     #[must_use]
     pub fn specs() -> Vec<&'static GuaranteeSpec> {
         all().into_iter().chain(of_nodes()).map(|guarantee| guarantee.spec()).collect()
+    }
+
+    /// The descriptions of all guarantees for clusters, with the topics of the facts that each reads.
+    #[must_use]
+    pub fn reads() -> Vec<(&'static GuaranteeSpec, Topics)> {
+        all().into_iter().map(|guarantee| (guarantee.spec(), guarantee.topics())).collect()
     }
 
     /// Passes a fact to all guarantees that read its topic. `world` is the state after the fact.

@@ -2,7 +2,7 @@
 //!
 //! The requirements come from the source code of the real controllers. The letters stand for transitions in time (T),
 //! states (S), the choice of members (L), the arithmetic of replicas (R), evictions (V), health and taints (H),
-//! eventual results (E), wishes of users (P), and nodes (I).
+//! eventual results (E), wishes of users (P), nodes (I), and lost members and moves of any implementation (M).
 
 /// Whether guarantees check a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub fn requirements() -> &'static [Requirement] {
     &REQUIREMENTS
 }
 
-static REQUIREMENTS: [Requirement; 157] = [
+static REQUIREMENTS: [Requirement; 167] = [
     by("T1", "a probed member that fails becomes not ready", &["HEALTH-01"]),
     not(
         "T1'",
@@ -256,4 +256,14 @@ static REQUIREMENTS: [Requirement; 157] = [
     by("I38", "the last condition counts", &["NODE-05"]),
     not("I39", "writes carry preconditions", "a history contains no requests"),
     not("I40", "memory is bounded", "a history does not contain it"),
+    by("M1", "silence counts from the last renewal", &["HEALTH-08"]),
+    by("M2", "a member that is ready again stays ready", &["HEALTH-09"]),
+    by("M3", "the time on a taint is true", &["TAINT-11"]),
+    by("M4", "nothing leaves while no member is ready", &["EVICTION-17"]),
+    by("M5", "a lost member is not chosen", &["PLACEMENT-17"]),
+    by("M6", "a member that is chosen again keeps its copy", &["PLACEMENT-18"]),
+    by("M7", "a lost copy is not reported as available", &["STATUS-04"]),
+    by("M8", "a rollout is reported when it is complete", &["STATUS-05"]),
+    by("M9", "a move replaces a copy before it removes it", &["AVAILABILITY-01"]),
+    by("M10", "a copy runs twice no longer than the outage", &["AVAILABILITY-02"]),
 ];

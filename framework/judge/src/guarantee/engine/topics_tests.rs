@@ -8,7 +8,7 @@ use super::catalogue::{Catalogue, of};
 use super::context::{Deadlines, Guarantee, JudgeContext, Topics};
 use crate::guarantee::GuaranteeSpec;
 use crate::profile::{Profile, Profiles};
-use capsize_history::dialect::Dialect;
+use capsize_history::dialect::{Dialect, DialectKind};
 use capsize_history::facts::Fact;
 use capsize_history::{Entry, Kind, read};
 
@@ -53,16 +53,23 @@ fn every_change_that_a_guarantee_matches_is_one_of_its_topics() {
 #[test]
 fn verdicts_are_the_same_where_every_guarantee_observes_everything() {
     let suites = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suites");
-    let profile = |path: &PathBuf| Profile::parse("target", &fs::read_to_string(path).unwrap()).unwrap();
+    let profile = |path: &PathBuf| {
+        let mut profile = Profile::parse("target", &fs::read_to_string(path).unwrap()).unwrap();
+        if let DialectKind::Data(data) = &profile.dialect {
+            let file = suites.join(format!("dialects/{}.yaml", data.name()));
+            profile.dialect = capsize_dialect::Dialect::read(&file).unwrap().kind();
+        }
+        profile
+    };
     let profiles = Profiles::new(files(&suites.join("targets"), ".yaml").iter().map(profile).collect());
     let recordings = files(&suites.join("recordings"), ".jsonl");
     for path in &recordings {
         let entries: Vec<Entry> = read(path).unwrap().map(Result::unwrap).collect();
         let Kind::Mark(header) = &entries[0].kind else { panic!("{} has no header", path.display()) };
         let profile = profiles.of(header).unwrap().clone().overlaid(header).unwrap();
-        let mut dialect = Dialect::new(profile.dialect);
+        let mut dialect = Dialect::new(&profile.dialect);
         let unfiltered =
-            of(profile.dialect).into_iter().map(|each| Box::new(Unfiltered(each)) as Box<dyn Guarantee>);
+            of(&profile.dialect).into_iter().map(|each| Box::new(Unfiltered(each)) as Box<dyn Guarantee>);
         let unfiltered = unfiltered.collect();
         let (mut some, mut all) = (Catalogue::new(profile.clone()), Catalogue::with(unfiltered, profile));
         for entry in &entries {

@@ -95,11 +95,15 @@ impl Guarantee for UnknownAfterAgentSilence {
 }
 
 /// Returns true if no report of the agent arrives. Its renewals still arrive if only packets to the member are lost,
-/// or if only the member's API server returns errors.
+/// or if only the member's API server returns errors. An agent that renews a lease in the control plane does so without
+/// the member's API server.
 pub(crate) fn is_cut(member: &str, context: &JudgeContext<'_>) -> bool {
+    let renews = context.profile.has(Feature::LeaseHeartbeats);
     let cuts = |fault: &FaultInForce| {
         let one_way = is_one_way(fault) || fault.fault == FaultKind::FailAll;
-        bounds::failing(fault).is_some() && !one_way
+        let own_api = renews && fault.fault == FaultKind::ApiServer;
+        let is_dead = fault.fault == FaultKind::AgentDown;
+        is_dead || bounds::failing(fault).is_some() && !one_way && !own_api
     };
     in_force(member, context).any(cuts)
 }
@@ -118,11 +122,21 @@ pub(crate) fn is_lossy(member: &str, context: &JudgeContext<'_>) -> bool {
     is_cut(member, context) || in_force(member, context).any(|fault| fault.fault == FaultKind::Lose)
 }
 
+/// Returns the longest time from the moment when the agent of `member` is cut off until the member is unknown.
+fn longest_silence(member: &str, context: &JudgeContext<'_>) -> Duration {
+    let timings = context.timings();
+    let own = context.member(member).and_then(|member| member.grace);
+    let usual = bounds::agent_silent(timings);
+    own.map_or(usual, |own| usual.saturating_sub(timings.monitor_grace_period) + own)
+}
+
 /// Returns true if the history shows no new report from `member` for the grace period.
 fn is_silent(member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
     let timings = context.timings();
     let heard = context.member(member).and_then(|member| member.sign_of_life);
-    heard.is_none_or(|heard| heard + timings.monitor_grace_period <= fact.at + timings.skew)
+    let own = context.member(member).and_then(|member| member.grace);
+    let grace = own.unwrap_or(timings.monitor_grace_period);
+    heard.is_none_or(|heard| heard + grace <= fact.at + timings.skew)
 }
 
 impl UnknownAfterAgentSilence {
@@ -150,7 +164,7 @@ impl UnknownAfterAgentSilence {
             self.cut.insert(member.to_owned(), None);
         }
         if is_cut(member, context) && !matches!(known.health, None | Some(Health::Unknown)) {
-            let limit = bounds::agent_silent(context.timings());
+            let limit = longest_silence(member, context);
             let expectation = Expectation {
                 because: format!(
                     "the agent of {member} has been cut off since {}, and silence may last {} at most",
@@ -191,6 +205,10 @@ impl UnknownAfterAgentSilence {
         }
         if self.cut.contains_key(member) {
             return context.tally.record_held_by(margin.unwrap_or_default());
+        }
+        // HEALTH-08 and HEALTH-09 compare with the renewals themselves.
+        if context.profile.has(Feature::LeaseHeartbeats) {
+            return;
         }
         let behind = self.turned_back.get(member).is_some_and(|until| {
             // The member becomes Unknown within the usual time after its last new report.

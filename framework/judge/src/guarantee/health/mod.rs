@@ -5,6 +5,7 @@ mod never_reported;
 mod not_ready;
 mod probed_members;
 mod remedies;
+mod renewals;
 
 pub(super) use agent_silence::{UnknownAfterAgentSilence, is_cut, is_lossy};
 pub(super) use never_reported::UnknownAfterStartupGrace;
@@ -13,3 +14,4 @@ pub(super) use probed_members::{
     ProbedMemberIsNeverUnknown, ReadyAfterSuccessThreshold, StatusUnchangedWhileNotReady,
 };
 pub(super) use remedies::RemediesAreKept;
+pub(super) use renewals::{ReadyMemberStaysReady, UnknownAfterLastRenewal};

@@ -59,7 +59,8 @@ impl Guarantee for NoScheduleTaintFollowsHealth {
         let Some(member) = context.member(name) else { return };
         let subject = Subject::member(name);
         // A node that has never reported gets no taint, because its state is not known.
-        let is_reporting = context.profile.dialect == DialectKind::Karmada || member.health.is_some();
+        let is_node = context.profile.dialect == DialectKind::Nodes;
+        let is_reporting = !context.world.taints_unread && (!is_node || member.health.is_some());
         let Some(health) = tainted_health(member).filter(|_| is_reporting) else {
             return self.0.cancel(&subject);
         };
@@ -222,8 +223,10 @@ impl Guarantee for HealthTaintsGoWhenReady {
         };
         let Some(member) = context.member(name) else { return };
         let subject = Subject::member(name);
-        // The NoSchedule taints of a member that is being removed are no longer updated.
-        let left_alone = member.leaving && self.effect != TaintEffect::NoExecute;
+        // The NoSchedule taints of a member that is being removed are no longer updated. In Karmada another controller
+        // updates its NoExecute taints.
+        let one_controller = matches!(context.profile.dialect, DialectKind::Data(_));
+        let left_alone = member.leaving && (one_controller || self.effect != TaintEffect::NoExecute);
         if member.health != Some(Health::Ready) || left_alone {
             return self.deadlines.cancel(&subject);
         }

@@ -3,6 +3,7 @@
 mod health_taints;
 mod manual_changes;
 mod policy_taints;
+mod truthful_times;
 mod unreachable;
 
 pub(super) use health_taints::{
@@ -11,4 +12,5 @@ pub(super) use health_taints::{
 };
 pub(super) use manual_changes::ManualTaintsStay;
 pub(super) use policy_taints::{NoExecuteTaintIsRequested, TaintsFollowPolicies};
+pub(super) use truthful_times::TaintTimesAreTruthful;
 pub(super) use unreachable::NoExecuteTaintAfterSilence;

@@ -1,0 +1,136 @@
+//! One version of one object, and the memory of what was last read from it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use capsize_history::facts::ObjectVersion;
+use capsize_history::{EventType, Field, Object, Tree};
+use kube_cel::cel::Value;
+
+use super::expression::{Expression, Machine, OBJECT, Reads};
+use super::index::Lookup;
+
+/// One version of one object.
+#[derive(Clone)]
+pub(crate) struct ObservedObject {
+    pub(crate) object: Object,
+    /// The name, with the namespace if there is one.
+    pub(crate) name: String,
+    /// Whether the object is deleted, and not merely being deleted.
+    pub(crate) gone: bool,
+    /// Whether the object is being deleted.
+    pub(crate) leaving: bool,
+    /// Whether a finalizer that does not belong to the implementation holds up the deletion.
+    pub(crate) held_up: bool,
+    pub(crate) witness: ObjectVersion,
+}
+
+impl ObservedObject {
+    /// The object in an event. `domain` is the domain of the implementation.
+    pub(crate) fn new(on: &Arc<str>, event: EventType, object: &Object, domain: &str) -> Self {
+        let (name, namespace) = (object.text("metadata", "name"), object.text("metadata", "namespace"));
+        let name = if namespace.is_empty() { name.into_owned() } else { format!("{namespace}/{name}") };
+        let version = object.text("metadata", "resourceVersion");
+        let leaving = object.field("metadata", "deletionTimestamp").is_some();
+        let finalizers = object.field("metadata", "finalizers").filter(|_| leaving).map(Field::tree);
+        let foreign = |finalizer: &Tree<'_>| {
+            let owner = finalizer.text().split('/').next().unwrap_or_default();
+            domain.is_empty() || !owner.ends_with(domain)
+        };
+        Self {
+            witness: ObjectVersion::new(Arc::clone(on), &object.kind(), &name, &version),
+            object: object.clone(),
+            name,
+            gone: event == EventType::Deleted,
+            leaving,
+            held_up: finalizers.is_some_and(|finalizers| finalizers.items().iter().any(foreign)),
+        }
+    }
+}
+
+/// The values that were last read of one block of expressions, so that they are evaluated again only after a change.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    digest: Option<u64>,
+    lookups: BTreeSet<Lookup>,
+}
+
+impl Memory {
+    /// Whether the expressions that read these fields have to be evaluated again, because the object or the result of
+    /// a lookup has changed.
+    pub(crate) fn is_stale(&mut self, reads: &Reads, object: &Object, changed: &BTreeSet<Lookup>) -> bool {
+        let now = Some(reads.digest(object));
+        std::mem::replace(&mut self.digest, now) != now || !self.lookups.is_disjoint(changed)
+    }
+
+    /// Remembers the lookups of the evaluations since the last call.
+    pub(crate) fn remember(&mut self, machine: &Machine<'_>) {
+        self.lookups = machine.indexes.take_lookups();
+    }
+
+    /// The lookups of the last evaluation.
+    pub(crate) fn lookups(&self) -> &BTreeSet<Lookup> {
+        &self.lookups
+    }
+}
+
+/// The variables of the expressions of one block.
+pub(crate) struct Scope<'a> {
+    machine: &'a Machine<'a>,
+    variables: Vec<(&'a str, Value)>,
+}
+
+impl<'a> Scope<'a> {
+    /// The scope with the fields of the object that the block reads.
+    pub(crate) fn new(machine: &'a Machine<'a>, reads: &Reads, object: &Object) -> Self {
+        Self { machine, variables: vec![(OBJECT, reads.value(object))] }
+    }
+
+    /// The same scope with one more variable.
+    pub(crate) fn with(&self, name: &'a str, value: Value) -> Self {
+        let mut variables = self.variables.clone();
+        variables.push((name, value));
+        Self { machine: self.machine, variables }
+    }
+
+    /// The value of an expression, as `read` converts it.
+    pub(crate) fn read<T>(&self, expression: &Expression, read: impl Fn(&Value) -> T) -> Option<T> {
+        expression.value(self.machine, &self.variables).map(|value| read(&value))
+    }
+
+    /// The value of an expression that may be left out, or that may have no value.
+    pub(crate) fn maybe<T>(
+        &self,
+        expression: Option<&Expression>,
+        read: impl Fn(&Value) -> Option<T>,
+    ) -> Option<T> {
+        expression.and_then(|expression| self.read(expression, &read).flatten())
+    }
+
+    /// Whether an expression is true. One that is left out, or that has no value, is not.
+    pub(crate) fn is_true(&self, expression: Option<&Expression>) -> bool {
+        self.maybe(expression, |value| Some(super::value::is_true(value))).unwrap_or_default()
+    }
+}
+
+/// The fields that these expressions read.
+pub(crate) fn reads_of<'a>(expressions: impl IntoIterator<Item = &'a Expression>) -> Reads {
+    let mut reads = Reads::default();
+    for expression in expressions {
+        reads.join(&expression.reads);
+    }
+    reads
+}
+
+/// Sets `value`, and returns whether it has changed.
+pub(crate) fn replace<T: PartialEq>(value: &mut T, now: T) -> bool {
+    let differs = *value != now;
+    *value = now;
+    differs
+}
+
+/// The time now, or the time since which something already was so.
+pub(crate) fn since(is: bool, was: Option<Duration>, now: Duration) -> Option<Duration> {
+    is.then(|| was.unwrap_or(now))
+}

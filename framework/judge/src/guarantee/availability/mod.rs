@@ -1,0 +1,5 @@
+//! The guarantees about how many copies of a workload run at a time: AVAILABILITY.
+
+mod moves;
+
+pub(super) use moves::{LeftCopyGoesAfterOutage, ReplacementRunsBeforeRemoval};

@@ -1,0 +1,203 @@
+//! Checks that a member becomes Unknown by the silence of its renewals, and by nothing else: HEALTH.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::context::{
+    Deadlines, Expectation, Guarantee, JudgeContext, NEVER, Topics, Violation, topics,
+};
+use crate::guarantee::engine::outdated_views::{in_force, is_hit};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use crate::text::{clock, span};
+use capsize_history::FaultKind;
+use capsize_history::facts::{Change, Fact, Health};
+
+static HEALTH_08: GuaranteeSpec = GuaranteeSpec {
+    id: "HEALTH-08",
+    sentence: "a member becomes Unknown when it has renewed nothing for its grace period, and not before",
+    features: &[Feature::LeaseHeartbeats],
+    formula: bounds::RENEWAL_MISSED,
+    releases: "all",
+    source: "Open Cluster Management pkg/registration/hub/lease/controller.go",
+};
+
+/// The grace period counts from the last renewal. The clocks of the member and of the control plane may differ.
+#[derive(Default)]
+pub(crate) struct UnknownAfterLastRenewal {
+    deadlines: Deadlines,
+    /// The members whose last renewal may have arrived late, because a fault hit them.
+    late: BTreeMap<String, bool>,
+    /// By how much the clock of each member is wrong, or was until a short time ago.
+    off: BTreeMap<String, Duration>,
+}
+
+/// Returns for how long the member called `name` may be silent.
+fn grace(name: &str, context: &JudgeContext<'_>) -> Duration {
+    let own = context.member(name).and_then(|member| member.grace);
+    own.unwrap_or(context.timings().monitor_grace_period)
+}
+
+impl Guarantee for UnknownAfterLastRenewal {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &HEALTH_08
+    }
+
+    fn topics(&self) -> Topics {
+        topics![SignOfLife, Health, ClockWrong, MemberLeaving, MemberGone]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::SignOfLife(name) => self.renewed(name, fact, context),
+            Change::Health { member, now: Some(Health::Unknown), was: Some(_), .. } => {
+                self.unknown(member, fact, context);
+            }
+            Change::ClockWrong { member: Some(member), by } => {
+                let off = self.off.entry(member.clone()).or_default();
+                *off = (*off).max(*by);
+            }
+            Change::MemberLeaving(member) | Change::MemberGone(member) => {
+                self.deadlines.cancel(&Subject::member(member));
+                self.late.remove(member);
+            }
+            _ => {}
+        }
+    }
+
+    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+        // A history without renewals does not show how long a member was silent.
+        if context.world.heartbeats_shown {
+            self.deadlines.pass(now, context);
+        }
+    }
+}
+
+impl UnknownAfterLastRenewal {
+    fn renewed(&mut self, name: &str, fact: &Fact, context: &JudgeContext<'_>) {
+        // The agent renews without the API server of its member.
+        let mut faults = in_force(name, context);
+        self.late.insert(name.to_owned(), faults.any(|fault| fault.fault != FaultKind::ApiServer));
+        let reports = |health| matches!(health, Some(Health::Ready | Health::NotReady));
+        if !context.member(name).is_some_and(|member| reports(member.health) && !member.leaving) {
+            return;
+        }
+        let off = self.off.get(name).copied().unwrap_or_default();
+        let limit = bounds::renewal_missed(context.timings(), grace(name, context)) + off;
+        let expectation = Expectation {
+            because: format!(
+                "the last renewal of {name} was at {}, and silence may last {} at most",
+                clock(fact.at),
+                span(limit)
+            ),
+            missing: format!("{name} is not Unknown"),
+        };
+        self.deadlines.restart(Subject::member(name), fact, fact.at + limit, limit, expectation);
+    }
+
+    fn unknown(&mut self, name: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let subject = Subject::member(name);
+        let margin = self.deadlines.met(&subject, fact);
+        let Some(heard) = context.member(name).and_then(|member| member.sign_of_life) else { return };
+        // A renewal counts from its own time, which may be much earlier than its arrival.
+        if self.late.get(name) == Some(&true) || context.controllers_are_hindered(fact.at) {
+            return;
+        }
+        let grace = grace(name, context);
+        let off = self.off.get(name).copied().unwrap_or_default() + context.world.clock_set;
+        let earliest = (heard + grace).saturating_sub(context.timings().skew).saturating_sub(off);
+        context.check_arrival(subject, fact, earliest, margin, || {
+            let because =
+                format!("the last renewal was at {}, and the grace period is {}", clock(heard), span(grace));
+            (because, format!("{name} is Unknown"))
+        });
+    }
+}
+
+static HEALTH_09: GuaranteeSpec = GuaranteeSpec {
+    id: "HEALTH-09",
+    sentence: "a member that is Ready again does not become Unknown again without a new silence",
+    features: &[Feature::SteadyRecovery],
+    formula: "not before the grace period after the condition Ready is true again",
+    releases: "all",
+    source: "Open Cluster Management pkg/registration/spoke/managedcluster/status_controller.go",
+};
+
+/// A report that a member is Ready ends its silence. The next silence lasts for a whole grace period.
+#[derive(Default)]
+pub(crate) struct ReadyMemberStaysReady {
+    /// When each member became Ready after it was Unknown.
+    back: BTreeMap<String, Duration>,
+}
+
+impl Guarantee for ReadyMemberStaysReady {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &HEALTH_09
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Health, FaultBegan, ClockWrong, MemberGone]
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::Health { member, was: Some(Health::Unknown), now: Some(Health::Ready), .. } => {
+                self.back.insert(member.clone(), fact.at);
+            }
+            Change::Health { member, now: Some(Health::Unknown), .. } => {
+                let Some(back) = self.back.remove(member) else { return };
+                self.unknown(member, back, fact, context);
+            }
+            // A silence that begins now may count from a renewal before the recovery.
+            Change::FaultBegan { member: Some(member), .. }
+            | Change::ClockWrong { member: Some(member), .. }
+            | Change::MemberGone(member) => drop(self.back.remove(member)),
+            Change::FaultBegan { member: None, .. } | Change::ClockWrong { member: None, .. } => {
+                self.back.clear();
+            }
+            _ => {}
+        }
+    }
+
+    fn due(&mut self) -> Duration {
+        self.back.values().min().copied().unwrap_or(NEVER)
+    }
+
+    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+        let back: Vec<_> = self
+            .back
+            .iter()
+            .filter(|(name, back)| now > **back + grace(name, context))
+            .map(|(name, _)| name.clone())
+            .collect();
+        for name in back {
+            self.back.remove(&name);
+            context.tally.record_held();
+        }
+    }
+}
+
+impl ReadyMemberStaysReady {
+    fn unknown(&mut self, name: &str, back: Duration, fact: &Fact, context: &mut JudgeContext<'_>) {
+        if is_hit(name, context) || context.controllers_are_hindered(fact.at) {
+            return;
+        }
+        if !context.world.faults_are_marked || !context.world.clock_set.is_zero() {
+            return;
+        }
+        let grace = grace(name, context);
+        let bound = Bound::NotBefore((back + grace).saturating_sub(context.timings().skew));
+        let because = format!(
+            "{name} is Ready again since {}, and only a silence of {} makes it Unknown",
+            clock(back),
+            span(grace)
+        );
+        let seen = format!("{name} is Unknown");
+        context.report_violation(Violation::by(fact, Subject::member(name), bound, because, seen));
+    }
+}

@@ -1,0 +1,148 @@
+//! Checks that reports about copies in lost members, and about rollouts, are true: STATUS.
+
+use std::time::Duration;
+
+use crate::guarantee::engine::bounds;
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::{GuaranteeSpec, Subject};
+use crate::profile::Feature;
+use capsize_history::facts::{Change, Fact, Health, InstanceHealth, Workload, WorkloadKey, World};
+
+static STATUS_04: GuaranteeSpec = GuaranteeSpec {
+    id: "STATUS-04",
+    sentence: "a copy in a member that is Unknown is not reported as available",
+    features: &[Feature::ReportsLostCopies],
+    formula: bounds::CHANGE_REPORTED,
+    releases: "all",
+    source: "Open Cluster Management pkg/work/hub/controllers/manifestworkreplicasetcontroller, status",
+};
+
+/// Nobody knows whether a copy works whose member is silent.
+#[derive(Default)]
+pub(crate) struct LostCopiesAreNotAvailable(Deadlines);
+
+impl Guarantee for LostCopiesAreNotAvailable {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &STATUS_04
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Health, Recorded, Assigned, InstanceHealth, WorkloadGone]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.0)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::Health { member, .. } => {
+                let keys: Vec<_> = context.world.assigned_to(member).map(|(key, _)| key.clone()).collect();
+                for key in keys {
+                    self.look(&key, fact, context);
+                }
+            }
+            Change::Recorded(key)
+            | Change::Assigned { workload: key, .. }
+            | Change::InstanceHealth { workload: key, .. } => self.look(key, fact, context),
+            Change::WorkloadGone(key) => self.0.cancel(&Subject::workload(key)),
+            _ => {}
+        }
+    }
+}
+
+impl LostCopiesAreNotAvailable {
+    fn look(&mut self, key: &WorkloadKey, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Some(workload) = context.workload(key) else { return };
+        let wrong = untrue(key, workload, context.world);
+        let limit = bounds::change_reported(context.timings());
+        self.0.expect_correction(Subject::workload(key), fact, limit, wrong, context);
+    }
+}
+
+/// Returns what is wrong if more copies are reported as available than there can be.
+fn untrue(key: &WorkloadKey, workload: &Workload, world: &World) -> Option<Expectation> {
+    let unknown = |name: &&String| {
+        world.members.get(*name).is_some_and(|member| member.health == Some(Health::Unknown))
+    };
+    let lost: Vec<&String> = workload.assignment.keys().filter(unknown).collect();
+    let first = lost.first()?;
+    let healthy = |name: &&&String| {
+        workload.instances.get(**name).is_some_and(|it| it.health == InstanceHealth::Healthy)
+    };
+    let (reported, possible) = match workload.available {
+        Some(available) => (available, (workload.assignment.len() - lost.len()) as u64),
+        None => (lost.iter().filter(healthy).count() as u64, 0),
+    };
+    (reported > possible).then(|| Expectation {
+        because: format!("{first} is Unknown"),
+        missing: format!("{reported} copies of {key} are still reported as available, of {possible} at most"),
+    })
+}
+
+static STATUS_05: GuaranteeSpec = GuaranteeSpec {
+    id: "STATUS-05",
+    sentence: "a rollout is reported as complete when all assigned members have applied it, and not without members",
+    features: &[Feature::ReportsRollouts],
+    formula: "at most recheck + latency after all assigned members have applied the manifest and are healthy, or after no member is assigned any more",
+    releases: "all",
+    source: "Open Cluster Management pkg/work/hub/controllers/manifestworkreplicasetcontroller, deploy reconciler",
+};
+
+/// The condition that reports a rollout, by its neutral name.
+const ROLLED_OUT: &str = "RolledOut";
+
+/// A user waits for the condition before the next step.
+#[derive(Default)]
+pub(crate) struct RolloutIsReported(Deadlines);
+
+impl Guarantee for RolloutIsReported {
+    fn spec(&self) -> &'static GuaranteeSpec {
+        &STATUS_05
+    }
+
+    fn topics(&self) -> Topics {
+        topics![Recorded, Assigned, DeliveryReported, Delivered, InstanceHealth, WorkloadGone]
+    }
+
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.0)
+    }
+
+    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::WorkloadGone(key) => self.0.cancel(&Subject::workload(key)),
+            change => {
+                if let Some(key) = change.workload() {
+                    self.look(key, fact, context);
+                }
+            }
+        }
+    }
+}
+
+impl RolloutIsReported {
+    fn look(&mut self, key: &WorkloadKey, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Some(workload) = context.workload(key).filter(|workload| workload.recorded) else { return };
+        let is_healthy = |name: &String| {
+            let applied = workload.deliveries.get(name).is_some_and(|it| it.applied == Some(true));
+            let healthy = workload.instances.get(name).is_some_and(|it| it.health == InstanceHealth::Healthy);
+            applied && healthy
+        };
+        let (condition, members) = (workload.condition(ROLLED_OUT), workload.assignment.len());
+        let done = members > 0 && workload.assignment.keys().all(is_healthy);
+        let wrong = match condition {
+            "False" if done => Some(Expectation {
+                because: format!("{members} of {members} members have applied the manifest, and are healthy"),
+                missing: format!("the rollout of {key} is not reported as complete"),
+            }),
+            "True" if members == 0 => Some(Expectation {
+                because: "no member is assigned".to_owned(),
+                missing: format!("the rollout of {key} is reported as complete"),
+            }),
+            _ => None,
+        };
+        let limit: Duration = context.timings().recheck + context.timings().latency;
+        self.0.expect_correction(Subject::workload(key), fact, limit, wrong, context);
+    }
+}

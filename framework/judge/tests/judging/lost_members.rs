@@ -1,0 +1,249 @@
+//! Tests of the guarantees about lost members and moves that any implementation may promise.
+//!
+//! The stories use a dialect that is data, so that each fact takes one small object.
+
+use capsize_dialect::Dialect;
+use capsize_history::EventType::{Added, Deleted, Modified};
+use capsize_history::facts::Fact;
+use capsize_history::{CONTROL_PLANE, Entry, EventType};
+use capsize_judge::guarantee::Verdict;
+use capsize_judge::judge::Judge;
+use capsize_judge::profile::Profile;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+use crate::examples::is_shown;
+use crate::outcomes::{breaks, holds};
+use crate::story::PROFILE;
+
+/// The features of the guarantees that are tested here.
+const FEATURES: &str = "[LeaseHeartbeats, SteadyRecovery, TruthfulTaintTimes, AvoidsUnreadyMembers, KeepsChosenCopies, \
+    HaltsWhenNoneReady, ReplacesBeforeRemoval, RemovesLeftCopies, ReportsLostCopies, ReportsRollouts]";
+
+/// A story that is built step by step.
+struct Story {
+    now: f64,
+    version: u64,
+    judge: Judge,
+    facts: Vec<Fact>,
+}
+
+impl Story {
+    /// The members m1, m2 and m3 are ready, and a workload is assigned to m1 and m2.
+    fn new() -> Self {
+        let (before, rest) = PROFILE.split_once("features:\n").unwrap();
+        let (_, after) = rest.split_once("timings:").unwrap();
+        let text = format!("{before}features: {FEATURES}\ntimings:{after}");
+        let mut profile = Profile::parse("test.yaml", &text).unwrap();
+        profile.dialect = Dialect::parse("small.yaml", include_str!("small.yaml")).unwrap().kind();
+        let story = Self { now: 0.0, version: 0, judge: Judge::new(profile), facts: Vec::new() };
+        let story =
+            story.mark(json!({"history": "v1", "scenario": "story", "start": "2030-01-01T00:00:00Z"}));
+        let story = story.health("m1", "Ready").health("m2", "Ready").health("m3", "Ready").at(1.0);
+        let story = story.record(json!({"members": ["m1", "m2"]})).at(10.0);
+        Self { facts: Vec::new(), ..story }
+    }
+
+    fn at(mut self, now: f64) -> Self {
+        self.now = now;
+        self
+    }
+
+    fn push(mut self, entry: &Entry) -> Self {
+        self.facts.extend(self.judge.push(entry));
+        self
+    }
+
+    fn mark(self, mark: Value) -> Self {
+        let entry =
+            Entry::mark(Duration::from_secs_f64(self.now), mark.as_object().cloned().unwrap_or_default());
+        self.push(&entry)
+    }
+
+    fn event(mut self, on: &str, event: EventType, mut object: Value) -> Self {
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        object["metadata"]["creationTimestamp"] = json!("2030-01-01T00:00:00Z");
+        let entry = Entry::event(Duration::from_secs_f64(self.now), on, event, object.into());
+        self.push(&entry)
+    }
+
+    fn cluster(self, name: &str, health: &str, taints: Value) -> Self {
+        let event = if self.now < 1.0 { Added } else { Modified };
+        let object = json!({"apiVersion": "example.com/v1", "kind": "Cluster", "metadata": {"name": name},
+            "spec": {"taints": taints}, "status": {"health": health}});
+        self.event(CONTROL_PLANE, event, object)
+    }
+
+    fn health(self, name: &str, health: &str) -> Self {
+        self.cluster(name, health, json!([]))
+    }
+
+    fn renewed(self, name: &str, seconds: u32) -> Self {
+        let time = format!("2030-01-01T00:00:{seconds:02}Z");
+        let object = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": name, "namespace": "leases"}, "spec": {"renewTime": time}});
+        self.event(CONTROL_PLANE, Modified, object)
+    }
+
+    fn record(self, status: Value) -> Self {
+        let object = json!({"apiVersion": "example.com/v1", "kind": "Record",
+            "metadata": {"name": "web", "namespace": "default"}, "status": status});
+        self.event(CONTROL_PLANE, Modified, object)
+    }
+
+    fn work(self, member: &str, event: EventType, applied: bool) -> Self {
+        let manifest = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "web", "namespace": "default"}, "spec": {"replicas": 2}});
+        let object = json!({"apiVersion": "example.com/v1", "kind": "Work",
+            "metadata": {"name": "web", "namespace": member}, "spec": {"manifests": [manifest]},
+            "status": {"applied": applied}});
+        self.event(CONTROL_PLANE, event, object)
+    }
+
+    fn copy(self, member: &str, event: EventType, ready: u64) -> Self {
+        let object = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "web", "namespace": "default"}, "spec": {"replicas": 2},
+            "status": {"ready": ready}});
+        self.event(member, event, object)
+    }
+
+    fn until(self, now: f64) -> (Vec<Fact>, Vec<Verdict>) {
+        let Self { judge, facts, .. } = self.at(now).mark(json!({"step": "end"}));
+        (facts, judge.finish().verdicts)
+    }
+}
+
+/// Checks that `id` is violated once and nothing else is, as the page of violations shows.
+#[track_caller]
+fn shows(id: &str, (facts, verdicts): &(Vec<Fact>, Vec<Verdict>)) {
+    breaks(id, verdicts);
+    let facts: Vec<Fact> = facts
+        .iter()
+        .filter(|fact| !matches!(fact.change, capsize_history::facts::Change::Step(_)))
+        .cloned()
+        .collect();
+    is_shown(id, &facts, verdicts);
+}
+
+/// Checks that nothing is violated, and that `id` held.
+#[track_caller]
+fn kept(id: &str, (_, verdicts): &(Vec<Fact>, Vec<Verdict>)) {
+    holds(id, verdicts);
+}
+
+#[test]
+fn silence_counts_from_the_last_renewal() {
+    let renewing = || Story::new().renewed("m1", 9).at(11.0).renewed("m1", 11);
+    shows("HEALTH-08", &renewing().at(15.0).health("m1", "Unknown").until(16.0));
+    kept("HEALTH-08", &renewing().at(19.5).health("m1", "Unknown").until(20.0));
+    // It is too late, because nothing was renewed for the grace period, two rounds of the monitor and the latency.
+    breaks("HEALTH-08", &renewing().until(22.5).1);
+}
+
+#[test]
+fn a_clock_that_is_wrong_by_some_seconds_shifts_the_silence_by_as_much() {
+    let wrong = json!({"fault": "skew", "cluster": "m1", "state": "begin", "seconds": 4.0});
+    let renewing = Story::new().mark(wrong).renewed("m1", 9).at(11.0).renewed("m1", 11);
+    kept("HEALTH-08", &renewing.at(15.5).health("m1", "Unknown").until(16.0));
+}
+
+#[test]
+fn a_member_that_is_ready_again_stays_ready() {
+    let back = || Story::new().health("m1", "Unknown").at(20.0).health("m1", "Ready");
+    shows("HEALTH-09", &back().at(20.1).health("m1", "Unknown").until(21.0));
+    kept("HEALTH-09", &back().at(29.0).health("m1", "Unknown").until(30.0));
+}
+
+#[test]
+fn the_time_on_a_taint_is_true() {
+    let tainted = |time: &str| {
+        let taint = json!([{"key": "unreachable", "effect": "NoExecute", "timeAdded": time}]);
+        Story::new().cluster("m1", "Unknown", taint).until(11.0)
+    };
+    shows("TAINT-11", &tainted("2030-01-01T00:00:40Z"));
+    kept("TAINT-11", &tainted("2030-01-01T00:00:10Z"));
+}
+
+#[test]
+fn nothing_leaves_while_no_member_is_ready() {
+    let lost =
+        || Story::new().health("m1", "Unknown").health("m2", "Unknown").health("m3", "Unknown").at(20.0);
+    let gone = json!({"members": ["m2"]});
+    shows("EVICTION-17", &lost().record(gone.clone()).until(21.0));
+    kept("EVICTION-17", &lost().health("m1", "Ready").until(21.0));
+    let one_is_left = Story::new().health("m1", "Unknown").at(20.0).record(gone);
+    assert!(
+        crate::outcomes::ids(&one_is_left.until(21.0).1, capsize_judge::guarantee::Outcome::is_violated)
+            .is_empty()
+    );
+}
+
+#[test]
+fn a_lost_member_is_not_chosen() {
+    let lost = || Story::new().health("m3", "Unknown").at(20.0);
+    shows("PLACEMENT-17", &lost().record(json!({"members": ["m1", "m2", "m3"]})).until(21.0));
+    let ready = Story::new().at(20.0).record(json!({"members": ["m1", "m2", "m3"]}));
+    kept("PLACEMENT-17", &ready.until(21.0));
+}
+
+#[test]
+fn a_member_that_is_chosen_again_keeps_its_copy() {
+    let back = || {
+        let lost = Story::new().copy("m1", Added, 2).at(12.0).health("m1", "Unknown");
+        lost.at(16.0).record(json!({"members": ["m2"]})).at(30.0).health("m1", "Ready")
+    };
+    let again = || json!({"members": ["m1", "m2"]});
+    shows("PLACEMENT-18", &back().at(30.1).copy("m1", Deleted, 2).at(30.3).record(again()).until(31.0));
+    breaks("PLACEMENT-18", &back().at(30.1).record(again()).at(30.3).copy("m1", Deleted, 2).until(31.0).1);
+    kept("PLACEMENT-18", &back().at(30.1).record(again()).until(42.0));
+}
+
+#[test]
+fn a_copy_in_an_unknown_member_is_not_reported_as_available() {
+    let lost = |available: u64| {
+        let reported = json!({"members": ["m1", "m2"], "available": available});
+        let story = Story::new().record(json!({"members": ["m1", "m2"], "available": 2}));
+        story.at(12.0).health("m1", "Unknown").at(12.5).record(reported)
+    };
+    shows("STATUS-04", &lost(2).until(13.2));
+    kept("STATUS-04", &lost(1).until(13.2));
+}
+
+#[test]
+fn a_rollout_is_reported_when_it_is_complete() {
+    let status = |rolled_out: &str| {
+        json!({"members": ["m1"], "rolledOut": rolled_out, "applied": "True",
+            "copies": [{"member": "m1", "healthy": true}]})
+    };
+    let done = |rolled_out: &str| {
+        let story = Story::new().record(status("False")).work("m1", Added, true).copy("m1", Added, 2);
+        story.at(12.0).record(status(rolled_out)).until(22.0)
+    };
+    shows("STATUS-05", &done("False"));
+    kept("STATUS-05", &done("True"));
+}
+
+#[test]
+fn a_move_replaces_a_copy_before_it_removes_it() {
+    let moved = |ready: u64| {
+        let story =
+            Story::new().record(json!({"members": ["m1"]})).work("m1", Added, true).copy("m1", Added, 2);
+        let story = story.at(12.0).record(json!({"members": ["m2"]})).work("m2", Added, true).at(12.5);
+        story.copy("m2", Added, ready).at(12.6).work("m1", Deleted, true).copy("m1", Deleted, 2).until(12.9)
+    };
+    shows("AVAILABILITY-01", &moved(0));
+    kept("AVAILABILITY-01", &moved(2));
+}
+
+#[test]
+fn a_copy_that_was_replaced_goes_when_its_member_is_back() {
+    let left = || Story::new().copy("m1", Added, 2).at(12.0).record(json!({"members": ["m2"]}));
+    shows("AVAILABILITY-02", &left().until(24.1));
+    kept("AVAILABILITY-02", &left().at(20.0).copy("m1", Deleted, 2).until(25.0));
+    let cut = json!({"fault": "partition", "cluster": "m1", "state": "begin"});
+    assert!(
+        crate::outcomes::ids(&left().mark(cut).until(40.0).1, capsize_judge::guarantee::Outcome::is_violated)
+            .is_empty()
+    );
+}
