@@ -211,7 +211,7 @@ impl ApiFaults {
         let resumes = verb == Verb::Watch && query.contains("resourceVersion=");
         let cut = |fault: &ServerFault| matches!(fault, ServerFault::Cut { .. });
         let slow = |each: &InForce| match each.fault {
-            ServerFault::Slow { by, verb: slow } if slow.is_none_or(|slow| slow == verb) => by,
+            ServerFault::Slow { by, verb: slow } if slow.is_none_or(|slow| slow.hits(verb)) => by,
             _ => Duration::ZERO,
         };
         let now = self.clock.elapsed();
@@ -229,7 +229,7 @@ impl ApiFaults {
             fate.refused = Some(StatusCode::GONE);
         }
         if let Some(ServerFault::Fail { status, .. }) = faults.count_event(|fault| match fault {
-            ServerFault::Fail { verb: fails, .. } => fails.is_none_or(|fails| fails == verb),
+            ServerFault::Fail { verb: fails, .. } => fails.is_none_or(|fails| fails.hits(verb)),
             _ => false,
         }) {
             fate.refused = Some(status.code());

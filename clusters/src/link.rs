@@ -370,6 +370,11 @@ impl Link {
         self.clock
     }
 
+    /// Waits until all new connections are refused, or until they are not any more.
+    pub(crate) async fn refuses_all_new(&self, refuses: bool) {
+        self.shared.wait_for(|now| (now.refused || now.refuses_new) == refuses).await;
+    }
+
     /// Waits until a connection that was opened at `birth` is broken.
     pub(crate) async fn broken(&self, birth: Birth) {
         self.shared.wait_for(|now| now.has_broken(birth)).await;

@@ -28,8 +28,8 @@ impl TcpLinkProxy {
     /// Listens on a free port of this machine's loopback, and forwards connections to `server` through `link`. Needs
     /// a tokio runtime with I/O, so it cannot run in a simulation.
     ///
-    /// While the link refuses connections, open connections are reset, and new ones are reset after they are
-    /// accepted. Bytes that a black hole drops arrive after its end, because TCP sends them again.
+    /// While the link refuses connections, open connections are reset, and the machine refuses new ones, because nobody
+    /// listens. Bytes that a black hole drops arrive after its end, because TCP sends them again.
     ///
     /// # Errors
     /// If there is no free port.
@@ -37,7 +37,7 @@ impl TcpLinkProxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
         let mut task = JoinSet::new();
-        task.spawn(accept(listener, link, server));
+        task.spawn(accept(listener, address, link, server));
         Ok(Self { address, _task: task })
     }
 
@@ -48,10 +48,16 @@ impl TcpLinkProxy {
     }
 }
 
-async fn accept(listener: TcpListener, link: Link, server: SocketAddr) {
+async fn accept(mut listener: TcpListener, address: SocketAddr, link: Link, server: SocketAddr) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
+            biased;
+            () = link.refuses_all_new(true) => {
+                drop(listener);
+                link.refuses_all_new(false).await;
+                listener = listen_again(address, &link).await;
+            }
             accepted = listener.accept() => match accepted {
                 Ok((client, _)) => drop(connections.spawn(pass(link.clone(), client, server))),
                 // Too many files are open, or the client has already closed the connection.
@@ -59,6 +65,16 @@ async fn accept(listener: TcpListener, link: Link, server: SocketAddr) {
             },
             Some(_) = connections.join_next() => {}
         }
+    }
+}
+
+/// Listens at an address that is free for the proxy, or will be soon.
+async fn listen_again(address: SocketAddr, link: &Link) -> TcpListener {
+    loop {
+        if let Ok(listener) = TcpListener::bind(address).await {
+            return listener;
+        }
+        link.clock().sleep(PAUSE).await;
     }
 }
 
@@ -186,7 +202,28 @@ mod tests {
             stream.write_all(b"land").await.unwrap();
             assert_eq!(answer(&mut stream).await.unwrap(), "landland");
             drop(fault);
-            assert!(answers(&proxy).await);
+            let answered = async { while !answers(&proxy).await {} };
+            timeout(TIMEOUT, answered).await.expect("new connections are accepted again");
+        });
+    }
+
+    #[test]
+    fn the_machine_refuses_connections_while_the_link_does() {
+        with_link(|link| async move {
+            let (proxy, _server) = echo_twice(&link).await;
+            let mut stream = open(&proxy).await;
+            let fault = link.apply(LinkFault::Refuse);
+            assert!(answer(&mut stream).await.is_err());
+            // The listener closes a moment later.
+            let refused = async {
+                while TcpStream::connect(proxy.address()).await.map_err(|error| error.kind()).err()
+                    != Some(io::ErrorKind::ConnectionRefused)
+                {}
+            };
+            timeout(TIMEOUT, refused).await.expect("new connections are refused");
+            drop(fault);
+            let answered = async { while !answers(&proxy).await {} };
+            timeout(TIMEOUT, answered).await.expect("new connections are accepted again");
         });
     }
 

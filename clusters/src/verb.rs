@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Verb {
-    /// Read one object, or another path such as health or discovery.
+    /// Read one object, or another path such as discovery; as the verb of a fault also the health of the server.
     Get,
+    /// Read the health of the server.
+    Health,
     /// Read all objects of a kind.
     List,
     /// Watch the changes of objects.
@@ -33,6 +35,7 @@ impl Verb {
             Method::PATCH => Self::Patch,
             Method::DELETE => Self::Delete,
             _ if watches(uri.query().unwrap_or_default()) => Self::Watch,
+            _ if matches!(uri.path(), "/readyz" | "/healthz" | "/livez") => Self::Health,
             _ if is_of_all(uri.path()) => Self::List,
             _ => Self::Get,
         }
@@ -41,7 +44,13 @@ impl Verb {
     /// Returns true if the verb changes objects.
     #[must_use]
     pub fn writes(self) -> bool {
-        !matches!(self, Self::Get | Self::List | Self::Watch)
+        !matches!(self, Self::Get | Self::Health | Self::List | Self::Watch)
+    }
+
+    /// Returns true if a fault of requests with this verb hits a request with the verb `request`.
+    #[must_use]
+    pub fn hits(self, request: Self) -> bool {
+        self == request || self == Self::Get && request == Self::Health
     }
 }
 
@@ -72,7 +81,7 @@ mod tests {
     #[test]
     fn the_verb_follows_from_method_path_and_query() {
         let cases = [
-            ("GET", "/readyz", Verb::Get),
+            ("GET", "/readyz", Verb::Health),
             ("GET", "/apis/apps/v1", Verb::Get),
             ("GET", "/api/v1/namespaces", Verb::List),
             ("GET", "/api/v1/namespaces/a", Verb::Get),
@@ -90,5 +99,11 @@ mod tests {
         for (method, uri, verb) in cases {
             assert_eq!(Verb::of(&method.parse().unwrap(), &uri.parse().unwrap()), verb, "{method} {uri}");
         }
+    }
+
+    #[test]
+    fn a_fault_of_reads_hits_the_health_too_and_one_of_the_health_nothing_else() {
+        assert!(Verb::Get.hits(Verb::Health) && Verb::Get.hits(Verb::Get) && Verb::Health.hits(Verb::Health));
+        assert!(!Verb::Health.hits(Verb::Get) && !Verb::List.hits(Verb::Health));
     }
 }

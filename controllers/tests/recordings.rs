@@ -15,7 +15,7 @@ use capsize_controllers::api::{
     TargetCluster, Work, cluster_of,
 };
 use capsize_controllers::rules::{
-    AffinityClusters, BindingRef, Delivery, Due, ReferenceRules, Release, Rules, SchedulingInput,
+    AffinityClusters, Behaviour, BindingRef, Delivery, Due, ReferenceRules, Release, Rules, SchedulingInput,
     aggregated_status, clusters_with_work, evict, eviction_due, health, manifest, no_execute_taints,
     no_schedule_taints, reflected_status, schedule, taint_task,
 };
@@ -333,7 +333,7 @@ fn statuses_of_works_are_aggregated_as_recorded() {
         };
         let its: Vec<_> = works.values().filter(its).cloned().collect();
         // Release 1.18 goes on reporting on a Work that is being deleted.
-        let clusters_with_work = clusters_with_work(&binding.spec);
+        let clusters_with_work = clusters_with_work(Behaviour::default(), &binding.spec);
         let mut recorded = binding.status.clone().unwrap().aggregated_status;
         recorded.retain(|report| clusters_with_work.contains(report.cluster_name.as_str()));
         assert_eq!(aggregated_status(&its), recorded, "{}", history.name);

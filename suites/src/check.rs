@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use capsize_history::{HistoryError, Kind, Mark, Reader};
 use capsize_judge::judge::{Judge, Judgement};
-use capsize_judge::profile::{Profile, ProfileError};
+use capsize_judge::profile::{Feature, Profile, ProfileError, SettingError};
 use capsize_report::{Case, CaseTimeline, Report, TimelineBuilder};
 use miette::Diagnostic;
+use serde_json::Value;
 use thiserror::Error;
 
 use crate::empty::EmptyArgs;
@@ -30,8 +31,24 @@ pub struct Check {
     /// Write `index.html`, `summary.md`, `report.json` and `junit.xml` into this folder
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
+    /// The treatment of a history of a release that is newer than the newest profile, if no target is given
+    #[arg(long, value_enum, default_value_t = NewerRelease::Warn)]
+    newer_release: NewerRelease,
+    /// Use this value for a timing, whatever the target and the header say: `failureThreshold=30s`
+    #[arg(long = "set", value_name = "TIMING=VALUE")]
+    settings: Vec<String>,
     #[command(flatten)]
     empty: EmptyArgs,
+}
+
+/// The treatment of a release that is newer than the newest profile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum NewerRelease {
+    /// Judge the history by the newest profile, and say so
+    #[default]
+    Warn,
+    /// End with exit code 2
+    Refuse,
 }
 
 /// The format of results.
@@ -51,11 +68,17 @@ impl Check {
     pub fn execute(self) -> Result<ExitStatus, CommandError> {
         let target = self.target.as_deref().map(targets::find).transpose().map_err(CommandError::input)?;
         let own = self.target.as_deref().is_some_and(targets::is_file);
-        let by = By { target: target.as_ref(), own, with_timeline: self.report.is_some() };
+        let by = By {
+            target: target.as_ref(),
+            own,
+            with_timeline: self.report.is_some(),
+            newer_release: self.newer_release,
+            settings: &self.settings,
+        };
         let mut about = Vec::new();
         let mut checked = |path: &PathBuf| {
-            let Checked { case, timeline, note } = check_by(path, by)?;
-            about.extend(note);
+            let Checked { case, timeline, notes } = check_by(path, by)?;
+            about.extend(notes);
             Ok::<_, CheckError>((case, timeline))
         };
         let checked = self.histories.iter().map(&mut checked).collect::<Result<Vec<_>, _>>();
@@ -89,6 +112,27 @@ pub enum CheckError {
         /// Why.
         reason: Box<ProfileError>,
     },
+    /// Its release is newer than the newest profile.
+    #[error("{path}:1:1: {implementation} {version} is newer than the newest profile, {newest}")]
+    #[diagnostic(help("name a target with --target, or allow the newest profile with --newer-release warn"))]
+    Newer {
+        /// The file.
+        path: String,
+        /// The implementation in the header.
+        implementation: String,
+        /// The release in the header.
+        version: String,
+        /// The name of the newest profile.
+        newest: String,
+    },
+    /// A setting is wrong.
+    #[error("--set {setting}: {reason}")]
+    Setting {
+        /// The setting.
+        setting: String,
+        /// Why.
+        reason: SettingError,
+    },
 }
 
 /// How histories are judged.
@@ -96,18 +140,21 @@ pub enum CheckError {
 pub(crate) struct By<'a> {
     /// The profile; by default that of the implementation and release that the header names.
     pub(crate) target: Option<&'a Profile>,
-    /// Whether the profile is the user's own, so that its timings count, and not those of the header.
+    /// Whether the profile is the user's own, so that its timings and features count, and not those of the header.
     pub(crate) own: bool,
     /// Whether the time line is wanted.
     pub(crate) with_timeline: bool,
+    pub(crate) newer_release: NewerRelease,
+    /// The timings that the user sets.
+    pub(crate) settings: &'a [String],
 }
 
 /// A judged history.
 pub(crate) struct Checked {
     pub(crate) case: Case,
     pub(crate) timeline: Option<CaseTimeline>,
-    /// The timings in the header that do not count.
-    pub(crate) note: Option<String>,
+    /// Notes on what counts instead of the header.
+    pub(crate) notes: Vec<String>,
 }
 
 /// Judges the history at `path`, or that of stdin where it is `-`, by `target`, or else by the profile of the
@@ -129,20 +176,17 @@ pub(crate) fn check_by(path: &Path, by: By<'_>) -> Result<Checked, CheckError> {
 }
 
 fn checked<R: BufRead>(path: &Path, entries: Reader<R>, by: By<'_>) -> Result<Checked, CheckError> {
-    let mut note = None;
+    let mut notes = Vec::new();
     let mut timeline = by.with_timeline.then(TimelineBuilder::default);
     let profile = |header: &Mark| {
-        let mut profile = profile(path, header, by.target)?;
-        if let Some(target) = by.target.filter(|_| by.own) {
-            note = overruled(path, target, &profile);
-            (profile.timings, profile.zones) = (target.timings.clone(), target.zones.clone());
-        }
+        let (profile, about) = by.profile(path, header)?;
+        notes = about;
         Ok(profile)
     };
     let case = case(path, judged(entries, profile, timeline.as_mut())?);
     let judgement = case.judgement.as_ref();
     let timeline = timeline.zip(judgement).map(|(timeline, judgement)| timeline.finish(&case, judgement));
-    Ok(Checked { case, timeline, note })
+    Ok(Checked { case, timeline, notes })
 }
 
 /// Judges `entries` by the profile that `profile` returns for their header, and collects their time line.
@@ -179,6 +223,73 @@ pub(crate) fn timeline(case: &Case, history: &[u8], target: &Profile) -> Result<
     let profile = |header: &Mark| profile(Path::new(&id), header, Some(target));
     let judgement = judged(Reader::new(&id, history), profile, Some(&mut timeline))?;
     Ok(timeline.finish(case, &judgement))
+}
+
+impl By<'_> {
+    /// The profile for a history with this header, and notes on what counts instead of the header.
+    fn profile(&self, path: &Path, header: &Mark) -> Result<(Profile, Vec<String>), CheckError> {
+        let mut notes: Vec<String> = self.newer(path, header)?.into_iter().collect();
+        let mut by = profile(path, header, self.target)?;
+        if let Some(target) = self.target {
+            notes.extend(other_release(path, target, header));
+            if self.own {
+                notes.extend(overruled(path, target, &by));
+                (by.timings, by.zones) = (target.timings.clone(), target.zones.clone());
+                notes.extend(overruled_features(path, target, &mut by));
+            }
+        }
+        for setting in self.settings {
+            let wrong = |reason| CheckError::Setting { setting: setting.clone(), reason };
+            by.timings.set_text(setting).map_err(wrong)?;
+        }
+        Ok((by, notes))
+    }
+
+    /// Says by which profile a release is judged that is newer than all profiles, or refuses the history.
+    fn newer(&self, path: &Path, header: &Mark) -> Result<Option<String>, CheckError> {
+        let profiles = targets::shipped();
+        let text = |key: &str| header.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let Some(newest) = profiles.outdated(header).filter(|_| self.target.is_none()) else {
+            return Ok(None);
+        };
+        let (path, newest) = (path.display().to_string(), newest.name.clone());
+        let (implementation, version) = (text("implementation"), text("version"));
+        match self.newer_release {
+            NewerRelease::Refuse => Err(CheckError::Newer { path, implementation, version, newest }),
+            NewerRelease::Warn => Ok(Some(format!(
+                "{path} is of {implementation} {version}, which is newer than the newest profile: \
+                 {newest} counts, and later changes of behaviour may be reported as violations"
+            ))),
+        }
+    }
+}
+
+/// Says that a target counts, and not the profile of the release that the header names.
+fn other_release(path: &Path, target: &Profile, header: &Mark) -> Option<String> {
+    let profiles = targets::shipped();
+    let of_header = profiles.of(header).ok().filter(|profile| profile.name != target.name)?;
+    Some(format!(
+        "the target {} counts, not {}, which the header of {} asks for",
+        target.name,
+        of_header.name,
+        path.display()
+    ))
+}
+
+/// Restores the features of `target` that the header has changed, and says which. Features that were switched off for
+/// the history stay off.
+fn overruled_features(path: &Path, target: &Profile, by: &mut Profile) -> Option<String> {
+    let switches = [Feature::AutomaticNoExecute, Feature::ClusterTaintPolicies];
+    let changed = switches.into_iter().filter(|feature| target.has(*feature) != by.has(*feature));
+    let changed: Vec<Feature> = changed.collect();
+    let (own, not): (Vec<Feature>, Vec<Feature>) = changed.iter().partition(|feature| target.has(**feature));
+    by.features.extend(own);
+    by.features.retain(|feature| !not.contains(feature));
+    let names: Vec<String> = changed.iter().map(|feature| format!("{feature:?}")).collect();
+    (!names.is_empty()).then(|| {
+        let path = path.display();
+        format!("the features of the target count, not those in the header of {path}: {}", names.join(", "))
+    })
 }
 
 /// Says which timings of `target` count, and not those that the header of the history at `path` gives.

@@ -17,6 +17,7 @@ use crate::exit::{CommandError, ExitStatus};
 use crate::explain::Explain;
 use crate::images::Images;
 use crate::list::List;
+use crate::mark::MarkCommand;
 use crate::member::MemberCommand;
 use crate::mutants::Mutants;
 use crate::numbers::NumbersCommand;
@@ -27,6 +28,7 @@ use crate::schema::Schema;
 use crate::show::Show;
 use crate::side_by_side::SideBySide;
 use crate::up::Up;
+use crate::webhooks::WebhooksCommand;
 
 /// Conformance and chaos for Kubernetes failover
 #[derive(Debug, Parser)]
@@ -49,6 +51,7 @@ enum Command {
     Diff(Diff),
     SideBySide(SideBySide),
     Record(RecordCommand),
+    Mark(MarkCommand),
     #[command(subcommand)]
     Dialect(DialectCommand),
     List(List),
@@ -70,6 +73,8 @@ enum Command {
     Controllers(Box<Flags>),
     #[command(hide = true)]
     NodeControllers(Box<NodeFlags>),
+    #[command(hide = true)]
+    Webhooks(WebhooksCommand),
 }
 
 /// Longer lines of help are hard to read.
@@ -98,6 +103,7 @@ impl Cli {
             Command::Diff(diff) => diff.execute(),
             Command::SideBySide(reports) => reports.execute(),
             Command::Record(record) => record.execute(),
+            Command::Mark(mark) => mark.execute(),
             Command::Run(run) => run.execute(),
             Command::Chaos(chaos) => chaos.execute(),
             Command::Replay(replay) => replay.execute(),
@@ -116,6 +122,7 @@ impl Cli {
             Command::DieWithParent(command) => command.execute(),
             Command::Controllers(flags) => controllers::execute(*flags),
             Command::NodeControllers(flags) => controllers::execute_nodes(*flags),
+            Command::Webhooks(webhooks) => webhooks.execute(),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use capsize_clock::{Clock, Seed, Stop, live};
 use capsize_history::dialect::{DataDialect, Dialect, DialectKind};
 use capsize_history::{CONTROL_PLANE, Kind, Mark};
-use capsize_judge::profile::Profile;
+use capsize_judge::profile::{Profile, Timings};
 use capsize_judge::text::span;
 use capsize_manager::config_of;
 use capsize_real::{read_kubeconfig, server_url};
@@ -26,6 +26,7 @@ use miette::{Report, miette};
 use serde_json::{Map, json};
 
 use crate::exit::{CommandError, ExitStatus};
+use crate::mark::MarkListener;
 use crate::{dialects, output, targets};
 
 /// Record the objects of the clusters of a kubeconfig until Ctrl-C, without changing anything
@@ -56,6 +57,9 @@ pub struct RecordCommand {
     /// Also record the objects at this path of the API of every cluster: /apis/example.com/v1/things
     #[arg(long, value_name = "PATH", value_parser = place)]
     also: Vec<String>,
+    /// A timing of the implementation that runs there, which `check` uses instead of the profile's: failureThreshold=30s
+    #[arg(long = "set", value_name = "TIMING=VALUE")]
+    settings: Vec<String>,
     /// How long to record: 90s, 10m, 2h
     #[arg(long = "for", value_name = "TIME", value_parser = length)]
     lasts: Option<Duration>,
@@ -95,6 +99,7 @@ impl RecordCommand {
         let dialect = dialect.map_err(|error| CommandError::input(*error))?;
         let of_profile = || profile.as_ref().map(|profile| profile.dialect.clone()).unwrap_or_default();
         let kind = dialect.as_ref().map_or_else(of_profile, capsize_dialect::Dialect::kind);
+        let seconds = seconds(&self.settings)?;
         let sources = self.sources(&kind).await?;
         let clusters: Vec<String> = sources.iter().map(|source| source.name.clone()).collect();
         let out = self.create()?;
@@ -106,6 +111,13 @@ impl RecordCommand {
         if let (DialectKind::Data(data), None) = (&kind, &profile) {
             header.insert("implementation".to_owned(), json!(data.name()));
         }
+        if !seconds.is_empty() {
+            header.insert("seconds".to_owned(), json!(seconds));
+        }
+        let members = clusters.iter().filter(|name| *name != CONTROL_PLANE).cloned().collect();
+        let (listener, marks) = MarkListener::open(&self.out, kind.clone(), members).map_err(|error| {
+            CommandError::Environment(miette!("cannot listen to `capsize mark`: {error}"))
+        })?;
         let ended = async {
             match self.lasts {
                 Some(lasts) => tokio::select! {
@@ -116,8 +128,12 @@ impl RecordCommand {
                 None => drop(stop.asked().await),
             }
         };
-        let recorded =
-            Record { clock: pace, header, sources }.run(out, ended, |tidings| print(&tidings)).await;
+        let record = Record { clock: pace, header, sources, marks };
+        let recorded = tokio::select! {
+            biased;
+            recorded = record.run(out, ended, |tidings| print(&tidings)) => recorded,
+            never = listener.serve() => match never {},
+        };
         let recorded = recorded.map_err(|error| self.failed(&error))?;
         if matches!(kind, DialectKind::Data(_)) {
             self.refuse_empty(&kind)?;
@@ -335,6 +351,16 @@ fn header(profile: &Profile) -> Mark {
         ("version".to_owned(), json!(profile.version)),
         ("target".to_owned(), json!(profile.name)),
     ])
+}
+
+/// The timings that the user sets, in seconds.
+fn seconds(settings: &[String]) -> Result<Mark, CommandError> {
+    let mut seconds = Map::new();
+    for setting in settings {
+        let (name, length) = Timings::setting(setting).map_err(CommandError::input)?;
+        seconds.insert(name.to_owned(), json!(length.as_secs_f64()));
+    }
+    Ok(seconds)
 }
 
 /// Prints a message about the recording while it goes on.

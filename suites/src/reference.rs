@@ -28,6 +28,8 @@ pub struct Reference {
     published_events: PublishedEvents,
     /// Made once, whatever the number of cases: schemas take longer than many a case. Without descriptions.
     definitions: Vec<Value>,
+    /// The release that it behaves like, if it is made from a profile that names one.
+    release: Option<String>,
 }
 
 /// How often controllers ask at most, by the defaults of `--kube-api-qps` and `--cluster-api-qps`, and of their bursts. Two
@@ -47,7 +49,13 @@ impl Reference {
 
     fn with_definitions(rules: Arc<dyn Rules>, mut definitions: Vec<Value>) -> Self {
         definitions.iter_mut().for_each(forget_prose);
-        Self { rules, disabled: BTreeSet::new(), published_events: PublishedEvents::Evictions, definitions }
+        Self {
+            rules,
+            disabled: BTreeSet::new(),
+            published_events: PublishedEvents::Evictions,
+            definitions,
+            release: None,
+        }
     }
 
     /// The definitions of the kinds that it works on, with what there is to say of each field.
@@ -64,7 +72,9 @@ impl Reference {
         let release = profile.behaviour.as_deref().map(Release::of).unwrap_or_default();
         let bugs = profile.bugs.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;
         let definitions = profile.behaviour.as_deref().map_or_else(api::crds, api::crds_of);
-        Ok(Self::with_definitions(Arc::new(Release { bugs, ..release }), as_values(&definitions)))
+        let reference =
+            Self::with_definitions(Arc::new(Release { bugs, ..release }), as_values(&definitions));
+        Ok(Self { release: profile.behaviour.clone(), ..reference })
     }
 
     /// Publishes all events, for users who look at the control plane.
@@ -130,6 +140,14 @@ impl Implementation for Reference {
             EvictsBy::Everything => &[Feature::NoExecuteTaints, Feature::AutomaticNoExecute],
         };
         ImplementationInfo { switches, ..ImplementationInfo::default() }
+    }
+
+    /// The other release has no bugs.
+    fn upgraded(&self, from: &str, to: &str) -> Option<Arc<dyn Implementation>> {
+        self.release.as_deref().filter(|release| *release == from)?;
+        let definitions = as_values(&api::crds_of(to));
+        let upgraded = Self::with_definitions(Arc::new(Release::of(to)), definitions);
+        Some(Arc::new(Self { release: Some(to.to_owned()), ..upgraded }))
     }
 
     fn start<'a>(

@@ -31,13 +31,13 @@ impl Show {
     pub fn execute(self) -> Result<ExitStatus, CommandError> {
         let target = self.target.as_deref().map(targets::find).transpose().map_err(CommandError::input)?;
         let own = self.target.as_deref().is_some_and(targets::is_file);
-        let by = By { target: target.as_ref(), own, with_timeline: true };
+        let by = By { target: target.as_ref(), own, with_timeline: true, ..By::default() };
         let (mut cases, mut timelines, mut about) = (Vec::new(), Vec::new(), Vec::new());
         for path in &self.histories {
             let checked = check_by(path, by).map_err(CommandError::input)?;
             cases.push(checked.case);
             timelines.push(checked.timeline);
-            about.extend(checked.note);
+            about.extend(checked.notes);
         }
         let target = self.target.unwrap_or_default();
         let Some(file) = self.html else {

@@ -7,15 +7,17 @@ use capsize_judge::profile::{Profile, ProfileError, Profiles};
 
 use crate::dialects;
 
-const SHIPPED: [(&str, &str); 15] = [
+const SHIPPED: [(&str, &str); 17] = [
     ("reference.yaml", include_str!("../targets/reference.yaml")),
     ("reference-1.5.yaml", include_str!("../targets/reference-1.5.yaml")),
     ("reference-1.13.yaml", include_str!("../targets/reference-1.13.yaml")),
     ("reference-1.18.yaml", include_str!("../targets/reference-1.18.yaml")),
+    ("reference-1.19.yaml", include_str!("../targets/reference-1.19.yaml")),
     ("karmada-1.5.yaml", include_str!("../targets/karmada-1.5.yaml")),
     ("karmada-1.13.yaml", include_str!("../targets/karmada-1.13.yaml")),
     ("karmada-1.14.yaml", include_str!("../targets/karmada-1.14.yaml")),
     ("karmada-1.18.yaml", include_str!("../targets/karmada-1.18.yaml")),
+    ("karmada-1.19.yaml", include_str!("../targets/karmada-1.19.yaml")),
     ("reference-nodes.yaml", include_str!("../targets/reference-nodes.yaml")),
     ("reference-nodes-1.16.yaml", include_str!("../targets/reference-nodes-1.16.yaml")),
     ("reference-nodes-1.16-drains.yaml", include_str!("../targets/reference-nodes-1.16-drains.yaml")),

@@ -68,6 +68,16 @@ pub struct ResourceBindingSpec {
     /// The components of a workload that has several pod templates; as from 1.15.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub components: Vec<Component>,
+    /// The priority of the binding in the queue of the scheduler; as from 1.13, with the gate `PriorityBasedScheduling`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedule_priority: Option<SchedulePriority>,
+}
+
+/// The priority of a binding in the queue of the scheduler.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SchedulePriority {
+    /// The priority; the highest is scheduled first.
+    pub priority: i32,
 }
 
 /// The spec of a binding for a cluster-scoped template.

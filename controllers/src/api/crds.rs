@@ -1,6 +1,8 @@
 //! The definitions that make an API server serve the custom resources.
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, JSON, JSONSchemaProps, JSONSchemaPropsOrArray,
+};
 use kube::CustomResourceExt;
 
 use super::columns::describe_for_kubectl;
@@ -10,8 +12,9 @@ use super::{
     Cluster, ClusterOverridePolicy, ClusterPropagationPolicy, ClusterResourceBinding, ClusterTaintPolicy,
     OverridePolicy, PropagationPolicy, ResourceBinding, ServiceImport, Work, WorkloadRebalancer,
 };
+use crate::rules::Behaviour;
 
-/// The newest release whose definitions are known.
+/// The newest release with all values that the reference supports.
 const NEWEST: &str = "1.18";
 
 /// The definitions of all custom resources, to be created on the control plane. kubectl shows them as the newest
@@ -22,7 +25,8 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
 }
 
 /// The definitions of all custom resources. kubectl shows them as in `release` (`1.13.10`, `v1.18.2`): the columns, the
-/// short names and the categories are those of the release. The schemas are the same for all releases.
+/// short names and the categories are those of the release. The schemas are the same for all releases, except for the
+/// former names of purge modes.
 #[must_use]
 pub fn crds_of(release: &str) -> Vec<CustomResourceDefinition> {
     let mut definitions = vec![
@@ -41,7 +45,25 @@ pub fn crds_of(release: &str) -> Vec<CustomResourceDefinition> {
     ];
     let release = release_number(release);
     definitions.iter_mut().for_each(|definition| describe_for_kubectl(definition, release));
+    if !Behaviour::since(release).has_former_purge_modes {
+        let schemas = definitions.iter_mut().flat_map(|definition| &mut definition.spec.versions);
+        let schemas = schemas.filter_map(|version| version.schema.as_mut()?.open_api_v3_schema.as_mut());
+        schemas.for_each(drop_former_purge_modes);
+    }
     definitions
+}
+
+/// Removes the former names of purge modes from the values that `schema` allows.
+fn drop_former_purge_modes(schema: &mut JSONSchemaProps) {
+    let former = |value: &JSON| value.0 == "Immediately" || value.0 == "Graciously";
+    schema.enum_.iter_mut().for_each(|allowed| allowed.retain(|value| !former(value)));
+    // The mode of a task may be absent, which the schema describes as one of several schemas.
+    let some = schema.any_of.iter_mut().chain(&mut schema.one_of).chain(&mut schema.all_of).flatten();
+    some.for_each(drop_former_purge_modes);
+    schema.properties.iter_mut().flatten().for_each(|(_, field)| drop_former_purge_modes(field));
+    if let Some(JSONSchemaPropsOrArray::Schema(items)) = &mut schema.items {
+        drop_former_purge_modes(items);
+    }
 }
 
 #[cfg(test)]
@@ -80,6 +102,19 @@ mod tests {
         let count = |end: &str| found.iter().filter(|path| path.ends_with(end)).count();
         assert_eq!(real.map(|(end, _)| (end, count(end))), real, "{found:?}");
         assert_eq!(found.len(), 16, "{found:?}");
+    }
+
+    #[test]
+    fn former_purge_modes_are_allowed_until_1_18() {
+        let count = |release: &str| {
+            let text = serde_json::to_string(&crds_of(release)).unwrap();
+            ["Immediately", "Graciously", "Gracefully"]
+                .map(|word| text.matches(&format!("\"{word}\"")).count())
+        };
+        let [immediately, graciously, gracefully] = count("1.18");
+        assert!(immediately > 0);
+        assert_eq!(immediately, graciously);
+        assert_eq!(count("1.19.0"), [0, 0, gracefully]);
     }
 
     #[test]

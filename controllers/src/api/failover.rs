@@ -60,29 +60,15 @@ pub struct ClusterFailover {
 pub enum PurgeMode {
     /// The old copy is deleted before there is a new one.
     Directly,
-    /// `Directly`, as it was called until 1.14.
+    /// `Directly`, as it was called until 1.14; refused as from 1.19.
     Immediately,
     /// The old copy stays until the new one is healthy.
     #[default]
     Gracefully,
-    /// `Gracefully`, as it was called until 1.14.
+    /// `Gracefully`, as it was called until 1.14; refused as from 1.19.
     Graciously,
     /// The old copy stays until a person ends the eviction.
     Never,
-}
-
-impl PurgeMode {
-    /// Whether the old copy is deleted before there is a new one.
-    #[must_use]
-    pub fn is_direct(self) -> bool {
-        matches!(self, Self::Directly | Self::Immediately)
-    }
-
-    /// Whether the old copy stays until the new one is healthy.
-    #[must_use]
-    pub fn is_graceful(self) -> bool {
-        matches!(self, Self::Gracefully | Self::Graciously)
-    }
 }
 
 /// The parts of the old copy's status that are passed to the new copy as labels.

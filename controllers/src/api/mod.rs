@@ -9,6 +9,7 @@ mod columns;
 mod conditions;
 mod crds;
 mod failover;
+mod installed;
 mod names;
 mod override_policy;
 mod placement;
@@ -23,7 +24,7 @@ mod work;
 pub use binding::{
     AggregatedStatus, BindingSnapshot, BindingStatus, ClusterResourceBinding, Component,
     GracefulEvictionTask, Health, ObjectReference, ReplicaRequirements, ResourceBinding, ResourceBindingSpec,
-    Suspension, TargetCluster, WorkloadAffinityGroups,
+    SchedulePriority, Suspension, TargetCluster, WorkloadAffinityGroups,
 };
 pub use cluster::{
     AllocatableModeling, ApiEnablement, ApiResource, Cluster, ClusterSpec, ClusterStatus, NodeSummary,
@@ -35,6 +36,7 @@ pub use failover::{
     ApplicationFailover, ClusterFailover, ConflictResolution, DecisionConditions, DispatchSuspension,
     FailoverBehavior, PurgeMode, StatePreservation, StatePreservationRule, SuspendedClusters,
 };
+pub use installed::installed_crds;
 pub use names::*;
 pub use override_policy::{
     ClusterOverridePolicy, CommandArgsOverrider, FieldOverrider, FieldPatch, ImageComponent, ImageOverrider,
@@ -45,7 +47,10 @@ pub use placement::{
     ClusterAffinity, ClusterAffinityTerm, FieldSelector, OverflowAffinity, Placement, ReplicaScheduling,
     SpreadConstraint, StaticWeight, WeightPreference, WorkloadAffinity, WorkloadAffinityTerm,
 };
-pub use policy::{ClusterPropagationPolicy, PropagationPolicy, PropagationPolicySpec, ResourceSelector};
+pub use policy::{
+    ClusterPropagationPolicy, PolicySchedulePriority, PropagationPolicy, PropagationPolicySpec,
+    ResourceSelector,
+};
 pub use raw::{Identity, Manifest, RawObject};
 pub use rebalancer::{
     ObservedWorkload, WorkloadRebalancer, WorkloadRebalancerSpec, WorkloadRebalancerStatus, WorkloadReference,

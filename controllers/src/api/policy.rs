@@ -51,6 +51,19 @@ pub struct PropagationPolicySpec {
     /// Whether members keep their copies when the template is deleted; as from 1.12.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preserve_resources_on_deletion: Option<bool>,
+    /// The priority of the workloads in the queue of the scheduler; as from 1.13.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedule_priority: Option<PolicySchedulePriority>,
+}
+
+/// The class that gives workloads their priority in the queue of the scheduler.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicySchedulePriority {
+    /// The kind of the class: `KubePriorityClass`.
+    pub priority_class_source: String,
+    /// The name of the class.
+    pub priority_class_name: String,
 }
 
 /// Which templates go where, for all namespaces and for cluster-scoped templates.

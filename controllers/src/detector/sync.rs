@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kube::ResourceExt;
+use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::api::PostParams;
+use kube::{Api, ResourceExt};
 use serde_json::{Map, Value, json};
 
 use super::kind::Kind;
 use super::owner::{marks_of, overrides_present, owner};
 use crate::api::{
-    ClusterResourceBinding, DispatchSuspension, ObjectReference, PropagationPolicySpec, RawObject,
-    ResourceBinding, ResourceBindingSpec, Suspension, binding_name,
+    ClusterResourceBinding, DispatchSuspension, ObjectReference, PolicySchedulePriority,
+    PropagationPolicySpec, RawObject, ResourceBinding, ResourceBindingSpec, SchedulePriority, Suspension,
+    binding_name,
 };
 use crate::machinery::{Action, Binding, Context, Error, Involved, dynamic_api, erase, patch};
 use crate::rules::{Happening, ObjectName, Owner};
@@ -92,6 +94,7 @@ async fn apply<B: Binding>(
     if !context.rules.activates(&policy.activation_preference, kind.was_touched(&namespace, &template_name)) {
         return Ok(());
     }
+    let schedule_priority = schedule_priority(context, policy.schedule_priority.as_ref()).await?;
     let labels = template.metadata.labels.as_ref();
     let workload_affinity_groups = context.rules.affinity_groups(&policy.placement, labels);
     let wanted = ResourceBindingSpec {
@@ -108,6 +111,7 @@ async fn apply<B: Binding>(
         ),
         preserve_resources_on_deletion: policy.preserve_resources_on_deletion,
         workload_affinity_groups,
+        schedule_priority,
         resource,
         ..ResourceBindingSpec::default()
     };
@@ -119,6 +123,17 @@ async fn apply<B: Binding>(
     written?;
     kind.clear_touched(&namespace, &template_name);
     Ok(())
+}
+
+/// The priority that a policy gives to its workloads.
+async fn schedule_priority(
+    context: &Context,
+    wanted: Option<&PolicySchedulePriority>,
+) -> Result<Option<SchedulePriority>, Error> {
+    let Some(class) = wanted else { return Ok(None) };
+    let classes = Api::<PriorityClass>::all(context.client.clone());
+    let classes: Vec<_> = classes.get_opt(&class.priority_class_name).await?.into_iter().collect();
+    context.rules.schedule_priority(wanted, &classes).map_err(Error::NotYet)
 }
 
 /// Publishes that a policy was applied to a template, if anything was written, or that it could not be.
@@ -257,7 +272,7 @@ async fn update<B: Binding>(
 }
 
 /// The fields of a binding that the detector writes, besides the template.
-const OWN_FIELDS: [&str; 10] = [
+const OWN_FIELDS: [&str; 11] = [
     "replicas",
     "replicaRequirements",
     "placement",
@@ -268,6 +283,7 @@ const OWN_FIELDS: [&str; 10] = [
     "suspension",
     "preserveResourcesOnDeletion",
     "workloadAffinityGroups",
+    "schedulePriority",
 ];
 
 /// Whether two versions of a binding are equal in their [`OWN_FIELDS`] and labels.
@@ -276,7 +292,7 @@ pub(super) fn has_same_content<B: Binding>(one: &B, other: &B) -> bool {
         (
             (spec.replicas, &spec.replica_requirements, &spec.placement, &spec.scheduler_name),
             (spec.propagate_deps, &spec.failover, &spec.conflict_resolution, &spec.suspension),
-            (spec.preserve_resources_on_deletion, &spec.workload_affinity_groups),
+            (spec.preserve_resources_on_deletion, &spec.workload_affinity_groups, &spec.schedule_priority),
         )
     }
     own(one.spec()) == own(other.spec()) && one.labels() == other.labels()
@@ -312,6 +328,7 @@ mod tests {
             "suspension": {"dispatching": true},
             "preserveResourcesOnDeletion": true,
             "workloadAffinityGroups": {},
+            "schedulePriority": {"priority": 3},
         });
         for field in OWN_FIELDS {
             assert!(differs(json!({}), json!({field: samples[field]})), "{field}");

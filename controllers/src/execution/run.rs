@@ -95,7 +95,10 @@ async fn reconcile(
         set_condition(&mut conditions, CONDITION_DISPATCHING, holds, reason, message, now);
     }
     let is_drifted = context.drifted_works.contains(&work);
-    let is_open = |cluster: &Arc<Cluster>| cluster.is_ready() && !context.rules.holds_back(&work, is_drifted);
+    let repairs = is_drifted && context.rules.behaviour().repairs_unready_members;
+    let is_open = |cluster: &Arc<Cluster>| {
+        (cluster.is_ready() || repairs) && !context.rules.holds_back(&work, is_drifted)
+    };
     let mut outcome = Ok(WriteOutcome::Nothing);
     if let Some(cluster) = cluster.filter(is_open) {
         let start = context.clock.elapsed();

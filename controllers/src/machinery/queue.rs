@@ -42,17 +42,29 @@ pub(crate) trait RetryDelays: Send + Sync + 'static {
 
 /// The next step after a successful reconciliation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Action(Option<Duration>);
+pub(crate) struct Action(Again);
+
+#[derive(Clone, Copy, Debug)]
+enum Again {
+    OnChange,
+    After(Duration),
+    At(Instant),
+}
 
 impl Action {
     /// Waits until something triggers the object.
     pub(crate) const fn await_change() -> Self {
-        Self(None)
+        Self(Again::OnChange)
     }
 
     /// Reconciles the object again after this time, unless something triggers it before.
     pub(crate) const fn requeue(after: Duration) -> Self {
-        Self(Some(after))
+        Self(Again::After(after))
+    }
+
+    /// Reconciles the object again at this time, unless something triggers it before.
+    pub(crate) const fn requeue_at(at: Instant) -> Self {
+        Self(Again::At(at))
     }
 }
 
@@ -94,22 +106,63 @@ where
     F: Fn(Arc<C>, Arc<K>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<Action, Error>> + Send + 'static,
 {
+    let delays = context.delays();
+    keyed(context, queue, workers, delays, None, reconcile).await.run().await;
+}
+
+/// Like [`run_with`], with one worker, which takes the object with the highest priority first, and with these delays
+/// before retries.
+pub(crate) async fn run_by_priority<C, K, F, Fut>(
+    context: Arc<C>,
+    queue: Queue<K>,
+    delays: (Duration, Duration),
+    priority: impl Fn(&K) -> i32 + Send + Sync + 'static,
+    reconcile: F,
+) where
+    C: Send + Sync + 'static,
+    K: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+    K::DynamicType: Debug + Eq + Hash + Clone + Unpin + Send + Sync,
+    F: Fn(Arc<C>, Arc<K>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<Action, Error>> + Send + 'static,
+{
+    let objects = queue.objects.clone();
+    let priority =
+        move |(namespace, name): &Key| objects.get(namespace, name).map_or(0, |object| priority(&object));
+    keyed(context, queue, 1, delays, Some(Box::new(priority)), reconcile).await.run().await;
+}
+
+async fn keyed<C, K, F, Fut>(
+    context: Arc<C>,
+    queue: Queue<K>,
+    workers: usize,
+    delays: (Duration, Duration),
+    priority: Option<Box<Priority>>,
+    reconcile: F,
+) -> KeyedQueue
+where
+    C: Send + Sync + 'static,
+    K: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+    K::DynamicType: Debug + Eq + Hash + Clone + Unpin + Send + Sync,
+    F: Fn(Arc<C>, Arc<K>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<Action, Error>> + Send + 'static,
+{
     let Queue { name, objects, triggers, unbounded } = queue;
     objects.ready().await;
     let key = |object: ObjectRef<K>| (object.namespace.unwrap_or_default(), object.name);
-    let work = KeyedQueue {
+    KeyedQueue {
         name,
         triggers: triggers.map(key).boxed(),
         capacity: Capacity { workers, grows: unbounded, stalled: 0, since: Instant::now() },
-        failures: Failures::new(context.delays()),
+        failures: Failures::new(delays),
+        priority,
         start_one: Box::new(move |(namespace, name)| {
             let object = objects.get(namespace, name)?;
             Some(reconcile(Arc::clone(&context), object).boxed())
         }),
-    };
-    work.run().await;
+    }
 }
 
+type Priority = dyn Fn(&Key) -> i32 + Send + Sync;
 type Outcome = BoxFuture<'static, Result<Action, Error>>;
 type Start = dyn Fn(&Key) -> Option<Outcome> + Send + Sync;
 
@@ -119,6 +172,8 @@ struct KeyedQueue {
     triggers: BoxStream<'static, Key>,
     capacity: Capacity,
     failures: Failures,
+    /// The priority of an object; without it, the objects are taken in the order in which they were queued.
+    priority: Option<Box<Priority>>,
     /// Begins to reconcile an object; `None` if the object does not exist.
     start_one: Box<Start>,
 }
@@ -135,7 +190,7 @@ impl KeyedQueue {
             }
             queue.queue_due(Instant::now());
             while self.capacity.admits(running.len())
-                && let Some(key) = queue.take()
+                && let Some(key) = self.take(&mut queue)
             {
                 match (self.start_one)(&key) {
                     Some(outcome) => {
@@ -157,7 +212,7 @@ impl KeyedQueue {
                     None => return,
                 },
                 Some((key, outcome)) = running.next() => {
-                    let again = self.retry_after(&key, outcome).and_then(|after| Instant::now().checked_add(after));
+                    let again = self.retry_at(&key, outcome);
                     queue.done(key, again);
                     self.capacity.finished(running.len());
                 }
@@ -167,17 +222,28 @@ impl KeyedQueue {
         }
     }
 
-    /// How long until an object is reconciled again, if at all.
-    fn retry_after(&mut self, key: &Key, outcome: Result<Action, Error>) -> Option<Duration> {
+    fn take(&self, queue: &mut WorkQueue) -> Option<Arc<Key>> {
+        match &self.priority {
+            None => queue.take(),
+            Some(priority) => queue.take_highest(|key| priority(key)),
+        }
+    }
+
+    /// When an object is reconciled again, if at all.
+    fn retry_at(&mut self, key: &Key, outcome: Result<Action, Error>) -> Option<Instant> {
         match outcome {
-            Ok(Action(after)) => {
+            Ok(Action(again)) => {
                 self.failures.forget(key);
-                after
+                match again {
+                    Again::OnChange => None,
+                    Again::After(after) => Instant::now().checked_add(after),
+                    Again::At(at) => Some(at),
+                }
             }
             Err(error) => {
                 let object = format_args!("{}/{}", key.0, key.1);
                 tracing::debug!(controller = self.name, %object, %error, "reconciliation failed and is tried again");
-                Some(self.failures.delay(key))
+                Instant::now().checked_add(self.failures.delay(key))
             }
         }
     }
@@ -317,6 +383,7 @@ mod tests {
                 triggers: receiver.boxed(),
                 capacity: Capacity { workers, grows, stalled: 0, since: start },
                 failures: Failures::new((SECOND, 3 * SECOND)),
+                priority: None,
                 start_one: Box::new(move |(_, name)| {
                     log.lock().unwrap().push(format!("{name}@{}", start.elapsed().as_secs()));
                     let outcome = async move {

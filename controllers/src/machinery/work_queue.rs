@@ -3,6 +3,7 @@
 //! A key is queued at most once, and processed by one worker at a time. A key that is added while it is processed is
 //! queued again afterwards. A delayed key has one due time, the earliest that was requested.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -72,6 +73,15 @@ impl WorkQueue {
         Some(key)
     }
 
+    /// Takes the queued key with the highest priority, and of several the first.
+    pub(super) fn take_highest(&mut self, priority: impl Fn(&Key) -> i32) -> Option<Arc<Key>> {
+        let ranked = self.queue.iter().enumerate().map(|(index, key)| (priority(key), Reverse(index)));
+        let (_, Reverse(index)) = ranked.max()?;
+        let key = self.queue.remove(index)?;
+        self.states.insert(Arc::clone(&key), State::Processing);
+        Some(key)
+    }
+
     /// A key has been processed. It is due at `again`, if given, or at once if it was added meanwhile.
     pub(super) fn done(&mut self, key: Arc<Key>, again: Option<Instant>) {
         match (self.states.get(&key), again) {
@@ -102,6 +112,23 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn the_highest_priority_is_taken_first_and_of_several_the_first() {
+        let (mut queue, now) = (WorkQueue::default(), Instant::now());
+        for name in ["low", "high", "middle", "high too"] {
+            queue.add((String::new(), name.into()), now);
+        }
+        queue.queue_due(now);
+        let priority = |(_, name): &Key| match name.as_str() {
+            "low" => -1,
+            "middle" => 0,
+            _ => 5,
+        };
+        let taken: Vec<_> =
+            std::iter::from_fn(|| queue.take_highest(priority)).map(|key| key.1.clone()).collect();
+        assert_eq!(taken, ["high", "high too", "middle", "low"]);
+    }
 
     /// A work queue by its definition, which answers each question by a search through all keys.
     #[derive(Default)]

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::core::v1::{Namespace, Taint, Toleration};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIResource, APIResourceList, Condition};
 use serde_json::{Map, Value};
 
@@ -114,7 +115,6 @@ pub trait Rules: Send + Sync {
         fn eviction_due(taints: &[Taint], tolerations: &[Toleration]) -> Due;
         fn counts_against_eviction_rate(taints: &[Taint], due: Due) -> bool;
         fn eviction_pause(rate: Option<f64>) -> Duration;
-        fn holds_up_removal(spec: &ResourceBindingSpec, cluster: &str) -> bool;
         fn evict(spec: &mut ResourceBindingSpec, cluster: &str, task: GracefulEvictionTask) -> bool;
         fn application_failover<'a>(
             spec: &'a ResourceBindingSpec, has_health: bool,
@@ -130,7 +130,6 @@ pub trait Rules: Send + Sync {
             task: &GracefulEvictionTask, replaced: bool, timeout: Duration, now: Timestamp,
         ) -> TaskFate;
         fn is_replaced(scheduled: bool, targets: &[TargetCluster], reports: &[AggregatedStatus]) -> bool;
-        fn injected_state(spec: &ResourceBindingSpec, cluster: &str) -> BTreeMap<String, String>;
         fn inherited_state<'a>(tasks: &'a [GracefulEvictionTask]) -> Option<&'a BTreeMap<String, String>>;
     }
 
@@ -182,7 +181,6 @@ pub trait Rules: Send + Sync {
         fn has_finalizer(spec: &ResourceBindingSpec) -> bool;
         fn dependencies(kind: &str, template: &Value) -> Vec<ResourceSelector>;
         fn is_dependency(dependency: &ResourceSelector, object: &Value) -> bool;
-        fn snapshot(namespace: &str, name: &str, spec: &ResourceBindingSpec) -> BindingSnapshot;
         fn require(required_by: &[BindingSnapshot], by: BindingSnapshot) -> Vec<BindingSnapshot>;
         fn scales(autoscaler: &HorizontalPodAutoscaler, template: &ObjectReference) -> bool;
         fn autoscaler_targets<'a>(
@@ -261,6 +259,15 @@ pub trait Rules: Send + Sync {
     }
 
     functions! {
+        |rules| rules.behaviour().retries =>
+        fn retry(error: &ScheduleError) -> Retry;
+        fn queue_priority(spec: &ResourceBindingSpec) -> i32;
+        fn schedule_priority(
+            wanted: Option<&PolicySchedulePriority>, classes: &[PriorityClass],
+        ) -> Result<Option<SchedulePriority>, String>;
+    }
+
+    functions! {
         |rules| rules.behaviour() =>
         fn scheduled_condition(error: Option<&ScheduleError>) -> (&'static str, String);
     }
@@ -286,8 +293,6 @@ pub trait Rules: Send + Sync {
 
     functions! {
         fn work_targets(spec: &ResourceBindingSpec) -> Vec<TargetCluster>;
-        fn clusters_with_work<'a>(spec: &'a ResourceBindingSpec) -> BTreeSet<&'a str>;
-        fn awaits_purge(spec: &ResourceBindingSpec, holders: &BTreeSet<&str>) -> bool;
         fn is_dispatch_suspended(suspension: Option<&Suspension>, cluster: &str) -> bool;
         fn holds_back(work: &Work, mending: bool) -> bool;
         fn overrides_for<'a>(
@@ -301,9 +306,6 @@ pub trait Rules: Send + Sync {
         fn matches_manifest(present: &Value, wanted: &Value) -> bool;
         fn copy_removal(cluster: Option<&Cluster>) -> CopyRemoval;
         fn belongs_to_work(object: &Value, work_namespace: &str, work_name: &str) -> bool;
-        fn applied_condition(
-            was_applied: bool, mending: bool, outcome: Result<WriteOutcome, &str>,
-        ) -> Option<(bool, &'static str, String)>;
         fn reflected_status(kind: &str, object: &Value) -> Option<Map<String, Value>>;
         fn health(object: &Value) -> Health;
         fn has_health(api_version: &str, kind: &str) -> bool;
@@ -313,6 +315,14 @@ pub trait Rules: Send + Sync {
 
     functions! {
         |rules| rules.behaviour() =>
+        fn injected_state(spec: &ResourceBindingSpec, cluster: &str) -> BTreeMap<String, String>;
+        fn holds_up_removal(spec: &ResourceBindingSpec, cluster: &str) -> bool;
+        fn snapshot(namespace: &str, name: &str, spec: &ResourceBindingSpec) -> BindingSnapshot;
+        fn clusters_with_work<'a>(spec: &'a ResourceBindingSpec) -> BTreeSet<&'a str>;
+        fn awaits_purge(spec: &ResourceBindingSpec, holders: &BTreeSet<&str>) -> bool;
+        fn applied_condition(
+            was_applied: bool, mending: bool, outcome: Result<WriteOutcome, &str>,
+        ) -> Option<(bool, &'static str, String)>;
         fn dispatching_condition(reported: bool, suspended: bool) -> Option<(bool, &'static str, &'static str)>;
         fn binding_mark(binding: BindingRef<'_>) -> (&'static str, String);
         fn template_status(
@@ -344,20 +354,20 @@ pub trait Rules: Send + Sync {
         fn unguarded_write_delay(write: Write) -> Option<Duration>;
         fn validate_taint_policy(spec: &ClusterTaintPolicySpec, no_execute_allowed: bool) -> Result<(), String>;
         fn validate_overrides(spec: &OverridePolicySpec) -> Result<(), String>;
-        fn validate_policy(
-            policy: &PropagationPolicySpec, before: Option<&PropagationPolicySpec>,
-        ) -> Result<(), String>;
         fn validate_policy_name(kind: &str, name: &str) -> Result<(), String>;
         fn validate_cluster_name(name: &str) -> Result<(), String>;
         fn needs_dependencies(selectors: &[ResourceSelector]) -> bool;
         fn default_placement(placement: &mut Placement);
         fn default_models(models: &mut Vec<ResourceModel>);
-        fn default_failover(failover: &mut ApplicationFailover);
         fn default_selectors(selectors: &mut [ResourceSelector], policy_namespace: &str);
     }
 
     functions! {
         |rules| rules.behaviour() =>
+        fn validate_policy(
+            policy: &PropagationPolicySpec, before: Option<&PropagationPolicySpec>,
+        ) -> Result<(), String>;
+        fn default_failover(failover: &mut ApplicationFailover);
         fn identify(kind: &str, object: &mut Value, id: &str);
     }
 

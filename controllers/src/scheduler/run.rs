@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Api, ResourceExt};
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::api::{
     ANNOTATION_APPLIED_PLACEMENT, BindingStatus, CONDITION_SCHEDULED, Cluster, Placement,
@@ -14,10 +15,12 @@ use crate::api::{
 };
 use crate::machinery::{
     Action, Binding, Change, Context, Error, Queue, patch_guarded, patch_status, refs, run as run_queue,
+    run_by_priority,
 };
 use crate::rules::{
-    AffinityClusters, Happening, LostTargets, Schedule, ScheduleError, SchedulingInput, Write,
-    affinity_clusters, begins_to_serve, is_reschedule_requested, scales_only,
+    AffinityClusters, BACK_OFF_BY_PRIORITY, Happening, LostTargets, Retries, Retry, Schedule, ScheduleError,
+    SchedulingInput, Write, affinity_clusters, begins_to_serve, is_reschedule_requested, look_after,
+    scales_only,
 };
 
 /// Reconciles every binding: when it changes, and when a cluster that may concern it changes.
@@ -39,13 +42,29 @@ pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
             stream::iter(bindings.collect::<Vec<_>>())
         })
     };
+    let retries = context.rules.behaviour().retries;
+    let itself = B::all(&context).changes();
+    // A status, which other controllers write too, must not wake a binding that waits for room.
+    let itself = itself.filter(move |change| {
+        let wakes = change.differs(|binding| binding.meta().generation);
+        std::future::ready(wakes || retries == Retries::RateLimited)
+    });
     let queue = Queue {
         name: "scheduler",
         objects: B::all(&context).clone(),
-        triggers: stream::select(refs(B::all(&context).changes()), by_cluster).boxed(),
+        triggers: stream::select(refs(itself), by_cluster).boxed(),
         unbounded: false,
     };
-    run_queue(context, queue, reconcile::<B>).await;
+    let start = Instant::now();
+    let reconcile = move |context, binding| reconcile::<B>(context, binding, start);
+    match retries {
+        Retries::RateLimited => run_queue(context, queue, reconcile).await,
+        Retries::ByPriority => {
+            let rules = Arc::clone(&context.rules);
+            let priority = move |binding: &B| rules.queue_priority(binding.spec());
+            run_by_priority(context, queue, BACK_OFF_BY_PRIORITY, priority, reconcile).await;
+        }
+    }
 }
 
 /// Whether a cluster serves other kinds than before.
@@ -66,7 +85,12 @@ fn matters_to_all(change: &Change<Cluster>) -> bool {
     })
 }
 
-async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result<Action, Error> {
+/// Schedules a binding where that is needed. The queue looks at waiting bindings at fixed times after `start`.
+async fn reconcile<B: Binding>(
+    context: Arc<Context>,
+    binding: Arc<B>,
+    start: Instant,
+) -> Result<Action, Error> {
     let rules = &context.rules;
     let (spec, mut status) = (binding.spec(), binding.status().cloned().unwrap_or_default());
     if binding.meta().deletion_timestamp.is_some()
@@ -84,13 +108,15 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
         }
         return Ok(Action::await_change());
     }
-    let start = context.clock.elapsed();
+    let began = context.clock.elapsed();
     let error = schedule_and_write(&context, &*binding, &status, applied.as_ref()).await;
-    let (good, took) = (matches!(error, Ok(None)), context.clock.elapsed().saturating_sub(start));
+    let (good, took) = (matches!(error, Ok(None)), context.clock.elapsed().saturating_sub(began));
     context.metrics.scheduled(good, scales_only(spec, applied.as_ref()), took);
-    match error? {
-        None | Some(ScheduleError::Fit(_)) => Ok(Action::await_change()),
-        Some(error) => Err(Error::NotYet(error.to_string())),
+    let Some(error) = error? else { return Ok(Action::await_change()) };
+    match rules.retry(&error) {
+        Retry::OnEvent => Ok(Action::await_change()),
+        Retry::BackOff => Err(Error::NotYet(error.to_string())),
+        Retry::AtLook => Ok(Action::requeue_at(start + look_after(start.elapsed()))),
     }
 }
 

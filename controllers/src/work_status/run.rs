@@ -1,6 +1,7 @@
 //! Writes the status of a copy to its Work, and reports drifted copies for repair.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::channel::mpsc::unbounded;
 use futures::{StreamExt, stream};
@@ -40,6 +41,11 @@ pub(crate) async fn run(context: Arc<Context>) {
             stream::iter(works.into_iter().map(|work| ObjectRef::from_obj(&*work)))
         })
     };
+    let touched = Arc::new(TouchedCopies::default());
+    let by_object = {
+        let touched = Arc::clone(&touched);
+        by_object.inspect(move |work| touched.insert(work))
+    };
     let queue = Queue {
         name: "work-status",
         objects: context.works.clone(),
@@ -53,8 +59,9 @@ pub(crate) async fn run(context: Arc<Context>) {
         unbounded: true,
     };
     let reported = Arc::new(ReportedStatuses::default());
-    run_queue(context, queue, move |context, work| {
-        reconcile(context, work, Arc::clone(&watches), Arc::clone(&reported))
+    run_queue(context, queue, move |context, work: Arc<Work>| {
+        let is_touched = touched.take(&work);
+        reconcile(context, work, Arc::clone(&watches), Arc::clone(&reported), is_touched)
     })
     .await;
 }
@@ -63,11 +70,28 @@ pub(crate) async fn run(context: Arc<Context>) {
 /// reported. Most triggers of a Work, above all its own status, do not concern its copy.
 type ReportedStatuses = PerObject<(Option<i64>, String, ManifestStatus)>;
 
+/// The Works whose copies have changed in their member since they were last reconciled.
+#[derive(Default)]
+struct TouchedCopies(Mutex<BTreeSet<(String, String)>>);
+
+impl TouchedCopies {
+    fn insert(&self, work: &ObjectRef<Work>) {
+        let key = (work.namespace.clone().unwrap_or_default(), work.name.clone());
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+    }
+
+    fn take(&self, work: &Work) -> bool {
+        let key = (work.namespace().unwrap_or_default(), work.name_any());
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&key)
+    }
+}
+
 async fn reconcile(
     context: Arc<Context>,
     work: Arc<Work>,
     watches: Arc<Watches>,
     reported: Arc<ReportedStatuses>,
+    touched: bool,
 ) -> Result<Action, Error> {
     if work.metadata.deletion_timestamp.is_some() {
         reported.forget(&*work);
@@ -98,7 +122,8 @@ async fn reconcile(
     }
     reported.forget(&*work);
     let Inspection { matches, status } = inspect(&context, &work, manifest, object.as_deref())?;
-    if was_applied && !matches && store.is_ready() && cluster.is_ready() {
+    let repairs = cluster.is_ready() || touched && context.rules.behaviour().repairs_unready_members;
+    if was_applied && !matches && store.is_ready() && repairs {
         // The copy was deleted or edited in the member. Or it does not exist yet, which the execution controller will
         // find out.
         context.drifted_works.report(&work);

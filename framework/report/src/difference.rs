@@ -11,16 +11,17 @@ use capsize_judge::text::span;
 /// For people, in lines of `columns` columns.
 #[must_use]
 pub fn differences(comparison: &Comparison, columns: usize) -> String {
-    let Comparison { titles: [first, second], parts, alike, differences } = comparison;
+    let Comparison { titles: [first, second], names, parts, alike, differences } = comparison;
+    let [one, other] = names;
     let mut page = Page::new(columns);
     page.wrapped("1: ", first);
     page.wrapped("2: ", second);
     for (member, part) in parts {
-        page.line(&format!("{part} in 2 plays the part of {member} in 1"));
+        page.line(&format!("{part} in {other} plays the part of {member} in {one}"));
     }
     for difference in differences {
         page.blank();
-        add(&mut page, difference);
+        add(&mut page, names, difference);
     }
     page.blank();
     page.line(&match differences.len() {
@@ -31,7 +32,7 @@ pub fn differences(comparison: &Comparison, columns: usize) -> String {
     page.finish()
 }
 
-fn add(page: &mut Page, difference: &Difference) {
+fn add(page: &mut Page, [one, other]: &[String; 2], difference: &Difference) {
     let Difference { track, what, at, allowed } = difference;
     page.line(&format!("{track} {what}"));
     let since = |at: Option<Duration>| match at {
@@ -43,8 +44,8 @@ fn add(page: &mut Page, difference: &Difference) {
         [None, None] => return,
         _ => String::new(),
     };
-    page.wrapped("  1: ", &since(at[0]));
-    page.wrapped("  2: ", &(since(at[1]) + &apart));
+    page.wrapped(&format!("  {one}: "), &since(at[0]));
+    page.wrapped(&format!("  {other}: "), &(since(at[1]) + &apart));
 }
 
 /// For programs.
@@ -63,6 +64,7 @@ pub fn differences_json(comparison: &Comparison) -> String {
     let document = json!({
         "diff": "v1",
         "titles": comparison.titles,
+        "names": comparison.names,
         "parts": comparison.parts,
         "alike": comparison.alike,
         "differences": differences.collect::<Vec<Value>>(),

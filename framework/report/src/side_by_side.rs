@@ -15,6 +15,9 @@ pub struct Column {
     /// Facts about the run, the provider of its members first.
     #[serde(default)]
     about: Vec<String>,
+    /// The target and its release.
+    #[serde(default)]
+    target: String,
     guarantees: Vec<Guarantee>,
     cases: Vec<Case>,
 }
@@ -24,6 +27,13 @@ impl Column {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.cases.iter().all(|case| case.status == "skipped")
+    }
+
+    /// The target and its release, and where it ran.
+    fn name(&self) -> String {
+        let parts = [Some(self.target.as_str()), self.about.first().map(String::as_str)];
+        let parts: Vec<&str> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+        if parts.is_empty() { "?".to_owned() } else { parts.join(", ") }
     }
 }
 
@@ -52,8 +62,8 @@ const UNDECIDED: &str = "undecided";
 /// verdict here and another there, where it was put to the test.
 #[must_use]
 pub fn side_by_side(reports: &[Column]) -> (String, bool) {
-    let names = reports.iter().map(|report| report.about.first().map_or("?", String::as_str));
-    let mut text = format!("| | {} |\n", names.collect::<Vec<_>>().join(" | "));
+    let names: Vec<String> = reports.iter().map(Column::name).collect();
+    let mut text = format!("| | {} |\n", names.join(" | "));
     let _ = writeln!(text, "|---|{}", "---|".repeat(reports.len()));
     let mut different = Vec::new();
     let all: Vec<_> = reports.iter().map(guarantees).collect();
@@ -111,15 +121,17 @@ mod tests {
             {"id": "A-02", "verdict": "notExercised"},
         ]);
         let cases = json!([{"group": "g", "name": "n", "status": status}]);
-        serde_json::from_value(json!({"about": [on, "seed 1"], "guarantees": guarantees, "cases": cases}))
-            .unwrap()
+        serde_json::from_value(
+            json!({"target": "it 1.2", "about": [on, "seed 1"], "guarantees": guarantees, "cases": cases}),
+        )
+        .unwrap()
     }
 
     #[test]
     fn margins_stand_in_columns_and_agreement_is_reported() {
         let (text, agree) =
             side_by_side(&[report("embedded", "held", "passed"), report("kind", "held", "passed")]);
-        let expected = "| | embedded | kind |\n|---|---|---|\n| A-01 | held, 1.2 s | held, 1.2 s |\n\nAll agree on 1 cases and 1 guarantees.\n";
+        let expected = "| | it 1.2, embedded | it 1.2, kind |\n|---|---|---|\n| A-01 | held, 1.2 s | held, 1.2 s |\n\nAll agree on 1 cases and 1 guarantees.\n";
         assert_eq!(text, expected);
         assert!(agree);
     }

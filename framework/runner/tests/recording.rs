@@ -58,7 +58,8 @@ async fn recorded(run: Simulation) -> (Vec<Entry>, Vec<Tidings>) {
     let source = Source { name: "m1".into(), client, resources };
     let reports = Mutex::new(Vec::new());
     let mut history = Vec::new();
-    let record = Record { clock: run.clock.into(), header: Map::new(), sources: vec![source] };
+    let (_, marks) = tokio::sync::mpsc::channel(1);
+    let record = Record { clock: run.clock.into(), header: Map::new(), sources: vec![source], marks };
     let report = |tidings| reports.lock().unwrap().push(tidings);
     record.run(&mut history, happens(run, &fleet), report).await.unwrap();
     let entries = Reader::new("h.jsonl", history.as_slice()).map(Result::unwrap).collect();

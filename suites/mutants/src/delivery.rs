@@ -24,7 +24,7 @@ mutants! {
     copies_to_purge_directly_stay("eviction/directly", "DELIVERY-02") {
         fn clusters_with_work<'a>(&self, spec: &'a ResourceBindingSpec) -> BTreeSet<&'a str> {
             let leaving = spec.graceful_eviction_tasks.iter().map(|task| task.from_cluster.as_str());
-            clusters_with_work(spec).into_iter().chain(leaving).collect()
+            clusters_with_work(self.behaviour(), spec).into_iter().chain(leaving).collect()
         }
     }
 

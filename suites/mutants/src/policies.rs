@@ -24,7 +24,7 @@ mutants! {
     dependencies_leave_before_their_workload("dependencies/stay-as-long-as-the-workload", "DELIVERY-10") {
         fn snapshot(&self, namespace: &str, name: &str, spec: &ResourceBindingSpec) -> BindingSnapshot {
             let placed = ResourceBindingSpec { graceful_eviction_tasks: Vec::new(), ..spec.clone() };
-            snapshot(namespace, name, &placed)
+            snapshot(self.behaviour(), namespace, name, &placed)
         }
     }
 

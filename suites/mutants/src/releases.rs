@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use capsize_controllers::api::ResourceBindingSpec;
 use capsize_controllers::rules::{Behaviour, Ready, Rules, no_execute_taints};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Taint;
@@ -46,6 +47,19 @@ impl Rules for Unpaced {
     }
 }
 
+/// Release 1.19, but the priorities of waiting workloads do not count.
+struct Unranked;
+
+impl Rules for Unranked {
+    fn behaviour(&self) -> Behaviour {
+        Behaviour::of("1.19")
+    }
+
+    fn queue_priority(&self, _: &ResourceBindingSpec) -> i32 {
+        0
+    }
+}
+
 /// All mutants of this file.
 pub(crate) fn all() -> Vec<Mutant> {
     let eager = Mutant::new(
@@ -57,5 +71,12 @@ pub(crate) fn all() -> Vec<Mutant> {
     let unpaced = Mutant::new("evictions_are_not_paced", "eviction/one-after-another", "EVICTION-13", || {
         Arc::new(Unpaced)
     });
-    [eager, unpaced].map(|mutant| Mutant { profile: "reference-1.18", ..mutant }).into_iter().collect()
+    let unranked = Mutant::new(
+        "priorities_of_waiting_workloads_do_not_count",
+        "placement/higher-priority-first",
+        "PLACEMENT-19",
+        || Arc::new(Unranked),
+    );
+    let as_of = |profile, mutant| Mutant { profile, ..mutant };
+    vec![as_of("reference-1.18", eager), as_of("reference-1.18", unpaced), as_of("reference-1.19", unranked)]
 }

@@ -33,6 +33,11 @@ impl Implementation for Provided {
         ImplementationInfo { provider, interrupt, ..self.implementation.info() }
     }
 
+    fn upgraded(&self, from: &str, to: &str) -> Option<Arc<dyn Implementation>> {
+        // Programs and members outside of this process belong to this run.
+        self.implementation.upgraded(from, to).filter(|_| !self.info().is_live())
+    }
+
     fn start<'a>(
         &'a self,
         environment: &'a Environment<'_>,

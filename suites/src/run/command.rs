@@ -2,10 +2,10 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::thread;
+use std::{fs, thread};
 
 use capsize_clock::{Clock, Interrupt, Seed};
-use capsize_judge::profile::Profile;
+use capsize_judge::profile::{Profile, Start};
 use capsize_report as report;
 use capsize_report::{CaseTimeline, Report, Status};
 use capsize_runner::run::{Options, Outcome, run_cases};
@@ -13,10 +13,11 @@ use capsize_runner::scenario::{self, Case};
 use clap::Args;
 use miette::miette;
 
-use super::parties::{Party, cannot_start, replace_program, shared_out};
+use super::parties::{Party, ProgramSources, cannot_start, replace_program, shared_out};
 use super::progress::Progress;
 use crate::empty::EmptyArgs;
 use crate::exit::{CommandError, ExitStatus};
+use crate::kit::{self, Kit};
 use crate::providers::{MemberArgs, ProviderName};
 use crate::{canary, check, cleanup, conformance, output, targets};
 
@@ -33,6 +34,12 @@ pub struct Run {
     /// Start this program instead of the one that the target names
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
+    /// The folder with the released programs of the target, which its kit starts
+    #[arg(long, value_name = "DIR", conflicts_with = "program")]
+    bin: Option<PathBuf>,
+    /// The definitions of the release of the programs: a folder, or a `.tar.gz` of it. Without it, our own count
+    #[arg(long, value_name = "DIR|FILE")]
+    definitions: Option<PathBuf>,
     /// Give the target the settings in the header of this history, so that the two can be compared
     #[arg(long, value_name = "HISTORY")]
     settings_of: Option<PathBuf>,
@@ -66,6 +73,9 @@ pub struct Run {
     #[command(flatten)]
     empty: EmptyArgs,
 }
+
+/// The folder of the logs of programs, in that of the report.
+const LOGS: &str = "logs";
 
 /// Facts about a run, beside the outcomes of its cases.
 struct Context {
@@ -139,6 +149,7 @@ impl Run {
         let (done, broken): (Vec<_>, Vec<_>) =
             outcomes.into_iter().partition(|(outcome, _)| outcome.broken.is_none());
         let (done, timelines): (Vec<Outcome>, Vec<_>) = done.into_iter().unzip();
+        self.forget_logs(&done);
         let broken: Vec<String> = broken.into_iter().filter_map(|(outcome, _)| outcome.broken).collect();
         let is_well = broken.is_empty() && done.iter().all(|outcome| outcome.case.status != Status::Failed);
         let kept = parties.iter().filter_map(|party| party.implementation.info().provider?.ended(is_well));
@@ -198,8 +209,12 @@ impl Run {
             }
             name => vec![name],
         };
+        let sources = self.sources()?;
         let party = |name: &str| {
-            let profile = targets::find(name).map_err(CommandError::input)?;
+            let mut profile = targets::find(name).map_err(CommandError::input)?;
+            if self.bin.is_some() {
+                profile = self.kitted(profile)?;
+            }
             let mut profile = match &self.settings_of {
                 None => profile,
                 Some(history) => check::with_settings_of(history, &profile).map_err(CommandError::input)?,
@@ -207,9 +222,43 @@ impl Run {
             if let Some(path) = &self.program {
                 replace_program(&mut profile, path)?;
             }
-            Party::new(profile, &self.members, interrupt)
+            Party::new(profile, &self.members, &sources, interrupt)
         };
         names.into_iter().map(party).collect()
+    }
+
+    /// Where the programs of the target come from, and where their logs go.
+    fn sources(&self) -> Result<ProgramSources, CommandError> {
+        if let Some(bin) = self.bin.as_ref().filter(|bin| !bin.is_dir()) {
+            return Err(CommandError::Input(miette!("--bin {}: there is no such folder", bin.display())));
+        }
+        let definitions = self.definitions.as_deref().map(kit::definitions).transpose();
+        Ok(ProgramSources {
+            bin: self.bin.clone(),
+            definitions: definitions.map_err(CommandError::input)?,
+            logs: self.report.as_ref().map(|report| report.join(LOGS)),
+        })
+    }
+
+    /// The profile with the programs of its kit. A profile that starts programs needs no kit.
+    fn kitted(&self, profile: Profile) -> Result<Profile, CommandError> {
+        match Kit::of(&profile.name).map_err(CommandError::input)? {
+            Some(kit) => kit.applied(profile).map_err(CommandError::input),
+            None if matches!(profile.start, Start::Processes(_)) => Ok(profile),
+            None => Err(CommandError::Input(miette!(
+                "--bin: Capsize has no kit for the target {}: `start: processes` in a profile of your own starts programs",
+                profile.name
+            ))),
+        }
+    }
+
+    /// Removes the logs of the cases that passed.
+    fn forget_logs(&self, done: &[Outcome]) {
+        let Some(report) = &self.report else { return };
+        for outcome in done.iter().filter(|outcome| outcome.case.status == Status::Passed) {
+            // Most targets have no logs.
+            let _ = fs::remove_dir_all(report.join(LOGS).join(outcome.case.id()));
+        }
     }
 
     fn cases(&self) -> Result<Vec<Case>, CommandError> {
@@ -242,7 +291,11 @@ impl Run {
         let settings =
             self.settings_of.as_ref().map(|history| format!(" --settings-of {}", history.display()));
         let program = self.program.as_ref().map(|program| format!(" --program {}", program.display()));
-        let settings = program.unwrap_or_default() + &settings.unwrap_or_default();
+        let named = |flag: &str, path: &Option<PathBuf>| {
+            path.as_ref().map(|path| format!(" --{flag} {}", path.display())).unwrap_or_default()
+        };
+        let sources = named("bin", &self.bin) + &named("definitions", &self.definitions);
+        let settings = program.unwrap_or_default() + &settings.unwrap_or_default() + &sources;
         let provider = self.members.replayed();
         let (id, seed) = (case.id(), self.seed);
         format!("capsize run{paths}{target}{provider}{settings} --filter {id} --seed {seed}")

@@ -1,15 +1,16 @@
 //! The implementations under test, and the cases that each of them runs.
 
 use std::fmt::Display;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use capsize_clock::Interrupt;
 use capsize_history::dialect::DialectKind;
-use capsize_judge::profile::{Profile, Start};
+use capsize_judge::profile::{Profile, Program, Start};
 use capsize_runner::run::{Implementation, Target};
 use capsize_runner::scenario::Case;
 use miette::miette;
+use serde_json::Value;
 
 use crate::cleanup;
 use crate::exit::CommandError;
@@ -29,6 +30,7 @@ impl Party {
     pub(super) fn new(
         profile: Profile,
         members: &MemberArgs,
+        sources: &ProgramSources,
         interrupt: &Interrupt,
     ) -> Result<Self, CommandError> {
         let is_embedded = members.provider == ProviderName::Embedded;
@@ -48,7 +50,13 @@ impl Party {
                 Start::Processes(programs) => {
                     let capsize = std::env::current_exe().map_err(|error| cannot_start(&error))?;
                     let keeper = Keeper { journal: Arc::clone(&journal), capsize };
-                    Box::new(Processes::new(programs.clone(), profile.dialect.clone()).kept_by(keeper))
+                    let processes = processes(&profile, programs)?
+                        .kept_by(keeper)
+                        .found_in(sources.bin.clone())
+                        .defined_by(sources.definitions.clone())
+                        .logging_to(sources.logs.clone());
+                    processes.check().map_err(|why| CommandError::Input(miette!("{why}")))?;
+                    Box::new(processes)
                 }
                 _ => implementation(&profile)?,
             };
@@ -65,6 +73,23 @@ impl Party {
     pub(super) fn name(&self) -> String {
         format!("{} {}", self.profile.name, self.profile.version)
     }
+}
+
+/// Where programs and their definitions come from, and where their logs go.
+#[derive(Default)]
+pub(super) struct ProgramSources {
+    /// The folder of the programs.
+    pub(super) bin: Option<PathBuf>,
+    /// The definitions of the user.
+    pub(super) definitions: Option<Vec<Value>>,
+    /// The folder that keeps the logs of each case.
+    pub(super) logs: Option<PathBuf>,
+}
+
+/// The programs of a profile.
+fn processes(profile: &Profile, programs: &[Program]) -> Result<Processes, CommandError> {
+    let wrong = |error| CommandError::Input(miette!("the profile {}: {error}", profile.name));
+    Processes::of(profile, programs.to_vec()).map_err(wrong)
 }
 
 /// The error of a run that cannot begin.
@@ -103,14 +128,14 @@ pub(super) fn replace_program(profile: &mut Profile, path: &Path) -> Result<(), 
 pub fn implementation(profile: &Profile) -> Result<Box<dyn Implementation>, CommandError> {
     let wrong = |error: &dyn Display| CommandError::Input(miette!("the profile {}: {error}", profile.name));
     match &profile.start {
-        Start::Processes(programs) => Ok(Box::new(Processes::new(programs.clone(), profile.dialect.clone()))),
+        Start::Processes(programs) => Ok(Box::new(processes(profile, programs)?)),
         Start::Reference => Ok(match profile.dialect {
             DialectKind::Karmada => Box::new(Reference::of(profile).map_err(|error| wrong(&error))?),
             DialectKind::Nodes => Box::new(NodeReference::of(profile).map_err(|error| wrong(&error))?),
             DialectKind::Data(_) => return Err(wrong(&"the reference has no dialect that is data")),
         }),
         Start::External => Err(CommandError::Input(miette!(
-            help = "record it, and judge the history with `capsize check`",
+            help = "start its released programs with --bin DIR, if Capsize has a kit for it, or record it, and judge the history with `capsize check`",
             "Capsize cannot start the target {}",
             profile.name
         ))),

@@ -6,7 +6,7 @@ use capsize_apiserver::{ApiServer, Builder, Listening};
 use capsize_clock::Simulation;
 use capsize_clusters::{Fleet, FleetSpec, Member, MemberSpec};
 use capsize_runner::objects::karmada as objects;
-use capsize_runner::run::{Environment, Implementation, Started};
+use capsize_runner::run::{Collapse, Environment, Implementation, Started};
 use futures::future::join_all;
 use miette::miette;
 
@@ -57,8 +57,18 @@ impl Plan {
             installed.map_err(|error| CommandError::Environment(miette!("{error}")))?;
             let (timings, zones) = (&profile.timings, profile.zones.as_ref());
             let (sockets, is_rival) = (None, false);
-            let environment =
-                Environment { clock: run.clock, fleet: &fleet, timings, zones, sockets, off: &[], is_rival };
+            let collapse = Collapse::default();
+            let environment = Environment {
+                clock: run.clock,
+                fleet: &fleet,
+                timings,
+                zones,
+                sockets,
+                off: &[],
+                is_rival,
+                case: "up",
+                collapse: &collapse,
+            };
             let started = reference.start(&environment).await;
             controllers = Some(started.map_err(|error| CommandError::Environment(miette!("{error}")))?);
         }

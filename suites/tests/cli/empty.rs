@@ -29,7 +29,7 @@ fn a_command_that_tests_nothing_ends_with_two_unless_that_is_allowed() {
         fs::write(folder.path().join(name).join("report.json"), report).unwrap();
     }
     let cases: [(&[&str], &str); 7] = [
-        (&["run", "--target", &target, "--filter", "placement/rebalanced"], "the only case was skipped"),
+        (&["run", "--target", &target, "--filter", "placement/affinity-groups"], "the only case was skipped"),
         (
             &["run", "--target", "reference-nodes", "--filter", "autoscaling/members-say"],
             "the only case was skipped",

@@ -202,6 +202,54 @@ fn the_timings_of_a_target_of_ones_own_count_and_the_report_says_so() {
 }
 
 #[test]
+fn a_release_newer_than_all_profiles_is_judged_by_the_newest_with_a_note_or_refused() {
+    let folder = TempDir::new().unwrap();
+    let suites = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let history = fs::read_to_string(suites.join("recordings/karmada-1.18.2/short-blip.jsonl")).unwrap();
+    for (file, version) in [("newer.jsonl", "v1.20.1"), ("known.jsonl", "v1.19.7")] {
+        assert!(history.contains("\"version\":\"v1.18.2\"") || history.contains("\"version\": \"v1.18.2\""));
+        fs::write(folder.path().join(file), history.replacen("v1.18.2", version, 1)).unwrap();
+    }
+    let check = |arguments: &[&str]| {
+        let output = capsize(folder.path(), &[&["check"], arguments].concat());
+        (output.status.code(), text(&output.stdout).replace("\n      ", " "), text(&output.stderr))
+    };
+    let (code, printed, _) = check(&["newer.jsonl"]);
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.starts_with("note: newer.jsonl is of karmada v1.20.1, which is newer"), "{printed}");
+    assert!(printed.contains("karmada-1.19 counts"), "{printed}");
+    let (code, _, error) = check(&["--newer-release", "refuse", "newer.jsonl"]);
+    assert_eq!(code, Some(2), "{error}");
+    assert!(error.contains("karmada v1.20.1 is newer than the newest profile"), "{error}");
+    for arguments in [
+        &["--newer-release", "refuse", "known.jsonl"][..],
+        &["--newer-release", "refuse", "--target", "karmada-1.19", "newer.jsonl"],
+    ] {
+        let (code, printed, error) = check(arguments);
+        assert_eq!(code, Some(0), "{error}");
+        assert!(!printed.contains("newer than"), "{printed}");
+    }
+}
+
+#[test]
+fn what_counts_instead_of_the_header_is_reported() {
+    let suites = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = TempDir::new().unwrap();
+    let history = suites.join("recordings/karmada-1.18.2/duplicated-refused.jsonl");
+    let history = history.to_str().unwrap();
+    let check = |arguments: &[&str]| {
+        let output = capsize(folder.path(), &[&["check"], arguments, &[history]].concat());
+        (output.status.code(), text(&output.stdout).replace("\n      ", " "))
+    };
+    let (_, printed) = check(&["--target", "karmada-1.13"]);
+    assert!(printed.contains("note: the target karmada-1.13 counts, not karmada-1.18"), "{printed}");
+    let (code, printed) = check(&["--set", "failureThreshold=4s"]);
+    assert_eq!(code, Some(1), "{printed}");
+    assert!(printed.contains("HEALTH-01      VIOLATED"), "{printed}");
+    assert_eq!(check(&["--set", "patience=4s"]).0, Some(2));
+}
+
+#[test]
 fn what_is_written_for_programs_is_as_its_schema_says() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings/karmada-1.18.2");
     let rows: [(&str, &[&str]); 3] = [

@@ -6,6 +6,7 @@ mod doctor;
 mod existing;
 mod fleet;
 mod interrupted;
+mod kits;
 mod kubeconfigs;
 mod paths;
 mod processes;

@@ -62,9 +62,15 @@ struct Recorder {
 impl Recorder {
     /// Records with the kubeconfig into `history`, and waits until the lists are complete.
     fn start(kubeconfig: &str, history: &str) -> Self {
+        Self::with(kubeconfig, history, &[])
+    }
+
+    /// The same, with more arguments.
+    fn with(kubeconfig: &str, history: &str, more: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
         command.env("COLUMNS", "1000");
         command.args(["record", "--kubeconfig", kubeconfig, "--out", history, "--target", "reference"]);
+        command.args(more);
         let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut stdout = BufReader::new(process.stdout.take().unwrap());
         let mut printed = String::new();
@@ -147,6 +153,41 @@ async fn what_a_fleet_does_is_recorded_and_conforms() {
         verdicts.iter().any(|verdict| verdict["id"] == id && verdict["verdict"] == "held")
     };
     assert!(held("PLACEMENT-07") && held("DELIVERY-11"), "{printed}");
+}
+
+#[test]
+fn faults_are_marked_while_a_recording_runs_and_its_timings_are_set() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let up = Up::start(&["--members", "2", "--kubeconfigs", &path("")]);
+    let history = path("h.jsonl");
+    let recorder = Recorder::with(&path("all.yaml"), &history, &["--set", "failureThreshold=3s"]);
+    let rows: [(&[&str], i32, &str); 6] = [
+        (&["refuse", "nobody"], 2, "no member `nobody` is recorded: there are member1, member2"),
+        (&["refusal", "member2"], 2, "there is no kind of fault `refusal`"),
+        (&["end", "member2"], 2, "no fault of member2 was marked that could end"),
+        (&["refuse", "member2"], 0, "marked: refuse of member2, begin"),
+        (&["partition", "member2"], 0, "marked: partition of member2, begin"),
+        (&["end", "member2"], 0, "marked: refuse, partition of member2, end"),
+    ];
+    for (arguments, code, says) in rows {
+        let output = capsize(&[&["mark"], arguments, &["--out", &history]].concat());
+        let printed = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap()).concat();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {printed}");
+        assert!(printed.contains(says), "{arguments:?}: {printed}");
+    }
+    recorder.stop();
+    up.stop("-TERM");
+    let none = capsize(&["mark", "refuse", "member2", "--out", &history]);
+    assert_eq!(none.status.code(), Some(2));
+    let text = fs::read_to_string(&history).unwrap();
+    let entries: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(entries[0]["mark"]["seconds"], json!({"failureThreshold": 3.0}));
+    let marks = entries.iter().map(|entry| &entry["mark"]).filter(|mark| mark["cluster"] == "member2");
+    let marks: Vec<_> =
+        marks.map(|mark| (mark["fault"].as_str().unwrap(), mark["state"].as_str().unwrap())).collect();
+    let expected = [("refuse", "begin"), ("partition", "begin"), ("refuse", "end"), ("partition", "end")];
+    assert_eq!(marks, expected);
 }
 
 #[test]

@@ -44,6 +44,7 @@ pub fn dispatching_condition(
 /// `mending` of an object that was deleted or edited in the member is reported, too (#4341).
 #[must_use]
 pub fn applied_condition(
+    behaviour: Behaviour,
     was_applied: bool,
     _mending: bool,
     outcome: Result<WriteOutcome, &str>,
@@ -52,7 +53,9 @@ pub fn applied_condition(
     match outcome {
         // The condition is true already.
         Ok(WriteOutcome::Nothing) if was_applied => None,
-        Ok(WriteOutcome::Created) if was_applied => Some((true, "ReCreateSuccessful", applied)),
+        Ok(WriteOutcome::Created) if was_applied && behaviour.repairs_unready_members => {
+            Some((true, "ReCreateSuccessful", applied))
+        }
         Ok(_) => Some((true, "AppliedSuccessful", applied)),
         Err(error) => Some((false, "AppliedFailed", format!("Failed to apply all manifests (0/1): {error}"))),
     }
@@ -75,10 +78,18 @@ mod tests {
         ];
         for (was_applied, outcome, expected) in cases {
             for mending in [true, false] {
-                let condition = applied_condition(was_applied, mending, outcome);
+                let condition = applied_condition(Behaviour::default(), was_applied, mending, outcome);
                 let condition = condition.map(|(applied, reason, _)| (applied, reason));
                 assert_eq!(condition, expected, "{was_applied} {mending} {outcome:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_copy_that_is_created_again_has_no_reason_of_its_own_as_of_1_19() {
+        for (release, expected) in [("1.18", "ReCreateSuccessful"), ("1.19", "AppliedSuccessful")] {
+            let condition = applied_condition(Behaviour::of(release), true, true, Ok(WriteOutcome::Created));
+            assert_eq!(condition.map(|(_, reason, _)| reason), Some(expected), "{release}");
         }
     }
 

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::api::{GracefulEvictionTask, PurgeMode, ResourceBindingSpec, Suspension, TargetCluster};
-use crate::rules::{Rules, is_duplicated};
+use crate::api::{GracefulEvictionTask, ResourceBindingSpec, Suspension, TargetCluster};
+use crate::rules::{Behaviour, Rules, is_duplicated};
 
 /// Returns the clusters that get a Work: the targets of the binding, and the targets of the bindings that require it.
 #[must_use]
@@ -25,29 +25,29 @@ pub fn work_targets(spec: &ResourceBindingSpec) -> Vec<TargetCluster> {
 /// yet, unless the old copy is purged directly (1.15). A Work anywhere else is an orphan. Works are written for the
 /// targets only, so that a copy that is being evicted stays as it is.
 #[must_use]
-pub fn clusters_with_work(spec: &ResourceBindingSpec) -> BTreeSet<&str> {
+pub fn clusters_with_work(behaviour: Behaviour, spec: &ResourceBindingSpec) -> BTreeSet<&str> {
     let required = spec.required_by.iter().flat_map(|dependent| &dependent.clusters);
     let targets = spec.clusters.iter().chain(required).map(|target| target.name.as_str());
-    let leaving = spec.graceful_eviction_tasks.iter().filter(|task| !is_purged(task));
+    let leaving = spec.graceful_eviction_tasks.iter().filter(|task| !is_purged(behaviour, task));
     targets.chain(leaving.map(|task| task.from_cluster.as_str())).collect()
 }
 
 /// Whether a cluster that is being removed has to wait for the workload to leave it.
 #[must_use]
-pub fn holds_up_removal(spec: &ResourceBindingSpec, cluster: &str) -> bool {
-    clusters_with_work(spec).contains(cluster)
+pub fn holds_up_removal(behaviour: Behaviour, spec: &ResourceBindingSpec, cluster: &str) -> bool {
+    clusters_with_work(behaviour, spec).contains(cluster)
 }
 
 /// Whether no Work may be written yet. A copy that is purged directly must be gone before there is a new one, and its
 /// Work still exists in one of `holders`; as from 1.15. An unreachable member keeps its Work until the task ends.
 #[must_use]
-pub fn awaits_purge(spec: &ResourceBindingSpec, holders: &BTreeSet<&str>) -> bool {
-    let mut purged = spec.graceful_eviction_tasks.iter().filter(|task| is_purged(task));
+pub fn awaits_purge(behaviour: Behaviour, spec: &ResourceBindingSpec, holders: &BTreeSet<&str>) -> bool {
+    let mut purged = spec.graceful_eviction_tasks.iter().filter(|task| is_purged(behaviour, task));
     purged.any(|task| holders.contains(task.from_cluster.as_str()))
 }
 
-fn is_purged(task: &GracefulEvictionTask) -> bool {
-    task.purge_mode.is_some_and(PurgeMode::is_direct)
+fn is_purged(behaviour: Behaviour, task: &GracefulEvictionTask) -> bool {
+    task.purge_mode.is_some_and(|mode| behaviour.is_direct(mode))
 }
 
 /// Whether writes to the cluster are suspended; as from 1.11.
@@ -104,7 +104,7 @@ mod tests {
         let targets = work_targets(&spec);
         let seen: Vec<_> = targets.iter().map(|target| (target.name.as_str(), target.replicas)).collect();
         assert_eq!(seen, [("m1", 2), ("m2", 0)]);
-        assert_eq!(clusters_with_work(&spec), BTreeSet::from(["m1", "m2"]));
+        assert_eq!(clusters_with_work(Behaviour::default(), &spec), BTreeSet::from(["m1", "m2"]));
     }
 
     #[test]
@@ -120,13 +120,16 @@ mod tests {
             [("Directly", false), ("Immediately", false), ("Gracefully", true), ("Never", true)]
         {
             let spec = leaving(mode.into());
-            assert_eq!(clusters_with_work(&spec).contains("m1"), stays, "{mode}");
-            assert_eq!(awaits_purge(&spec, &held), !stays, "{mode}");
-            assert!(!awaits_purge(&spec, &gone), "{mode}");
+            assert_eq!(clusters_with_work(Behaviour::default(), &spec).contains("m1"), stays, "{mode}");
+            assert_eq!(awaits_purge(Behaviour::default(), &spec, &held), !stays, "{mode}");
+            assert!(!awaits_purge(Behaviour::default(), &spec, &gone), "{mode}");
         }
-        assert!(clusters_with_work(&leaving(Value::Null)).contains("m1"));
+        assert!(clusters_with_work(Behaviour::default(), &leaving(Value::Null)).contains("m1"));
         let spec = leaving(Value::Null);
-        assert_eq!(["m1", "m2", "m3"].map(|name| holds_up_removal(&spec, name)), [true, true, false]);
+        assert_eq!(
+            ["m1", "m2", "m3"].map(|name| holds_up_removal(Behaviour::default(), &spec, name)),
+            [true, true, false]
+        );
     }
 
     #[test]

@@ -70,7 +70,7 @@ pub fn application_task<R: Rules + ?Sized>(
     let mode = failover.purge_mode;
     Ok(GracefulEvictionTask {
         purge_mode: Some(mode),
-        grace_period_seconds: failover.grace_period_seconds.filter(|_| mode.is_graceful()),
+        grace_period_seconds: failover.grace_period_seconds.filter(|_| rules.behaviour().is_graceful(mode)),
         suppress_deletion: (mode == PurgeMode::Never).then_some(true),
         reason: REASON_APPLICATION_FAILURE.into(),
         producer: producer.into(),

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::api::{AggregatedStatus, GracefulEvictionTask, PurgeMode, ResourceBindingSpec, StatePreservation};
-use crate::rules::{Rules, json_path};
+use crate::api::{AggregatedStatus, GracefulEvictionTask, ResourceBindingSpec, StatePreservation};
+use crate::rules::{Behaviour, Rules, json_path};
 
 /// Returns the labels with the state of a copy that has this status.
 ///
@@ -54,9 +54,13 @@ pub(super) fn task_state<R: Rules + ?Sized>(
 /// the last task: if two copies may run at once there is nothing to take over. A cluster that was a target before the
 /// failover does not get it either, because its copy was never deleted.
 #[must_use]
-pub fn injected_state(spec: &ResourceBindingSpec, cluster: &str) -> BTreeMap<String, String> {
+pub fn injected_state(
+    behaviour: Behaviour,
+    spec: &ResourceBindingSpec,
+    cluster: &str,
+) -> BTreeMap<String, String> {
     let last = spec.graceful_eviction_tasks.last().filter(|_| spec.clusters.len() == 1);
-    let last = last.filter(|task| task.purge_mode.is_some_and(PurgeMode::is_direct));
+    let last = last.filter(|task| task.purge_mode.is_some_and(|mode| behaviour.is_direct(mode)));
     let last = last.filter(|task| !task.clusters_before_failover.iter().any(|before| before == cluster));
     last.map(|task| task.preserved_label_state.clone()).unwrap_or_default()
 }
@@ -66,7 +70,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::api::TargetCluster;
+    use crate::api::{PurgeMode, TargetCluster};
     use crate::rules::ReferenceRules;
 
     #[test]
@@ -131,7 +135,7 @@ mod tests {
             ("two targets", spec(&["m2", "m3"], PurgeMode::Directly, &["m1"]), false),
         ];
         for (about, spec, injected) in cases {
-            assert_eq!(!injected_state(&spec, "m2").is_empty(), injected, "{about}");
+            assert_eq!(!injected_state(Behaviour::default(), &spec, "m2").is_empty(), injected, "{about}");
         }
     }
 }

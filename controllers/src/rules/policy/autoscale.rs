@@ -13,7 +13,7 @@ use crate::api::{
     BindingStatus, LABEL_BINDING_ID, LABEL_BINDING_KEY, LABEL_RETAIN_REPLICAS, ObjectReference,
     ResourceBindingSpec, Work, work_name,
 };
-use crate::rules::clusters_with_work;
+use crate::rules::{Behaviour, clusters_with_work};
 
 /// The kind of autoscalers.
 const AUTOSCALER: &str = "HorizontalPodAutoscaler";
@@ -46,7 +46,9 @@ pub fn keeps_autoscaler(
     workload: Option<&ResourceBindingSpec>,
     cluster: &str,
 ) -> bool {
-    exists && !claimed && workload.is_some_and(|spec| clusters_with_work(spec).contains(cluster))
+    exists
+        && !claimed
+        && workload.is_some_and(|spec| clusters_with_work(Behaviour::default(), spec).contains(cluster))
 }
 
 /// Returns the namespace and the name of the autoscaler that a Work delivers without a binding. `None` if it delivers

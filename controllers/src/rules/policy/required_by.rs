@@ -3,17 +3,23 @@
 //! karmada-io/karmada v1.18.2 `pkg/dependenciesdistributor/dependencies_distributor.go`. `delivery/work_targets` turns
 //! the snapshots into Works.
 
-use crate::api::{BindingSnapshot, GracefulEvictionTask, PurgeMode, ResourceBindingSpec, TargetCluster};
+use crate::api::{BindingSnapshot, GracefulEvictionTask, ResourceBindingSpec, TargetCluster};
+use crate::rules::Behaviour;
 
 /// Returns the clusters of a binding, for the bindings of its dependencies.
 ///
 /// A cluster counts until the workload has left it, unless it is purged directly. Every release lists the targets only,
 /// so that dependencies leave a cluster before the workload does.
 #[must_use]
-pub fn snapshot(namespace: &str, name: &str, spec: &ResourceBindingSpec) -> BindingSnapshot {
+pub fn snapshot(
+    behaviour: Behaviour,
+    namespace: &str,
+    name: &str,
+    spec: &ResourceBindingSpec,
+) -> BindingSnapshot {
     let mut clusters = spec.clusters.clone();
     let is_target = |cluster: &str| spec.clusters.iter().any(|target| target.name == cluster);
-    let purged = |task: &GracefulEvictionTask| task.purge_mode.is_some_and(PurgeMode::is_direct);
+    let purged = |task: &GracefulEvictionTask| task.purge_mode.is_some_and(|mode| behaviour.is_direct(mode));
     let tasks = spec.graceful_eviction_tasks.iter();
     let leaving = tasks.filter(|task| !is_target(&task.from_cluster) && !purged(task));
     clusters.extend(leaving.map(|task| TargetCluster {
@@ -57,7 +63,7 @@ mod tests {
         purged["purgeMode"] = "Directly".into();
         let spec = spec(json!({"clusters": [{"name": "m2", "replicas": 2}],
             "gracefulEvictionTasks": [task("m1"), task("m2"), purged]}));
-        let here = snapshot("default", "web", &spec);
+        let here = snapshot(Behaviour::default(), "default", "web", &spec);
         assert_eq!(names(&here.clusters), [("m2", 2), ("m1", 2)]);
     }
 

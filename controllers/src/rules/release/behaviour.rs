@@ -4,7 +4,7 @@
 //! releases that have it. Bugs of releases are in `bugs`.
 
 use crate::api::{PurgeMode, ReleaseNumber, release_number};
-use crate::rules::EvictsBy;
+use crate::rules::{EvictsBy, Retries};
 
 /// The differences between releases that the rules support. The default is the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +50,16 @@ pub struct Behaviour {
     pub purge_mode: Option<PurgeMode>,
     /// How a target is treated that is no longer known to serve the workload's kind.
     pub unserved_targets: UnservedTargets,
+    /// When bindings that could not be scheduled are tried again, and in which order.
+    pub retries: Retries,
+    /// A request for a placement from scratch begins again at the first of several affinities; as from 1.19 (#5425).
+    pub rebalances_from_the_first: bool,
+    /// `Immediately` and `Graciously` are names of purge modes; until 1.18 (#7792). Later, stored objects with these
+    /// names are evicted gracefully.
+    pub has_former_purge_modes: bool,
+    /// Drifted copies are repaired whenever the watch of a member shows them, also in a member that is not ready, and a
+    /// copy that is created again is reported with a reason of its own; until 1.18 (#7552).
+    pub repairs_unready_members: bool,
 }
 
 /// How a target is treated that is no longer known to serve the workload's kind.
@@ -101,7 +111,7 @@ impl Behaviour {
     }
 
     /// As `of`, without parsing a text, because the default is created by many rules for each object.
-    fn since(release: ReleaseNumber) -> Self {
+    pub(crate) fn since(release: ReleaseNumber) -> Self {
         Self {
             division: if release >= (1, 16) { Division::Webster } else { Division::LargestWeight },
             grouping: if release >= (1, 6) { Grouping::WithinLimits } else { Grouping::Fewest },
@@ -126,7 +136,23 @@ impl Behaviour {
             evicts_by: if release < (1, 14) { EvictsBy::TaintManager } else { EvictsBy::Everything },
             adds_tolerations: release < (1, 15),
             removal: if release >= (1, 14) { Removal::Scheduling } else { Removal::Tainting },
+            retries: if release >= (1, 19) { Retries::ByPriority } else { Retries::RateLimited },
+            rebalances_from_the_first: release >= (1, 19),
+            has_former_purge_modes: release < (1, 19),
+            repairs_unready_members: release < (1, 19),
         }
+    }
+
+    /// Whether this purge mode deletes the old copy before there is a new one.
+    #[must_use]
+    pub fn is_direct(&self, mode: PurgeMode) -> bool {
+        mode == PurgeMode::Directly || mode == PurgeMode::Immediately && self.has_former_purge_modes
+    }
+
+    /// Whether this purge mode keeps the old copy until the new one is healthy, so that a grace period may be given.
+    #[must_use]
+    pub fn is_graceful(&self, mode: PurgeMode) -> bool {
+        mode == PurgeMode::Gracefully || mode == PurgeMode::Graciously && self.has_former_purge_modes
     }
 }
 
@@ -159,6 +185,10 @@ mod tests {
             removal: Removal::Tainting,
             purge_mode: None,
             unserved_targets: UnservedTargets::Stay,
+            retries: Retries::RateLimited,
+            rebalances_from_the_first: false,
+            has_former_purge_modes: true,
+            repairs_unready_members: true,
         };
         let ranked = Behaviour { grouping: Grouping::WithinLimits, ranks_by_room: true, ..old };
         let reporting = Behaviour {
@@ -184,8 +214,15 @@ mod tests {
             adds_tolerations: false,
             ..asked
         };
+        let seats = Behaviour { division: Division::Webster, ..newest };
+        let by_priority = Behaviour {
+            retries: Retries::ByPriority,
+            rebalances_from_the_first: true,
+            has_former_purge_modes: false,
+            repairs_unready_members: false,
+            ..seats
+        };
         let cases = [
-            ("v1.5.0", old),
             ("1.6.1", ranked),
             ("1.7.0", reporting),
             ("1.8", identified),
@@ -194,11 +231,31 @@ mod tests {
             ("1.13.10", in_doubt),
             ("1.14", asked),
             ("1.15.0", newest),
-            ("v1.18.2", Behaviour { division: Division::Webster, ..newest }),
+            ("v1.18.2", seats),
+            ("1.19.0", by_priority),
         ];
         for (release, expected) in cases {
             assert_eq!(Behaviour::of(release), expected, "{release}");
         }
         assert_eq!(Behaviour::default(), old);
+    }
+
+    #[test]
+    fn former_names_of_purge_modes_mean_the_same_until_1_18() {
+        use PurgeMode::{Directly, Gracefully, Graciously, Immediately, Never};
+        for (release, mode, direct, graceful) in [
+            ("1.18", Directly, true, false),
+            ("1.18", Immediately, true, false),
+            ("1.18", Graciously, false, true),
+            ("1.19", Directly, true, false),
+            ("1.19", Immediately, false, false),
+            ("1.19", Gracefully, false, true),
+            ("1.19", Graciously, false, false),
+            ("1.19", Never, false, false),
+        ] {
+            let behaviour = Behaviour::of(release);
+            assert_eq!(behaviour.is_direct(mode), direct, "{release} {mode:?}");
+            assert_eq!(behaviour.is_graceful(mode), graceful, "{release} {mode:?}");
+        }
     }
 }

@@ -69,7 +69,7 @@ impl Rules for Release {
     }
 
     fn evict(&self, spec: &mut ResourceBindingSpec, cluster: &str, task: GracefulEvictionTask) -> bool {
-        let direct = task.purge_mode.is_some_and(PurgeMode::is_direct);
+        let direct = task.purge_mode.is_some_and(|mode| self.behaviour.is_direct(mode));
         if !(self.has(Bug::TwoTasks) || self.has(Bug::PurgedWithoutTask) && direct) {
             return rules::evict(spec, cluster, task);
         }
@@ -313,7 +313,7 @@ impl Rules for Release {
     fn snapshot(&self, namespace: &str, name: &str, spec: &ResourceBindingSpec) -> BindingSnapshot {
         let mut placed = spec.clone();
         placed.graceful_eviction_tasks.retain(|_| !self.has(Bug::DependenciesLeaveFirst));
-        rules::snapshot(namespace, name, &placed)
+        rules::snapshot(self.behaviour, namespace, name, &placed)
     }
 
     fn divide(&self, replicas: i32, weights: Vec<(String, i64)>, template_uid: &str) -> Vec<TargetCluster> {
@@ -343,7 +343,7 @@ impl Rules for Release {
         outcome: Result<WriteOutcome, &str>,
     ) -> Option<(bool, &'static str, String)> {
         let unreported = self.has(Bug::FailedMendingUntold) && mending && outcome.is_err();
-        rules::applied_condition(was_applied, mending, outcome).filter(|_| !unreported)
+        rules::applied_condition(self.behaviour, was_applied, mending, outcome).filter(|_| !unreported)
     }
 
     fn health(&self, object: &Value) -> Health {

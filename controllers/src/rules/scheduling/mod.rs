@@ -9,6 +9,7 @@ mod filter;
 mod groups;
 mod quantities;
 mod rebalance;
+mod retry;
 #[cfg(test)]
 mod samples;
 mod schedule;
@@ -28,6 +29,7 @@ pub use filter::{
 pub use groups::{Group, best_groups, divided_group_score, duplicated_group_score, fewest_groups};
 pub use quantities::{add_quantities, milli};
 pub use rebalance::{is_new_request, observed_workloads, rebalance_expires};
+pub use retry::{BACK_OFF_BY_PRIORITY, Retries, Retry, look_after, queue_priority, retry, schedule_priority};
 pub use schedule::{
     Schedule, ScheduleError, SchedulingInput, is_aggregated, is_divided_by_room, is_duplicated,
     is_static_weighted, schedule, scheduled_condition, terms_to_try,

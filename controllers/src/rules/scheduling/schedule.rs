@@ -85,7 +85,7 @@ pub fn is_static_weighted(scheduling: &ReplicaScheduling) -> bool {
 
 /// Schedules a binding. Each step is a rule of its own, so that it can be replaced alone. Of several affinities, the
 /// one in use is tried first, then those after it. An earlier one is not tried again (#4990), unless the placement no
-/// longer contains the one in use.
+/// longer contains the one in use, or a placement from scratch was requested (as from 1.19, #5425).
 ///
 /// # Errors
 /// No cluster passes, or the placement cannot be met. Of several affinities, it is the error of the first one tried.
@@ -100,7 +100,9 @@ pub fn schedule<R: Rules + ?Sized>(
     };
     let fresh = is_reschedule_requested(spec, status);
     let by = |tiers| Attempt { rules, spec, placement, tiers, input }.targets(fresh);
-    let terms = rules.terms_to_try(&placement.cluster_affinities, &status.scheduler_observed_affinity_name);
+    let from_the_first = fresh && rules.behaviour().rebalances_from_the_first;
+    let in_use = if from_the_first { "" } else { &status.scheduler_observed_affinity_name };
+    let terms = rules.terms_to_try(&placement.cluster_affinities, in_use);
     let mut first = None;
     for term in terms {
         let overflow = term.overflow_affinities.iter().map(|overflow| &overflow.affinity);

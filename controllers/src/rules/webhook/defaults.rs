@@ -10,6 +10,7 @@ use k8s_openapi::api::core::v1::Toleration;
 use crate::api::{
     ApplicationFailover, NO_EXECUTE, Placement, ResourceSelector, TAINT_NOT_READY, TAINT_UNREACHABLE,
 };
+use crate::rules::Behaviour;
 
 /// Returns the tolerations of a policy with one for each NoExecute taint of ill health, for the configured time, unless
 /// the policy has a toleration of that key already. NoSchedule is never tolerated: an unhealthy cluster gets no new
@@ -56,8 +57,8 @@ pub fn default_placement(placement: &mut Placement) {
 
 /// Sets how long the old copy of a failing workload stays at most, if the purge mode is graceful and the policy has no
 /// grace period (`SetDefaultGracePeriodSeconds`; as from 1.6).
-pub fn default_failover(failover: &mut ApplicationFailover) {
-    if failover.purge_mode.is_graceful() {
+pub fn default_failover(behaviour: Behaviour, failover: &mut ApplicationFailover) {
+    if behaviour.is_graceful(failover.purge_mode) {
         failover.grace_period_seconds.get_or_insert(600);
     }
 }
@@ -129,7 +130,7 @@ mod tests {
     fn what_stays_for_a_while_stays_for_ten_minutes() {
         let after = |failover: serde_json::Value| {
             let mut failover: ApplicationFailover = serde_json::from_value(failover).unwrap();
-            default_failover(&mut failover);
+            default_failover(Behaviour::default(), &mut failover);
             failover.grace_period_seconds
         };
         let conditions = json!({"tolerationSeconds": 5});

@@ -7,12 +7,14 @@ use super::errors::{all_of, invalid};
 use super::names::{LABEL_VALUE_LENGTH, not_a_cluster_name};
 use super::placement::placement_errors;
 use crate::api::{ApplicationFailover, DispatchSuspension, PropagationPolicySpec};
+use crate::rules::Behaviour;
 
 /// Refuses a policy with conflicting fields, or a change of its scheduler.
 ///
 /// # Errors
 /// The invalid fields, with reasons.
 pub fn validate_policy(
+    behaviour: Behaviour,
     policy: &PropagationPolicySpec,
     before: Option<&PropagationPolicySpec>,
 ) -> Result<(), String> {
@@ -25,7 +27,7 @@ pub fn validate_policy(
             let why = "application failover is set, propagateDeps must be true";
             errors.push(invalid("spec.propagateDeps", false, why));
         }
-        errors.extend(failover_errors(failover, "spec.failover.application"));
+        errors.extend(failover_errors(behaviour, failover, "spec.failover.application"));
     }
     errors.extend(preemption_errors(policy));
     errors.extend(policy.suspension.as_ref().and_then(suspension_error));
@@ -33,7 +35,7 @@ pub fn validate_policy(
 }
 
 /// As from 1.6. A grace period is valid only if the old copy stays for a time.
-fn failover_errors(failover: &ApplicationFailover, at: &str) -> Vec<String> {
+fn failover_errors(behaviour: Behaviour, failover: &ApplicationFailover, at: &str) -> Vec<String> {
     let mut errors = Vec::new();
     let toleration = failover.decision_conditions.toleration_seconds;
     if toleration < 0 {
@@ -42,7 +44,7 @@ fn failover_errors(failover: &ApplicationFailover, at: &str) -> Vec<String> {
     }
     let Some(grace) = failover.grace_period_seconds else { return errors };
     let field = format!("{at}.gracePeriodSeconds");
-    if !failover.purge_mode.is_graceful() {
+    if !behaviour.is_graceful(failover.purge_mode) {
         let why = "only takes effect when purgeMode is graciously or gracefully";
         errors.push(invalid(&field, grace, why));
     }
@@ -101,7 +103,8 @@ mod tests {
             policy.as_object_mut().unwrap().extend(changes.as_object().cloned().unwrap());
             serde_json::from_value(policy).unwrap()
         };
-        let validated = |policy: &PropagationPolicySpec, before| validate_policy(policy, before);
+        let validated =
+            |policy: &PropagationPolicySpec, before| validate_policy(Behaviour::default(), policy, before);
         let (plain, other) = (policy(json!({})), policy(json!({"schedulerName": "volcano"})));
         assert_eq!(validated(&plain, None), Ok(()));
         assert_eq!(validated(&other, Some(&other)), Ok(()));
@@ -154,7 +157,7 @@ mod tests {
         ];
         for (policy, expected) in cases {
             let parsed: PropagationPolicySpec = serde_json::from_value(policy.clone()).unwrap();
-            let why = validate_policy(&parsed, None).err().unwrap_or_default();
+            let why = validate_policy(Behaviour::default(), &parsed, None).err().unwrap_or_default();
             assert_eq!(expected.is_empty(), why.is_empty(), "{policy}: {why}");
             assert!(why.contains(expected), "{policy}: {why}");
         }

@@ -98,6 +98,12 @@ pub struct Workload {
     pub scheduler: String,
     /// Whether a user asked for a choice from scratch that has not been made yet.
     pub asked_anew: bool,
+    /// When a user last asked for a choice from scratch.
+    pub last_asked: Option<Timestamp>,
+    /// The priority among the workloads that wait for the scheduler.
+    pub priority: i64,
+    /// Whether the scheduler reports that the members have too little room.
+    pub lacks_room: bool,
     /// The placement.
     pub placement: Placement,
     /// Whether the workload has a placement of its own, and the judged scheduler places it. This is not so

@@ -13,6 +13,8 @@ use super::outline::{Happening, Outline, Track, What};
 pub struct Comparison {
     /// The title of each.
     pub titles: [String; 2],
+    /// The short name of each: the target and its release, or `1` and `2` if these are the same.
+    pub names: [String; 2],
     /// The members of the first history that correspond to a member with another name in the second.
     pub parts: BTreeMap<String, String>,
     /// The number of events that happened in both.
@@ -56,6 +58,11 @@ pub fn compare(first: &Outline, second: &Outline) -> Comparison {
     differences.sort_by_cached_key(|each| (each.at[0].or(each.at[1]), each.track.clone(), each.what.clone()));
     Comparison {
         titles: [first.title.clone(), second.title.clone()],
+        names: if first.target == second.target {
+            ["1".to_owned(), "2".to_owned()]
+        } else {
+            [first.target.clone(), second.target.clone()]
+        },
         parts: parts.into_iter().filter(|(member, part)| member != part).collect(),
         alike: found.alike,
         differences,
@@ -227,6 +234,8 @@ mod tests {
             refused_probe: Duration::ZERO,
             silent_probe: None,
             eviction_pace: None,
+            unschedulable_retry: None,
+            unschedulable_check: None,
             eviction_polls: 10,
             recheck: second,
             takeover: second,
@@ -248,7 +257,13 @@ mod tests {
                 .or_default()
                 .push(Happening { at: Duration::from_secs(*at), what: what.clone() });
         }
-        Outline { title: String::new(), timings: timings(), tracks, end: Duration::from_secs(end) }
+        Outline {
+            title: String::new(),
+            target: String::new(),
+            timings: timings(),
+            tracks,
+            end: Duration::from_secs(end),
+        }
     }
 
     /// The events of a failover: one member fails, and another takes the workload over.

@@ -114,6 +114,8 @@ impl fmt::Display for What {
 pub struct Outline {
     /// The scenario, the implementation and its version, from the header.
     pub title: String,
+    /// The target and its release, from the header.
+    pub target: String,
     /// The timings of the implementation.
     pub timings: Timings,
     /// The events since the first disturbance, in order, after the state at that time.
@@ -127,6 +129,7 @@ pub struct Outline {
 pub struct Outliner {
     dialect: Dialect,
     title: String,
+    target: String,
     timings: Timings,
     tracks: BTreeMap<Track, Vec<Happening>>,
     /// The time of the first disturbance.
@@ -139,8 +142,9 @@ impl Outliner {
     /// Creates an empty outline for a recording of an implementation with this `profile`.
     #[must_use]
     pub fn new(profile: Profile) -> Self {
-        let (dialect, title, timings) = (Dialect::new(&profile.dialect), String::new(), profile.timings);
-        Self { dialect, title, timings, tracks: BTreeMap::new(), began: None, workloads: BTreeSet::new() }
+        let (dialect, title, target) = (Dialect::new(&profile.dialect), String::new(), String::new());
+        let (timings, tracks, workloads) = (profile.timings, BTreeMap::new(), BTreeSet::new());
+        Self { dialect, title, target, timings, tracks, began: None, workloads }
     }
 
     /// Takes the next entry.
@@ -149,6 +153,8 @@ impl Outliner {
             let of = |key: &str| mark.get(key).and_then(|value| value.as_str());
             let parts = [of("scenario"), of("implementation"), of("version")];
             self.title = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
+            let parts = [of("target").or(of("implementation")), of("version")];
+            self.target = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
         }
         for fact in self.dialect.observe(entry) {
             self.fact(fact);
@@ -158,9 +164,9 @@ impl Outliner {
     /// Returns the outline after the last entry.
     #[must_use]
     pub fn finish(self) -> Outline {
-        let Self { dialect, title, timings, tracks, began, .. } = self;
+        let Self { dialect, title, target, timings, tracks, began, .. } = self;
         let end = dialect.world().now.saturating_sub(began.unwrap_or_default());
-        Outline { title, timings, tracks, end }
+        Outline { title, target, timings, tracks, end }
     }
 
     fn fact(&mut self, fact: Fact) {

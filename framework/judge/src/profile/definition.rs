@@ -52,6 +52,12 @@ pub enum Feature {
     AffinityGroups,
     /// A user can request that workloads are placed from scratch.
     Rebalances,
+    /// A request for a placement from scratch begins again at the first affinity group.
+    RebalancesFromTheFirst,
+    /// A workload without room is tried again only after a fixed time, even if room appears before.
+    WaitsForRoom,
+    /// Of several workloads that wait for room, the one with the highest priority is placed first.
+    PlacesByPriority,
     /// Replicas for which the preferred members have no room go to other members.
     OverflowAffinities,
     /// Workloads of an affinity group are placed together, or apart.
@@ -60,6 +66,8 @@ pub enum Feature {
     Overrides,
     /// Policies decide about the copies on a member that fails.
     PurgeModes,
+    /// `Immediately` and `Graciously` are names of purge modes, too.
+    FormerPurgeModes,
     /// A workload that stays unhealthy leaves its member, even if the member is healthy; purge modes have the names
     /// of 1.15 and later.
     ApplicationFailover,
@@ -67,6 +75,8 @@ pub enum Feature {
     PreservedState,
     /// State that was preserved for a copy is passed on to the next copy if the first one never became healthy.
     HandsOnState,
+    /// Copies that were edited or deleted in a member are repaired even while the member is not ready.
+    RepairsUnreadyMembers,
     /// A template may leave the number of replicas to the members.
     RetainedReplicas,
     /// Policies decide about objects that already exist in members.
@@ -162,12 +172,16 @@ pub struct Profile {
     pub timings: Timings,
     /// The way in which it is started.
     pub start: Start,
-    /// The release whose behaviour Capsize's own controllers imitate; without it, they behave correctly.
+    /// The release whose behaviour Capsize's own controllers imitate, or whose webhooks and definitions Capsize provides
+    /// for programs; without it, that of the reference.
     #[serde(default)]
     pub behaviour: Option<String>,
     /// The bugs of Capsize's own controllers, by name.
     #[serde(default)]
     pub bugs: BTreeSet<String>,
+    /// Whether its programs include the webhooks of the implementation. Otherwise Capsize does the work of webhooks.
+    #[serde(default)]
+    pub webhooks: bool,
     /// The dialect of its objects.
     #[serde(default)]
     pub dialect: DialectKind,
@@ -373,6 +387,17 @@ impl Profiles {
                 version: version.to_owned(),
                 known: self.names(),
             })
+    }
+
+    /// Returns the newest profile of the implementation in `header`, if the release in the header is newer than the
+    /// release for which that profile was written. Patch releases do not count.
+    #[must_use]
+    pub fn outdated(&self, header: &Mark) -> Option<&Profile> {
+        let text = |key: &str| header.get(key).and_then(Value::as_str).unwrap_or_default();
+        let minor = |version: &str| release(version).into_iter().take(2).collect::<Vec<_>>();
+        let of_it = self.0.iter().filter(|profile| profile.implementation == text("implementation"));
+        let newest = of_it.max_by_key(|profile| release(&profile.version))?;
+        (minor(text("version")) > minor(&newest.version)).then_some(newest)
     }
 
     fn names(&self) -> String {

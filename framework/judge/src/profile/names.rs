@@ -6,7 +6,7 @@ use super::Timings;
 
 impl Timings {
     /// The names of all timings.
-    pub const NAMES: [&str; 17] = [
+    pub const NAMES: [&str; 19] = [
         "statusUpdateFrequency",
         "failureThreshold",
         "successThreshold",
@@ -20,6 +20,8 @@ impl Timings {
         "refusedProbe",
         "silentProbe",
         "evictionPace",
+        "unschedulableRetry",
+        "unschedulableCheck",
         "recheck",
         "takeover",
         "latency",

@@ -53,6 +53,12 @@ pub struct Timings {
     /// The longest time that one eviction of the eviction queue takes; `None` if evictions are not paced.
     #[serde(default, with = "length::optional")]
     pub eviction_pace: Option<Duration>,
+    /// How long a workload without room waits until it is tried again; `None` if it is tried again with a back-off.
+    #[serde(default, with = "length::optional")]
+    pub unschedulable_retry: Option<Duration>,
+    /// The time from one look at such workloads to the next.
+    #[serde(default, with = "length::optional")]
+    pub unschedulable_check: Option<Duration>,
     /// The number of times that eviction tasks are checked within the graceful-eviction-timeout, in addition to
     /// events.
     #[serde(default)]
@@ -99,6 +105,8 @@ impl Timings {
         match name {
             "silentProbe" => self.silent_probe = Some(value),
             "evictionPace" => self.eviction_pace = Some(value),
+            "unschedulableRetry" => self.unschedulable_retry = Some(value),
+            "unschedulableCheck" => self.unschedulable_check = Some(value),
             "startupGracePeriod" | "nodeStartupGracePeriod" => self.startup_grace_period = Some(value),
             _ => match self.slot(name) {
                 Some(slot) => *slot = value,
@@ -112,7 +120,17 @@ impl Timings {
     /// the precision of observations.
     #[must_use]
     pub fn is_setting(name: &str) -> bool {
-        !matches!(name, "refusedProbe" | "silentProbe" | "recheck" | "takeover" | "latency" | "skew")
+        !matches!(
+            name,
+            "refusedProbe"
+                | "silentProbe"
+                | "unschedulableRetry"
+                | "unschedulableCheck"
+                | "recheck"
+                | "takeover"
+                | "latency"
+                | "skew"
+        )
     }
 
     /// Sets a timing by `name=value`, the value written like `30s` or `5m`.
@@ -120,11 +138,21 @@ impl Timings {
     /// # Errors
     /// An error if the text has another form, or no timing has the name.
     pub fn set_text(&mut self, text: &str) -> Result<(), SettingError> {
+        let (name, length) = Self::setting(text)?;
+        self.set(name, length).then_some(()).ok_or_else(|| SettingError::Unknown(name.to_owned()))
+    }
+
+    /// Reads a setting of the form `name=value`, the value written like `30s` or `5m`.
+    ///
+    /// # Errors
+    /// An error if the text has another form, or no timing has the name.
+    pub fn setting(text: &str) -> Result<(&str, Duration), SettingError> {
         let (name, value) = text.split_once('=').ok_or_else(|| SettingError::Shape(text.to_owned()))?;
         let length = value.parse::<jiff::SignedDuration>().ok();
         let length = length.and_then(|length| Duration::try_from(length).ok()).filter(|it| *it <= LONGEST);
         let length = length.ok_or_else(|| SettingError::Value(value.to_owned()))?;
-        self.set(name, length).then_some(()).ok_or_else(|| SettingError::Unknown(name.to_owned()))
+        let known = Self::NAMES.contains(&name) || Self::ALSO.contains(&name);
+        known.then_some((name, length)).ok_or_else(|| SettingError::Unknown(name.to_owned()))
     }
 
     fn slot(&mut self, name: &str) -> Option<&mut Duration> {
@@ -141,6 +169,8 @@ impl Timings {
             "refusedProbe" => &mut self.refused_probe,
             "silentProbe" => self.silent_probe.as_mut()?,
             "evictionPace" => self.eviction_pace.as_mut()?,
+            "unschedulableRetry" => self.unschedulable_retry.as_mut()?,
+            "unschedulableCheck" => self.unschedulable_check.as_mut()?,
             "startupGracePeriod" => self.startup_grace_period.as_mut()?,
             "recheck" => &mut self.recheck,
             "takeover" => &mut self.takeover,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::examples::shows;
 use crate::outcomes::{breaks, holds, ids};
-use crate::story::Story;
+use crate::story::{PROFILE, Story};
 
 /// A placement on any one of the members.
 fn one_of(names: &[&str]) -> Value {
@@ -104,6 +104,72 @@ fn a_workload_does_not_return_to_an_earlier_group() {
     let near = || in_use(Story::new().policy(groups.clone(), 2).binding(), "near");
     holds("PLACEMENT-09", &in_use(near().at(11.0), "far").until(11.1));
     shows("PLACEMENT-09", &in_use(in_use(near().at(11.0), "far").at(12.0), "near").until(12.1));
+}
+
+#[test]
+fn a_request_for_a_choice_from_scratch_begins_at_the_first_group_as_of_1_19() {
+    let groups = json!({"spreadConstraints": null, "clusterAffinities": [
+        {"affinityName": "near", "clusterNames": ["m1", "m2"]},
+        {"affinityName": "far", "clusterNames": ["m3"]},
+    ]});
+    let asked = json!({"rescheduleTriggeredAt": "2030-01-01T00:00:12Z"});
+    let in_use =
+        |story: Story, name: &str| story.reports(&json!({"schedulerObservingAffinityName": name})).binding();
+    let back = |profile: &str, asks: bool| {
+        let far = in_use(Story::by(profile).policy(groups.clone(), 2).binding().at(11.0), "far").at(12.0);
+        let far = if asks { far.spec(&asked) } else { far };
+        in_use(far.at(12.5), "near").until(12.6)
+    };
+    let from_the_first =
+        PROFILE.replace("  - AffinityGroups", "  - AffinityGroups\n  - RebalancesFromTheFirst");
+    holds("PLACEMENT-09", &back(&from_the_first, true));
+    breaks("PLACEMENT-09", &back(&from_the_first, false));
+    breaks("PLACEMENT-09", &back(PROFILE, true));
+}
+
+/// The record of a second workload, which waits for room or is placed.
+fn urgent(priority: u64, shares: &[(&str, u64)]) -> Value {
+    let clusters: Vec<_> =
+        shares.iter().map(|(name, replicas)| json!({"name": name, "replicas": replicas})).collect();
+    json!({
+        "apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
+        "metadata": {"name": "urgent-deployment", "namespace": "default", "generation": 1},
+        "spec": {
+            "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "default", "name": "urgent"},
+            "replicas": 3, "clusters": clusters, "schedulePriority": {"priority": priority},
+            "placement": {"replicaScheduling": {"replicaSchedulingType": "Divided"}},
+        },
+        "status": {"schedulerObservedGeneration": 1, "conditions": [unschedulable()]},
+    })
+}
+
+fn unschedulable() -> Value {
+    json!({"type": "Scheduled", "status": "False", "reason": "Unschedulable"})
+}
+
+#[test]
+fn of_two_workloads_that_wait_for_room_the_more_urgent_is_placed_first() {
+    let features = "  - AffinityGroups\n  - WaitsForRoom\n  - PlacesByPriority";
+    let waits = "  unschedulableRetry: 5s\n  unschedulableCheck: 2s\n  recheck";
+    let profile = PROFILE.replace("  - AffinityGroups", features).replace("  recheck", waits);
+    let waiting = |priority| {
+        let story = Story::by(&profile).divided().policy(json!({"spreadConstraints": null}), 3).binding();
+        let story = story.at(10.2).reports(&json!({"conditions": [unschedulable()]})).binding();
+        story.at(10.4).object(urgent(priority, &[]))
+    };
+    let (more, web) = ([("m2", 3)], [("m1", 2), ("m2", 1)]);
+    let last = |priority| waiting(priority).at(16.0).divide(&web).at(16.1).object(urgent(priority, &more));
+    shows("PLACEMENT-19", &last(7).until(16.2));
+    assert!(ids(&last(0).until(16.2), Outcome::is_violated).is_empty(), "their priorities are equal");
+    let first = waiting(7).at(16.0).object(urgent(7, &more)).at(16.1).divide(&web);
+    holds("PLACEMENT-19", &first.until(16.2));
+    // The scheduler looks at the second workload later, because it began to wait later.
+    let later = waiting(7).at(16.0).divide(&web).at(17.5).object(urgent(7, &more));
+    assert!(ids(&later.until(17.6), Outcome::is_violated).is_empty());
+    // A changed member makes the scheduler try both at once, in any order.
+    let woken = waiting(7).at(15.9).member("m3", json!({"metadata": {"labels": {"a": "b"}}}));
+    let woken = woken.at(16.0).divide(&web).at(16.1).object(urgent(7, &more));
+    assert!(ids(&woken.until(16.2), Outcome::is_violated).is_empty());
 }
 
 #[test]

@@ -22,9 +22,16 @@ const SURE: [&str; 3] = ["workload", "pods", "wait"];
 /// The graft on one of `bases`, which take turns by seed, or `None` if the target can run none of them.
 pub(super) fn graft(seed: Seed, profile: &Profile, bases: &[Plan]) -> Option<Plan> {
     let can = |base: &&Plan| {
-        let needs: BTreeSet<Feature> = serde_json::from_value(base.0["features"].clone()).unwrap_or_default();
+        let features = |list: &str| -> BTreeSet<Feature> {
+            serde_json::from_value(base.0[list].clone()).unwrap_or_default()
+        };
         let dialect = if base.0.get("cluster").is_some() { DialectKind::Nodes } else { DialectKind::Karmada };
-        dialect == profile.dialect && needs.iter().all(|feature| profile.has(*feature))
+        // An upgrade would begin from another state than the scenario expects.
+        let upgrades = base.0["when"].to_string().contains("\"upgrade\"");
+        dialect == profile.dialect
+            && !upgrades
+            && features("features").iter().all(|feature| profile.has(*feature))
+            && !features("without").iter().any(|feature| profile.has(*feature))
     };
     let bases: Vec<&Plan> = bases.iter().filter(can).collect();
     let turn = seed.0.checked_rem(bases.len() as u64)?;

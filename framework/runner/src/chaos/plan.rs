@@ -18,11 +18,12 @@ use capsize_judge::YamlError;
 pub struct Plan(pub(super) Value);
 
 /// The fields of a scenario in the order in which they are written.
-const FIELDS: [&str; 12] = [
+const FIELDS: [&str; 13] = [
     "scenario",
     "about",
     "seed",
     "features",
+    "without",
     "off",
     "failsWithout",
     "timings",

@@ -24,6 +24,8 @@ pub struct Record {
     pub header: Mark,
     /// The clusters.
     pub sources: Vec<Source>,
+    /// Marks of the user. Each is recorded with the time at which it arrives.
+    pub marks: Receiver<Mark>,
 }
 
 /// A change in the recording that the user may want to know.
@@ -91,7 +93,7 @@ impl Record {
         stop: impl Future<Output = ()>,
         mut report: impl FnMut(Tidings),
     ) -> Result<Recorded, RecordError> {
-        let Self { clock, header, sources } = self;
+        let Self { clock, header, sources, marks } = self;
         let (to, from) = mpsc::channel(ROOM);
         let mut ledger = Ledger {
             clock,
@@ -111,7 +113,7 @@ impl Record {
         tokio::select! {
             biased;
             () = stop => {}
-            ended = ledger.keep(from, &mut report) => ended?,
+            ended = ledger.keep(from, marks, &mut report) => ended?,
         }
         ledger.end()
     }
@@ -127,6 +129,7 @@ impl<W: Write> Ledger<io::BufWriter<W>> {
     async fn keep(
         &mut self,
         mut from: Receiver<(usize, Heard)>,
+        mut marks: Receiver<Mark>,
         report: &mut impl FnMut(Tidings),
     ) -> Result<(), RecordError> {
         let mut batch = Vec::new();
@@ -136,6 +139,8 @@ impl<W: Write> Ledger<io::BufWriter<W>> {
                 received = from.recv_many(&mut batch, ROOM) => if received == 0 {
                     return Ok(());
                 },
+                // Marks take the way of the events of the control plane, which are held back for a moment.
+                Some(mark) = marks.recv() => self.say(0, Kind::Mark(mark)),
                 () = self.clock.sleep(BETWEEN_WRITES) => {}
             }
             for (place, heard) in batch.drain(..) {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::controllers::Controllers;
 use super::driver::{Driver, FailedStep, StepError, livelock_error};
 use super::fault_permission::FaultPermission;
-use super::implementation::{Environment, Implementation, ImplementationInfo};
+use super::implementation::{Collapse, Environment, Implementation, ImplementationInfo};
 use super::log::{Log, Until};
 use super::recorder::Recorder;
 use super::requirements::missing_requirement;
@@ -175,7 +175,7 @@ async fn drive(
 ) -> Result<(), EarlyEnd> {
     let Target { profile, implementation } = target;
     let at_start = |error| end(log, case.place(None), error);
-    let Testbed { fleet, cluster, start_up } =
+    let Testbed { fleet, cluster, start_up, admission } =
         start_testbed(run, case, target, info).await.map_err(at_start)?;
     let installed = fleet.control_plane().install(implementation.definitions());
     installed.map_err(|error| at_start(StepError::Broken(error.to_string())))?;
@@ -184,10 +184,18 @@ async fn drive(
     let sockets = if info.is_outside { Some(Sockets::open(&fleet).await) } else { None };
     let sockets = sockets.transpose().map_err(|error| at_start(StepError::Broken(error.to_string())))?;
     let sockets = sockets.as_ref();
-    let (timings, zones) = (&profile.timings, profile.zones.as_ref());
-    let off = &case.scenario.off;
-    let environment =
-        Environment { clock: run.clock, fleet: &fleet, timings, zones, sockets, off, is_rival: false };
+    let (id, collapse) = (case.id(), Collapse::default());
+    let environment = Environment {
+        clock: run.clock,
+        fleet: &fleet,
+        timings: &profile.timings,
+        zones: profile.zones.as_ref(),
+        sockets,
+        off: &case.scenario.off,
+        is_rival: false,
+        case: &id,
+        collapse: &collapse,
+    };
     let controllers = Controllers::new(implementation, environment).await;
     let mut driver = Driver {
         fleet: &fleet,
@@ -198,6 +206,7 @@ async fn drive(
         log: log.clone(),
         profile,
         controllers: controllers.map_err(|error| at_start(StepError::Broken(error.to_string())))?,
+        admission,
         permission: FaultPermission::of(info.provider.clone(), log.clone()),
         sockets,
         tolerated: default_toleration(profile),
@@ -229,13 +238,16 @@ async fn drive(
         biased;
         steps = steps => steps,
         () = log.decided() => Ok(()),
+        why = collapse.heard() => Err(EarlyEnd::Broken(why)),
         // An interrupt counts only from here on: requests that start the fleet cannot be taken back.
         asked = info.interrupt.heard() => Err(EarlyEnd::Broken(ended_by(asked))),
-        () = log.livelock() => {
-            let entries = log.state(|state| state.livelock_entries()).unwrap_or_default();
-            Err(at_start(livelock_error(entries)))
-        }
+        () = log.livelock() => Err(at_start(livelock_of(log))),
     }
+}
+
+/// The error of a case in which controllers write without end.
+fn livelock_of(log: &Log) -> StepError {
+    livelock_error(log.state(|state| state.livelock_entries()).unwrap_or_default())
 }
 
 /// Records the step error and converts it into the end of the case.

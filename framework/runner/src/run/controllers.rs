@@ -1,10 +1,14 @@
 //! Starts and kills the controllers of the target.
 
+use std::sync::Arc;
+
 use super::implementation::{Environment, Implementation, StartError, Started};
 
 /// The controllers of the target. Dropping this value stops them.
 pub(super) struct Controllers<'a> {
     implementation: &'a dyn Implementation,
+    /// The implementation after an upgrade, which takes the place of the first one.
+    upgraded: Option<Arc<dyn Implementation>>,
     environment: Environment<'a>,
     running: Option<Started>,
     /// A second set of controllers, which runs at the same time.
@@ -17,14 +21,25 @@ impl<'a> Controllers<'a> {
         implementation: &'a dyn Implementation,
         environment: Environment<'a>,
     ) -> Result<Self, StartError> {
-        let mut controllers = Self { implementation, environment, running: None, rival: None };
+        let mut controllers =
+            Self { implementation, upgraded: None, environment, running: None, rival: None };
         controllers.start().await?;
         Ok(controllers)
     }
 
+    fn current(&self) -> &dyn Implementation {
+        self.upgraded.as_deref().unwrap_or(self.implementation)
+    }
+
+    /// From the next start on, uses the implementation as another release, and returns it; `None` if there is none.
+    pub(super) fn upgrade(&mut self, from: &str, to: &str) -> Option<Arc<dyn Implementation>> {
+        self.upgraded = Some(self.current().upgraded(from, to)?);
+        self.upgraded.clone()
+    }
+
     /// Starts the controllers.
     pub(super) async fn start(&mut self) -> Result<(), StartError> {
-        self.running = Some(self.implementation.start(&self.environment).await?);
+        self.running = Some(self.current().start(&self.environment).await?);
         Ok(())
     }
 
@@ -38,7 +53,7 @@ impl<'a> Controllers<'a> {
         let first = self.rival.is_none();
         if first {
             let environment = Environment { is_rival: true, ..self.environment };
-            self.rival = Some(self.implementation.start(&environment).await?);
+            self.rival = Some(self.current().start(&environment).await?);
         }
         Ok(first)
     }

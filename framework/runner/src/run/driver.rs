@@ -18,6 +18,7 @@ use super::log::Log;
 use super::pod_counts::PodCounts;
 use super::run_state::Eviction;
 use super::subject::Subject;
+use super::testbed::AdmissionSlot;
 use super::wait_limits::WaitLimits;
 use crate::nemesis::FaultGuard;
 use crate::objects::{karmada as objects, nodes as node_objects};
@@ -54,6 +55,8 @@ pub(super) struct Driver<'a> {
     pub(super) log: Log,
     pub(super) profile: &'a Profile,
     pub(super) controllers: Controllers<'a>,
+    /// The admission of the control plane, if the case changes it.
+    pub(super) admission: Option<AdmissionSlot>,
     /// Asks the provider of the members before each fault.
     pub(super) permission: FaultPermission,
     /// The sockets through which programs outside of this process reach the fleet, if there are any.

@@ -1,13 +1,14 @@
 //! The interface of the implementation under test. The program that knows both provides it.
 
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use capsize_clock::{Clock, Interrupt, Seed};
 use capsize_clusters::{Admission, Fleet, Provider, Sockets};
 use futures::future::LocalBoxFuture;
 use serde_json::Value;
 use thiserror::Error;
+use tokio::sync::Notify;
 
 use capsize_judge::profile::{Feature, Timings, Zones};
 
@@ -22,6 +23,12 @@ pub trait Implementation: Send + Sync {
     /// The facts about the implementation that a run needs before the start.
     fn info(&self) -> ImplementationInfo {
         ImplementationInfo::default()
+    }
+
+    /// Returns the implementation as the release `to`, if it behaves as the release `from` now and can be upgraded.
+    fn upgraded(&self, from: &str, to: &str) -> Option<Arc<dyn Implementation>> {
+        let _ = (from, to);
+        None
     }
 
     /// Starts the implementation, and waits until it is ready.
@@ -80,4 +87,38 @@ pub struct Environment<'a> {
     pub sockets: Option<&'a Sockets>,
     /// Whether another instance of the implementation is already running.
     pub is_rival: bool,
+    /// The case, as `group/name`.
+    pub case: &'a str,
+    /// Takes the report of an implementation that breaks down while the case runs.
+    pub collapse: &'a Collapse,
+}
+
+/// The report of an implementation that breaks down by itself. It ends the case, which then says nothing about the
+/// target.
+#[derive(Clone, Debug, Default)]
+pub struct Collapse(Arc<CollapseState>);
+
+#[derive(Debug, Default)]
+struct CollapseState {
+    why: Mutex<Option<String>>,
+    reported: Notify,
+}
+
+impl Collapse {
+    /// Reports why the implementation broke down. Only the first report counts.
+    pub fn report(&self, why: String) {
+        self.0.why.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+        self.0.reported.notify_one();
+    }
+
+    /// Waits for a report.
+    pub(crate) async fn heard(&self) -> String {
+        loop {
+            self.0.reported.notified().await;
+            let why = self.0.why.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            if let Some(why) = why {
+                return why;
+            }
+        }
+    }
 }

@@ -25,7 +25,7 @@ mod wait_limits;
 mod watch_lines;
 
 pub use case::{Outcome, Target, run_case, run_case_until};
-pub use implementation::{Environment, Implementation, ImplementationInfo, StartError, Started};
+pub use implementation::{Collapse, Environment, Implementation, ImplementationInfo, StartError, Started};
 pub use log::Until;
 pub use requirements::missing_requirement;
 pub use side_by_side::side_by_side;

@@ -53,6 +53,16 @@ pub fn missing_requirement(case: &Case, target: Target<'_>) -> Option<String> {
     if real && sets_start_up(case) {
         return Some("members with simulated workloads, which `startUp` needs".into());
     }
+    let upgrade = case.scenario.steps().find_map(|step| match step.value.inner() {
+        Step::Upgrade(upgrade) => Some(upgrade),
+        _ => None,
+    });
+    if let Some(upgrade) = upgrade.filter(|it| implementation.upgraded(&it.from, &it.to).is_none()) {
+        return Some(format!("an upgrade from {} to {}", upgrade.from, upgrade.to));
+    }
+    if let Some(feature) = case.scenario.without.iter().find(|feature| profile.has(**feature)) {
+        return Some(format!("the behaviour before {feature:?}"));
+    }
     let missing = case.scenario.features.iter().find(|feature| !profile.has(**feature));
     missing.map(|feature| format!("{feature:?}"))
 }
@@ -62,6 +72,7 @@ fn touches_members(case: &Case) -> bool {
     let touches = |step: &Spanned<Step>| match step.value.inner() {
         Step::Down(_) => true,
         Step::Apply(apply) => matches!(apply.to.value, Place::Member(_)),
+        Step::Rejected(rejected) => matches!(rejected.by.value, Place::Member(_)),
         Step::Delete(delete) => matches!(delete.from.value, Place::Member(_)),
         _ => false,
     };

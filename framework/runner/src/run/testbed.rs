@@ -1,23 +1,25 @@
 //! Starts the fleet or the cluster with nodes that a case runs on.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use capsize_clock::Simulation;
+use capsize_clock::{Seed, Simulation};
 use capsize_clusters::{
-    Builder, Cluster, ClusterSpec, Delay, Fleet, FleetSpec, MemberSpec, NodeSpec, Stages, StartUp, SyncMode,
+    Admission, Builder, Cluster, ClusterSpec, Delay, Fleet, FleetSpec, MemberSpec, NodeSpec, Stages, StartUp,
+    SyncMode,
 };
 use serde_saphyr::Spanned;
 
 use super::case::Target;
 use super::driver::{Driver, StepError};
-use super::implementation::ImplementationInfo;
+use super::implementation::{Implementation, ImplementationInfo};
 use super::run_state::Eviction;
 use super::subject::Subject;
 use crate::objects::karmada as objects;
-use crate::scenario::{Case, ClusterShape, Length, StartUpTime};
+use crate::scenario::{Case, ClusterShape, Length, StartUpTime, Step};
 use capsize_history::facts::{Health, World};
-use capsize_judge::profile::Profile;
+use capsize_judge::profile::{Profile, Timings};
 
 /// The fleet, and the cluster with nodes if the case uses one.
 pub(super) struct Testbed {
@@ -25,6 +27,33 @@ pub(super) struct Testbed {
     pub(super) cluster: Option<Cluster>,
     /// The longest finite time that a replica takes to become ready.
     pub(super) start_up: Duration,
+    /// The admission of the control plane, if the case changes it.
+    pub(super) admission: Option<AdmissionSlot>,
+}
+
+/// The admission of the control plane, which an upgrade replaces.
+#[derive(Clone)]
+pub(super) struct AdmissionSlot {
+    admission: Arc<Mutex<Admission>>,
+    seed: Seed,
+}
+
+impl AdmissionSlot {
+    /// The admission that calls the one in the slot.
+    fn admission(&self) -> Admission {
+        let slot = Arc::clone(&self.admission);
+        Arc::new(move |request| {
+            let admission = Arc::clone(&slot.lock().unwrap_or_else(PoisonError::into_inner));
+            admission(request)
+        })
+    }
+
+    /// Replaces the admission by that of another release, with random numbers of its own.
+    pub(super) fn replace(&self, by: &dyn Implementation, timings: &Timings) {
+        if let Some(admission) = by.admission(timings, self.seed.derive("upgrade")) {
+            *self.admission.lock().unwrap_or_else(PoisonError::into_inner) = admission;
+        }
+    }
 }
 
 pub(super) async fn start_testbed(
@@ -48,11 +77,18 @@ pub(super) async fn start_testbed(
         let spec = cluster_spec(&shape.value, after, profile.timings.status_update_frequency);
         let cluster = Cluster::start_with(run, &spec, set_up);
         let fleet = Fleet::alone(run, cluster.api().clone());
-        return Ok(Testbed { fleet, cluster: Some(cluster), start_up: after.unwrap_or_default() });
+        let start_up = after.unwrap_or_default();
+        return Ok(Testbed { fleet, cluster: Some(cluster), start_up, admission: None });
     }
     let spec = fleet_spec(case, profile)?;
     let start_up = spec.members.iter().map(|member| longest(member.start_up)).max().unwrap_or_default();
     let admission = implementation.admission(&profile.timings, run.seed);
+    let upgrades = case.scenario.steps().any(|step| matches!(step.value.inner(), Step::Upgrade(_)));
+    let slot = admission
+        .clone()
+        .filter(|_| upgrades)
+        .map(|admission| AdmissionSlot { admission: Arc::new(Mutex::new(admission)), seed: run.seed });
+    let admission = slot.as_ref().map(AdmissionSlot::admission).or(admission);
     let fleet = match &info.provider {
         None => Fleet::embedded_with(run, &spec, admission, set_up),
         Some(provider) => {
@@ -60,7 +96,7 @@ pub(super) async fn start_testbed(
             fleet.map_err(|error| StepError::Broken(error.to_string()))?
         }
     };
-    Ok(Testbed { fleet, cluster: None, start_up })
+    Ok(Testbed { fleet, cluster: None, start_up, admission: slot })
 }
 
 fn fleet_spec(case: &Case, profile: &Profile) -> Result<FleetSpec, StepError> {

@@ -67,7 +67,7 @@ impl<'a> Scope<'a> {
             Step::Start(party) => self.runs(party, true),
             Step::Faults(windows) => windows.iter().try_for_each(|window| self.window(window)),
             Step::Perhaps(step) => self.step(step),
-            Step::Wait(_) | Step::Calm(_) => Ok(()),
+            Step::Wait(_) | Step::Calm(_) | Step::Upgrade(_) => Ok(()),
             Step::Taint(taint) | Step::Untaint(taint) => {
                 self.member(&taint.cluster)?;
                 self.alias(taint.alias.as_ref())
@@ -75,6 +75,7 @@ impl<'a> Scope<'a> {
             Step::DeleteMember(member) => self.member(member),
             Step::StartUp(start_up) => self.member(&start_up.cluster),
             Step::Apply(apply) => self.object(&apply.to, &apply.object),
+            Step::Rejected(rejected) => self.object(&rejected.by, &rejected.object),
             Step::Delete(delete) => self.object(&delete.from, &delete.object),
             Step::Seen(seen) | Step::Unseen(seen) => self.object(&seen.place, &seen.object),
             Step::SeenFor(seen) | Step::UnseenFor(seen) => self.object(&seen.place, &seen.object),

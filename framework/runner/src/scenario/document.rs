@@ -24,6 +24,9 @@ pub struct Scenario {
     /// The features that a target needs; a target that lacks one of them skips the case.
     #[serde(default)]
     pub features: Vec<Feature>,
+    /// The features that a target must not have; a target that has one of them skips the case.
+    #[serde(default)]
+    pub without: Vec<Feature>,
     /// The features that are switched off; a target that cannot switch them off skips the case.
     #[serde(default)]
     pub off: Vec<Feature>,

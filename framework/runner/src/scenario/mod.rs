@@ -36,10 +36,10 @@ pub use expectations::{
 pub use fault_windows::{Calm, DataLoss, Disturbance, Trigger, Window};
 pub use file::{Case, find, parse};
 pub use member_ref::{MemberRef, Selector, Victims};
-pub use object::{Apply, Delete, Manifest, Place, Seen, SeenFor, Subresource, lacks};
+pub use object::{Apply, Delete, Manifest, Place, Rejected, Seen, SeenFor, Subresource, lacks};
 pub use read_error::ReadError;
 pub use step::{
     Call, Component, ConnectionFault, Delay, Disturb, Flap, Override, Partition, Refuse, Runs, Scale,
-    StartUp, Step, Taint,
+    StartUp, Step, Taint, Upgrade,
 };
 pub use time::{Length, LengthError, StartUpTime, Within};

@@ -27,6 +27,18 @@ pub struct Apply {
     pub subresource: Option<Subresource>,
 }
 
+/// `rejected`: an API server refuses an object.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Rejected {
+    /// The API server.
+    pub by: Spanned<Place>,
+    /// The object.
+    pub object: Spanned<Manifest>,
+    /// A part of the message of the API server.
+    pub because: String,
+}
+
 /// A part of an object with an address of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]

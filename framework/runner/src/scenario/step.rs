@@ -19,7 +19,7 @@ use super::expectations::{
 };
 use super::fault_windows::{Calm, Window};
 use super::member_ref::{MemberRef, Victims};
-use super::object::{Apply, Delete, Seen, SeenFor};
+use super::object::{Apply, Delete, Rejected, Seen, SeenFor};
 use super::time::{Length, StartUpTime, Within};
 use capsize_history::facts::TaintEffect;
 
@@ -53,6 +53,8 @@ pub enum Step {
     Kill(Spanned<Component>),
     /// Starts the controllers again.
     Start(Spanned<Component>),
+    /// Stops the controllers, and starts those of another release over the same state.
+    Upgrade(Upgrade),
     /// Begins and ends faults at their times, and returns when the last one has ended.
     Faults(Vec<Spanned<Window>>),
     /// Performs a step, and continues even if the step fails.
@@ -70,6 +72,8 @@ pub enum Step {
     StartUp(StartUp),
     /// Applies an object, as a user does.
     Apply(Box<Apply>),
+    /// Applies an object, as a user does, and expects that the API server refuses the object.
+    Rejected(Box<Rejected>),
     /// Deletes an object, as a user does.
     Delete(Box<Delete>),
     /// Creates pods in a cluster with nodes.
@@ -142,6 +146,18 @@ impl Step {
 pub enum Component {
     /// The controllers of the control plane, and the agents of members in pull mode.
     Controllers,
+}
+
+/// `upgrade`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Upgrade {
+    /// The program.
+    pub what: Component,
+    /// The release whose behaviour the target has before; other targets skip the case.
+    pub from: String,
+    /// The release whose behaviour the target has afterwards.
+    pub to: String,
 }
 
 /// `scale`.

@@ -114,9 +114,9 @@ impl Bindings {
         }
         let status_changed = known.fields.status.differs(observed.object.whole("status"));
         if spec_changed || status_changed {
-            let (asked, last) =
-                (time(observed.spec("rescheduleTriggeredAt")), time(observed.status("lastScheduledTime")));
-            entry.asked_anew = asked.is_some() && last < asked;
+            let asked = time(observed.spec("rescheduleTriggeredAt"));
+            entry.asked_anew = asked.is_some() && time(observed.status("lastScheduledTime")) < asked;
+            entry.last_asked = asked;
         }
         let mut moved = None;
         if spec_changed {
@@ -237,6 +237,7 @@ impl BindingFields {
         }
         entry.purges = failover["cluster"]["purgeMode"].as_str().map(|mode| mode == "Directly");
         entry.scheduler = text(observed.spec("schedulerName")).into_owned();
+        entry.priority = value(observed.spec("schedulePriority"))["priority"].as_i64().unwrap_or_default();
     }
 
     /// Reads the assignment. Returns the assignments before and now if they differ.
@@ -268,6 +269,7 @@ impl BindingFields {
         entry.group = text(observed.status("schedulerObservingAffinityName")).into_owned();
         if self.conditions.differs(observed.status("conditions")) {
             entry.conditions = conditions(observed.conditions());
+            entry.lacks_room = lacks_room(observed);
         }
         let instances = observed.status("aggregatedStatus");
         if !self.instances.differs(instances) {
@@ -282,6 +284,17 @@ impl BindingFields {
             .map(|member| Change::InstanceHealth { workload: workload.clone(), member: member.clone() })
             .collect()
     }
+}
+
+/// Whether the scheduler reports that the members have too little room, as releases from 1.7 on do.
+fn lacks_room(observed: &ObservedObject<'_>) -> bool {
+    let conditions = list(observed.status("conditions"));
+    let is_it = |condition: &Tree<'_>| {
+        condition["type"].text() == "Scheduled"
+            && condition["status"].text() == "False"
+            && condition["reason"].text() == "Unschedulable"
+    };
+    conditions.iter().any(is_it)
 }
 
 /// Whether the binding has a placement of its own, and the judged scheduler has to act on it.

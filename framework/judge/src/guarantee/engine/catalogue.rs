@@ -107,6 +107,7 @@ fn of_placements() -> Vec<Box<dyn Guarantee>> {
         Box::new(placement::NextAffinityGroupIsUsed::default()),
         Box::new(placement::WorkloadLeavesExcludedMembers::default()),
         Box::new(placement::NoReturnToTaintedMember::default()),
+        Box::new(placement::HigherPriorityIsPlacedFirst::default()),
         Box::new(placement::NewMembersAreReady),
         Box::new(placement::ChosenAgainKeepsCopy::default()),
         Box::new(replicas::AssignmentIsWellFormed),

@@ -66,7 +66,11 @@ static REQUIREMENTS: [Requirement; 167] = [
     by("T5'", "a NoExecute taint without toleration evicts", &["TOLERATION-01"]),
     by("T6", "the end of the toleration queues an eviction task", &["TOLERATION-01", "EVICTION-13"]),
     by("T7", "an eviction task gets its time stamp", &["EVICTION-08"]),
-    by("T8", "an eviction task leads to the choice of another member", &["PLACEMENT-08", "REPLICAS-03"]),
+    by(
+        "T8",
+        "an eviction task leads to the choice of another member",
+        &["PLACEMENT-08", "REPLICAS-03", "PLACEMENT-19"],
+    ),
     not(
         "T8'",
         "there is no bound without a suitable member",

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
 use crate::guarantee::engine::eligible_members::{is_free_choice, is_settled, may_stay};
 use crate::guarantee::engine::suspected_violations::SuspectedViolations;
@@ -15,16 +17,26 @@ use capsize_history::facts::{
 
 static PLACEMENT_09: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-09",
-    sentence: "a workload with several affinity groups does not return to an earlier group",
+    sentence: "a workload with several affinity groups does not return to an earlier group, unless a user requests it",
     features: &[Feature::AffinityGroups],
-    formula: "at every version, until the list changes",
-    releases: "all; users ask for a return (#4990, #7717)",
+    formula: "at every version, until the list changes; with RebalancesFromTheFirst, a request for a choice from scratch begins anew",
+    releases: "all; until 1.18 also after a request (#5425); users ask for a return (#4990, #7717)",
     source: "Karmada pkg/scheduler/scheduler.go, scheduleResourceBindingWithClusterAffinities",
 };
 
 /// Requirement L12: the group in use moves forward only.
 #[derive(Default)]
-pub(crate) struct AffinityGroupsMoveForward(Table<WorkloadKey, (Vec<Group>, usize)>);
+pub(crate) struct AffinityGroupsMoveForward(Table<WorkloadKey, GroupInUse>);
+
+/// The group that a workload used when it was last observed.
+struct GroupInUse {
+    groups: Vec<Group>,
+    position: usize,
+    /// Whether a choice from scratch was requested and not made yet.
+    asked_anew: bool,
+    /// When such a choice was last requested.
+    last_asked: Option<Timestamp>,
+}
 
 impl Guarantee for AffinityGroupsMoveForward {
     fn spec(&self) -> &'static GuaranteeSpec {
@@ -47,12 +59,12 @@ impl Guarantee for AffinityGroupsMoveForward {
             return drop(self.0.swap_remove(key));
         }
         let Some(now) = groups.iter().position(|group| group.name == workload.group) else { return };
-        if let Some((was_groups, was)) =
-            self.0.get(key).filter(|(groups, _)| groups == &workload.placement.groups)
-        {
-            if now < *was {
+        let before = self.0.get(key).filter(|before| &before.groups == groups);
+        if let Some(GroupInUse { position: was, asked_anew, last_asked, .. }) = before {
+            let asked = *asked_anew || *last_asked != workload.last_asked;
+            if now < *was && !(asked && context.profile.has(Feature::RebalancesFromTheFirst)) {
                 let because =
-                    format!("{} comes before {} in the policy", groups[now].name, was_groups[*was].name);
+                    format!("{} comes before {} in the policy", groups[now].name, groups[*was].name);
                 let seen = format!("{} is in use again", groups[now].name);
                 context.report_violation(Violation::by(
                     fact,
@@ -61,13 +73,15 @@ impl Guarantee for AffinityGroupsMoveForward {
                     because,
                     seen,
                 ));
-            } else if now > *was {
+            } else if now != *was {
                 context.tally.record_held();
-            } else {
-                return;
             }
         }
-        self.0.insert(key.clone(), (groups.clone(), now));
+        let (asked_anew, last_asked) = (workload.asked_anew, workload.last_asked);
+        self.0.insert(
+            key.clone(),
+            GroupInUse { groups: groups.clone(), position: now, asked_anew, last_asked },
+        );
     }
 }
 

@@ -12,7 +12,7 @@ use crate::nemesis::fault_mark;
 use crate::objects::{karmada as objects, nodes as node_objects};
 use crate::run::api_error::error_text;
 use crate::run::driver::{Driver, StepError};
-use crate::scenario::{Override, Scale, StartUpTime, Taint, Workload};
+use crate::scenario::{Override, Scale, StartUpTime, Taint, Upgrade, Workload};
 
 impl Driver<'_> {
     pub(in crate::run) async fn workload(&mut self, workload: &Workload) -> Result<(), StepError> {
@@ -131,6 +131,18 @@ impl Driver<'_> {
         self.controllers.start().await.map_err(|error| StepError::Broken(error.to_string()))?;
         self.log.mark(fault_mark(FaultKind::Kill, None, "end"));
         Ok(())
+    }
+
+    /// Stops the controllers, and starts those of the other release, with its admission. The definitions stay.
+    pub(in crate::run) async fn upgrade(&mut self, step: &Upgrade) -> Result<(), StepError> {
+        self.kill();
+        let next = self.controllers.upgrade(&step.from, &step.to);
+        let next = next.ok_or_else(|| StepError::Broken("the target cannot be upgraded".into()))?;
+        if let Some(admission) = &self.admission {
+            admission.replace(&*next, &self.profile.timings);
+        }
+        self.mark("upgrade", &[("to", &step.to)]);
+        self.start().await
     }
 
     pub(in crate::run) async fn create(

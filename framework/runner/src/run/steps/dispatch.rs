@@ -5,10 +5,15 @@ use capsize_clusters::NodeFault;
 use super::super::driver::{Driver, StepError};
 use super::objects::FIELD_MANAGER;
 use crate::nemesis::Fault;
-use crate::scenario::Step;
+use crate::scenario::{Length, Step};
 use capsize_history::FaultKind;
 
 impl Driver<'_> {
+    async fn sleep(&self, length: &Length) -> Result<(), StepError> {
+        self.clock.sleep(self.length(length)?).await;
+        Ok(())
+    }
+
     /// Performs a step.
     pub(in crate::run) async fn step(&mut self, step: &Step) -> Result<(), StepError> {
         match step {
@@ -51,12 +56,10 @@ impl Driver<'_> {
                 Ok(())
             }
             Step::Start(_) => self.start().await,
+            Step::Upgrade(upgrade) => self.upgrade(upgrade).await,
             Step::Faults(windows) => self.faults(windows).await,
             Step::Perhaps(step) => self.perhaps(&step.value).await,
-            Step::Wait(length) => {
-                self.clock.sleep(self.length(length)?).await;
-                Ok(())
-            }
+            Step::Wait(length) => self.sleep(length).await,
             Step::Taint(taint) => self.edit_taints(taint, true).await,
             Step::Untaint(taint) => self.edit_taints(taint, false).await,
             Step::DeleteMember(member) => {
@@ -68,6 +71,7 @@ impl Driver<'_> {
                 self.set_start_up(&member, &start_up.takes)
             }
             Step::Apply(apply) => self.apply(apply, FIELD_MANAGER).await,
+            Step::Rejected(rejected) => self.rejected(rejected).await,
             Step::Delete(delete) => self.delete(delete).await,
             Step::Pods(pods) => self.pods(pods).await,
             Step::Silence(silence) => {

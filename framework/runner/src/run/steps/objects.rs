@@ -15,7 +15,9 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::run::api_error::error_text;
 use crate::run::driver::{Driver, StepError};
-use crate::scenario::{Apply, Delete, Manifest, MemberRef, Place, Seen, SeenFor, Subresource, lacks};
+use crate::scenario::{
+    Apply, Delete, Manifest, MemberRef, Place, Rejected, Seen, SeenFor, Subresource, lacks,
+};
 use capsize_judge::text::span;
 
 /// The field manager of the objects that a scenario applies.
@@ -24,6 +26,9 @@ pub(in crate::run) const FIELD_MANAGER: &str = "capsize";
 /// The field manager of the objects that faults apply. With the first one, server-side apply would remove the fields
 /// that an earlier step applied.
 pub(in crate::run) const FAULT_FIELD_MANAGER: &str = "capsize-disturbance";
+
+/// How often an object is applied again after a conflict with another write.
+const CONFLICTS: usize = 5;
 
 /// An object in one API server, and the content that a step asks for.
 pub(in crate::run) struct ObjectRequest {
@@ -39,11 +44,31 @@ impl Driver<'_> {
         self.mark("apply", &[("object", &request.to_string())]);
         let params = PatchParams::apply(manager).force();
         let patch = Patch::Apply(&request.wanted);
-        let applied = match step.subresource {
-            None => request.api.patch(&request.name, &params, &patch).await,
-            Some(Subresource::Status) => request.api.patch_status(&request.name, &params, &patch).await,
-        };
+        let mut applied = request.patched(step.subresource, &params, &patch).await;
+        // Controllers write the same objects, and a server in real time may refuse one of two writes.
+        for _ in 0..CONFLICTS {
+            if !matches!(&applied, Err(kube::Error::Api(status)) if status.code == 409) {
+                break;
+            }
+            applied = request.patched(step.subresource, &params, &patch).await;
+        }
         applied.map(drop).map_err(|error| refused(&request, "can be applied", &error))
+    }
+
+    pub(in crate::run) async fn rejected(&self, step: &Rejected) -> Result<(), StepError> {
+        let request = self.request(&step.by.value, &step.object.value)?;
+        self.mark("apply", &[("object", &request.to_string())]);
+        let params = PatchParams::apply(FIELD_MANAGER).force();
+        let applied = request.api.patch(&request.name, &params, &Patch::Apply(&request.wanted)).await;
+        let expected = format!("{request} is refused because of `{}`", step.because);
+        match applied {
+            Err(kube::Error::Api(status)) if status.message.contains(&step.because) => {
+                self.mark("rejected", &[("because", &status.message)]);
+                Ok(())
+            }
+            Err(error) => Err(StepError::Unmet { expected, seen: error_text(&error) }),
+            Ok(_) => Err(StepError::Unmet { expected, seen: "it is applied".into() }),
+        }
     }
 
     pub(in crate::run) async fn delete(&self, step: &Delete) -> Result<(), StepError> {
@@ -156,6 +181,19 @@ impl Driver<'_> {
 }
 
 impl ObjectRequest {
+    /// Applies the object, or its status.
+    async fn patched(
+        &self,
+        subresource: Option<Subresource>,
+        params: &PatchParams,
+        patch: &Patch<&Value>,
+    ) -> kube::Result<DynamicObject> {
+        match subresource {
+            None => self.api.patch(&self.name, params, patch).await,
+            Some(Subresource::Status) => self.api.patch_status(&self.name, params, patch).await,
+        }
+    }
+
     /// The object as JSON. Objects in a list carry no kind.
     pub(in crate::run) fn typed(&self, object: &DynamicObject) -> Result<Value, StepError> {
         let json = serde_json::to_value(object);

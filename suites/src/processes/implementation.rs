@@ -1,0 +1,175 @@
+//! An implementation that consists of programs of their own, started as a profile or a kit says.
+//!
+//! Where the programs do not include webhooks, admission is the reference's, as the release that the profile names.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use capsize_clock::Seed;
+use capsize_clusters::Admission;
+use capsize_controllers::api;
+use capsize_controllers::rules::UnknownBug;
+use capsize_history::dialect::DialectKind;
+use capsize_judge::profile::{Profile, Program, Timings};
+use capsize_real::Journal;
+use capsize_runner::objects::karmada as objects;
+use capsize_runner::run::{Environment, Implementation, ImplementationInfo, StartError, Started};
+use futures::future::LocalBoxFuture;
+use serde_json::{Value, json};
+
+use super::files::Folder;
+use super::running::{Running, located};
+use crate::reference::Reference;
+
+/// Namespaces that exist before the programs start: for the secrets of members, and for Leases of leaders.
+const NAMESPACES: [&str; 2] = [objects::OF_MEMBERS, "karmada-system"];
+
+/// The release whose definitions count where the profile names none: the newest with all values of the reference.
+const RELEASE: &str = "1.18";
+
+/// Programs to be started.
+pub struct Processes {
+    programs: Vec<Program>,
+    dialect: DialectKind,
+    release: String,
+    /// Whether the programs do the work of the webhooks.
+    webhooks: bool,
+    reference: Reference,
+    /// The definitions of the user, in the place of ours.
+    definitions: Option<Vec<Value>>,
+    /// The folder of the programs.
+    bin: Option<PathBuf>,
+    /// The folder that keeps the logs of each case.
+    logs: Option<PathBuf>,
+    keeper: Option<Keeper>,
+}
+
+/// Makes sure that nothing is left of programs, however this process ends.
+#[derive(Clone)]
+pub struct Keeper {
+    /// The journal in which each resource is written down before it is made.
+    pub journal: Arc<Journal>,
+    /// The path of a program with the command `die-with-parent`.
+    pub capsize: PathBuf,
+}
+
+impl Processes {
+    /// These programs, in this order, with the objects and the release of `profile`.
+    ///
+    /// # Errors
+    /// When the profile names a bug that is not known.
+    pub fn of(profile: &Profile, programs: Vec<Program>) -> Result<Self, UnknownBug> {
+        Ok(Self {
+            programs,
+            dialect: profile.dialect.clone(),
+            release: profile.behaviour.clone().unwrap_or_else(|| RELEASE.to_owned()),
+            webhooks: profile.webhooks,
+            reference: Reference::of(profile)?,
+            definitions: None,
+            bin: None,
+            logs: None,
+            keeper: None,
+        })
+    }
+
+    /// With somebody who sees to it that nothing is left of them.
+    #[must_use]
+    pub fn kept_by(self, keeper: Keeper) -> Self {
+        Self { keeper: Some(keeper), ..self }
+    }
+
+    /// With programs of this folder.
+    #[must_use]
+    pub fn found_in(self, bin: Option<PathBuf>) -> Self {
+        Self { bin, ..self }
+    }
+
+    /// With these definitions in the place of ours.
+    #[must_use]
+    pub fn defined_by(self, definitions: Option<Vec<Value>>) -> Self {
+        Self { definitions, ..self }
+    }
+
+    /// With a folder that keeps the logs of each case.
+    #[must_use]
+    pub fn logging_to(self, logs: Option<PathBuf>) -> Self {
+        Self { logs, ..self }
+    }
+
+    /// Checks that every program exists.
+    ///
+    /// # Errors
+    /// The message about the first one that does not.
+    pub fn check(&self) -> Result<(), String> {
+        let missing = |program: &&Program| {
+            let name = program.command.first();
+            name.is_some_and(|name| located(name, self.bin.as_deref()).is_none())
+        };
+        match (self.programs.iter().find(missing), &self.bin) {
+            (Some(program), Some(bin)) => {
+                let name = program.command.first().map(String::as_str).unwrap_or_default();
+                Err(format!(
+                    "there is no program {name} in {}: put the released program there under this name",
+                    bin.display()
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Implementation for Processes {
+    fn definitions(&self) -> Vec<Value> {
+        // Nodes and what belongs to them are part of every cluster.
+        if self.dialect == DialectKind::Nodes {
+            return Vec::new();
+        }
+        let namespaces = NAMESPACES
+            .map(|name| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}));
+        let own = api::installed_crds(&self.release);
+        let definitions = match &self.definitions {
+            None => own,
+            Some(given) => {
+                // An aggregated server serves Clusters in a real installation, so a release does not define them.
+                let name = |definition: &Value| definition["metadata"]["name"].clone();
+                let lacks = |each: &Value| {
+                    each["spec"]["names"]["kind"] == "Cluster"
+                        && !given.iter().any(|one| name(one) == name(each))
+                };
+                given.iter().cloned().chain(own.into_iter().filter(lacks)).collect()
+            }
+        };
+        namespaces.into_iter().chain(definitions).collect()
+    }
+
+    fn admission(&self, timings: &Timings, seed: Seed) -> Option<Admission> {
+        if self.webhooks { None } else { self.reference.admission(timings, seed) }
+    }
+
+    fn info(&self) -> ImplementationInfo {
+        ImplementationInfo { is_outside: true, ..ImplementationInfo::default() }
+    }
+
+    fn start<'a>(
+        &'a self,
+        environment: &'a Environment<'_>,
+    ) -> LocalBoxFuture<'a, Result<Started, StartError>> {
+        Box::pin(async move {
+            let sockets = environment.sockets.ok_or_else(|| StartError("the fleet has no sockets".into()))?;
+            let logs = self.logs.as_ref().map(|logs| logs.join(environment.case));
+            let folder = Folder::create(sockets, self.keeper.clone(), logs)
+                .map_err(|error| StartError(error.to_string()))?;
+            let names = self.programs.iter().map(|program| program.name.clone()).collect();
+            let mut running = Running::new(folder, self.bin.clone(), names);
+            for program in &self.programs {
+                running.start(program, environment).await.map_err(|why| failed(program, &why))?;
+            }
+            running.watch(environment.clock, environment.collapse.clone());
+            Ok(Box::new(running) as Started)
+        })
+    }
+}
+
+fn failed(program: &Program, why: &str) -> StartError {
+    StartError(format!("the program {}: {why}", program.name))
+}

@@ -1,0 +1,253 @@
+//! Programs at work: their start, their ports, and what happens when one of them ends by itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use capsize_clock::Clock;
+use capsize_judge::profile::Program;
+use capsize_real::free_port;
+use capsize_runner::run::{Collapse, Environment};
+use http::Request;
+use kube::api::{DynamicObject, Patch, PatchParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use kube::{Api, Client, Config};
+use serde_json::Value;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::files::{Folder, tail};
+use super::implementation::Keeper;
+use crate::controllers::command_of;
+use crate::die_with_parent::dying_with_parent;
+
+/// How long a program may take until it is ready.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// From one look whether it is to the next, and how long a look may take.
+const PAUSE: Duration = Duration::from_millis(100);
+const LOOK: Duration = Duration::from_secs(5);
+
+/// The field manager of the objects of programs.
+const FIELD_MANAGER: &str = "capsize-kit";
+
+/// Programs at work. Dropping it kills them, and they do not outlive this process either.
+pub(super) struct Running {
+    /// Looks whether a program has ended. It stops before the programs are killed.
+    watching: JoinSet<()>,
+    children: Arc<Mutex<Vec<Process>>>,
+    folder: Folder,
+    bin: Option<PathBuf>,
+    /// The names of all programs.
+    names: BTreeSet<String>,
+    /// The ports of programs, by their placeholders.
+    ports: Mutex<BTreeMap<String, u16>>,
+}
+
+/// One program at work.
+struct Process {
+    name: String,
+    child: Child,
+    log: PathBuf,
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Process {
+    /// How the program ended and the end of its log, if it has ended.
+    fn ended(&mut self) -> Option<String> {
+        let status = self.child.try_wait().ok()??;
+        Some(format!("it ended ({status}), and the last that it said was:\n{}", tail(&self.log)))
+    }
+}
+
+impl Running {
+    pub(super) fn new(folder: Folder, bin: Option<PathBuf>, names: BTreeSet<String>) -> Self {
+        let (watching, children, ports) = Default::default();
+        Self { watching, children, folder, bin, names, ports }
+    }
+
+    /// Starts a program, waits until it is ready, and applies its objects.
+    pub(super) async fn start(&self, program: &Program, environment: &Environment<'_>) -> Result<(), String> {
+        let settings = (environment.timings, environment.zones);
+        let known = |name: &str| self.placeholder(program, name);
+        let port = self.port(&format!("{}.port", program.name))?;
+        let filled = program.filled(settings, &known)?;
+        let objects = program.filled_objects(settings, &known)?;
+        self.spawn(program, &filled)?;
+        self.ready(program, port, environment.clock).await?;
+        let client = environment.fleet.control_plane().client();
+        for object in &objects {
+            apply(&client, object).await?;
+        }
+        Ok(())
+    }
+
+    /// From now on, reports a program that ends by itself.
+    pub(super) fn watch(&mut self, clock: Clock, collapse: Collapse) {
+        let children = Arc::clone(&self.children);
+        self.watching.spawn(async move {
+            loop {
+                clock.sleep(PAUSE).await;
+                let mut children = children.lock().unwrap_or_else(PoisonError::into_inner);
+                let ended = children.iter_mut().find_map(|each| Some((each.ended()?, each.name.clone())));
+                if let Some((why, name)) = ended {
+                    return collapse.report(format!("the program {name} ended during the case: {why}"));
+                }
+            }
+        });
+    }
+
+    /// The value of a placeholder that depends on the run.
+    fn placeholder(&self, program: &Program, name: &str) -> Option<String> {
+        let text = |path: PathBuf| path.display().to_string();
+        match name {
+            "kubeconfig" => Some(text(self.folder.kubeconfig())),
+            "folder" => Some(text(self.folder.path().to_owned())),
+            "certificates" => Some(text(self.folder.certificates())),
+            "caBundle" => Some(self.folder.authority_bundle()),
+            name => {
+                let own = name == "port" || name.starts_with("port.");
+                let name = if own { format!("{}.{name}", program.name) } else { name.to_owned() };
+                let (of, rest) = name.split_once('.')?;
+                let is_port = rest == "port" || rest.starts_with("port.");
+                (self.names.contains(of) && is_port)
+                    .then(|| self.port(&name).ok())?
+                    .map(|port| port.to_string())
+            }
+        }
+    }
+
+    /// The port with this placeholder, which is a free one at first.
+    fn port(&self, name: &str) -> Result<u16, String> {
+        let mut ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(port) = ports.get(name) {
+            return Ok(*port);
+        }
+        let port = free_port().map_err(|error| format!("no free port: {error}"))?;
+        ports.insert(name.to_owned(), port);
+        Ok(port)
+    }
+
+    fn spawn(&self, program: &Program, filled: &[String]) -> Result<(), String> {
+        let folder = &self.folder;
+        let text = |error: io::Error| error.to_string();
+        let [name, arguments @ ..] = filled else { return Err("its command is empty".into()) };
+        let log = File::create(folder.log(&program.name)).map_err(text)?;
+        let Some(located) = located(name, self.bin.as_deref()) else {
+            return Err(format!("{name} cannot be started: there is no such program"));
+        };
+        let (file, included) = match located {
+            Located::File(path) => (path, None),
+            Located::Included(command) => match folder.keeper() {
+                Some(keeper) => (keeper.capsize.clone(), Some(command)),
+                None => (env::current_exe().map_err(text)?, Some(command)),
+            },
+        };
+        let mut command = command(folder.keeper(), &file);
+        command.args(included).args(arguments);
+        command.stdin(Stdio::null());
+        command.stdout(log.try_clone().map_err(text)?).stderr(log);
+        let child = command.spawn().map_err(|error| format!("{name} cannot be started: {error}"))?;
+        let process = Process { name: program.name.clone(), child, log: folder.log(&program.name) };
+        self.children.lock().unwrap_or_else(PoisonError::into_inner).push(process);
+        Ok(())
+    }
+
+    /// Waits until the program that was started last is ready.
+    async fn ready(&self, program: &Program, port: u16, clock: Clock) -> Result<(), String> {
+        let since = clock.elapsed();
+        loop {
+            let ended = {
+                let mut children = self.children.lock().unwrap_or_else(PoisonError::into_inner);
+                children.last_mut().and_then(Process::ended)
+            };
+            if let Some(why) = ended {
+                return Err(why);
+            }
+            let Some(path) = &program.ready else { return Ok(()) };
+            if timeout(LOOK, answers(port, program.tls, path)).await.is_ok_and(|answer| answer) {
+                return Ok(());
+            }
+            if clock.elapsed().saturating_sub(since) > TIMEOUT {
+                let seconds = TIMEOUT.as_secs();
+                let last = self.folder.log_tail(&program.name);
+                return Err(format!("{path} does not answer 200 within {seconds} s; it says:\n{last}"));
+            }
+            clock.sleep(PAUSE).await;
+        }
+    }
+}
+
+/// Applies an object of a program to the control plane.
+async fn apply(client: &Client, object: &Value) -> Result<(), String> {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let (api_version, kind, name) = (text("/apiVersion"), text("/kind"), text("/metadata/name"));
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+    let api: Api<DynamicObject> = match text("/metadata/namespace") {
+        "" => Api::all_with(client.clone(), &resource),
+        namespace => Api::namespaced_with(client.clone(), namespace, &resource),
+    };
+    let applied = api.patch(name, &PatchParams::apply(FIELD_MANAGER).force(), &Patch::Apply(object)).await;
+    applied.map(drop).map_err(|error| format!("its {kind} {name} cannot be applied: {error}"))
+}
+
+/// Where a program is.
+pub(super) enum Located {
+    /// It is this file.
+    File(PathBuf),
+    /// It is this command of ours.
+    Included(&'static str),
+}
+
+/// The program with this name. A bare name is looked for in `bin`, or else among our own programs, beside this program,
+/// and where programs are.
+pub(super) fn located(name: &str, bin: Option<&Path>) -> Option<Located> {
+    if name.contains('/') {
+        return Some(Located::File(name.into()));
+    }
+    let file = |folder: &Path| Some(folder.join(name)).filter(|path| path.is_file());
+    if let Some(bin) = bin {
+        return file(bin).map(Located::File);
+    }
+    if let Some(command) = command_of(name) {
+        return Some(Located::Included(command));
+    }
+    let own = env::current_exe().ok();
+    let beside = own.as_deref().and_then(Path::parent).map(Path::to_owned);
+    let path = env::var_os("PATH").unwrap_or_default();
+    let mut folders = beside.into_iter().chain(env::split_paths(&path));
+    folders.find_map(|folder| file(&folder)).map(Located::File)
+}
+
+/// A command for `program`, which dies with this process if there is a keeper.
+fn command(keeper: Option<&Keeper>, program: &Path) -> Command {
+    let Some(keeper) = keeper else { return Command::new(program) };
+    let mut command = dying_with_parent(&keeper.capsize, program);
+    keeper.journal.mark(&mut command);
+    command
+}
+
+/// Whether a request for `path` is answered with 200.
+async fn answers(port: u16, tls: bool, path: &str) -> bool {
+    let scheme = if tls { "https" } else { "http" };
+    let Ok(address) = format!("{scheme}://127.0.0.1:{port}").parse() else { return false };
+    let mut config = Config::new(address);
+    config.accept_invalid_certs = true;
+    let (Ok(client), Ok(request)) = (Client::try_from(config), Request::get(path).body(Vec::new())) else {
+        return false;
+    };
+    client.request_text(request).await.is_ok()
+}

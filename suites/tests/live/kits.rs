@@ -1,0 +1,149 @@
+//! Kits: the reference split into three programs, which stand for the released programs of a real implementation.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use kube::Api;
+use kube::api::ListParams;
+use kube::config::Kubeconfig;
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::{Client, Config};
+use tempfile::TempDir;
+
+use crate::fleet::eventually;
+use crate::processes::MOVES;
+
+/// The programs of the kit, and our command that does the work of each.
+const PROGRAMS: [(&str, &str); 3] =
+    [("controllers", "controllers"), ("scheduler", "controllers"), ("webhook", "webhooks")];
+
+/// A folder with the programs of the kit. Each writes its process id and its arguments beside itself.
+fn programs() -> TempDir {
+    let folder = TempDir::new().unwrap();
+    for (name, command) in PROGRAMS {
+        let path = folder.path().join(name);
+        let own = env!("CARGO_BIN_EXE_capsize");
+        let text = format!(
+            "#!/bin/sh\necho $$ > '{0}.pid'\necho \"$@\" > '{0}.arguments'\nexec '{own}' {command} \"$@\"\n",
+            path.display()
+        );
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    folder
+}
+
+fn case(folder: &Path, steps: &str) -> PathBuf {
+    let path = folder.join("case.yaml");
+    fs::write(&path, format!("scenario: kit\nabout: A case for a kit.\n{steps}")).unwrap();
+    path
+}
+
+fn command(case: &Path, bin: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
+    command.env("COLUMNS", "1000").arg("run").arg(case);
+    command.args(["--target", "capsize-controllers", "--bin"]).arg(bin);
+    command
+}
+
+fn printed(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+        .replace("\n  │ ", " ")
+}
+
+/// A policy that the webhook refuses.
+const REFUSED: &str = "
+  - rejected:
+      by: controlPlane
+      because: maxGroups lower than minGroups is not allowed
+      object:
+        apiVersion: policy.karmada.io/v1alpha1
+        kind: PropagationPolicy
+        metadata: {name: wrong, namespace: default}
+        spec:
+          resourceSelectors: [{apiVersion: v1, kind: ConfigMap}]
+          placement: {spreadConstraints: [{spreadByField: cluster, minGroups: 3, maxGroups: 2}]}
+";
+
+#[test]
+fn three_programs_of_a_kit_move_a_workload_and_their_webhook_refuses_a_policy() {
+    let (bin, folder) = (programs(), TempDir::new().unwrap());
+    let case = case(folder.path(), &format!("{}{REFUSED}", MOVES.trim_end()));
+    let report = folder.path().join("report");
+    let output = command(&case, bin.path()).arg("--report").arg(&report).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+    for (name, _) in PROGRAMS {
+        assert!(bin.path().join(format!("{name}.pid")).exists(), "{name} was not started");
+    }
+    // The logs of a case that passed are not kept.
+    let kept = fs::read_dir(report.join("logs")).into_iter().flatten().flatten();
+    let files = kept.flat_map(|group| fs::read_dir(group.path()).into_iter().flatten().flatten());
+    assert_eq!(files.count(), 0);
+}
+
+/// Waits until the scheduler runs and the members have joined, and kills the scheduler.
+async fn kill_scheduler(bin: &Path) {
+    let read = |file: &str| fs::read_to_string(bin.join(file)).ok().filter(|text| text.ends_with('\n'));
+    let arguments = eventually("the scheduler starts", async || read("scheduler.arguments")).await;
+    let kubeconfig = arguments.split_whitespace().find_map(|it| it.strip_prefix("--kubeconfig=")).unwrap();
+    let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
+    let config = Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await.unwrap();
+    let kind = GroupVersionKind::gvk("cluster.karmada.io", "v1alpha1", "Cluster");
+    let clusters: Api<DynamicObject> =
+        Api::all_with(Client::try_from(config).unwrap(), &ApiResource::from_gvk(&kind));
+    let joined = async || {
+        let clusters = clusters.list(&ListParams::default()).await.ok()?;
+        (clusters.items.len() == 2).then_some(())
+    };
+    eventually("the members join", joined).await;
+    let pid = read("scheduler.pid").unwrap();
+    assert!(Command::new("kill").args(["-9", pid.trim()]).status().unwrap().success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_ends_during_a_case_ends_the_case_with_its_log() {
+    let (bin, folder) = (programs(), TempDir::new().unwrap());
+    let case = case(folder.path(), "fleet: {members: 2}\ngiven:\n  - wait: 10m\n");
+    let report = folder.path().join("report");
+    let mut command = command(&case, bin.path());
+    command.arg("--report").arg(&report).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let running = command.spawn().unwrap();
+    kill_scheduler(bin.path()).await;
+    let output = tokio::task::spawn_blocking(|| running.wait_with_output().unwrap()).await.unwrap();
+    let printed = printed(&output);
+    assert_eq!(output.status.code(), Some(3), "{printed}");
+    assert!(
+        printed.contains("the program scheduler ended during the case: it ended (signal: 9"),
+        "{printed}"
+    );
+    assert!(printed.contains("the last that it said was"), "{printed}");
+    let groups = fs::read_dir(report.join("logs")).unwrap().flatten();
+    let logs: Vec<PathBuf> =
+        groups.flat_map(|group| fs::read_dir(group.path()).unwrap().flatten()).map(|it| it.path()).collect();
+    assert!(logs.iter().any(|log| log.join("scheduler.log").exists()), "{logs:?}");
+}
+
+#[test]
+fn each_mistake_of_a_user_has_one_message() {
+    let (bin, folder) = (programs(), TempDir::new().unwrap());
+    let case = case(folder.path(), MOVES);
+    fs::write(folder.path().join("wrong.yaml"), "kind: [").unwrap();
+    let wrong = folder.path().to_str().unwrap();
+    fs::remove_file(bin.path().join("scheduler")).unwrap();
+    let bin = bin.path().to_str().unwrap();
+    let rows: [(&[&str], &str); 5] = [
+        (&["--target", "capsize-controllers", "--bin", bin], "there is no program scheduler in"),
+        (&["--target", "capsize-controllers", "--bin", "/no/such/folder"], "there is no such folder"),
+        (&["--target", "karmada-1.14", "--bin", bin], "Capsize has no kit for the target karmada-1.14"),
+        (&["--target", "karmada-1.18", "--definitions", wrong, "--bin", bin], "wrong.yaml:1:"),
+        (&["--target", "karmada-1.18"], "--bin DIR"),
+    ];
+    for (arguments, expected) in rows {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
+        let output = command.env("COLUMNS", "1000").arg("run").arg(&case).args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", printed(&output));
+        assert!(printed(&output).contains(expected), "{arguments:?}: {}", printed(&output));
+    }
+}

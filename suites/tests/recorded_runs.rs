@@ -1,0 +1,143 @@
+//! Histories that the suite recorded of real programs: their verdicts, and the same steps with the reference.
+//!
+//! The reference runs as the release of the recording, with the settings in its header. The same must happen, at the
+//! same times.
+
+#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
+
+use std::path::{Path, PathBuf};
+
+use capsize::check::{check, header, with_settings_of};
+use capsize::diff::outline;
+use capsize::reference::Reference;
+use capsize::targets;
+use capsize_clock::Seed;
+use capsize_history::Reader;
+use capsize_judge::diff::{Difference, Outliner, compare};
+use capsize_judge::guarantee::{Outcome, Verdict};
+use capsize_report::{COLUMNS, differences};
+use capsize_runner::run::{Target, run_case};
+use capsize_runner::scenario;
+
+/// The known deviations: the recording, the guarantee, the number of violations, and the upstream issue. No other
+/// guarantee is violated. `docs/real-systems.md` has the reasons.
+const DEVIATIONS: [(&str, &str, u64, &str); 2] = [
+    ("core-1.13/placement.everywhere-comes-back", "PLACEMENT-16", 1, "#4952"),
+    ("core-1.19/toleration.run-out", "PLACEMENT-16", 2, "#4952"),
+];
+
+/// The recordings in which nothing happens that the comparison looks at. Only the steps are repeated.
+const WITHOUT_FAILOVER: [&str; 5] = [
+    "core-1.13/delivery.drift",
+    "core-1.13/delivery.recreated",
+    "core-1.19/delivery.recreated",
+    "core-1.19/delivery.updated",
+    "core-1.19/policy.template-deleted",
+];
+
+/// The recordings whose partition ended when the workload had moved. A real client notices a partition by its TLS
+/// handshake, after 10 s, and the reference by the time limit of its requests, after 32 s.
+const PARTITIONS: [&str; 3] =
+    ["auto-1.18/eviction.partition", "auto-1.19/eviction.partition", "core-1.13/eviction.partition"];
+
+/// The recordings in which a workload returns and is evicted again without end. How often depends on the speed of the
+/// machine, so that only the violation is compared.
+const WITHOUT_END: [(&str, &str); 1] = [("core-1.19/toleration.run-out", "PLACEMENT-16")];
+
+/// The bugs of real releases that recordings show, by their names in profiles.
+const BUGS: [(&str, &str); 2] = [
+    ("core-1.13/placement.everywhere-comes-back", "run-out-toleration-admits"),
+    ("core-1.19/toleration.run-out", "run-out-toleration-admits"),
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings")
+}
+
+/// The names of all recordings, as `core-1.19/tainting.blip`.
+fn names() -> Vec<String> {
+    let entries = |path: &Path| -> Vec<PathBuf> {
+        std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect()
+    };
+    let files = entries(&root().join("runs")).into_iter().flat_map(|folder| entries(&folder));
+    let name = |path: PathBuf| {
+        let path = path.with_extension("");
+        path.strip_prefix(root().join("runs")).unwrap().to_str().unwrap().to_owned()
+    };
+    let mut names: Vec<String> = files.map(name).collect();
+    names.sort();
+    names
+}
+
+fn recording(name: &str) -> PathBuf {
+    root().join("runs").join(format!("{name}.jsonl"))
+}
+
+#[test]
+fn only_known_deviations_are_violations() {
+    let page = std::fs::read_to_string(root().join("../../docs/real-systems.md")).unwrap();
+    let mut violated = Vec::new();
+    for name in names() {
+        let judgement = check(&recording(&name), None).unwrap();
+        let version = header(&recording(&name)).unwrap()["version"].as_str().unwrap().to_owned();
+        assert_eq!(judgement.target, format!("karmada-{version}"), "{name}");
+        let held =
+            judgement.verdicts.iter().filter(|each| matches!(each.outcome, Outcome::Held { .. })).count();
+        assert!(held >= 10, "{name}: only {held} guarantees held");
+        for verdict in &judgement.verdicts {
+            if let Outcome::Violated { times, .. } = &verdict.outcome {
+                violated.push((name.clone(), verdict.spec.id, *times));
+            }
+        }
+    }
+    assert_eq!(violated, DEVIATIONS.map(|(name, id, count, _)| (name.to_owned(), id, count)));
+    for (name, id, _, issue) in DEVIATIONS {
+        let row = page.lines().find(|line| line.contains(&format!("`runs/{name}`"))).unwrap_or_default();
+        assert!(row.contains(id) && row.contains(issue), "docs/real-systems.md does not list {name}: {row}");
+    }
+}
+
+#[test]
+fn the_reference_repeats_each_recording_as_its_release() {
+    let names = names();
+    assert!(names.len() >= 28, "{names:?}");
+    for name in &names {
+        let version = header(&recording(name)).unwrap()["version"].as_str().unwrap().to_owned();
+        if let Some(differences) = difference(name, &format!("reference-{version}")) {
+            panic!("{name}\n{differences}");
+        }
+    }
+}
+
+/// The differences between a recording and the same steps with the reference as `profile`.
+fn difference(name: &str, profile: &str) -> Option<String> {
+    let steps = root().join("steps/runs").join(format!("{name}.yaml"));
+    let case = scenario::find(&[steps]).unwrap().remove(0);
+    let mut profile = with_settings_of(&recording(name), &targets::find(profile).unwrap()).unwrap();
+    let bugs = BUGS.iter().filter(|(of, _)| *of == name).map(|(_, bug)| (*bug).to_owned());
+    profile.bugs = bugs.collect();
+    let implementation = Reference::of(&profile).unwrap();
+    let ran = run_case(&case, Target { profile: &profile, implementation: &implementation }, Seed(1), true);
+    if let Some(failure) = ran.case.failures.first() {
+        return Some(format!("the steps could not be done: {failure:?}"));
+    }
+    if let Some((_, id)) = WITHOUT_END.iter().find(|(of, _)| *of == name) {
+        let verdicts = ran.case.judgement.unwrap().verdicts;
+        let is_it = |verdict: &Verdict| verdict.spec.id == *id && verdict.outcome.is_violated();
+        return (!verdicts.iter().any(is_it)).then(|| format!("{id} is not violated"));
+    }
+    let mut outliner = Outliner::new(profile.clone());
+    for entry in Reader::new("the run", &*ran.history.unwrap()) {
+        outliner.push(&entry.unwrap());
+    }
+    let mut comparison = compare(&outline(&recording(name), None).unwrap(), &outliner.finish());
+    let still = WITHOUT_FAILOVER.contains(&name);
+    assert_eq!(comparison.alike <= 5, still, "{name}: {} things happened", comparison.alike);
+    let ends = |difference: &Difference| difference.at.iter().all(Option::is_some);
+    if PARTITIONS.contains(&name) {
+        let others = comparison.differences.len();
+        comparison.differences.retain(|difference| !ends(difference));
+        assert!(others - comparison.differences.len() <= 1, "{name}");
+    }
+    (!comparison.is_alike()).then(|| differences(&comparison, COLUMNS))
+}
