@@ -22,6 +22,7 @@ mod metrics;
 mod namespace_sync;
 mod node_lifecycle;
 mod rebalance;
+mod remedy;
 pub mod rules;
 mod scheduler;
 mod services;

@@ -15,7 +15,7 @@ use crate::machinery::Context;
 use crate::rules::Rules;
 use crate::{
     Metrics, Settings, api, application_failover, binding, cluster, cluster_status, dependencies, detector,
-    execution, graceful_eviction, hpa, namespace_sync, rebalance, scheduler, services, taint_manager,
+    execution, graceful_eviction, hpa, namespace_sync, rebalance, remedy, scheduler, services, taint_manager,
     taint_policy, work_status,
 };
 
@@ -23,11 +23,12 @@ use crate::{
 type Run = fn(Arc<Context>) -> BoxFuture<'static, ()>;
 
 /// All controllers, by the names that `--controllers` takes, in the order in which they start.
-const CONTROLLERS: [(&str, Run); 26] = [
+const CONTROLLERS: [(&str, Run); 27] = [
     ("cluster-status", |context| cluster_status::run(context).boxed()),
     ("cluster", |context| cluster::run(context).boxed()),
     ("cluster-monitor", |context| cluster::run_monitor(context).boxed()),
     ("cluster-taint-policy", |context| taint_policy::run(context).boxed()),
+    ("remedy", |context| remedy::run(context).boxed()),
     ("namespace-sync", |context| namespace_sync::run(context).boxed()),
     ("detector", |context| detector::run(context).boxed()),
     ("dependencies-distributor", |context| dependencies::run(context).boxed()),

@@ -35,6 +35,7 @@ pub fn run(target: Target<'_>, seed: Seed, judged: impl Fn(Report) -> bool) -> R
         command: "run".into(),
         about: Vec::new(),
         target: target.profile.name.clone(),
+        lacking_core: Vec::new(),
         cases: vec![outcome.case],
         wall: None,
     };

@@ -22,6 +22,7 @@ use crate::member::MemberCommand;
 use crate::mutants::Mutants;
 use crate::numbers::NumbersCommand;
 use crate::output;
+use crate::perturb::Perturb;
 use crate::record::RecordCommand;
 use crate::run::Run;
 use crate::schema::Schema;
@@ -57,6 +58,7 @@ enum Command {
     List(List),
     Explain(Explain),
     Mutants(Mutants),
+    Perturb(Perturb),
     Bench(Bench),
     Budget(BudgetCommand),
     Numbers(NumbersCommand),
@@ -111,6 +113,7 @@ impl Cli {
             Command::List(list) => list.execute(),
             Command::Explain(explain) => explain.execute(),
             Command::Mutants(mutants) => mutants.execute(),
+            Command::Perturb(perturb) => perturb.execute(),
             Command::Bench(bench) => bench.execute(),
             Command::Budget(budget) => budget.execute(),
             Command::Numbers(numbers) => numbers.execute(),

@@ -17,7 +17,7 @@ use crate::{output, targets};
 
 /// The controllers of the reference that call each rule, and the rules.
 const CALLERS: [(&[Component], &[&str]); 19] = [
-    (&["cluster status controller"], &["keeps_condition", "collects_status"]),
+    (&["cluster status controller"], &["keeps_condition", "collects_status", "with_kept_remedies"]),
     (
         &["cluster controller"],
         &[
@@ -57,7 +57,7 @@ const CALLERS: [(&[Component], &[&str]); 19] = [
             "terminating_filter",
         ],
     ),
-    (&["resource detector"], &["owner", "activates"]),
+    (&["resource detector"], &["owner", "activates", "suspension_of_binding", "owners_of_binding"]),
     (&["dependencies distributor"], &["snapshot", "dependencies"]),
     (&["namespace sync controller"], &["is_synced"]),
     (&["autoscaler distributor"], &["autoscaler_targets"]),
@@ -74,7 +74,10 @@ const CALLERS: [(&[Component], &[&str]); 19] = [
             "is_dispatch_suspended",
         ],
     ),
-    (&["binding status controller"], &["aggregated_status", "fully_applied", "template_status"]),
+    (
+        &["binding status controller"],
+        &["aggregated_status", "fully_applied", "template_status", "replacing_reports"],
+    ),
     (&["execution controller"], &["copy_removal"]),
     (&["execution controller", "work status controller"], &["matches_manifest", "retained"]),
     (&["work status controller"], &["health"]),

@@ -28,6 +28,7 @@ pub mod member;
 pub mod mutants;
 pub mod numbers;
 pub mod output;
+pub mod perturb;
 pub mod processes;
 pub mod providers;
 pub mod record;

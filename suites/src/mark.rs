@@ -150,8 +150,8 @@ impl MarkListener {
         let _ = fs::remove_file(&socket);
         let listener = UnixListener::bind(&socket)?;
         let (field, members) = match dialect {
+            DialectKind::Karmada | DialectKind::Data(_) => ("cluster", members),
             DialectKind::Nodes => ("node", Vec::new()),
-            _ => ("cluster", members),
         };
         Ok((Self { socket, listener, out: fs::canonicalize(out)?, field, members, marks }, receiver))
     }

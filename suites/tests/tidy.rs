@@ -39,12 +39,14 @@ const EDGES: &[(&str, &[&str])] = &[
             "capsize-judge",
             "capsize-manager",
             "capsize-mutants",
+            "capsize-perturb",
             "capsize-real",
             "capsize-report",
             "capsize-runner",
         ],
     ),
     ("suites/mutants", &["capsize-controllers"]),
+    ("suites/perturb", &["capsize-history", "capsize-judge"]),
 ];
 
 const LONGEST_FILE: usize = 600;
@@ -169,6 +171,7 @@ const PLAIN: &[&str] = &[
     "docs/mutation-testing.md",
     "docs/nodes.md",
     "docs/page.md",
+    "docs/perturbations.md",
     "docs/real-clusters.md",
     "docs/real-systems.md",
     "docs/reference-implementation.md",
@@ -184,6 +187,7 @@ const PLAIN: &[&str] = &[
     "framework/runner",
     "suites/cases/README.md",
     "suites/mutants",
+    "suites/perturb",
     "suites/src",
     "suites/tests",
 ];

@@ -8,7 +8,7 @@ use capsize_clock::Simulation;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use super::kubelet::Kubelet;
+use super::kubelet::{Kubelet, KubeletGuard, NodeFault};
 use super::{Stages, event_loop, kubelets};
 
 /// The description of a cluster.
@@ -18,6 +18,8 @@ pub struct ClusterSpec {
     pub nodes: BTreeMap<String, NodeSpec>,
     /// The duration of each stage.
     pub stages: Stages,
+    /// Whether the terminating pods of a node with the taint `out-of-service` are removed, as from Kubernetes 1.24.
+    pub collects_pods_out_of_service: bool,
 }
 
 /// The description of one node.
@@ -31,13 +33,15 @@ pub struct NodeSpec {
     pub labels: BTreeMap<String, String>,
     /// The capacity of the node for each resource, including `pods`.
     pub room: BTreeMap<String, String>,
+    /// Whether the kubelet does nothing until [`Cluster::join`].
+    pub joins_later: bool,
 }
 
 impl Default for NodeSpec {
     fn default() -> Self {
         let room = [("cpu", "64"), ("memory", "256Gi"), ("pods", "110")];
         let room = room.map(|(resource, amount)| (resource.to_owned(), amount.to_owned())).into();
-        Self { region: None, zone: None, labels: BTreeMap::new(), room }
+        Self { region: None, zone: None, labels: BTreeMap::new(), room, joins_later: false }
     }
 }
 
@@ -49,6 +53,8 @@ pub(super) type Nodes = Arc<BTreeMap<String, Machine>>;
 pub(super) struct Machine {
     pub spec: NodeSpec,
     pub kubelet: Kubelet,
+    /// Keeps the kubelet silent until the node joins.
+    absence: Mutex<Option<KubeletGuard>>,
     ready_status: Mutex<Option<String>>,
 }
 
@@ -61,6 +67,14 @@ impl Machine {
     pub(super) fn set_ready_status(&self, ready: Option<String>) {
         *self.ready_status.lock().unwrap_or_else(PoisonError::into_inner) = ready;
     }
+}
+
+/// The input of the event loop besides the API server.
+pub(super) struct Shared {
+    pub stages: Stages,
+    pub machines: Nodes,
+    /// Whether terminating pods of nodes that are out of service are removed.
+    pub collects: bool,
 }
 
 /// A cluster with nodes. Dropping it stops its tasks.
@@ -86,7 +100,9 @@ impl Cluster {
         let changed = Arc::new(Notify::new());
         let machine = |(name, spec): (&String, &NodeSpec)| {
             let kubelet = Kubelet::new(Arc::clone(&changed));
-            (name.clone(), Machine { spec: spec.clone(), kubelet, ready_status: Mutex::default() })
+            let absence = spec.joins_later.then(|| kubelet.apply(NodeFault::Silent));
+            let (spec, absence) = (spec.clone(), Mutex::new(absence));
+            (name.clone(), Machine { spec, kubelet, absence, ready_status: Mutex::default() })
         };
         let machines: Nodes = Arc::new(spec.nodes.iter().map(machine).collect());
         let mut tasks = JoinSet::new();
@@ -94,7 +110,9 @@ impl Cluster {
         let (beats, chance) = (run.seed.stream("heartbeats"), run.seed.stream("stages"));
         let clock = run.clock.apart();
         tasks.spawn(kubelets::run(client.clone(), clock, stages.clone(), Arc::clone(&machines), beats));
-        tasks.spawn(event_loop::run((client, clock), stages, Arc::clone(&machines), changed, chance));
+        let collects = spec.collects_pods_out_of_service;
+        let shared = Shared { stages, machines: Arc::clone(&machines), collects };
+        tasks.spawn(event_loop::run((client, clock), shared, changed, chance));
         Self { api, machines, _life: tasks }
     }
 
@@ -102,6 +120,13 @@ impl Cluster {
     #[must_use]
     pub fn api(&self) -> &ApiServer {
         &self.api
+    }
+
+    /// Lets a node register that joins later, at its next heartbeat.
+    pub fn join(&self, node: &str) {
+        if let Some(machine) = self.machines.get(node) {
+            *machine.absence.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
     }
 
     /// The kubelet of a node, for fault injection.

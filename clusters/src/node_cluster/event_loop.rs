@@ -14,7 +14,7 @@ use kube::{Api, Client, ResourceExt};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use super::cluster::Nodes;
+use super::cluster::{Nodes, Shared};
 use super::observed::ObservedPod;
 use super::owners::Owner;
 use super::pods::Key;
@@ -30,6 +30,10 @@ pub(super) enum Step {
     Start(Key),
     /// Remove a terminating pod.
     Stop(Key),
+    /// End a pod on a node that shuts down.
+    End(Key),
+    /// Remove a terminating pod of a node that is out of service.
+    Collect(Key),
     /// Create the missing pods of an owner, and delete surplus pods.
     Count(Key),
 }
@@ -52,6 +56,10 @@ pub(super) struct EventLoop {
     pub unschedulable: BTreeSet<Key>,
     /// Steps that wait until the kubelet of their node is available again.
     pub waiting_for_kubelet: BTreeSet<Step>,
+    /// Whether the garbage collector of pods knows nodes that are out of service.
+    pub collects: bool,
+    /// The nodes whose terminating pods the garbage collector of pods removes.
+    pub out_of_service: BTreeSet<String>,
     due: BTreeSet<(Instant, Step)>,
     when: BTreeMap<Step, Instant>,
 }
@@ -59,8 +67,7 @@ pub(super) struct EventLoop {
 /// Runs the loop. Never returns.
 pub(super) async fn run(
     (client, clock): (Client, Clock),
-    stages: Stages,
-    machines: Nodes,
+    Shared { stages, machines, collects }: Shared,
     changed: Arc<Notify>,
     chance: Stream,
 ) {
@@ -82,6 +89,8 @@ pub(super) async fn run(
         owners: BTreeMap::new(),
         unschedulable: BTreeSet::new(),
         waiting_for_kubelet: BTreeSet::new(),
+        collects,
+        out_of_service: BTreeSet::new(),
         due: BTreeSet::new(),
         when: BTreeMap::new(),
     };
@@ -101,7 +110,10 @@ pub(super) async fn run(
             Some(event) = deployments.next() => dispatch(event, |owner, exists| event_loop.owner(Owner::deployment(owner), exists)),
             Some(event) = sets.next() => dispatch(event, |owner, exists| event_loop.owner(Owner::stateful(owner), exists)),
             Some(event) = daemons.next() => dispatch(event, |owner, exists| event_loop.owner(Owner::daemons(owner), exists)),
-            () = changed.notified() => event_loop.release(),
+            () = changed.notified() => {
+                event_loop.release();
+                event_loop.end_pods_of_stopping_nodes();
+            }
             () = due => event_loop.step().await,
         }
     }
@@ -138,7 +150,11 @@ impl EventLoop {
         self.when.remove(&step);
         match &step {
             Step::Schedule(key) => self.schedule(key).await,
-            Step::Start(key) | Step::Stop(key) => {
+            Step::Collect(key) => {
+                let key = key.clone();
+                self.take(&step, &key).await;
+            }
+            Step::Start(key) | Step::Stop(key) | Step::End(key) => {
                 let key = key.clone();
                 if self.reaches(&key) {
                     self.take(&step, &key).await;
@@ -171,15 +187,17 @@ impl EventLoop {
         let ready = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
         let ready =
             ready.into_iter().find(|condition| condition.type_ == "Ready").map(|ready| ready.status.clone());
+        let is_ready = ready.as_deref() == Some("True");
         if let Some(machine) = self.machines.get(&name) {
             machine.set_ready_status(ready.filter(|_| exists));
         }
+        self.note_out_of_service(node, self.collects && exists && !is_ready);
         if !exists {
             self.places.remove(&name);
             return self.plan_removals(&name);
         }
         let pods = || self.on_node.get(&name).into_iter().flatten().filter_map(|key| self.pods.get(key));
-        let fill = |place: &mut Place| pods().for_each(|pod| place.take(&pod.asks()));
+        let fill = |place: &mut Place| pods().for_each(|pod| place.hold(pod));
         if self.places.put(&name, Place::of(node), fill) {
             self.retry_unschedulable();
             let everywhere = self.owners.iter().filter(|(_, owner)| owner.is_everywhere());

@@ -13,6 +13,8 @@ pub enum NodeFault {
     Silent,
     /// The kubelet reports that it is not ready.
     NotReady,
+    /// The node shuts down in good order: the kubelet reports that it is not ready, and ends the pods.
+    ShuttingDown,
     /// The kubelet reports that this condition (`MemoryPressure`, `DiskPressure`, `PIDPressure`) is true.
     Pressure(String),
     /// The clock of the node differs from the true time by this duration; positive for a fast clock.
@@ -58,6 +60,11 @@ impl Kubelet {
         !self.has(|fault| *fault == NodeFault::Silent)
     }
 
+    /// Returns true if the node shuts down, and its kubelet still runs.
+    pub(super) fn is_shutting_down(&self) -> bool {
+        self.is_heard() && self.has(|fault| *fault == NodeFault::ShuttingDown)
+    }
+
     /// The conditions that the kubelet reports, and whether each is true.
     pub(super) fn conditions(&self) -> [(&'static str, bool); 4] {
         let pressed: BTreeSet<String> = self.faults(|fault| match fault {
@@ -66,7 +73,7 @@ impl Kubelet {
         });
         ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"].map(|kind| {
             let holds = match kind {
-                "Ready" => !self.has(|fault| *fault == NodeFault::NotReady),
+                "Ready" => !self.has(|fault| matches!(fault, NodeFault::NotReady | NodeFault::ShuttingDown)),
                 _ => pressed.contains(kind),
             };
             (kind, holds)

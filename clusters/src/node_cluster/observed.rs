@@ -46,6 +46,7 @@ struct Resources {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 struct Status {
+    phase: String,
     conditions: Vec<Condition>,
 }
 
@@ -88,6 +89,11 @@ impl ObservedPod {
             }
         }
         asked
+    }
+
+    /// Returns true if all containers have ended for good.
+    pub(super) fn has_ended(&self) -> bool {
+        matches!(self.status.phase.as_str(), "Failed" | "Succeeded")
     }
 
     /// Returns true if the condition `Ready` is true.

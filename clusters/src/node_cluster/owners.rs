@@ -56,6 +56,11 @@ impl Owner {
         self.replicas.is_none()
     }
 
+    /// Returns true if the owner deletes its pods that have ended.
+    pub(super) fn deletes_ended_pods(&self) -> bool {
+        self.numbered || self.is_everywhere()
+    }
+
     fn pod(&self, number: usize) -> Pod {
         let mut pod = Pod::default();
         let name = self.reference.name.clone();

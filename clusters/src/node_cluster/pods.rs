@@ -3,16 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Binding, ObjectReference, Pod};
+use k8s_openapi::api::core::v1::{Binding, Node, ObjectReference, Pod};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Request};
 use kube::client::Body;
 use kube::{Api, Resource, ResourceExt};
+use serde::Serialize;
 use serde::de::IgnoredAny;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::event_loop::{EventLoop, Step};
 use super::observed::ObservedPod;
-use super::owners::owner_of;
+use super::owners::{Owner, owner_of};
 
 /// The key of a pod: its namespace and name.
 pub(super) type Key = (String, String);
@@ -20,8 +21,33 @@ pub(super) type Key = (String, String);
 /// The time for which pods outlive their node: the quarantine and the period of the pod garbage collector.
 const QUARANTINE: Duration = Duration::from_secs(60);
 
+/// The period of the pod garbage collector.
+const COLLECTION: Duration = Duration::from_secs(20);
+
+/// A person sets this taint on a node that is surely down: its terminating pods are removed without its kubelet.
+const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+
+/// The mirror of a static pod has this annotation. The kubelet runs such a pod again whenever the kubelet starts.
+const MIRROR: &str = "kubernetes.io/config.mirror";
+
 pub(super) fn key(object: &impl ResourceExt) -> Key {
     (object.namespace().unwrap_or_default(), object.name_any())
+}
+
+/// The status that a kubelet gives a pod when the node shuts down (`pkg/kubelet/nodeshutdown`).
+fn ended(now: &impl Serialize) -> Value {
+    let not_ready = ["Ready", "ContainersReady"]
+        .map(|kind| json!({ "type": kind, "status": "False", "lastTransitionTime": now }));
+    let disrupted = json!({
+        "type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet", "lastTransitionTime": now,
+    });
+    let conditions: Vec<Value> = not_ready.into_iter().chain([disrupted]).collect();
+    json!({
+        "phase": "Failed",
+        "reason": "Terminated",
+        "message": "Pod was terminated in response to imminent node shutdown.",
+        "conditions": conditions,
+    })
 }
 
 impl EventLoop {
@@ -37,10 +63,11 @@ impl EventLoop {
     /// Records that a pod has changed or was removed.
     pub(super) fn pod(&mut self, pod: ObservedPod, exists: bool) {
         let (key, owner) = (key(&pod), owner_of(&pod));
-        let stays = pod.metadata.deletion_timestamp.is_none();
+        let stays = pod.metadata.deletion_timestamp.is_none() && !pod.has_ended();
         let before = self.pods.remove(&key);
         let before_on = before.as_deref().and_then(ObservedPod::node);
-        if !exists || before_on != pod.node() {
+        let ends = pod.has_ended() && before.as_deref().is_some_and(|before| !before.has_ended());
+        if !exists || ends || before_on != pod.node() {
             if let Some(before) = &before {
                 self.remove_from_node(&key, before);
             }
@@ -52,8 +79,8 @@ impl EventLoop {
             self.plan_for(&key, &pod);
             self.pods.insert(key.clone(), Arc::new(pod));
         } else {
-            for step in [Step::Schedule(key.clone()), Step::Start(key.clone()), Step::Stop(key.clone())] {
-                self.forget(&step);
+            for step in [Step::Schedule, Step::Start, Step::Stop, Step::End, Step::Collect] {
+                self.forget(&step(key.clone()));
             }
             self.unschedulable.remove(&key);
             self.retry_unschedulable();
@@ -75,6 +102,17 @@ impl EventLoop {
             let pause = self.stages.stop.draw(&mut self.chance).min(Duration::from_secs(grace));
             self.forget(&Step::Start(key.clone()));
             self.plan(Step::Stop(key.clone()), pause);
+            if pod.node().is_some_and(|node| self.out_of_service.contains(node)) {
+                self.plan(Step::Collect(key.clone()), COLLECTION);
+            }
+        } else if pod.has_ended() {
+            self.forget(&Step::Start(key.clone()));
+            // A Deployment leaves ended pods alone. The other owners delete them, and create new ones.
+            if owner_of(pod).and_then(|owner| self.owners.get(&owner)).is_some_and(Owner::deletes_ended_pods)
+            {
+                let pause = self.stages.replace.draw(&mut self.chance);
+                self.plan(Step::Collect(key.clone()), pause);
+            }
         } else if pod.node().is_none() {
             let pause = self.stages.schedule.draw(&mut self.chance);
             if !self.unschedulable.contains(key) {
@@ -90,7 +128,7 @@ impl EventLoop {
     fn add_to_node(&mut self, key: &Key, pod: &ObservedPod) {
         let Some(node) = pod.node() else { return };
         if self.on_node.entry(node.to_owned()).or_default().insert(key.clone()) {
-            self.places.change(node, |place| place.take(&pod.asks()));
+            self.places.change(node, |place| place.hold(pod));
         }
     }
 
@@ -98,7 +136,37 @@ impl EventLoop {
     fn remove_from_node(&mut self, key: &Key, pod: &ObservedPod) {
         let Some(node) = pod.node() else { return };
         if self.on_node.get_mut(node).is_some_and(|pods| pods.remove(key)) {
-            self.places.change(node, |place| place.free(&pod.asks()));
+            self.places.change(node, |place| place.release(pod));
+        }
+    }
+
+    /// Records whether the garbage collector of pods may remove the terminating pods of a node: a node that is not
+    /// ready, and has the taint of a person for this (`pkg/controller/podgc/gc_controller.go`, `gcTerminating`).
+    pub(super) fn note_out_of_service(&mut self, node: &Node, is_away: bool) {
+        let name = node.name_any();
+        let taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
+        if !is_away || !taints.into_iter().any(|taint| taint.key == OUT_OF_SERVICE) {
+            self.out_of_service.remove(&name);
+            return;
+        }
+        if self.out_of_service.insert(name.clone()) {
+            let terminating =
+                |key: &Key| self.pods.get(key).is_some_and(|pod| pod.metadata.deletion_timestamp.is_some());
+            let keys = self.on_node.get(&name).into_iter().flatten().filter(|key| terminating(key));
+            for key in keys.cloned().collect::<Vec<_>>() {
+                self.plan(Step::Collect(key), COLLECTION);
+            }
+        }
+    }
+
+    /// Plans the end of the pods on nodes that shut down.
+    pub(super) fn end_pods_of_stopping_nodes(&mut self) {
+        let machines = Arc::clone(&self.machines);
+        for (name, _) in machines.iter().filter(|(_, machine)| machine.kubelet.is_shutting_down()) {
+            for key in self.on_node.get(name).cloned().unwrap_or_default() {
+                let pause = self.stages.stop.draw(&mut self.chance);
+                self.plan(Step::End(key), pause);
+            }
         }
     }
 
@@ -145,23 +213,32 @@ impl EventLoop {
     pub(super) async fn take(&mut self, step: &Step, key: &Key) {
         let Some(pod) = self.pods.get(key) else { return };
         let api = self.api(key);
+        let stays = pod.metadata.deletion_timestamp.is_none() && !pod.has_ended();
+        let stops = pod.node().and_then(|node| self.machines.get(node));
+        let stops = stops.is_some_and(|machine| machine.kubelet.is_shutting_down());
+        let collected = pod.has_ended() || pod.node().is_some_and(|node| self.out_of_service.contains(node));
         // The request fails only if the pod was removed or replaced.
-        if let Step::Stop(_) = step {
+        if matches!(step, Step::Stop(_)) || matches!(step, Step::Collect(_)) && collected {
             let at_once = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
             let _ = api.delete(&key.1, &at_once).await;
-        } else if pod.metadata.deletion_timestamp.is_none() && !pod.is_ready() {
+        } else if stops && stays && !pod.annotations().contains_key(MIRROR) {
+            self.patch_status(key, ended(&self.clock.now_in_seconds())).await;
+        } else if matches!(step, Step::Start(_)) && stays && !pod.is_ready() {
             let now = self.clock.now_in_seconds();
             let conditions = ["Initialized", "Ready", "ContainersReady"]
                 .map(|kind| json!({ "type": kind, "status": "True", "lastTransitionTime": now }));
-            let status =
-                json!({ "status": { "phase": "Running", "startTime": now, "conditions": conditions } });
-            let patch = Patch::Strategic(status);
-            let request = Request::new(api.resource_url());
-            // The watch brings the same state as the response.
-            if let Ok(request) = request.patch_subresource("status", &key.1, &PatchParams::default(), &patch)
-            {
-                let _ = self.client.send(request.map(Body::from)).await;
-            }
+            let status = json!({ "phase": "Running", "startTime": now, "conditions": conditions });
+            self.patch_status(key, status).await;
+        }
+    }
+
+    /// Writes the status of a pod. The watch brings the same state as the response.
+    async fn patch_status(&self, key: &Key, status: Value) {
+        let api = self.api(key);
+        let patch = Patch::Strategic(json!({ "status": status }));
+        let request = Request::new(api.resource_url());
+        if let Ok(request) = request.patch_subresource("status", &key.1, &PatchParams::default(), &patch) {
+            let _ = self.client.send(request.map(Body::from)).await;
         }
     }
 

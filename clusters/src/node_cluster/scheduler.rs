@@ -7,6 +7,8 @@ use capsize_apiserver::Quantity;
 use k8s_openapi::api::core::v1::{Node, Taint, Toleration};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Text;
 
+use super::observed::ObservedPod;
+
 /// The amount of each resource, except `pods`.
 pub(super) type Amounts = BTreeMap<String, i128>;
 
@@ -41,8 +43,22 @@ impl Place {
         }
     }
 
+    /// Adds a pod, unless it has ended and needs no room.
+    pub(super) fn hold(&mut self, pod: &ObservedPod) {
+        if !pod.has_ended() {
+            self.take(&pod.asks());
+        }
+    }
+
+    /// Removes a pod that was added by `hold`.
+    pub(super) fn release(&mut self, pod: &ObservedPod) {
+        if !pod.has_ended() {
+            self.free(&pod.asks());
+        }
+    }
+
     /// Adds a pod with these requests.
-    pub(super) fn take(&mut self, asked: &Amounts) {
+    fn take(&mut self, asked: &Amounts) {
         self.pods += 1;
         for (resource, amount) in asked {
             *self.taken.entry(resource.clone()).or_default() += amount;
@@ -50,7 +66,7 @@ impl Place {
     }
 
     /// Removes a pod with these requests.
-    pub(super) fn free(&mut self, asked: &Amounts) {
+    fn free(&mut self, asked: &Amounts) {
         self.pods = self.pods.saturating_sub(1);
         for (resource, amount) in asked {
             *self.taken.entry(resource.clone()).or_default() -= amount;

@@ -110,6 +110,9 @@ pub struct ClusterStatus {
     /// The resources of the nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_summary: Option<ResourceSummary>,
+    /// The actions that Remedies request; as from 1.9.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remedy_actions: Vec<String>,
 }
 
 /// The resources of one group and version.

@@ -10,7 +10,7 @@ use super::release::release_number;
 use super::service::service_export_definition;
 use super::{
     Cluster, ClusterOverridePolicy, ClusterPropagationPolicy, ClusterResourceBinding, ClusterTaintPolicy,
-    OverridePolicy, PropagationPolicy, ResourceBinding, ServiceImport, Work, WorkloadRebalancer,
+    OverridePolicy, PropagationPolicy, Remedy, ResourceBinding, ServiceImport, Work, WorkloadRebalancer,
 };
 use crate::rules::Behaviour;
 
@@ -42,6 +42,7 @@ pub fn crds_of(release: &str) -> Vec<CustomResourceDefinition> {
         service_export_definition(),
         ServiceImport::crd(),
         WorkloadRebalancer::crd(),
+        Remedy::crd(),
     ];
     let release = release_number(release);
     definitions.iter_mut().for_each(|definition| describe_for_kubectl(definition, release));

@@ -39,7 +39,7 @@ const AGE: (&str, &str, &str) = ("AGE", "date", ".metadata.creationTimestamp");
 const REFERENCE_KIND: (&str, &str, &str) = ("REFERENCE-KIND", "string", ".spec.scaleTargetRef.kind");
 const REFERENCE_NAME: (&str, &str, &str) = ("REFERENCE-NAME", "string", ".spec.scaleTargetRef.name");
 
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 7] = [
     Kind {
         group: "autoscaling.karmada.io",
         kind: "FederatedHPA",
@@ -120,16 +120,6 @@ const KINDS: [Kind; 8] = [
         status: true,
         columns: &[],
         properties: federated_quota,
-    },
-    Kind {
-        group: "remedy.karmada.io",
-        kind: "Remedy",
-        plural: "remedies",
-        short: None,
-        namespaced: false,
-        status: false,
-        columns: &[],
-        properties: remedy,
     },
 ];
 
@@ -271,16 +261,6 @@ fn federated_quota() -> Value {
     let mut spec = object(json!({"overall": amounts(), "staticAssignments": list(&assignment)}));
     spec["required"] = json!(["overall"]);
     json!({"spec": spec, "status": any()})
-}
-
-fn remedy() -> Value {
-    let condition = object(json!({"conditionType": text(), "operator": text(), "conditionStatus": text()}));
-    let spec = object(json!({
-        "clusterAffinity": object(json!({"clusterNames": list(&text())})),
-        "decisionMatches": list(&object(json!({"clusterConditionMatch": condition}))),
-        "actions": list(&text()),
-    }));
-    json!({"spec": spec})
 }
 
 /// Adds what the definition of a kind of the reference lacks.

@@ -17,6 +17,7 @@ mod policy;
 mod raw;
 mod rebalancer;
 mod release;
+mod remedy;
 mod service;
 mod taint_policy;
 mod work;
@@ -56,6 +57,7 @@ pub use rebalancer::{
     ObservedWorkload, WorkloadRebalancer, WorkloadRebalancerSpec, WorkloadRebalancerStatus, WorkloadReference,
 };
 pub(crate) use release::{ReleaseNumber, release_number};
+pub use remedy::{ClusterConditionRequirement, DecisionMatch, Remedy, RemedySpec};
 pub use service::{ImportedPort, ServiceImport, ServiceImportSpec};
 pub use taint_policy::{ClusterTaintPolicy, ClusterTaintPolicySpec, MatchCondition, PolicyTaint};
 pub use work::{ManifestIdentifier, ManifestStatus, Work, WorkSpec, WorkStatus, WorkloadTemplate};

@@ -18,7 +18,8 @@ pub(super) struct Report {
 impl Report {
     pub(super) fn of(context: &Context, binding: &impl Binding, works: &[Arc<Work>]) -> Self {
         let before = binding.status().cloned().unwrap_or_default();
-        let by_cluster = context.rules.aggregated_status(works);
+        let reports = context.rules.aggregated_status(works);
+        let by_cluster = context.rules.replacing_reports(&before.aggregated_status, reports);
         let applied =
             context.rules.fully_applied(&context.rules.clusters_with_work(binding.spec()), &by_cluster);
         let (reason, message) = if applied {

@@ -181,6 +181,7 @@ fn change(
     if let Some(collected) = &found.collected {
         collected.write_into(context, &mut status);
     }
+    let status = context.rules.with_kept_remedies(cluster.status.as_ref(), status);
     if cluster.status.as_ref() == Some(&status) {
         return Ok(None);
     }

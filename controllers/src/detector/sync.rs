@@ -11,9 +11,8 @@ use serde_json::{Map, Value, json};
 use super::kind::Kind;
 use super::owner::{marks_of, overrides_present, owner};
 use crate::api::{
-    ClusterResourceBinding, DispatchSuspension, ObjectReference, PolicySchedulePriority,
-    PropagationPolicySpec, RawObject, ResourceBinding, ResourceBindingSpec, SchedulePriority, Suspension,
-    binding_name,
+    ClusterResourceBinding, ObjectReference, PolicySchedulePriority, PropagationPolicySpec, RawObject,
+    ResourceBinding, ResourceBindingSpec, SchedulePriority, binding_name,
 };
 use crate::machinery::{Action, Binding, Context, Error, Involved, dynamic_api, erase, patch};
 use crate::rules::{Happening, ObjectName, Owner};
@@ -105,7 +104,7 @@ async fn apply<B: Binding>(
         propagate_deps: policy.propagate_deps,
         failover: policy.failover,
         conflict_resolution: policy.conflict_resolution,
-        suspension: suspension(
+        suspension: context.rules.suspension_of_binding(
             policy.suspension.as_ref(),
             present.as_ref().and_then(|binding| binding.spec().suspension.as_ref()),
         ),
@@ -201,13 +200,6 @@ async fn release<B: Binding>(
     Ok(())
 }
 
-/// The suspension of dispatching by the policy, with the present suspension of scheduling, which no policy sets.
-fn suspension(policy: Option<&DispatchSuspension>, present: Option<&Suspension>) -> Option<Suspension> {
-    let scheduling = present.is_some_and(|suspension| suspension.scheduling);
-    let dispatch = policy.cloned().unwrap_or_default();
-    (policy.is_some() || scheduling).then_some(Suspension { dispatch, scheduling })
-}
-
 /// Marks the template as belonging to a policy, or removes the marks.
 async fn mark(context: &Context, kind: &Kind, template: &RawObject, marks: &Value) -> Result<(), Error> {
     let namespace = template.namespace().unwrap_or_default();
@@ -223,7 +215,6 @@ async fn create<B: Binding>(
     spec: ResourceBindingSpec,
     mut marks: Value,
 ) -> Result<(), Error> {
-    let resource = &spec.resource;
     for field in marks.as_object_mut().into_iter().flat_map(Map::values_mut) {
         field.as_object_mut().into_iter().for_each(|field| field.retain(|_, value| !value.is_null()));
     }
@@ -236,10 +227,7 @@ async fn create<B: Binding>(
             "labels": marks.get("labels"),
             "annotations": marks.get("annotations"),
             "finalizers": context.rules.has_finalizer(&spec).then_some([B::FINALIZER]),
-            "ownerReferences": [{
-                "apiVersion": resource.api_version, "kind": resource.kind, "name": resource.name,
-                "uid": resource.uid, "controller": true, "blockOwnerDeletion": true,
-            }],
+            "ownerReferences": context.rules.owners_of_binding(&spec.resource),
         },
         "spec": spec,
     }))?;
@@ -335,15 +323,5 @@ mod tests {
         }
         assert!(differs(json!({"labels": {"mark": "w"}}), json!({})));
         assert!(!differs(json!({"annotations": {"by": "others"}}), json!({"clusters": [{"name": "m1"}]})));
-    }
-
-    #[test]
-    fn a_policy_does_not_change_whether_scheduling_is_suspended() {
-        let dispatch = DispatchSuspension { dispatching: Some(true), ..Default::default() };
-        let scheduling = Suspension { scheduling: true, ..Default::default() };
-        let both = Suspension { dispatch: dispatch.clone(), scheduling: true };
-        assert_eq!(suspension(None, None), None);
-        assert_eq!(suspension(None, Some(&both)), Some(scheduling.clone()));
-        assert_eq!(suspension(Some(&dispatch), Some(&scheduling)), Some(both));
     }
 }

@@ -11,7 +11,9 @@ use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::core::v1::{Namespace, Taint, Toleration};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIResource, APIResourceList, Condition};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
+    APIResource, APIResourceList, Condition, OwnerReference,
+};
 use serde_json::{Map, Value};
 
 // The signatures use every type of the rules and of their objects.
@@ -83,6 +85,8 @@ pub trait Rules: Send + Sync {
         fn taints_after(gates: Gates, timeout: Duration) -> Duration;
         fn abandons_works(cluster: &Cluster) -> bool;
         fn no_schedule_taints(ready: Ready<'_>, taints: &[Taint], now: Timestamp) -> Vec<Taint>;
+        fn remedy_actions(remedies: &[&Remedy], cluster: &Cluster) -> Vec<String>;
+        fn with_kept_remedies(before: Option<&ClusterStatus>, report: ClusterStatus) -> ClusterStatus;
         fn taints_by_policies(
             policies: &[&ClusterTaintPolicy], cluster: &Cluster, now: Timestamp,
         ) -> Vec<Taint>;
@@ -178,6 +182,10 @@ pub trait Rules: Send + Sync {
         ) -> Option<(&'a str, &'a APIResource)>;
         fn activates(preference: &str, touched: bool) -> bool;
         fn touched(before: Option<&RawObject>, after: &RawObject) -> bool;
+        fn suspension_of_binding(
+            policy: Option<&DispatchSuspension>, present: Option<&Suspension>,
+        ) -> Option<Suspension>;
+        fn owners_of_binding(template: &ObjectReference) -> Vec<OwnerReference>;
         fn has_finalizer(spec: &ResourceBindingSpec) -> bool;
         fn dependencies(kind: &str, template: &Value) -> Vec<ResourceSelector>;
         fn is_dependency(dependency: &ResourceSelector, object: &Value) -> bool;
@@ -227,6 +235,7 @@ pub trait Rules: Send + Sync {
         fn affinity_groups(
             placement: &Placement, labels: Option<&BTreeMap<String, String>>,
         ) -> Option<WorkloadAffinityGroups>;
+        fn binds_group(tasks: &[GracefulEvictionTask], clusters: &BTreeSet<String>) -> bool;
         fn workload_affinity_filter(affinity_clusters: &AffinityClusters, cluster: &str, is_target: bool) -> Refusal;
         fn workload_anti_affinity_filter(affinity_clusters: &AffinityClusters, cluster: &str, is_target: bool) -> Refusal;
         fn locality_score(targets: &[TargetCluster], cluster: &str) -> i64;
@@ -310,6 +319,7 @@ pub trait Rules: Send + Sync {
         fn health(object: &Value) -> Health;
         fn has_health(api_version: &str, kind: &str) -> bool;
         fn aggregated_status(works: &[Arc<Work>]) -> Vec<AggregatedStatus>;
+        fn replacing_reports(before: &[AggregatedStatus], reports: Vec<AggregatedStatus>) -> Vec<AggregatedStatus>;
         fn fully_applied(clusters_with_work: &BTreeSet<&str>, reports: &[AggregatedStatus]) -> bool;
     }
 

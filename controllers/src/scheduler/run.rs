@@ -190,7 +190,10 @@ fn neighbours_of<B: Binding>(context: &Context, spec: &ResourceBindingSpec) -> A
         return AffinityClusters::default();
     }
     let all = B::all(context).list();
-    affinity_clusters(spec, all.iter().map(|binding| binding.spec()))
+    let mut others = affinity_clusters(spec, all.iter().map(|binding| binding.spec()));
+    let tasks = &spec.graceful_eviction_tasks;
+    others.together.retain(|clusters| context.rules.binds_group(tasks, clusters));
+    others
 }
 
 /// The state of the clusters that the workload is placed on. A cluster that has just joined may not be in the store

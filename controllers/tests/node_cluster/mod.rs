@@ -49,8 +49,8 @@ impl NodeCluster {
             }
         }
         let start = Delay::Between(Duration::from_millis(500), Duration::from_secs(2));
-        let cluster =
-            Cluster::start(run, &ClusterSpec { nodes, stages: Stages { start, ..Stages::default() } });
+        let stages = Stages { start, ..Stages::default() };
+        let cluster = Cluster::start(run, &ClusterSpec { nodes, stages, ..ClusterSpec::default() });
         let settings = NodeSettings::default();
         let (controllers, faults) = (None, BTreeMap::new());
         let metrics = NodeMetrics::default();

@@ -80,8 +80,10 @@ impl Chain {
 }
 
 fn component(id: &str, evidence: &Evidence, dialect: &DialectKind) -> Component {
-    if *dialect == DialectKind::Nodes {
-        return if id.starts_with("TOLERATION") || id == "NODE-13" { TAINT_EVICTION } else { NODE_LIFECYCLE };
+    match dialect {
+        DialectKind::Nodes if id.starts_with("TOLERATION") || id == "NODE-13" => return TAINT_EVICTION,
+        DialectKind::Nodes => return NODE_LIFECYCLE,
+        DialectKind::Karmada | DialectKind::Data(_) => {}
     }
     let group = id.split('-').next().unwrap_or(id);
     if matches!(dialect, DialectKind::Data(_)) {

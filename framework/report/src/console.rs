@@ -11,6 +11,7 @@ use super::{Case, Failure, Report, Stand, Standing, Status};
 use capsize_history::facts::Uncertainty;
 use capsize_judge::guarantee::{Outcome, Verdict};
 use capsize_judge::judge::Judgement;
+use capsize_judge::profile::Level;
 use capsize_judge::text::{clock, signed, span};
 
 /// How many of the tightest margins are reported.
@@ -122,6 +123,14 @@ fn totals(page: &mut Page, report: &Report) {
     }
     parts.extend((totals.skipped > 0).then(|| format!("{} skipped", totals.skipped)));
     page.line(&format!("{} · {}", parts.join(", "), standing(&standings)));
+    page.line(&by_level(&standings));
+    if !report.lacking_core.is_empty() {
+        let lacking: Vec<String> = report.lacking_core.iter().map(|feature| format!("{feature:?}")).collect();
+        page.wrapped(
+            "✗ ",
+            &format!("the target lacks {}, without which no target conforms", lacking.join(", ")),
+        );
+    }
     for (reason, count) in report.skipped() {
         page.wrapped(&format!("  skipped {count:>3}: "), reason);
     }
@@ -153,6 +162,19 @@ fn standing(standings: &[Standing]) -> String {
         let _ = write!(text, ", {lacking} not promised");
     }
     text
+}
+
+/// `core: 10 of 12 guarantees held, 0 violated · extended: 2 of 4 held, 0 violated`.
+fn by_level(standings: &[Standing]) -> String {
+    let count = |level: Level, stand: Option<Stand>| {
+        let of_level = standings.iter().filter(|standing| standing.level == level);
+        of_level.filter(|standing| stand.is_none_or(|stand| standing.stand() == stand)).count()
+    };
+    let part = |level: Level, noun: &str| {
+        let (held, violated) = (count(level, Some(Stand::Held)), count(level, Some(Stand::Violated)));
+        format!("{}: {held} of {}{noun} held, {violated} violated", level.name(), count(level, None))
+    };
+    format!("{} · {}", part(Level::Core, " guarantees"), part(Level::Extended, ""))
 }
 
 fn tightest(standings: &[Standing]) -> String {

@@ -14,6 +14,7 @@ use capsize_history::facts::{Fact, ObjectVersion};
 use capsize_judge::chain::Chain;
 use capsize_judge::guarantee::{Ambiguity, Bound, Evidence, GuaranteeSpec, Outcome, Verdict};
 use capsize_judge::judge::Judgement;
+use capsize_judge::profile::Level;
 
 /// The version of the document; another one where a field goes or changes its meaning.
 const VERSION: &str = "v1";
@@ -29,6 +30,9 @@ pub(super) struct Document<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     target: &'a str,
     conforms: bool,
+    /// The core features that the target lacks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    lacking_core: Vec<String>,
     passed: usize,
     failed: usize,
     skipped: usize,
@@ -46,6 +50,8 @@ struct Guarantee<'a> {
     id: &'a str,
     sentence: &'a str,
     source: &'a str,
+    /// `core` or `extended`.
+    level: &'static str,
     verdict: String,
     held: u64,
     violated: u64,
@@ -59,6 +65,9 @@ struct Guarantee<'a> {
 struct OneCase<'a> {
     group: &'a str,
     name: &'a str,
+    /// `core` or `extended`; absent for a history.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    level: Option<&'static str>,
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
@@ -183,6 +192,7 @@ pub fn json(report: &Report) -> String {
         about: &report.about,
         target: &report.target,
         conforms: report.conforms(),
+        lacking_core: report.lacking_core.iter().map(|feature| format!("{feature:?}")).collect(),
         passed: totals.passed,
         failed: totals.failed,
         skipped: totals.skipped,
@@ -200,6 +210,7 @@ fn guarantee(standing: &Standing) -> Guarantee<'_> {
         id: standing.spec.id,
         sentence: standing.spec.sentence,
         source: standing.spec.source,
+        level: standing.level.name(),
         verdict: camel(&format!("{:?}", standing.stand())),
         held: standing.held,
         violated: standing.violated,
@@ -223,6 +234,7 @@ fn one_case(case: &Case) -> OneCase<'_> {
     OneCase {
         group: &case.group,
         name: &case.name,
+        level: case.level.map(Level::name),
         status,
         reason,
         replay: &case.replay,

@@ -5,6 +5,7 @@ use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 
 use super::{COLUMNS, Case, Report, Status, failure};
 use capsize_judge::guarantee::Outcome;
+use capsize_judge::profile::Level;
 
 /// The report as JUnit XML. A case that failed carries what the console says of it.
 ///
@@ -19,6 +20,9 @@ pub fn junit(report: &Report) -> String {
     let mut document = quick_junit::Report::new(format!("capsize {} {}", report.command, report.target));
     for (group, cases) in groups {
         let mut suite = TestSuite::new(group);
+        for feature in &report.lacking_core {
+            suite.add_property(("lacking-core", format!("{feature:?}").as_str()));
+        }
         suite.add_test_cases(cases.into_iter().map(test_case));
         document.add_test_suite(suite);
     }
@@ -28,6 +32,19 @@ pub fn junit(report: &Report) -> String {
 fn test_case(case: &Case) -> TestCase {
     let mut test = TestCase::new(case.name.as_str(), status(case));
     test.set_classname(case.group.as_str());
+    if let Some(level) = case.level {
+        test.add_property(("level", level.name()));
+    }
+    let verdicts = case.judgement.iter().flat_map(|judgement| {
+        judgement.verdicts.iter().map(|verdict| (verdict, verdict.spec.level(&judgement.dialect)))
+    });
+    for level in [Level::Core, Level::Extended] {
+        let violated = verdicts.clone().filter(|(verdict, of)| *of == level && verdict.outcome.is_violated());
+        let violated: Vec<&str> = violated.map(|(verdict, _)| verdict.spec.id).collect();
+        if !violated.is_empty() {
+            test.add_property((format!("{}-violated", level.name()).as_str(), violated.join(" ").as_str()));
+        }
+    }
     if let Some(wall) = case.wall {
         test.set_time(wall);
     }

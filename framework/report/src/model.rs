@@ -10,7 +10,7 @@ use jiff::SignedDuration;
 use capsize_history::facts::{Fact, FaultInForce};
 use capsize_judge::guarantee::{GuaranteeSpec, Outcome};
 use capsize_judge::judge::Judgement;
-use capsize_judge::profile::Feature;
+use capsize_judge::profile::{Feature, Level};
 
 /// The results of a run or a check.
 #[derive(Clone, Debug)]
@@ -21,6 +21,8 @@ pub struct Report {
     pub about: Vec<String>,
     /// The target's name and release.
     pub target: String,
+    /// The core features that the target lacks, so that it does not conform whatever the cases show.
+    pub lacking_core: Vec<Feature>,
     /// The cases, in the order in which they are reported.
     pub cases: Vec<Case>,
     /// Real time that it took; absent where nothing was run.
@@ -34,6 +36,8 @@ pub struct Case {
     pub group: String,
     /// Its name in the group.
     pub name: String,
+    /// Whether it needs core features only; absent for a history.
+    pub level: Option<Level>,
     /// How it ended.
     pub status: Status,
     /// The judgement of its history; absent where there is none.
@@ -92,6 +96,8 @@ pub struct Totals {
 pub struct Standing {
     /// The guarantee.
     pub spec: &'static GuaranteeSpec,
+    /// Whether every target must keep it; core if it is so for one of several dialects.
+    pub level: Level,
     /// How often it held.
     pub held: u64,
     /// How often it did not.
@@ -167,6 +173,7 @@ impl Case {
         Self {
             group: group.into(),
             name: name.into(),
+            level: None,
             status: if judgement.conforms() { Status::Passed } else { Status::Failed },
             span: judgement.span,
             judgement: Some(judgement),
@@ -178,10 +185,10 @@ impl Case {
 }
 
 impl Report {
-    /// Whether no case failed.
+    /// Whether the target has the core features, and no case failed.
     #[must_use]
     pub fn conforms(&self) -> bool {
-        self.cases.iter().all(|case| case.status != Status::Failed)
+        self.lacking_core.is_empty() && self.cases.iter().all(|case| case.status != Status::Failed)
     }
 
     /// Why the report says nothing about the target, if it does not: no case failed, and no guarantee was put to the test.
@@ -233,18 +240,21 @@ impl Report {
     #[must_use]
     pub fn standings(&self) -> Vec<Standing> {
         let mut standings: IndexMap<&str, Standing> = IndexMap::new();
-        for verdict in
-            self.cases.iter().filter_map(|case| case.judgement.as_ref()).flat_map(|each| &each.verdicts)
-        {
+        let judgements = self.cases.iter().filter_map(|case| case.judgement.as_ref());
+        let verdicts =
+            judgements.flat_map(|each| each.verdicts.iter().map(move |verdict| (&each.dialect, verdict)));
+        for (dialect, verdict) in verdicts {
             let spec = verdict.spec;
             let standing = standings.entry(spec.id).or_insert(Standing {
                 spec,
+                level: Level::Extended,
                 held: 0,
                 violated: 0,
                 undecided: 0,
                 margin: None,
                 lacks: None,
             });
+            standing.level = standing.level.min(spec.level(dialect));
             standing.add(&verdict.outcome);
         }
         standings.into_values().collect()

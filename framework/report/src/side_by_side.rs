@@ -41,6 +41,9 @@ impl Column {
 #[serde(rename_all = "camelCase")]
 struct Guarantee {
     id: String,
+    /// `core` or `extended`; absent in older reports.
+    #[serde(default)]
+    level: String,
     verdict: String,
     margin_seconds: Option<f64>,
 }
@@ -72,7 +75,8 @@ pub fn side_by_side(reports: &[Column]) -> (String, bool) {
         let row: Vec<_> = all.iter().map(|report| report.get(id)).collect();
         let cells: Vec<String> =
             row.iter().map(|cell| cell.map_or_else(|| "–".into(), |each| each.cell())).collect();
-        let _ = writeln!(text, "| {id} | {} |", cells.join(" | "));
+        let core = if row.iter().flatten().any(|each| each.level == "core") { " (core)" } else { "" };
+        let _ = writeln!(text, "| {id}{core} | {} |", cells.join(" | "));
         let decided = row.iter().flatten().map(|each| each.verdict.as_str());
         let verdicts: BTreeSet<&str> = decided.filter(|verdict| *verdict != UNDECIDED).collect();
         if verdicts.len() > 1 {
@@ -117,7 +121,7 @@ mod tests {
 
     fn report(on: &str, verdict: &str, status: &str) -> Column {
         let guarantees = json!([
-            {"id": "A-01", "verdict": verdict, "marginSeconds": 1.25},
+            {"id": "A-01", "level": "core", "verdict": verdict, "marginSeconds": 1.25},
             {"id": "A-02", "verdict": "notExercised"},
         ]);
         let cases = json!([{"group": "g", "name": "n", "status": status}]);
@@ -131,7 +135,7 @@ mod tests {
     fn margins_stand_in_columns_and_agreement_is_reported() {
         let (text, agree) =
             side_by_side(&[report("embedded", "held", "passed"), report("kind", "held", "passed")]);
-        let expected = "| | it 1.2, embedded | it 1.2, kind |\n|---|---|---|\n| A-01 | held, 1.2 s | held, 1.2 s |\n\nAll agree on 1 cases and 1 guarantees.\n";
+        let expected = "| | it 1.2, embedded | it 1.2, kind |\n|---|---|---|\n| A-01 (core) | held, 1.2 s | held, 1.2 s |\n\nAll agree on 1 cases and 1 guarantees.\n";
         assert_eq!(text, expected);
         assert!(agree);
     }
@@ -150,7 +154,7 @@ mod tests {
             let (text, agree) =
                 side_by_side(&[report("embedded", "held", "passed"), report("kind", verdict, "passed")]);
             assert!(agree, "{verdict}");
-            assert!(text.contains(&format!("| A-01 | held, 1.2 s | {cell} |")), "{text}");
+            assert!(text.contains(&format!("| A-01 (core) | held, 1.2 s | {cell} |")), "{text}");
         }
     }
 }

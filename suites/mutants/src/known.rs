@@ -8,7 +8,7 @@ use capsize_controllers::rules::{Bug, Release, Rules};
 use crate::Mutant;
 
 /// The bug, the scenario that notices it, and the guarantee that names the cause.
-const NOTICED: [(Bug, &str, &str); 38] = [
+const NOTICED: [(Bug, &str, &str); 39] = [
     (Bug::ChosenWhileLeaving, "placement/not-chosen-while-leaving", "EVICTION-04"),
     (Bug::TasksLost, "eviction/two-members-at-once", "EVICTION-02"),
     (Bug::TaintsLost, "tainting/policy-beside-a-person", "TAINT-09"),
@@ -46,6 +46,7 @@ const NOTICED: [(Bug, &str, &str); 38] = [
     (Bug::FailedIsApplied, "delivery/conflict", "DELIVERY-06"),
     (Bug::FailedMendingUntold, "delivery/taken-over", "DELIVERY-04"),
     (Bug::NotReadyCutsServices, "services/addresses-are-withdrawn", "SERVICES-01"),
+    (Bug::GroupsBindEvicted, "placement/together-until-one-is-evicted", "LIVENESS-08"),
     (Bug::AutoscalersStay, "autoscaling/follows-its-workload", "DELIVERY-16"),
 ];
 

@@ -3,9 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use capsize_controllers::api::{BindingSnapshot, ResourceBindingSpec, ResourceSelector};
-use capsize_controllers::rules::{Claim, NamePattern, Rules, owner, snapshot};
+use capsize_controllers::api::{
+    BindingSnapshot, DispatchSuspension, ObjectReference, ResourceBindingSpec, ResourceSelector, Suspension,
+};
+use capsize_controllers::rules::{Claim, NamePattern, Rules, owner, snapshot, suspension_of_binding};
 use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::Value;
 
 mutants! {
@@ -47,6 +50,22 @@ mutants! {
             _: Option<&'a ResourceBindingSpec>,
         ) -> BTreeSet<&'a str> {
             BTreeSet::new()
+        }
+    }
+
+    a_suspension_of_others_is_overwritten("policy/suspension-of-others", "POLICY-04") {
+        fn suspension_of_binding(
+            &self,
+            policy: Option<&DispatchSuspension>,
+            _: Option<&Suspension>,
+        ) -> Option<Suspension> {
+            suspension_of_binding(policy, None)
+        }
+    }
+
+    a_record_outlives_its_template("policy/template-deleted", "LIVENESS-07") {
+        fn owners_of_binding(&self, _: &ObjectReference) -> Vec<OwnerReference> {
+            Vec::new()
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use capsize_controllers::api::{AggregatedStatus, Health};
+use capsize_controllers::api::{AggregatedStatus, ClusterStatus, Health};
 use capsize_controllers::rules::{Ready, Rules, no_execute_taints, no_schedule_taints, template_status};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Taint;
@@ -23,6 +23,28 @@ mutants! {
                 status.insert("readyReplicas".into(), json!(ready * 2));
             }
             Some(status)
+        }
+    }
+
+    reports_on_members_that_were_left_stay("eviction/partition", "STATUS-02") {
+        fn replacing_reports(
+            &self,
+            before: &[AggregatedStatus],
+            mut reports: Vec<AggregatedStatus>,
+        ) -> Vec<AggregatedStatus> {
+            let is_known = |old: &AggregatedStatus| reports.iter().any(|new| new.cluster_name == old.cluster_name);
+            let left: Vec<AggregatedStatus> = before.iter().filter(|old| !is_known(old)).cloned().collect();
+            reports.extend(left);
+            reports
+        }
+    }
+
+    a_report_on_a_member_drops_its_remedies("membership/remedy", "HEALTH-07") {
+        fn with_kept_remedies(&self, before: Option<&ClusterStatus>, report: ClusterStatus) -> ClusterStatus {
+            if before == Some(&report) {
+                return report;
+            }
+            ClusterStatus { remedy_actions: Vec::new(), ..report }
         }
     }
 

@@ -87,6 +87,7 @@ impl Replay {
             command: "replay".into(),
             about: vec!["embedded".into()],
             target: format!("{} {}", target.profile.name, target.profile.version),
+            lacking_core: target.profile.lacking_core(),
             cases: ended,
             wall: Some(clock.elapsed()),
         };

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::{fs, thread};
 
 use capsize_clock::{Clock, Interrupt, Seed};
-use capsize_judge::profile::{Profile, Start};
+use capsize_judge::profile::{Feature, Profile, Start};
 use capsize_report as report;
 use capsize_report::{CaseTimeline, Report, Status};
 use capsize_runner::run::{Options, Outcome, run_cases};
@@ -165,6 +165,7 @@ impl Run {
             command: "run".into(),
             about,
             target,
+            lacking_core: lacking_core(parties),
             cases: done.into_iter().map(|outcome| outcome.case).collect(),
             wall: Some(clock.elapsed()),
         };
@@ -310,4 +311,9 @@ pub fn timeline(outcome: &Outcome, profile: &Profile) -> Result<Option<CaseTimel
     let history = outcome.history.as_ref().filter(|_| outcome.broken.is_none());
     let timeline = history.map(|history| check::timeline(&outcome.case, history, profile));
     timeline.transpose().map_err(CommandError::input)
+}
+
+/// The core features that a target lacks.
+fn lacking_core(parties: &[Party]) -> Vec<Feature> {
+    parties.iter().flat_map(|party| party.target().profile.lacking_core()).collect()
 }

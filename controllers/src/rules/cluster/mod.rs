@@ -2,6 +2,7 @@
 
 mod heartbeat;
 mod readiness;
+mod remedies;
 mod resource_models;
 mod resource_summary;
 mod taint_policy;
@@ -12,6 +13,7 @@ pub use readiness::{
     Probe, ProbeRun, Readiness, brings_probe_forward, collects_status, complete_apis, is_damped,
     keeps_condition, member_timeout, probe_run, readiness, replaces_enablements,
 };
+pub use remedies::{remedy_actions, with_kept_remedies};
 pub use resource_models::{default_models, modelings, replicas_by_models};
 pub use resource_summary::{node_summary, resource_summary};
 pub use taint_policy::{taints_by_policies, validate_taint_policy};

@@ -7,6 +7,7 @@ mod dependencies;
 mod name_pattern;
 mod owner;
 mod propagatable;
+mod record;
 mod required_by;
 
 pub use activation::{activates, touched};
@@ -16,4 +17,5 @@ pub use dependencies::{dependencies, is_dependency};
 pub use name_pattern::NamePattern;
 pub use owner::{Claim, Match, owner, selects};
 pub use propagatable::{propagated_version, skips_kind, skips_object};
+pub use record::{owners_of_binding, suspension_of_binding};
 pub use required_by::{require, snapshot};

@@ -106,12 +106,15 @@ pub enum Bug {
     FailedMendingUntold,
     /// The endpoints of a member are removed as soon as it is not ready (#6258).
     NotReadyCutsServices,
+    /// The others of an affinity group keep a workload from every other cluster, also while the workload is being evicted
+    /// from their clusters (#7479).
+    GroupsBindEvicted,
     /// An autoscaler stays in a member that its workload has left (until 1.6, `pkg/controllers/hpa/hpa_controller.go`).
     AutoscalersStay,
 }
 
 /// Each bug with its name in profiles, and the first release without it, if there is one.
-const KNOWN: [(Bug, &str, Option<ReleaseNumber>); 44] = [
+const KNOWN: [(Bug, &str, Option<ReleaseNumber>); 45] = [
     (Bug::ChosenWhileLeaving, "chosen-while-leaving", Some((1, 6))),
     (Bug::TwoTasks, "two-tasks", Some((1, 6))),
     (Bug::TasksLost, "tasks-lost", Some((1, 18))),
@@ -155,6 +158,7 @@ const KNOWN: [(Bug, &str, Option<ReleaseNumber>); 44] = [
     (Bug::FailedIsApplied, "failed-is-applied", Some((1, 7))),
     (Bug::FailedMendingUntold, "failed-mending-untold", Some((1, 9))),
     (Bug::NotReadyCutsServices, "not-ready-cuts-services", Some((1, 14))),
+    (Bug::GroupsBindEvicted, "groups-bind-evicted", None),
     (Bug::AutoscalersStay, "autoscalers-stay", Some((1, 7))),
 ];
 

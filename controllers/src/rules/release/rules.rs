@@ -68,6 +68,10 @@ impl Rules for Release {
         rules::eviction_filter(tasks, cluster)
     }
 
+    fn binds_group(&self, tasks: &[GracefulEvictionTask], clusters: &BTreeSet<String>) -> bool {
+        self.has(Bug::GroupsBindEvicted) || rules::binds_group(tasks, clusters)
+    }
+
     fn evict(&self, spec: &mut ResourceBindingSpec, cluster: &str, task: GracefulEvictionTask) -> bool {
         let direct = task.purge_mode.is_some_and(|mode| self.behaviour.is_direct(mode));
         if !(self.has(Bug::TwoTasks) || self.has(Bug::PurgedWithoutTask) && direct) {

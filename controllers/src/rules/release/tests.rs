@@ -280,10 +280,15 @@ fn keeps_the_slices_of_an_outage(rules: &dyn Rules) -> bool {
     rules.keeps_slices(&cluster("", None))
 }
 
+fn lets_an_evicted_workload_leave_its_group(rules: &dyn Rules) -> bool {
+    let task: GracefulEvictionTask = parsed(json!({"fromCluster": "m1", "reason": "", "producer": ""}));
+    !rules.binds_group(&[task], &BTreeSet::from(["m1".to_owned()]))
+}
+
 #[test]
 fn a_bug_changes_its_rule_and_no_other() {
     type Ask = fn(&dyn Rules) -> bool;
-    let rows: [(Bug, Ask, bool); 44] = [
+    let rows: [(Bug, Ask, bool); 45] = [
         (Bug::ChosenWhileLeaving, is_chosen, true),
         (Bug::TwoTasks, leaves_two_tasks, true),
         (Bug::TasksLost, guards_tasks, false),
@@ -327,6 +332,7 @@ fn a_bug_changes_its_rule_and_no_other() {
         (Bug::FailedIsApplied, reports_failure_as_success, true),
         (Bug::FailedMendingUntold, reports_failed_mending, false),
         (Bug::NotReadyCutsServices, keeps_the_slices_of_an_outage, false),
+        (Bug::GroupsBindEvicted, lets_an_evicted_workload_leave_its_group, false),
         (Bug::AutoscalersStay, takes_autoscalers_away, false),
     ];
     assert!(rows.iter().map(|(bug, ..)| *bug).eq(Bug::all()));

@@ -40,6 +40,6 @@ pub use trigger::{
     scales_only,
 };
 pub use workload_affinity::{
-    AffinityClusters, affinity_clusters, affinity_groups, workload_affinity_filter,
+    AffinityClusters, affinity_clusters, affinity_groups, binds_group, workload_affinity_filter,
     workload_anti_affinity_filter,
 };

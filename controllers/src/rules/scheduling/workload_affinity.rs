@@ -5,7 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::api::{Placement, ResourceBindingSpec, WorkloadAffinityGroups, WorkloadAffinityTerm};
+use crate::api::{
+    GracefulEvictionTask, Placement, ResourceBindingSpec, WorkloadAffinityGroups, WorkloadAffinityTerm,
+};
 use crate::rules::Refusal;
 
 /// The clusters of the other workloads of a workload's groups.
@@ -62,6 +64,13 @@ pub fn affinity_clusters<'a>(
         }
     }
     affinity_clusters
+}
+
+/// Whether the clusters of another workload of the affinity group bind the workload. Clusters that the workload is being
+/// evicted from do not: otherwise the workload would be nowhere as long as the other one stays (#7479).
+#[must_use]
+pub fn binds_group(tasks: &[GracefulEvictionTask], clusters: &BTreeSet<String>) -> bool {
+    clusters.iter().any(|cluster| tasks.iter().all(|task| task.from_cluster != *cluster))
 }
 
 /// `WorkloadAffinity`: a new target must be a target of each other workload of the group.
@@ -141,6 +150,24 @@ mod tests {
         assert_eq!(affinity_clusters(&own, &others), expected);
         let alone = ResourceBindingSpec { workload_affinity_groups: None, ..own };
         assert_eq!(affinity_clusters(&alone, &others), AffinityClusters::default());
+    }
+
+    #[test]
+    fn a_group_on_clusters_that_evict_the_workload_does_not_bind() {
+        let tasks = |names: &[&str]| -> Vec<GracefulEvictionTask> {
+            let task = |name: &&str| json!({"fromCluster": name, "reason": "", "producer": ""});
+            serde_json::from_value(names.iter().map(task).collect()).unwrap()
+        };
+        let clusters = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let cases: [(&[&str], &[&str], bool); 4] = [
+            (&[], &["m1"], true),
+            (&["m1"], &["m1"], false),
+            (&["m1"], &["m1", "m2"], true),
+            (&["m1", "m2"], &["m1", "m2"], false),
+        ];
+        for (evicting, group, binds) in cases {
+            assert_eq!(binds_group(&tasks(evicting), &clusters(group)), binds, "{evicting:?} {group:?}");
+        }
     }
 
     #[test]

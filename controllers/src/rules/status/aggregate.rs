@@ -20,6 +20,13 @@ pub fn aggregated_status(works: &[Arc<Work>]) -> Vec<AggregatedStatus> {
     reports
 }
 
+/// Returns the reports that a binding has after an aggregation: the new ones only. A report on a cluster without a Work
+/// would stay for ever.
+#[must_use]
+pub fn replacing_reports(_: &[AggregatedStatus], reports: Vec<AggregatedStatus>) -> Vec<AggregatedStatus> {
+    reports
+}
+
 fn report(work: &Work) -> Option<AggregatedStatus> {
     let namespace = work.namespace()?;
     let status = work.status.as_ref();

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use super::marks::LONGEST_BACK_OFF;
-use crate::facts::{Change, Delivery, Health, Member, Running, Taint, Workload, WorkloadKey, World};
+use crate::facts::{
+    Change, Delivery, Health, LONGEST_BACK_OFF, Member, Running, Taint, Workload, WorkloadKey, World,
+};
 
 /// Records the time of a change of health, and how long a member that is Ready again was not.
 pub fn health_changed(

@@ -4,11 +4,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::facts::{Change, FaultInForce, World};
+use crate::facts::{Change, FaultInForce, LONGEST_BACK_OFF, World};
 use crate::format::{CONTROL_PLANE, FOREVER, FaultKind, Mark};
-
-/// The longest back-off of a work queue.
-pub const LONGEST_BACK_OFF: Duration = Duration::from_secs(1000);
 
 /// A history with a later header was cut out of a longer history.
 const AT_ONCE: Duration = Duration::from_secs(1);
@@ -113,6 +110,7 @@ fn by_hand(world: &mut World, step: Option<&str>, member: Option<String>, object
         }
         Some("apply" | "delete") => {
             world.acted = now;
+            world.acts += 1;
             world.access_touched |= object.starts_with("Secret ");
             for (name, member) in &mut world.members {
                 if object.starts_with("Cluster ") && object.split([' ', '/']).any(|word| word == name) {

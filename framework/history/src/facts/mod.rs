@@ -3,6 +3,7 @@
 //! A *member* is a failure domain. A *workload* is an object that is placed on members. Dialects read facts
 //! from objects, and guarantees state what must hold of the facts.
 
+mod back_offs;
 mod content;
 mod fact;
 mod member;
@@ -15,6 +16,7 @@ mod topic;
 mod workload;
 mod world;
 
+pub use back_offs::{BackOffs, LONGEST_BACK_OFF};
 pub use content::{Content, Template};
 pub use fact::{Change, Fact, ObjectVersion};
 pub use member::{Census, Health, Member, Taint, TaintEffect, Zone};

@@ -22,6 +22,8 @@ pub struct Placement {
     pub aggregated: bool,
     /// Whether the choice depends on the members of other workloads, or on criteria that the dialect does not read.
     pub minds_others: bool,
+    /// Whether the workload must not be where other workloads of its group are.
+    pub keeps_apart: bool,
 }
 
 /// One of several groups of members.

@@ -111,6 +111,8 @@ pub struct Workload {
     pub placeable: bool,
     /// The kind as members serve it: `apps/v1/Deployment`.
     pub served_as: String,
+    /// Whether its pod has ended for good.
+    pub finished: bool,
     /// Whether its controller runs one copy on every member.
     pub everywhere: bool,
     /// Whether the workload has replicas, possibly zero at present.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{
-    Assignment, Census, Health, Member, Observers, OverridePolicy, Policy, TaintPolicy, Template, Workload,
-    WorkloadKey, Zone,
+    Assignment, BackOffs, Census, Health, Member, Observers, OverridePolicy, Policy, TaintPolicy, Template,
+    Workload, WorkloadKey, Zone,
 };
 use crate::format::FaultKind;
 use crate::format::digest::Table;
@@ -67,17 +67,16 @@ pub struct World {
     pub namespaces: BTreeMap<String, bool>,
     /// The schedulers that run, as the recorder marks them; absent without such a mark.
     pub schedulers: Option<BTreeSet<String>>,
-    /// The members whose execution namespace is being deleted, so that nothing can be written for them, and
-    /// since when.
-    pub closed: BTreeMap<String, Duration>,
-    /// When controllers stop backing off from a member whose execution namespace was deleted.
-    pub reopened: BTreeMap<String, Duration>,
+    /// The members whose execution namespace is being deleted or missing, so that nothing can be written for them.
+    pub closed: BackOffs<String>,
     /// Whether the recorder watches the events about the ends of evictions.
     pub eviction_events: bool,
     /// Whether a person changed the way in which members are reached, by a mark of the history.
     pub access_touched: bool,
     /// When a person last acted by a mark of the history, other than on a taint.
     pub acted: Duration,
+    /// How often a person has acted so.
+    pub acts: u64,
     /// Kinds of which the APIs of members have shown a copy. The history may lack copies of other kinds.
     pub kinds_shown: BTreeSet<String>,
     /// Whether the history began late, so that it may lack members.
@@ -128,7 +127,7 @@ impl World {
     /// Whether nothing can be written for `member`, or controllers may still back off from it.
     #[must_use]
     pub fn is_closed(&self, member: &str) -> bool {
-        self.closed.contains_key(member) || self.reopened.get(member).is_some_and(|until| self.now < *until)
+        self.closed.remaining(&member.to_owned(), self.now) != Some(Duration::ZERO)
     }
 
     /// Whether there may be members that were never observed.

@@ -60,6 +60,8 @@ pub enum Feature {
     PlacesByPriority,
     /// Replicas for which the preferred members have no room go to other members.
     OverflowAffinities,
+    /// Remedies of users request actions for members, by the conditions of the members.
+    Remedies,
     /// Workloads of an affinity group are placed together, or apart.
     WorkloadAffinity,
     /// A workload can be changed for some members.
@@ -288,6 +290,12 @@ impl Profile {
     #[must_use]
     pub fn has(&self, feature: Feature) -> bool {
         self.features.contains(&feature)
+    }
+
+    /// Returns true if the implementation is `release` or newer.
+    #[must_use]
+    pub fn is_at_least(&self, release: &str) -> bool {
+        self::release(&self.version) >= self::release(release)
     }
 
     /// Returns this profile with the settings in `header`, the first mark of a history.

@@ -2,12 +2,14 @@
 
 mod definition;
 mod length;
+mod level;
 mod names;
 mod program;
 mod timings;
 mod zones;
 
 pub use definition::{Feature, Profile, ProfileError, Profiles, Start};
+pub use level::Level;
 pub use program::Program;
 pub use timings::{SettingError, Timings};
 pub use zones::Zones;

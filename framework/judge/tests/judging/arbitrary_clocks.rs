@@ -112,6 +112,7 @@ fn reported(entries: Vec<Entry>, profile: Profile) -> String {
         command: "check".to_owned(),
         about: Vec::new(),
         target: String::new(),
+        lacking_core: Vec::new(),
         cases: vec![Case::judged("any".to_owned(), "any".to_owned(), judgement)],
         wall: None,
     };

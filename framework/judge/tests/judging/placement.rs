@@ -94,6 +94,18 @@ fn an_evicted_member_is_replaced_if_another_is_suitable() {
 }
 
 #[test]
+fn an_evicted_workload_does_not_stay_without_a_member_for_the_sake_of_its_group() {
+    let left = || {
+        let mut together = one_of(&["m1", "m3"]);
+        together["workloadAffinity"] = json!({"affinity": {"groupByLabelKey": "group"}});
+        let story = Story::new().serving(&["m1", "m3"]).policy(together, 2).assign(&["m1"]);
+        story.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.2).evict("m1")
+    };
+    holds("LIVENESS-08", &left().at(21.0).assign(&["m3"]).until(21.1));
+    shows("LIVENESS-08", &left().stamp("m1").until(21.3));
+}
+
+#[test]
 fn a_workload_does_not_return_to_an_earlier_group() {
     let groups = json!({"spreadConstraints": null, "clusterAffinities": [
         {"affinityName": "near", "clusterNames": ["m1", "m2"]},

@@ -8,7 +8,7 @@ use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Map, Value, json};
 use serde_saphyr::Spanned;
 
-use crate::scenario::{Field, Policy, Scheduling, Toleration, Workload};
+use crate::scenario::{Field, Policy, Remedy, Scheduling, Toleration, Workload};
 
 /// The API paths in the control plane that contain the objects of the dialect.
 pub const WATCHED_IN_CONTROL_PLANE: [&str; 16] = [
@@ -80,6 +80,32 @@ pub fn policy_kind_of(workload: &Workload) -> ApiResource {
 #[must_use]
 pub fn override_policies() -> ApiResource {
     resource("policy.karmada.io", "v1alpha1", "OverridePolicy", "overridepolicies")
+}
+
+/// The kind of an object that requests actions for members.
+#[must_use]
+pub fn remedies() -> ApiResource {
+    resource("remedy.karmada.io", "v1alpha1", "Remedy", "remedies")
+}
+
+/// A Remedy for these members, or for all.
+#[must_use]
+pub fn remedy(remedy: &Remedy, clusters: Option<&[String]>) -> Value {
+    let mut spec = json!({"actions": remedy.actions});
+    if let Some(clusters) = clusters {
+        spec["clusterAffinity"] = json!({"clusterNames": clusters});
+    }
+    if let Some(when) = &remedy.when {
+        spec["decisionMatches"] = json!([{"clusterConditionMatch": {
+            "conditionType": when.condition, "operator": "Equal", "conditionStatus": when.is,
+        }}]);
+    }
+    json!({
+        "apiVersion": "remedy.karmada.io/v1alpha1",
+        "kind": "Remedy",
+        "metadata": {"name": remedy.name.value},
+        "spec": spec,
+    })
 }
 
 fn resource(group: &str, version: &str, kind: &str, plural: &str) -> ApiResource {

@@ -16,4 +16,5 @@ pub(crate) use cluster::{Follower, Heard};
 pub use cluster::{Source, Time, chain, time_of};
 pub use pace::Pace;
 pub use path::{Resource, is_place, of_control_plane, of_members, served};
+pub use redact::redact;
 pub use write::{Record, RecordError, Recorded, Tidings};

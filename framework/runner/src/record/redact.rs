@@ -9,7 +9,7 @@ const REDACTED: &str = "redacted";
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Replaces the values in `object` if it is a Secret or contains Secrets, as a Work does. The names of the values stay.
-pub(super) fn redact(object: &mut Value) {
+pub fn redact(object: &mut Value) {
     if object["kind"] == "Secret" && object["apiVersion"] == "v1" {
         for field in ["data", "stringData"] {
             for (_, value) in object.get_mut(field).and_then(Value::as_object_mut).into_iter().flatten() {

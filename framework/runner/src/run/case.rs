@@ -23,7 +23,7 @@ use crate::scenario::Case;
 use capsize_history::Mark;
 use capsize_history::dialect::DialectKind;
 use capsize_judge::judge::Judgement;
-use capsize_judge::profile::{Feature, Profile, ProfileError, Zones};
+use capsize_judge::profile::{Feature, Level, Profile, ProfileError, Zones};
 use capsize_report::{Failure, Status};
 
 /// The subject of a run: an implementation and the profile with its promises.
@@ -316,9 +316,15 @@ fn outcome_of(
     judgement: Option<Judgement>,
     failure: Option<Failure>,
 ) -> Outcome {
+    let dialect = match &case.scenario.cluster {
+        Some(_) => DialectKind::Nodes,
+        None => judgement.as_ref().map(|judgement| judgement.dialect.clone()).unwrap_or_default(),
+    };
+    let level = Level::of(&case.scenario.features, &dialect);
     let case = capsize_report::Case {
         group: case.group.clone(),
         name: case.scenario.scenario.value.clone(),
+        level: Some(level),
         status,
         span: judgement.as_ref().map(|judgement| judgement.span).unwrap_or_default(),
         judgement,

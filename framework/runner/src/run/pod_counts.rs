@@ -7,7 +7,7 @@ use capsize_history::facts::{Assignment, InstanceHealth, WorkloadKey, World};
 /// How many pods of a workload each node has, by state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PodCounts {
-    /// Pods that are bound to the node and are not being deleted.
+    /// Pods that are bound to the node, have not ended, and are not being deleted.
     pub(super) staying: Assignment,
     /// Those of `staying` that are ready.
     pub(super) ready: Assignment,
@@ -24,7 +24,7 @@ impl PodCounts {
         let prefix = format!("{name}-");
         let first = WorkloadKey::new("Pod", "default", &prefix);
         let pods = world.workloads.range(first..).take_while(|(key, _)| key.name().starts_with(&prefix));
-        for (_, pod) in pods {
+        for (_, pod) in pods.filter(|(_, pod)| !pod.finished) {
             for task in &pod.evictions {
                 *counts.leaving.entry(task.member.clone()).or_default() += 1;
             }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use capsize_clock::{Seed, Simulation};
 use capsize_clusters::{
-    Admission, Builder, Cluster, ClusterSpec, Delay, Fleet, FleetSpec, MemberSpec, NodeSpec, Stages, StartUp,
-    SyncMode,
+    Admission, Builder, Cluster, ClusterSpec, Delay, Fleet, FleetSpec, Member, MemberSpec, NodeSpec, Stages,
+    StartUp, SyncMode,
 };
 use serde_saphyr::Spanned;
 
@@ -74,7 +74,8 @@ pub(super) async fn start_testbed(
             StartUp::After(after) => Some(after),
             _ => None,
         });
-        let spec = cluster_spec(&shape.value, after, profile.timings.status_update_frequency);
+        let mut spec = cluster_spec(&shape.value, after, profile.timings.status_update_frequency);
+        spec.collects_pods_out_of_service = profile.is_at_least(OUT_OF_SERVICE_TAINT);
         let cluster = Cluster::start_with(run, &spec, set_up);
         let fleet = Fleet::alone(run, cluster.api().clone());
         let start_up = after.unwrap_or_default();
@@ -142,6 +143,9 @@ fn longest(start_up: StartUp) -> Duration {
     }
 }
 
+/// The first release of Kubernetes whose garbage collector of pods acts on the taint `out-of-service`.
+const OUT_OF_SERVICE_TAINT: &str = "1.24";
+
 /// The start-up time of a pod that never becomes ready: longer than any run.
 const NEVER: Duration = Duration::from_secs(366 * 86_400);
 
@@ -151,7 +155,9 @@ fn cluster_spec(shape: &ClusterShape, start_up: Option<Duration>, heartbeat: Dur
     let node = |(name, zone): (String, Option<&str>)| {
         let region = zone.and_then(|zone| shape.regions.get(zone)).map(|region| region.value.clone());
         let labels = shape.labels_of(&name, zone);
-        let mut spec = NodeSpec { region, zone: zone.map(str::to_owned), labels, ..NodeSpec::default() };
+        let joins_later = shape.later.iter().any(|later| later.value == name);
+        let zone = zone.map(str::to_owned);
+        let mut spec = NodeSpec { region, zone, labels, joins_later, ..NodeSpec::default() };
         let room = shape.room.iter().map(|(resource, amount)| (resource.clone(), amount.value.clone()));
         spec.room.extend(room);
         (name, spec)
@@ -162,24 +168,42 @@ fn cluster_spec(shape: &ClusterShape, start_up: Option<Duration>, heartbeat: Dur
         (_, Some(start_up)) => Delay::Always(start_up),
         (_, None) => default.start,
     };
-    ClusterSpec { nodes: shape.places().map(node).collect(), stages: Stages { start, heartbeat, ..default } }
+    let stages = Stages { start, heartbeat, ..default };
+    ClusterSpec { nodes: shape.places().map(node).collect(), stages, ..ClusterSpec::default() }
 }
 
 impl Driver<'_> {
+    /// Registers a member that is not part of the fleet yet.
+    pub(super) async fn join(&self, name: &str) -> Result<(), StepError> {
+        self.mark("join", &[(self.member_word(), name)]);
+        match self.cluster {
+            Some(cluster) => {
+                cluster.join(name);
+                Ok(())
+            }
+            None => self.register(self.member(name)?).await,
+        }
+    }
+
+    /// Creates the object of `member`, and the secret that programs need to reach it.
+    async fn register(&self, member: &Member) -> Result<(), StepError> {
+        let mut cluster = objects::cluster(member.spec());
+        if let Some(reached) = self.sockets.and_then(|sockets| sockets.member(member.name())) {
+            let secret = objects::secret_of(member.spec(), reached.authority(), reached.token());
+            self.create(&objects::secrets(), secret).await?;
+            objects::reach_by_secret(&mut cluster, reached.endpoint());
+        }
+        self.create(&objects::clusters(), cluster).await
+    }
+
     /// Registers the members of the fleet with the control plane, and waits until every member is ready and free of
     /// taints.
     pub(super) async fn join_members(&self) -> Result<(), StepError> {
-        for member in self.fleet.members() {
-            let mut cluster = objects::cluster(member.spec());
-            if let Some(reached) = self.sockets.and_then(|sockets| sockets.member(member.name())) {
-                let secret = objects::secret_of(member.spec(), reached.authority(), reached.token());
-                self.create(&objects::secrets(), secret).await?;
-                objects::reach_by_secret(&mut cluster, reached.endpoint());
-            }
-            self.create(&objects::clusters(), cluster).await?;
+        for member in self.fleet.members().filter(|member| !self.scenario.joins_later(member.name())) {
+            self.register(member).await?;
         }
         let (names, wait_limits) = (self.scenario.members(), self.wait_limits().taint(false));
-        for name in &names {
+        for name in names.iter().filter(|name| !self.scenario.joins_later(name)) {
             let what = format!("{name} is ready and free of taints");
             let subject = Subject::Member(name.clone());
             let joined = |world: &World, _: &[Eviction]| {

@@ -52,6 +52,10 @@ pub(super) fn check(scenario: &Scenario) -> Checked {
         return wrong(&scenario.scenario, "this scenario has no steps");
     }
     check_fleet(&scenario.fleet)?;
+    let members = scenario.members();
+    if let Some(later) = scenario.later().iter().find(|later| !members.contains(&later.value)) {
+        return wrong(later, format!("there is no member `{}`, so that it cannot join later", later.value));
+    }
     check_timings(scenario)?;
     if let (Some(member), false) =
         (scenario.fleet.pull.first(), scenario.features.contains(&Feature::PullMembers))

@@ -58,6 +58,7 @@ pub(super) fn fits(step: &Spanned<Step>, on_nodes: bool) -> Checked {
         Step::Workload(_) => "workload",
         Step::Scale(_) => "scale",
         Step::Override(_) => "override",
+        Step::Remedy(_) => "remedy",
         Step::Runs(_) => "runs",
         Step::Refuse(_) => "refuse",
         Step::Delay(_) => "delay",
@@ -71,6 +72,7 @@ pub(super) fn fits(step: &Spanned<Step>, on_nodes: bool) -> Checked {
     let of_nodes = match &step.value {
         Step::Pods(_) => "pods",
         Step::Silence(_) => "silence",
+        Step::ShutDown(_) => "shutDown",
         Step::Condition(_) => "condition",
         Step::Skew(_) => "skew",
         Step::TaintedNodes(_) => "taintedNodes",

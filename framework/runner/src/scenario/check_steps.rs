@@ -20,6 +20,8 @@ pub(super) struct Scope<'a> {
     aliases: BTreeSet<String>,
     workloads: BTreeMap<String, Location>,
     broken: Vec<MemberRef>,
+    /// The members that a step may let join.
+    later: BTreeSet<String>,
     /// Whether the controllers are dead.
     pub(super) killed: bool,
 }
@@ -32,6 +34,7 @@ impl<'a> Scope<'a> {
             aliases: BTreeSet::new(),
             workloads: BTreeMap::new(),
             broken: Vec::new(),
+            later: scenario.later().iter().map(|later| later.value.clone()).collect(),
             killed: false,
         }
     }
@@ -44,6 +47,10 @@ impl<'a> Scope<'a> {
             Step::Override(step) => {
                 self.workload(&step.workload)?;
                 step.clusters.iter().try_for_each(|cluster| self.member(cluster))
+            }
+            Step::Remedy(remedy) => {
+                name(&remedy.name, "a remedy's name")?;
+                remedy.clusters.iter().flatten().try_for_each(|cluster| self.member(cluster))
             }
             Step::Runs(runs) => {
                 self.workload(&runs.workload)?;
@@ -72,6 +79,7 @@ impl<'a> Scope<'a> {
                 self.member(&taint.cluster)?;
                 self.alias(taint.alias.as_ref())
             }
+            Step::Join(member) => self.join(member),
             Step::DeleteMember(member) => self.member(member),
             Step::StartUp(start_up) => self.member(&start_up.cluster),
             Step::Apply(apply) => self.object(&apply.to, &apply.object),
@@ -81,9 +89,17 @@ impl<'a> Scope<'a> {
             Step::SeenFor(seen) | Step::UnseenFor(seen) => self.object(&seen.place, &seen.object),
             Step::Pods(pods) => self.pods(pods),
             Step::Silence(silence) => self.strikes(&silence.node, silence.alias.as_ref()),
+            Step::ShutDown(stops) => self.strikes(&stops.node, stops.alias.as_ref()),
             Step::Condition(condition) => self.strikes(&condition.node, condition.alias.as_ref()),
             Step::Skew(skew) => self.skew(skew),
             Step::TaintedNodes(tainted) => self.tainted_nodes(tainted, step.referenced),
+            expectation => self.expectation(expectation, step.referenced),
+        }
+    }
+
+    /// Checks a step that waits for the state of a member or of a workload.
+    fn expectation(&self, expectation: &Step, at: Location) -> Checked {
+        match expectation {
             Step::Settled(settled) => self.workload(&settled.workload),
             Step::Health(health) => self.member(&health.cluster),
             Step::Tainted(tainted) | Step::Untainted(tainted) => self.member(&tainted.cluster),
@@ -96,7 +112,7 @@ impl<'a> Scope<'a> {
                 self.workload(&stays.workload)?;
                 self.member(&stays.on)
             }
-            Step::Placed(placed) => self.placed(placed, step.referenced),
+            Step::Placed(placed) => self.placed(placed, at),
             Step::Ready(instance) => {
                 self.workload(&instance.workload)?;
                 self.member(&instance.on)
@@ -106,6 +122,7 @@ impl<'a> Scope<'a> {
                 self.member(&task.from)
             }
             Step::MemberGone(gone) => self.member(&gone.cluster),
+            _ => Ok(()),
         }
     }
 
@@ -211,6 +228,16 @@ impl<'a> Scope<'a> {
         self.broken.push(member.value.clone());
         self.broken.extend(alias.map(|alias| MemberRef::Named(alias.value.clone())));
         Ok(())
+    }
+
+    /// A member joins once at most, and by its own name: it cannot have the role of a member before.
+    fn join(&mut self, member: &Spanned<MemberRef>) -> Checked {
+        self.member(member)?;
+        let joins = matches!(&member.value, MemberRef::Named(name) if self.later.remove(name));
+        if joins {
+            return Ok(());
+        }
+        wrong(member, "`join` needs the name of a member that `later` lists, and that has not joined yet")
     }
 
     fn flap(&mut self, flap: &Flap) -> Checked {

@@ -30,6 +30,9 @@ pub struct ClusterShape {
     pub room: BTreeMap<String, Spanned<String>>,
     /// The time that pods take to become ready; 1.5 s if absent.
     pub start_up: Option<StartUpTime>,
+    /// The nodes that are registered only by the step `join`.
+    #[serde(default)]
+    pub later: Vec<Spanned<String>>,
     /// Flags of the controllers that differ from the profile of the target, by their names in the headers of histories.
     #[serde(default)]
     pub flags: BTreeMap<String, Spanned<f64>>,
@@ -108,6 +111,17 @@ pub struct PodToleration {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Silence {
+    /// The node or nodes.
+    pub node: Spanned<Victims>,
+    /// An alias of the node for later steps, if it is one.
+    #[serde(rename = "as")]
+    pub alias: Option<Spanned<String>>,
+}
+
+/// `shutDown`: nodes are shut down in good order.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ShutDown {
     /// The node or nodes.
     pub node: Spanned<Victims>,
     /// An alias of the node for later steps, if it is one.

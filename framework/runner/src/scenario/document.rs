@@ -85,6 +85,18 @@ impl Scenario {
         }
     }
 
+    /// The members that join only by a step.
+    #[must_use]
+    pub fn later(&self) -> &[Spanned<String>] {
+        self.cluster.as_ref().map_or(&self.fleet.later, |cluster| &cluster.value.later)
+    }
+
+    /// Returns true if the member called `name` joins only by a step.
+    #[must_use]
+    pub fn joins_later(&self, name: &str) -> bool {
+        self.later().iter().any(|later| later.value == name)
+    }
+
     /// The members with this value in this field.
     #[must_use]
     pub fn members_in(&self, field: Field, value: &str) -> Vec<String> {
@@ -126,6 +138,9 @@ pub struct FleetShape {
     /// The members in pull mode: their agent connects to the control plane, and not the other way round.
     #[serde(default)]
     pub pull: Vec<Spanned<String>>,
+    /// The members that are not part of the fleet until the step `join`.
+    #[serde(default)]
+    pub later: Vec<Spanned<String>>,
 }
 
 impl Default for FleetShape {
@@ -139,6 +154,7 @@ impl Default for FleetShape {
             providers: BTreeMap::new(),
             nodes: BTreeMap::new(),
             pull: Vec::new(),
+            later: Vec::new(),
         }
     }
 }

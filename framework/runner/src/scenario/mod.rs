@@ -24,7 +24,8 @@ pub use api_faults::{Conflict, Crash, Cut, Fail, Repeat, Slow, WatchLag};
 pub use breakdown::{BreakdownKind, Down};
 pub use clock_skew::{ClockOwner, ClockSkew};
 pub use cluster::{
-    ClusterShape, Condition, NodeProblem, PodOwner, PodToleration, Pods, Silence, Skew, TaintedNodes,
+    ClusterShape, Condition, NodeProblem, PodOwner, PodToleration, Pods, ShutDown, Silence, Skew,
+    TaintedNodes,
 };
 pub use document::{
     AffinityGroup, Bounds, Field, FieldMatch, FleetShape, Policy, Scenario, Scheduling, Spread, Toleration,
@@ -39,7 +40,7 @@ pub use member_ref::{MemberRef, Selector, Victims};
 pub use object::{Apply, Delete, Manifest, Place, Rejected, Seen, SeenFor, Subresource, lacks};
 pub use read_error::ReadError;
 pub use step::{
-    Call, Component, ConnectionFault, Delay, Disturb, Flap, Override, Partition, Refuse, Runs, Scale,
+    Call, Component, ConnectionFault, Delay, Disturb, Flap, Override, Partition, Refuse, Remedy, Runs, Scale,
     StartUp, Step, Taint, Upgrade,
 };
 pub use time::{Length, LengthError, StartUpTime, Within};

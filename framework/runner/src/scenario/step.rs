@@ -12,7 +12,7 @@ use serde_saphyr::Spanned;
 
 use super::api_faults::{Cut, Fail, Slow};
 use super::breakdown::Down;
-use super::cluster::{Condition, Pods, Silence, Skew, TaintedNodes};
+use super::cluster::{Condition, Pods, ShutDown, Silence, Skew, TaintedNodes};
 use super::document::Workload;
 use super::expectations::{
     Departure, Health, Instance, MemberGone, NotTainted, Placed, Settled, Stay, Tainted, TaskEnded,
@@ -33,6 +33,8 @@ pub enum Step {
     Scale(Scale),
     /// Creates an override policy for a workload in some members.
     Override(Override),
+    /// Creates a Remedy, which requests actions for members, or changes it.
+    Remedy(Remedy),
     /// Defines an alias of a member for later steps.
     Call(Call),
     /// Makes a member refuse connections from the control plane.
@@ -65,6 +67,8 @@ pub enum Step {
     Taint(Taint),
     /// Removes a taint from a member, as a user does.
     Untaint(Taint),
+    /// Lets a member join that is not part of the fleet at the beginning.
+    Join(Spanned<MemberRef>),
     /// Deletes the object of a member, as a user does.
     #[serde(alias = "deleteNode")]
     DeleteMember(Spanned<MemberRef>),
@@ -80,6 +84,8 @@ pub enum Step {
     Pods(Box<Pods>),
     /// Stops the heartbeats of nodes.
     Silence(Silence),
+    /// Shuts nodes down in good order: their pods end, and then the kubelets send no heartbeats.
+    ShutDown(ShutDown),
     /// Makes the kubelets of nodes report a problem.
     Condition(Condition),
     /// Sets the clocks of nodes wrong.
@@ -180,6 +186,30 @@ pub struct Override {
     pub clusters: Vec<Spanned<MemberRef>>,
     /// The tag of the image there.
     pub image_tag: String,
+}
+
+/// `remedy`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Remedy {
+    /// The name.
+    pub name: Spanned<String>,
+    /// The members; all members if absent.
+    pub clusters: Option<Vec<Spanned<MemberRef>>>,
+    /// The condition of a member under which the actions are needed; always if absent.
+    pub when: Option<ConditionStatus>,
+    /// The actions, such as `TrafficControl`.
+    pub actions: Vec<String>,
+}
+
+/// A condition and its status.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ConditionStatus {
+    /// The type of the condition, such as `Ready`.
+    pub condition: String,
+    /// The status: `True`, `False` or `Unknown`.
+    pub is: String,
 }
 
 /// `runs`.

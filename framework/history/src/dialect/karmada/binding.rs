@@ -114,9 +114,7 @@ impl Bindings {
         }
         let status_changed = known.fields.status.differs(observed.object.whole("status"));
         if spec_changed || status_changed {
-            let asked = time(observed.spec("rescheduleTriggeredAt"));
-            entry.asked_anew = asked.is_some() && time(observed.status("lastScheduledTime")) < asked;
-            entry.last_asked = asked;
+            read_rescheduling(entry, observed);
         }
         let mut moved = None;
         if spec_changed {
@@ -284,6 +282,13 @@ impl BindingFields {
             .map(|member| Change::InstanceHealth { workload: workload.clone(), member: member.clone() })
             .collect()
     }
+}
+
+/// Reads when a new schedule was requested last, and whether the scheduler has yet to make it.
+fn read_rescheduling(entry: &mut Workload, observed: &ObservedObject<'_>) {
+    let last = time(observed.status("lastScheduledTime"));
+    entry.last_asked = time(observed.spec("rescheduleTriggeredAt"));
+    entry.asked_anew = entry.last_asked.is_some() && last < entry.last_asked;
 }
 
 /// Whether the scheduler reports that the members have too little room, as releases from 1.7 on do.

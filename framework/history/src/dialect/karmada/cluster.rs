@@ -38,7 +38,7 @@ struct ClusterFields {
 /// Marks a new member as closed while its execution namespace is missing, which comes late while requests fail.
 fn close_without_namespace(world: &mut World, member: &str, now: Duration) {
     if world.is_hindered(now) && lacks_execution_namespace(world, member) {
-        world.closed.entry(member.to_owned()).or_insert(now);
+        world.closed.fail(&member.to_owned(), now);
     }
 }
 

@@ -5,7 +5,6 @@ use super::observed_object::{LastDigest, ObservedObject, text, value};
 use super::policies;
 use super::works::EXECUTION_NAMESPACE;
 use crate::dialect::content::{self, PARTS};
-use crate::dialect::marks::LONGEST_BACK_OFF;
 use crate::facts::{Change, Template, WorkloadKey, World};
 use crate::format::Field;
 use crate::format::digest::Table;
@@ -51,8 +50,8 @@ impl Templates {
         let differs = last.iter_mut().zip(parts).fold(false, |any, (last, part)| last.differs(part) || any);
         let known = world.templates.entry(key.clone()).or_default();
         let number = |name: &str| observed.status(name).and_then(Field::number);
-        // A count of zero is omitted.
-        let ready = number("readyReplicas").or(number("replicas").map(|_| 0));
+        // A count of zero is omitted, also in a status that is still empty.
+        let ready = number("readyReplicas").or(observed.object.whole("status").map(|_| 0));
         let mut now = Template { leaving: observed.leaving, ready, ..known.clone() };
         if differs {
             now.content = content::object(observed.object, OWN);
@@ -75,10 +74,9 @@ impl Templates {
 fn close(world: &mut World, member: &str, observed: &ObservedObject<'_>) {
     let now = world.now;
     if observed.leaving && !observed.gone {
-        world.closed.entry(member.to_owned()).or_insert(now);
-    } else if let Some(since) = world.closed.remove(member) {
-        let took = now.saturating_sub(since).min(LONGEST_BACK_OFF);
-        world.reopened.insert(member.to_owned(), now + took);
+        world.closed.fail(&member.to_owned(), now);
+    } else {
+        world.closed.succeed(&member.to_owned(), now);
     }
 }
 

@@ -24,6 +24,7 @@ pub(super) fn observe(world: &mut World, observed: &ObservedObject<'_>) -> Vec<C
     let entry = world.workloads.entry(key.clone()).or_default();
     entry.record = Some(observed.witness.clone());
     (entry.recorded, entry.replicas) = (true, 1);
+    entry.finished = matches!(observed.text("status", "phase").as_ref(), "Failed" | "Succeeded");
     let owners = observed.tree("metadata", "ownerReferences");
     entry.everywhere = owners.items().iter().any(|owner| owner["kind"] == "DaemonSet");
     let mut changes = Vec::new();

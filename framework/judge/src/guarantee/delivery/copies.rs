@@ -61,12 +61,15 @@ pub(crate) struct CopyFollowsManifest {
     asked: Table<String, BTreeSet<WorkloadKey>>,
     /// The time until which a request to a member for such a workload may be under way.
     asking: BTreeMap<Subject, Duration>,
+    /// The number of kinds that were observed in members, and the members that were observed.
+    shown: (usize, BTreeSet<String>),
 }
 
 impl CopyFollowsManifest {
     pub(crate) fn new(spec: &'static GuaranteeSpec, wrong: Wrong) -> Self {
         let (deadlines, away, hit, unobserved, unwatched, lost, asked, asking) = Default::default();
-        Self { spec, wrong, deadlines, away, hit, unobserved, unwatched, lost, asked, asking }
+        let shown = Default::default();
+        Self { spec, wrong, deadlines, away, hit, unobserved, unwatched, lost, asked, asking, shown }
     }
 
     /// Requirements T10, S17, V13 and E1: the copies match their manifests.
@@ -186,6 +189,9 @@ impl Guarantee for CopyFollowsManifest {
             | Change::Running { workload, member }
             | Change::RunningGone { workload, member } => {
                 self.look(workload, member, Duration::ZERO, fact, context);
+                if matches!(fact.change, Change::Running { .. }) {
+                    self.look_again(member, fact, context);
+                }
             }
             Change::FaultBegan { member: Some(member), fault } => {
                 self.lost.extend(fault.loses_data().then(|| member.clone()));
@@ -242,6 +248,22 @@ impl CopyFollowsManifest {
         let waited = workload.map(|it| it.retried_after(member, fact.at)).unwrap_or_default();
         let allowed = bounds::copy_written(context.timings(), away.max(waited)).max(unobserved);
         self.deadlines.expect_correction(subject, fact, allowed, wrong, context);
+    }
+
+    /// The first copy of a kind, and the first copy in a member, show what the history records, so that others can be
+    /// missing.
+    fn look_again(&mut self, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let kinds = context.world.kinds_shown.len();
+        if kinds == self.shown.0 && self.shown.1.contains(member) {
+            return;
+        }
+        self.shown.0 = kinds;
+        self.shown.1.insert(member.to_owned());
+        for (key, workload) in &context.world.workloads {
+            for member in workload.deliveries.keys() {
+                self.look(key, member, Duration::ZERO, fact, context);
+            }
+        }
     }
 
     /// A request to the member whose answer a fault held back must time out first, before the controller does
@@ -325,7 +347,12 @@ impl Guarantee for CopyGoesWithManifest {
                 let delivery = context.workload(workload).and_then(|it| it.deliveries.get(member));
                 self.by.extend(delivery.map(|delivery| (subject.clone(), delivery.by.clone())));
                 let gone = matches!(fact.change, Change::DeliveryGone { .. });
-                if gone || self.deadlines.has(&subject) {
+                // A member that was restored from a backup has its earlier copies again.
+                let again = matches!(fact.change, Change::Running { .. })
+                    && self.by.contains_key(&subject)
+                    && !context.world.lost.contains_key(member)
+                    && dangling(workload, member, self.by.get(&subject), context).is_some();
+                if gone || again || self.deadlines.has(&subject) {
                     let wrong = dangling(workload, member, self.by.get(&subject), context);
                     if gone && wrong.is_none() {
                         return context.tally.record_held();

@@ -38,6 +38,8 @@ pub(crate) struct ManifestsFollowAssignment {
     judged: fn(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Assessment,
     limit: fn(&Timings, &Workload) -> Duration,
     deadlines: Deadlines,
+    /// The workloads of which a manifest was observed.
+    shown: BTreeSet<WorkloadKey>,
 }
 
 impl ManifestsFollowAssignment {
@@ -46,7 +48,13 @@ impl ManifestsFollowAssignment {
         let limit = |timings: &Timings, workload: &Workload| {
             bounds::manifest_written(timings, workload.evictions.iter().any(|task| task.directly))
         };
-        Self { spec: &DELIVERY_01, judged: written, limit, deadlines: Deadlines::default() }
+        Self {
+            spec: &DELIVERY_01,
+            judged: written,
+            limit,
+            deadlines: Deadlines::default(),
+            shown: BTreeSet::new(),
+        }
     }
 
     /// Requirements T13 and S15: manifests that are no longer needed are deleted in time. A workload whose record was never
@@ -57,6 +65,7 @@ impl ManifestsFollowAssignment {
             judged: orphaned,
             limit: |timings, _| bounds::manifest_deleted(timings),
             deadlines: Deadlines::default(),
+            shown: BTreeSet::new(),
         }
     }
 
@@ -128,6 +137,12 @@ impl Guarantee for ManifestsFollowAssignment {
             }
             Change::Delivered { workload, member, .. } | Change::Recalled { workload, member } => {
                 self.look(workload, member, fact, context);
+                // The first manifest shows that the history records manifests, so that others can be missing.
+                let targets = context.workload(workload).into_iter().flat_map(Workload::targets);
+                if !self.shown.contains(workload) && targets.into_iter().any(|target| target == member) {
+                    self.shown.insert(workload.clone());
+                    self.look_at_all(workload, fact, context);
+                }
             }
             Change::MemberLeaving(member) if self.spec.id == DELIVERY_01.id => {
                 self.deadlines.cancel_all(|subject| subject.is_on(member));

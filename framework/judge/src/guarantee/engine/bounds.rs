@@ -11,6 +11,7 @@ use crate::profile::Timings;
 use capsize_history::FOREVER;
 pub(crate) use capsize_history::ProbeFailure as Failing;
 use capsize_history::facts::FaultInForce;
+pub(crate) use capsize_history::facts::LONGEST_BACK_OFF;
 
 /// The most that a time stamp loses when it is cut to whole seconds.
 pub(crate) const STAMP: Duration = Duration::from_secs(1);
@@ -308,9 +309,6 @@ pub(crate) fn dependency_written(timings: &Timings, late: Duration) -> Duration 
 pub(crate) fn retried_after_outage(away: Duration, overlaps: bool) -> Duration {
     if overlaps { LONGEST_BACK_OFF } else { away.min(LONGEST_BACK_OFF) }
 }
-
-/// The longest back-off of a work queue.
-pub(crate) const LONGEST_BACK_OFF: Duration = Duration::from_secs(1000);
 
 pub(crate) const COPY_WRITTEN: &str = "at most latency after the manifest is written; if the member was away, as long as the outage (1000 s at most) + latency after \
     its end; for an agent, also 2 x as long as the outage (60 s at most) + latency after its end, and the same for a manifest that is \

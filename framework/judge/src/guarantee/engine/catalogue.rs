@@ -157,6 +157,7 @@ fn of_copies() -> Vec<Box<dyn Guarantee>> {
         Box::new(liveness::ManifestOfRemovedMemberGoes::default()),
         Box::new(liveness::StatelessWorkloadIsHealthyWhenApplied::default()),
         Box::new(liveness::RecordGoesWithTemplate::default()),
+        Box::new(liveness::EvictedWorkloadRunsSomewhere::default()),
         Box::new(status::CopyStatusIsReported::healthy()),
         Box::new(status::CopyStatusIsReported::no_status_without_manifest()),
         Box::new(status::TemplateStatusIsSumOfCopies::default()),

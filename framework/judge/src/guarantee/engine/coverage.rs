@@ -194,7 +194,11 @@ static REQUIREMENTS: [Requirement; 167] = [
         "a member that is back is in its old state",
         &["TAINT-03", "TAINT-04", "DELIVERY-04", "RECOVERY-01"],
     ),
-    by("E2", "every workload is eventually placed and applied", &["LIVENESS-01", "LIVENESS-02"]),
+    by(
+        "E2",
+        "every workload is eventually placed and applied",
+        &["LIVENESS-01", "LIVENESS-02", "LIVENESS-08"],
+    ),
     by("E3", "the removal of a member completes", &["LIVENESS-03", "LIVENESS-04", "LIVENESS-05"]),
     by(
         "E4",

@@ -250,11 +250,11 @@ impl NotReadyAfterFailureThreshold {
     fn failed_without_fault(&self, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let (timings, world) = (context.timings(), context.world);
         let known = context.member(member);
-        let by_hand = known.is_none_or(|known| known.untainted_by_hand.is_some() || known.leaving);
+        let by_hand = known.and_then(|known| known.untainted_by_hand);
         if known.is_some_and(|known| known.pulls)
             || !world.faults_are_marked
             || world.access_touched
-            || by_hand
+            || known.is_none_or(|known| known.leaving)
             || is_hit(member, context)
             || context.controllers_are_hindered(fact.at)
         {
@@ -263,7 +263,7 @@ impl NotReadyAfterFailureThreshold {
         // A probe that began under a fault may end after it, and its failure counts for the length of the threshold.
         let settled =
             settled_after(timings, Some(Failing::Silent)).unwrap_or(NEVER) + timings.failure_threshold;
-        let lately = [self.mended.get(member).copied(), self.back];
+        let lately = [self.mended.get(member).copied(), self.back, by_hand];
         if lately.into_iter().flatten().any(|then| fact.at <= then + settled + timings.takeover) {
             return;
         }

@@ -139,8 +139,9 @@ impl Guarantee for ReadyAfterSuccessThreshold {
             Change::FaultEnded { member: Some(member), fault } => self.ended(member, *fault, fact, context),
             Change::FaultEnded { member: None, .. } => self.back = Some(fact.at),
             Change::Health { member, was: Some(Health::NotReady), now: Some(Health::Ready), .. } => {
-                self.access_changed.remove(member);
+                let known = !self.access_changed.remove(member);
                 self.became_ready(member, fact, context);
+                self.ready_in_an_outage(member, known, fact, context);
             }
             Change::Access(member) => {
                 self.access_changed.insert(member.clone());
@@ -214,6 +215,33 @@ impl ReadyAfterSuccessThreshold {
                 missing: format!("{member} is not Ready"),
             };
             self.deadlines.start(Subject::member(member), fact, limit, expectation);
+        }
+    }
+
+    /// Checks that a member did not become ready while a fault keeps all of its probes from succeeding. A member that was
+    /// not ready before the fault may still become ready by the probes before the fault.
+    fn ready_in_an_outage(
+        &mut self,
+        member: &str,
+        is_access_known: bool,
+        fact: &Fact,
+        context: &mut JudgeContext<'_>,
+    ) {
+        let timings = context.timings();
+        let Some(fails) = self.failing.get(member).filter(|_| is_access_known) else { return };
+        let Some(away) = context.member(member).filter(|known| !known.pulls).map(|known| known.away) else {
+            return;
+        };
+        let began = fact.at.saturating_sub(away) > fails.since.saturating_add(timings.latency);
+        let excused = context.controllers_are_hindered(fact.at)
+            || context.controllers_are_away()
+            || timings.success_threshold <= timings.skew
+            || is_written_by_hand(member, fact, context);
+        if began && !excused {
+            let because = format!("its probes have failed since {}", clock(fails.since));
+            let seen = format!("{member} is Ready");
+            let subject = Subject::member(member);
+            context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
         }
     }
 

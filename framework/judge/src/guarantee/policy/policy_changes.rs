@@ -1,5 +1,6 @@
 //! Checks when policies take effect: at once, by preemption, or with the next template: POLICY.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
@@ -22,7 +23,11 @@ static POLICY_01: GuaranteeSpec = GuaranteeSpec {
 
 /// Requirement P1: a record has the placement of the policy that it belongs to.
 #[derive(Default)]
-pub(crate) struct PlacementFollowsPolicy(Deadlines);
+pub(crate) struct PlacementFollowsPolicy {
+    deadlines: Deadlines,
+    /// The workloads whose open deadline is about the policy of the record.
+    otherwise: BTreeSet<WorkloadKey>,
+}
 
 /// The policy of a workload, if the history shows it.
 fn policy_of<'a>(workload: &Workload, context: &JudgeContext<'a>) -> Option<&'a Policy> {
@@ -39,7 +44,7 @@ impl Guarantee for PlacementFollowsPolicy {
     }
 
     fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.0)
+        Some(&mut self.deadlines)
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
@@ -56,7 +61,7 @@ impl Guarantee for PlacementFollowsPolicy {
                     self.look(key, fact, context);
                 }
             }
-            Change::WorkloadGone(key) => self.0.cancel(&Subject::workload(key)),
+            Change::WorkloadGone(key) => self.deadlines.cancel(&Subject::workload(key)),
             _ => {}
         }
     }
@@ -65,14 +70,36 @@ impl Guarantee for PlacementFollowsPolicy {
 /// Returns a violation for a template that a policy selects by name, and that belongs to no policy.
 fn unclaimed(key: &WorkloadKey, context: &JudgeContext<'_>) -> Option<Expectation> {
     let template = context.world.templates.get(key)?;
-    if template.leaving || !template.policy.is_empty() {
+    let policies = &context.world.policies;
+    if template.leaving || policies.contains_key(&template.policy) {
         return None;
     }
     let means = |policy: &Policy| policy.names.contains(key) && !policy.lazy;
-    let (name, _) = context.world.policies.iter().find(|(_, policy)| means(policy))?;
-    Some(Expectation {
-        because: format!("the policy {name} selects {key}"),
-        missing: "the template belongs to no policy".to_owned(),
+    let (name, _) = policies.iter().find(|(_, policy)| means(policy))?;
+    let missing = match &*template.policy {
+        "" => "the template belongs to no policy".to_owned(),
+        // A history may record the policies of one scope only.
+        other if other.contains('/') != name.contains('/') => return None,
+        other => format!("the template belongs to {other}, which does not exist"),
+    };
+    Some(Expectation { because: format!("the policy {name} selects {key}"), missing })
+}
+
+/// Returns a violation for a record that does not belong to the policy of its template.
+fn claimed_otherwise(
+    key: &WorkloadKey,
+    workload: &Workload,
+    context: &JudgeContext<'_>,
+) -> Option<Expectation> {
+    let template = context.world.templates.get(key).filter(|template| !template.leaving)?;
+    let policies = &context.world.policies;
+    let named = |name: &str| if name.is_empty() { "no policy".to_owned() } else { name.to_owned() };
+    let eager = |name: &String| policies.get(name).is_none_or(|policy| !policy.lazy);
+    let shown = [&template.policy, &workload.policy].into_iter().any(|name| policies.contains_key(name));
+    let differs = workload.recorded && workload.policy != template.policy;
+    (shown && differs && eager(&template.policy) && eager(&workload.policy)).then(|| Expectation {
+        because: format!("the template of {key} belongs to {}", named(&template.policy)),
+        missing: format!("its record belongs to {}", named(&workload.policy)),
     })
 }
 
@@ -80,26 +107,50 @@ impl PlacementFollowsPolicy {
     fn look(&mut self, key: &WorkloadKey, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::workload(key);
         if let Some(expectation) = unclaimed(key, context) {
-            return self.0.start(subject, fact, bounds::change_reported(context.timings()), expectation);
+            return self.deadlines.start(
+                subject,
+                fact,
+                bounds::change_reported(context.timings()),
+                expectation,
+            );
         }
-        let Some(workload) = context.workload(key) else { return self.0.cancel(&subject) };
+        let Some(workload) = context.workload(key) else { return self.deadlines.cancel(&subject) };
+        if let Some(expectation) = claimed_otherwise(key, workload, context) {
+            // A deadline about the claim of the template is over.
+            if self.otherwise.insert(key.clone()) {
+                self.deadlines.cancel(&subject);
+            }
+            return self.deadlines.start(
+                subject,
+                fact,
+                bounds::change_reported(context.timings()),
+                expectation,
+            );
+        }
+        self.otherwise.remove(key);
         // A template that a lazy policy has claimed keeps the record of the previous policy until the template
         // changes.
         let policies = &context.world.policies;
         let claimed = context.world.templates.get(key).and_then(|template| policies.get(&template.policy));
         let is_eager = |policy: &&Policy| !policy.lazy && !claimed.is_some_and(|claimed| claimed.lazy);
         let Some(policy) = policy_of(workload, context).filter(is_eager) else {
-            return self.0.cancel(&subject);
+            return self.deadlines.cancel(&subject);
         };
         let differs = policy.placement != workload.placement;
         let wrong = differs.then(|| Expectation {
             because: format!("{} has another placement", workload.policy),
             missing: format!("the record of {key} still has its old placement"),
         });
-        if wrong.is_none() && !self.0.has(&subject) {
+        if wrong.is_none() && !self.deadlines.has(&subject) {
             return context.tally.record_held();
         }
-        self.0.expect_correction(subject, fact, bounds::change_reported(context.timings()), wrong, context);
+        self.deadlines.expect_correction(
+            subject,
+            fact,
+            bounds::change_reported(context.timings()),
+            wrong,
+            context,
+        );
     }
 }
 

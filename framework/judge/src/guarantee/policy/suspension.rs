@@ -20,8 +20,8 @@ static POLICY_04: GuaranteeSpec = GuaranteeSpec {
 /// Requirement P6: the detector must not remove fields that a queue or a person writes into a record.
 #[derive(Default)]
 pub(crate) struct SuspensionIsKept {
-    /// The workloads that a person has suspended, with the time.
-    by_hand: BTreeMap<WorkloadKey, Duration>,
+    /// The workloads that a person has suspended, with the time and the number of acts of persons until then.
+    by_hand: BTreeMap<WorkloadKey, (Duration, u64)>,
 }
 
 impl Guarantee for SuspensionIsKept {
@@ -46,11 +46,12 @@ impl Guarantee for SuspensionIsKept {
         let acted =
             fact.at <= context.world.acted + context.timings().latency && !context.world.acted.is_zero();
         match (workload.suspended, self.by_hand.get(key).copied()) {
-            (true, None) if acted => drop(self.by_hand.insert(key.clone(), fact.at)),
+            (true, None) if acted => drop(self.by_hand.insert(key.clone(), (fact.at, context.world.acts))),
             (true, Some(_)) => context.tally.record_held(),
-            (false, Some(since)) => {
+            (false, Some((since, acts))) => {
                 self.by_hand.remove(key);
-                if acted {
+                // Another act may have resumed it.
+                if acted && context.world.acts > acts {
                     return;
                 }
                 let because = format!("a person suspended it at {}, and has not resumed it", clock(since));

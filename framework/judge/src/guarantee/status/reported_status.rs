@@ -8,11 +8,11 @@ use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, Judge
 use crate::guarantee::engine::outdated_views::{Away, is_hit};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use capsize_history::facts::{Change, Fact, Health, InstanceHealth, Workload, WorkloadKey, World};
+use capsize_history::facts::{BackOffs, Change, Fact, Health, InstanceHealth, Workload, WorkloadKey, World};
 
 static STATUS_01: GuaranteeSpec = GuaranteeSpec {
     id: "STATUS-01",
-    sentence: "a copy that runs all of its replicas is reported to be healthy",
+    sentence: "a copy is reported to be healthy if it runs all of its replicas, and only then",
     features: &[Feature::HealthProbes],
     formula: bounds::STATUS_REPORTED,
     releases: "the target for all; Karmada may miss the last report of a copy until the next change",
@@ -51,24 +51,19 @@ pub(crate) struct CopyStatusIsReported {
     spec: &'static GuaranteeSpec,
     judges: Assess,
     away: Away,
-    /// The manifests that existed and are gone.
+    /// The manifests that existed and are gone, or that were missing when the status was first reported.
     gone: BTreeSet<Subject>,
-    retries: BTreeMap<WorkloadKey, Retries>,
+    /// The workloads whose records have been observed, and the reports in the first version of each record.
+    recorded: BTreeMap<WorkloadKey, BTreeSet<String>>,
+    /// The workloads whose retries fail, since one of their members is away or being removed.
+    retries: BackOffs<WorkloadKey>,
     deadlines: Deadlines,
-}
-
-/// The time in which retries for a workload fail, since one of its members is being removed.
-#[derive(Clone, Copy)]
-struct Retries {
-    since: Duration,
-    /// The latest time of the first retry after the removal; `None` while the member is away.
-    until: Option<Duration>,
 }
 
 impl CopyStatusIsReported {
     fn new(spec: &'static GuaranteeSpec, judges: Assess) -> Self {
-        let (gone, retries) = (BTreeSet::new(), BTreeMap::new());
-        Self { spec, judges, away: Away::default(), gone, retries, deadlines: Deadlines::default() }
+        let (away, gone, recorded, retries, deadlines) = Default::default();
+        Self { spec, judges, away, gone, recorded, retries, deadlines }
     }
 
     /// Requirement T11: an eviction waits for the report that the new copy is healthy.
@@ -80,8 +75,9 @@ impl CopyStatusIsReported {
             // A history may leave out the reports.
             let reported = workload.instances.get(member)?.health;
             let counts = workload.recorded && COUNTED.contains(&key.kind()) && delivery.placed;
-            (counts && whole).then(|| {
-                (reported != InstanceHealth::Healthy).then(|| Expectation {
+            let lacks = copy.ready < copy.replicas && copy.replicas == delivery.replicas;
+            (counts && (whole || lacks)).then(|| {
+                (whole != (reported == InstanceHealth::Healthy)).then(|| Expectation {
                     because: format!("{member} has {} of {} ready", copy.ready, copy.replicas),
                     missing: format!("{key} is reported as {reported:?} on {member}"),
                 })
@@ -103,19 +99,25 @@ impl CopyStatusIsReported {
     }
 
     /// Returns how late the next retry may be; `None` while a member of the workload is away or is being removed.
-    /// Each failed retry doubles the back-off, so the last back-off is at most as long as all retries before it.
     fn retried(&mut self, key: &WorkloadKey, fact: &Fact, context: &JudgeContext<'_>) -> Option<Duration> {
         let workload = context.workload(key)?;
         let stays = |member: &String| context.member(member).is_some_and(|known| !known.leaving);
-        if !workload.targets().all(stays) {
-            let since = self.retries.get(key).filter(|it| it.until.is_none()).map_or(fact.at, |it| it.since);
-            self.retries.insert(key.clone(), Retries { since, until: None });
-            return None;
+        if workload.targets().all(stays) {
+            self.retries.succeed(key, fact.at);
+        } else {
+            self.retries.fail(key, fact.at);
         }
-        let Some(retries) = self.retries.get_mut(key) else { return Some(Duration::ZERO) };
-        let until =
-            *retries.until.get_or_insert(fact.at.saturating_add(fact.at.saturating_sub(retries.since)));
-        Some(until.saturating_sub(fact.at))
+        self.retries.remaining(key, fact.at)
+    }
+
+    /// Remembers the reports on members that have no manifest when the report appears.
+    fn reported(&mut self, key: &WorkloadKey, member: &str, context: &JudgeContext<'_>) {
+        let Some(workload) = context.workload(key) else { return };
+        let inherited = self.recorded.get(key);
+        let is_new = inherited.is_some_and(|inherited| !inherited.contains(member));
+        if is_new && workload.instances.contains_key(member) && !workload.deliveries.contains_key(member) {
+            self.gone.insert(Subject::on(key, member));
+        }
     }
 
     fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
@@ -170,6 +172,7 @@ impl Guarantee for CopyStatusIsReported {
 
     fn topics(&self) -> Topics {
         topics![
+            Recorded,
             InstanceHealth,
             Running,
             RunningGone,
@@ -198,9 +201,16 @@ impl Guarantee for CopyStatusIsReported {
             Change::Delivered { workload, member, .. } => {
                 self.gone.remove(&Subject::on(workload, member));
             }
+            Change::Recorded(key) if !self.recorded.contains_key(key) => {
+                let workload = context.workload(key);
+                let members = workload.into_iter().flat_map(|workload| workload.instances.keys().cloned());
+                self.recorded.insert(key.clone(), members.collect());
+            }
+            Change::InstanceHealth { workload, member } => self.reported(workload, member, context),
             Change::WorkloadGone(key) => {
+                self.recorded.remove(key);
                 self.gone.retain(|subject| !subject.is_of(key));
-                self.retries.remove(key);
+                self.retries.forget(key);
             }
             _ => {}
         }

@@ -12,7 +12,7 @@ use crate::nemesis::fault_mark;
 use crate::objects::{karmada as objects, nodes as node_objects};
 use crate::run::api_error::error_text;
 use crate::run::driver::{Driver, StepError};
-use crate::scenario::{Override, Scale, StartUpTime, Taint, Upgrade, Workload};
+use crate::scenario::{Override, Remedy, Scale, StartUpTime, Taint, Upgrade, Workload};
 
 impl Driver<'_> {
     pub(in crate::run) async fn workload(&mut self, workload: &Workload) -> Result<(), StepError> {
@@ -59,6 +59,26 @@ impl Driver<'_> {
         let change = json!({"spec": policy["spec"]});
         let changed = api.patch(name, &PatchParams::default(), &Patch::Merge(&change)).await;
         changed.map(drop).map_err(|error| refused("the change of the override", &error))
+    }
+
+    pub(in crate::run) async fn remedy(&self, step: &Remedy) -> Result<(), StepError> {
+        let name = &step.name.value;
+        self.mark("apply", &[("object", &format!("Remedy {name}"))]);
+        let clusters = step.clusters.as_ref().map(|clusters| {
+            clusters
+                .iter()
+                .map(|cluster| self.member_name(&cluster.value))
+                .collect::<Result<Vec<_>, StepError>>()
+        });
+        let remedy = objects::remedy(step, clusters.transpose()?.as_deref());
+        let api = Api::<DynamicObject>::all_with(self.client.clone(), &objects::remedies());
+        let present = api.get_opt(name).await.map_err(|error| refused("a request for the Remedy", &error))?;
+        if present.is_none() {
+            return self.create(&objects::remedies(), remedy).await;
+        }
+        let change = Patch::Merge(json!({"spec": remedy["spec"]}));
+        let changed = api.patch(name, &PatchParams::default(), &change).await;
+        changed.map(drop).map_err(|error| refused("the change of the Remedy", &error))
     }
 
     pub(in crate::run) fn set_alias(&mut self, alias: &Spanned<String>, member: String) {

@@ -20,6 +20,7 @@ impl Driver<'_> {
             Step::Workload(workload) => self.workload(workload).await,
             Step::Scale(scale) => self.scale(scale).await,
             Step::Override(step) => self.add_override(step).await,
+            Step::Remedy(step) => self.remedy(step).await,
             Step::Call(call) => self.resolve_member(&call.member.value, Some(&call.alias)).map(drop),
             Step::Refuse(refuse) => {
                 let members = self.resolve_victims(&refuse.cluster.value, refuse.alias.as_ref())?;
@@ -62,6 +63,7 @@ impl Driver<'_> {
             Step::Wait(length) => self.sleep(length).await,
             Step::Taint(taint) => self.edit_taints(taint, true).await,
             Step::Untaint(taint) => self.edit_taints(taint, false).await,
+            Step::Join(member) => self.join(&self.member_name(&member.value)?).await,
             Step::DeleteMember(member) => {
                 let name = self.member_name(&member.value)?;
                 self.delete_member(&name).await
@@ -73,15 +75,26 @@ impl Driver<'_> {
             Step::Apply(apply) => self.apply(apply, FIELD_MANAGER).await,
             Step::Rejected(rejected) => self.rejected(rejected).await,
             Step::Delete(delete) => self.delete(delete).await,
+            Step::Pods(_) | Step::Silence(_) | Step::ShutDown(_) | Step::Condition(_) | Step::Skew(_) => {
+                self.step_of_nodes(step).await
+            }
+            expectation if self.cluster.is_some() => self.expect_on_nodes(expectation).await,
+            expectation => self.expect_on_fleet(expectation).await,
+        }
+    }
+
+    /// Performs a step that only a cluster with nodes has.
+    async fn step_of_nodes(&mut self, step: &Step) -> Result<(), StepError> {
+        match step {
             Step::Pods(pods) => self.pods(pods).await,
             Step::Silence(silence) => {
                 let nodes = self.resolve_victims(&silence.node.value, silence.alias.as_ref())?;
                 self.strike_nodes(&nodes, FaultKind::Silent, &NodeFault::Silent).await
             }
+            Step::ShutDown(stops) => self.shut_down(stops).await,
             Step::Condition(condition) => self.condition(condition).await,
             Step::Skew(skew) => self.skew(skew).await,
-            expectation if self.cluster.is_some() => self.expect_on_nodes(expectation).await,
-            expectation => self.expect_on_fleet(expectation).await,
+            _ => Err(StepError::Broken("internal error: this step is not one of nodes".into())),
         }
     }
 

@@ -13,11 +13,11 @@ use crate::run::pod_counts::PodCounts;
 use crate::run::run_state::Eviction;
 use crate::run::subject::Subject;
 use crate::scenario::{
-    Condition, Departure, Instance, NodeProblem, Placed, PodOwner, Pods, Settled, Skew, Stay, Step,
+    Condition, Departure, Instance, NodeProblem, Placed, PodOwner, Pods, Settled, ShutDown, Skew, Stay, Step,
     TaintedNodes,
 };
 use capsize_history::FaultKind;
-use capsize_history::facts::{Taint, World};
+use capsize_history::facts::{Health as MemberHealth, Taint, World};
 use capsize_judge::text::span;
 
 /// The fault behind a node condition, with its name in histories.
@@ -30,6 +30,9 @@ pub(in crate::run) fn fault_of_problem(problem: NodeProblem) -> (FaultKind, Node
         NodeProblem::PidPressure => pressure("PIDPressure"),
     }
 }
+
+/// The time in which the pods of a node end that shuts down.
+const SHUTDOWN_GRACE_PERIOD: Duration = Duration::from_secs(1);
 
 impl Driver<'_> {
     fn cluster(&self) -> Result<&Cluster, StepError> {
@@ -93,6 +96,26 @@ impl Driver<'_> {
         let nodes = self.resolve_victims(&step.node.value, step.alias.as_ref())?;
         let (kind, fault) = fault_of_problem(step.is);
         self.strike_nodes(&nodes, kind, &fault).await
+    }
+
+    /// Lets the kubelets report that their nodes shut down, and end the pods. Then the kubelets fall silent.
+    pub(in crate::run) async fn shut_down(&mut self, step: &ShutDown) -> Result<(), StepError> {
+        let nodes = self.resolve_victims(&step.node.value, step.alias.as_ref())?;
+        self.strike_nodes(&nodes, FaultKind::NotReady, &NodeFault::ShuttingDown).await?;
+        let within = self.profile.timings.status_update_frequency * 2 + self.profile.timings.latency;
+        for node in &nodes {
+            let reported = |world: &World, _: &[Eviction]| {
+                world.members.get(node).is_none_or(|member| member.health != Some(MemberHealth::Ready))
+            };
+            let what = format!("{node} has reported that it shuts down");
+            self.until(what, Subject::Member(node.clone()), within, reported).await?;
+        }
+        self.clock.sleep(SHUTDOWN_GRACE_PERIOD).await;
+        for node in nodes {
+            let guard = self.break_node(&node, FaultKind::Silent, &NodeFault::Silent)?;
+            self.faults.push((node, guard));
+        }
+        Ok(())
     }
 
     pub(in crate::run) async fn skew(&mut self, step: &Skew) -> Result<(), StepError> {

@@ -70,12 +70,12 @@ fn is_ready_and_untainted(member: &Member) -> bool {
     member.health == Some(Health::Ready) && member.taints.is_empty() && !member.leaving
 }
 
-/// Returns true if the pod is bound to a node, ready there, and not being deleted.
+/// Returns true if the pod has ended, or if it is bound to a node, ready there, and not being deleted.
 fn is_bound_and_ready(pod: &Workload) -> bool {
     let ready = |node: &String| {
         pod.instances.get(node).is_some_and(|instance| instance.health == InstanceHealth::Healthy)
     };
-    pod.evictions.is_empty() && pod.assignment.keys().next().is_some_and(ready)
+    pod.finished || pod.evictions.is_empty() && pod.assignment.keys().next().is_some_and(ready)
 }
 
 /// Returns true if the workload is at rest, delivered to its members and to no others, and left over nowhere else.

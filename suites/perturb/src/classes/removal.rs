@@ -1,0 +1,95 @@
+//! Wrong behaviour about members that are removed.
+
+use serde_json::json;
+
+use crate::class::{Class, Wrong};
+use crate::edit::{Change, Edit};
+use crate::object::{clusters, is_assigned, is_evicted};
+use crate::recording::Recording;
+use crate::track::Track;
+
+pub(super) const CLASSES: &[Class] = &[
+    Class { name: "removed-member-stays", wrong: Wrong::Never, named: &["LIVENESS-03"], places: stays },
+    Class {
+        name: "assigned-to-a-member-that-is-gone",
+        wrong: Wrong::Stale,
+        named: &["LIVENESS-04"],
+        places: still_assigned,
+    },
+    Class {
+        name: "manifests-of-a-removed-member-stay",
+        wrong: Wrong::Stale,
+        named: &["LIVENESS-05", "RECOVERY-01", "DELIVERY-02"],
+        places: manifests_stay,
+    },
+];
+
+/// The clusters that are removed, with the time when the removal ends.
+fn removed<'r>(recording: &'r Recording<'_>) -> impl Iterator<Item = (&'r Track, f64)> {
+    recording.tracks("Cluster").filter_map(move |member| {
+        let at = member.versions[member.removal()?].at;
+        let begun = member.versions[member.deletion()?].at;
+        recording.is_calm(begun, at).then_some((member, at))
+    })
+}
+
+fn stays(recording: &Recording<'_>) -> Vec<Edit> {
+    let places = removed(recording).filter_map(|(member, at)| {
+        let due = at + recording.beyond(3.0 * recording.timing("recheck"));
+        let begun = !member.versions[member.deletion()?].object["metadata"]["deletionTimestamp"].is_null();
+        let number = member.removal()?;
+        let edit: Edit =
+            member.versions[number..].iter().map(|version| Change::Remove(version.place)).collect();
+        (begun && number > 0 && recording.is_calm(at, due)).then_some(edit)
+    });
+    places.collect()
+}
+
+fn still_assigned(recording: &Recording<'_>) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    for (member, at) in removed(recording) {
+        let due = at + recording.beyond(recording.timing("latency"));
+        let name = member.short();
+        for binding in recording.bindings() {
+            let left = binding.begins(|object| !is_assigned(object, name));
+            let last = left.into_iter().rfind(|number| binding.versions[*number].at <= at + 0.5);
+            let evicted = binding.at(due).is_none_or(|version| is_evicted(&version.object, name));
+            if let Some(number) =
+                last.filter(|_| !evicted && binding.stays(at, due) && recording.is_calm(at, due))
+            {
+                let was = binding.versions[number - 1].object["spec"]["clusters"]
+                    .as_array()
+                    .cloned()
+                    .unwrap_or_default();
+                let Some(kept) = was.into_iter().find(|one| one["name"] == name) else { continue };
+                edits.push(binding.alter(binding.versions[number].at, None, |object| {
+                    if !is_assigned(object, name) {
+                        clusters(object).push(kept.clone());
+                    }
+                    object["spec"]["gracefulEvictionTasks"] = json!(null);
+                }));
+            }
+        }
+    }
+    edits
+}
+
+fn manifests_stay(recording: &Recording<'_>) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    for (member, at) in removed(recording) {
+        let namespace = format!("karmada-es-{}", member.short());
+        let due = at + recording.beyond(3.0 * recording.timing("recheck") + recording.timing("silentProbe"));
+        for work in recording.tracks("Work").filter(|work| work.namespace() == namespace) {
+            let Some(number) = work.deletion().filter(|number| *number > 0) else { continue };
+            let begun = work.versions[number].at;
+            if recording.is_calm(begun, due) && work.removal().is_some() {
+                let mut edit = work.survives(number, None);
+                // The member cannot be gone before its manifests.
+                let number = member.removal().unwrap_or_default();
+                edit.extend(member.versions[number..].iter().map(|version| Change::Remove(version.place)));
+                edits.push(edit);
+            }
+        }
+    }
+    edits
+}

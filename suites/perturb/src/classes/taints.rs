@@ -1,0 +1,327 @@
+//! Wrong behaviour about the taints of clusters.
+
+use capsize_judge::profile::Feature;
+use serde_json::{Value, json};
+
+use crate::class::{Class, Wrong};
+use crate::edit::Edit;
+use crate::object::{
+    TAINTS, add_health_taint, array, condition, has_health_taint, is_away, is_health_taint, is_ready,
+    remove_health_taints, taints,
+};
+use crate::recording::Recording;
+use crate::track::Track;
+
+const NO_EXECUTE: &[&str] = &["TAINT-02", "TAINT-04", "TAINT-06", "TAINT-07", "TAINT-08", "TAINT-10"];
+
+pub(super) const CLASSES: &[Class] = &[
+    Class {
+        name: "no-schedule-never",
+        wrong: Wrong::Never,
+        named: &["TAINT-01"],
+        places: |all| absent(all, "NoSchedule", None),
+    },
+    Class {
+        name: "no-schedule-too-late",
+        wrong: Wrong::TooLate,
+        named: &["TAINT-01"],
+        places: |all| absent(all, "NoSchedule", Some(0.0)),
+    },
+    Class {
+        name: "no-schedule-undone",
+        wrong: Wrong::Undone,
+        named: &["TAINT-01"],
+        places: |all| undone(all, "NoSchedule"),
+    },
+    Class {
+        name: "no-schedule-stays",
+        wrong: Wrong::Stale,
+        named: &["TAINT-03"],
+        places: |all| stays(all, "NoSchedule", None),
+    },
+    Class {
+        name: "no-schedule-stays-too-long",
+        wrong: Wrong::TooLate,
+        named: &["TAINT-03"],
+        places: |all| stays(all, "NoSchedule", Some(0.0)),
+    },
+    Class {
+        name: "no-schedule-of-the-other-condition",
+        wrong: Wrong::Other,
+        named: &["TAINT-01"],
+        places: other_condition,
+    },
+    Class {
+        name: "no-schedule-for-both-conditions",
+        wrong: Wrong::Twice,
+        named: &["TAINT-05"],
+        places: |all| both(all, "NoSchedule"),
+    },
+    Class {
+        name: "no-schedule-on-a-ready-member",
+        wrong: Wrong::Causeless,
+        named: &["TAINT-03"],
+        places: |all| causeless(all, "NoSchedule"),
+    },
+    Class {
+        name: "no-execute-too-early",
+        wrong: Wrong::TooEarly,
+        named: NO_EXECUTE,
+        places: no_execute_too_early,
+    },
+    Class {
+        name: "no-execute-never",
+        wrong: Wrong::Never,
+        named: NO_EXECUTE,
+        places: |all| absent(all, "NoExecute", None),
+    },
+    Class {
+        name: "no-execute-too-late",
+        wrong: Wrong::TooLate,
+        named: NO_EXECUTE,
+        places: |all| absent(all, "NoExecute", Some(0.0)),
+    },
+    Class {
+        name: "no-execute-undone",
+        wrong: Wrong::Undone,
+        named: NO_EXECUTE,
+        places: |all| undone(all, "NoExecute"),
+    },
+    Class {
+        name: "no-execute-stays",
+        wrong: Wrong::Stale,
+        named: NO_EXECUTE,
+        places: |all| stays(all, "NoExecute", None),
+    },
+    Class {
+        name: "no-execute-stays-too-long",
+        wrong: Wrong::TooLate,
+        named: NO_EXECUTE,
+        places: |all| stays(all, "NoExecute", Some(0.0)),
+    },
+    Class {
+        name: "no-execute-for-both-conditions",
+        wrong: Wrong::Twice,
+        named: &["TAINT-05"],
+        places: |all| both(all, "NoExecute"),
+    },
+    Class {
+        name: "no-execute-on-a-ready-member",
+        wrong: Wrong::Causeless,
+        named: NO_EXECUTE,
+        places: |all| causeless(all, "NoExecute"),
+    },
+    Class {
+        name: "no-execute-without-a-policy",
+        wrong: Wrong::Causeless,
+        named: &["TAINT-06"],
+        places: without_a_policy,
+    },
+    Class { name: "taint-of-a-person-lost", wrong: Wrong::Lost, named: &["TAINT-09"], places: foreign_lost },
+];
+
+/// The versions with which a cluster gets a health taint of this effect, with the end of its bad health.
+fn tainted<'r>(
+    recording: &'r Recording<'_>,
+    effect: &'r str,
+) -> impl Iterator<Item = (&'r Track, usize, f64)> {
+    let is_known = effect == "NoSchedule" || !recording.policies_are_hidden();
+    recording.tracks("Cluster").filter(move |_| is_known).flat_map(move |member| {
+        let began = member.begins(|object| has_health_taint(object, effect)).into_iter();
+        began.filter_map(move |number| {
+            let object = &member.versions[number].object;
+            let status = condition(object, "Ready");
+            let same = |object: &Value| condition(object, "Ready") == status;
+            let until = member.holds_until(number, recording.end + 1.0, same);
+            is_away(object).then_some((member, number, until))
+        })
+    })
+}
+
+/// The longest time until a taint of this effect must be there, after it was really there.
+fn slack(recording: &Recording<'_>, effect: &str) -> f64 {
+    let monitored = 3.0 * recording.timing("monitorPeriod");
+    recording.beyond(if effect == "NoExecute" { monitored } else { 0.0 })
+}
+
+/// The taint is missing from the moment when it comes, for good or for too long.
+fn absent(recording: &Recording<'_>, effect: &str, late: Option<f64>) -> Vec<Edit> {
+    let places = tainted(recording, effect).filter_map(|(member, number, until)| {
+        let at = member.versions[number].at;
+        let due = at + slack(recording, effect);
+        let lasts = due + 0.5 < until.min(recording.end) && recording.is_calm(at, due);
+        let until = late.map_or(until, |extra| due + extra);
+        let ends = member.holds_until(number, recording.end + 1.0, |object| has_health_taint(object, effect));
+        (lasts && ends > due)
+            .then(|| member.alter(at, Some(until), |object| remove_health_taints(object, effect)))
+    });
+    places.collect()
+}
+
+/// The taint is lost in the middle of the bad health.
+fn undone(recording: &Recording<'_>, effect: &str) -> Vec<Edit> {
+    let places = tainted(recording, effect).filter_map(|(member, number, until)| {
+        let from = member.versions[number].at + 0.5 + recording.timing("latency");
+        let due = from + slack(recording, effect);
+        let tainted =
+            member.holds(from, (due + 0.5).min(recording.end), |object| has_health_taint(object, effect));
+        let lasts = due + 0.5 < until.min(recording.end) && recording.is_calm(from, due);
+        (lasts && tainted)
+            .then(|| member.alter(from, Some(until), |object| remove_health_taints(object, effect)))
+    });
+    places.collect()
+}
+
+/// The versions with which a cluster that is ready loses a health taint of this effect.
+fn untainted<'r>(
+    recording: &'r Recording<'_>,
+    effect: &'r str,
+) -> impl Iterator<Item = (&'r Track, usize, f64)> {
+    recording.tracks("Cluster").flat_map(move |member| {
+        let ended = member.begins(|object| !has_health_taint(object, effect)).into_iter();
+        ended.filter_map(move |number| {
+            let until = member.holds_until(number, recording.end + 1.0, is_ready);
+            is_ready(&member.versions[number].object).then_some((member, number, until))
+        })
+    })
+}
+
+/// The taint stays on a member that is ready again, for good or for too long.
+fn stays(recording: &Recording<'_>, effect: &str, late: Option<f64>) -> Vec<Edit> {
+    let places = untainted(recording, effect).filter_map(|(member, number, until)| {
+        let at = member.versions[number].at;
+        let due = at + slack(recording, effect);
+        let kept: Vec<Value> = taints(&member.versions[number - 1].object).to_vec();
+        let kept: Vec<Value> =
+            kept.into_iter().filter(|one| is_health_taint(one) && one["effect"] == effect).collect();
+        let lasts = due + 0.5 < until.min(recording.end) && recording.is_calm(at, due);
+        lasts.then(|| {
+            member.alter(at, late.map(|extra| due + extra), |object| {
+                array(object, "spec", "taints").extend(kept.iter().cloned());
+            })
+        })
+    });
+    places.collect()
+}
+
+fn other(status: &str) -> &'static str {
+    if status == "Unknown" { "False" } else { "Unknown" }
+}
+
+fn other_condition(recording: &Recording<'_>) -> Vec<Edit> {
+    let places = tainted(recording, "NoSchedule").filter_map(|(member, number, until)| {
+        let (at, stamp) = (member.versions[number].at, recording.stamp(member.versions[number].at));
+        let due = at + slack(recording, "NoSchedule");
+        let other = other(condition(&member.versions[number].object, "Ready"));
+        let lasts = due + 0.5 < until.min(recording.end) && recording.is_calm(at, due);
+        lasts.then(|| {
+            member.alter(at, Some(until), |object| {
+                remove_health_taints(object, "NoSchedule");
+                add_health_taint(object, "NoSchedule", other, &stamp);
+            })
+        })
+    });
+    places.collect()
+}
+
+fn both(recording: &Recording<'_>, effect: &str) -> Vec<Edit> {
+    let places = tainted(recording, effect).map(|(member, number, until)| {
+        let (at, stamp) = (member.versions[number].at, recording.stamp(member.versions[number].at));
+        let other = other(condition(&member.versions[number].object, "Ready"));
+        member.alter(at, Some(until), |object| add_health_taint(object, effect, other, &stamp))
+    });
+    places.collect()
+}
+
+/// The moments at which a cluster is ready and untainted, and stays so for longer than any bound.
+fn settled<'r>(recording: &'r Recording<'_>, lasting: f64) -> impl Iterator<Item = (&'r Track, f64)> {
+    recording.tracks("Cluster").flat_map(move |member| {
+        let moments = recording.moments(lasting).into_iter();
+        let is_settled = move |at: &f64| {
+            recording.is_calm(at - 1.0, at + lasting)
+                && member.holds(at - 1.0, at + lasting, |object| {
+                    is_ready(object)
+                        && taints(object).is_empty()
+                        && object["metadata"]["deletionTimestamp"].is_null()
+                })
+                && !recording.steps().any(|(_, mark)| mark.get("step") == Some(&json!("taint")))
+        };
+        moments.filter(is_settled).map(move |at| (member, at))
+    })
+}
+
+fn causeless(recording: &Recording<'_>, effect: &str) -> Vec<Edit> {
+    let lasting = slack(recording, effect);
+    let edit = |(member, at): (&Track, f64)| {
+        let stamp = recording.stamp(at);
+        member.alter(at, Some(at + lasting), |object| add_health_taint(object, effect, "False", &stamp))
+    };
+    let is_applicable =
+        effect == "NoSchedule" || recording.has(Feature::NoExecuteTaints) && !recording.policies_are_hidden();
+    let members = settled(recording, lasting).filter(|_| is_applicable);
+    members.map(edit).collect()
+}
+
+fn no_execute_too_early(recording: &Recording<'_>) -> Vec<Edit> {
+    let wait = recording.timing("failoverEvictionTimeout");
+    let is_paced = recording.has(Feature::AutomaticNoExecute) && wait >= 2.0;
+    let places = tainted(recording, "NoExecute").filter_map(|(member, number, _)| {
+        let at = member.versions[number].at;
+        let since =
+            member.versions[..number].iter().rev().take_while(|version| is_away(&version.object)).last()?.at;
+        let pulls = member.versions[number].object["spec"]["syncMode"] == "Pull";
+        let known = member.versions.first().is_some_and(|first| first.at < since);
+        let early = since + 0.3 * wait;
+        (is_paced && known && !pulls && early + 0.5 < at && recording.is_calm(since, at))
+            .then(|| member.advance(number, early, &TAINTS))
+    });
+    places.collect()
+}
+
+/// A member that is not ready gets an automatic taint in a release that has none.
+fn without_a_policy(recording: &Recording<'_>) -> Vec<Edit> {
+    let is_free = recording.tracks("ClusterTaintPolicy").next().is_none()
+        && !recording.has(Feature::AutomaticNoExecute)
+        && recording.has(Feature::NoExecuteTaints)
+        && !recording.policies_are_hidden();
+    let places = tainted(recording, "NoSchedule").filter_map(|(member, number, until)| {
+        let status = condition(&member.versions[number].object, "Ready").to_owned();
+        let from = member.versions[number].at + 1.0;
+        let never = member.versions.iter().all(|version| !has_health_taint(&version.object, "NoExecute"));
+        let stamp = recording.stamp(from);
+        (is_free && never && from < until.min(recording.end)).then(|| {
+            member.alter(from, Some(until), |object| add_health_taint(object, "NoExecute", &status, &stamp))
+        })
+    });
+    places.collect()
+}
+
+/// A taint that a person has set is lost in a version that changes something else.
+fn foreign_lost(recording: &Recording<'_>) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    let records_steps = recording.steps().next().is_some();
+    for member in recording.tracks("Cluster").filter(|_| records_steps) {
+        let foreign = |object: &Value| {
+            taints(object).iter().any(|one| {
+                let key = one["key"].as_str().unwrap_or_default();
+                !key.contains("karmada.io/") && !recording.is_in_a_policy(key)
+            })
+        };
+        for number in member.begins(foreign) {
+            let from = member.versions[number].at + 1.0 + recording.timing("latency");
+            let until = member.holds_until(number, recording.end, foreign);
+            if from + 1.0 < until && recording.is_calm(from, until) {
+                let steps = recording
+                    .steps()
+                    .filter(|(at, mark)| (*at - from).abs() < 5.0 && mark.contains_key("cluster"));
+                if steps.count() == 0 {
+                    edits.push(member.alter(from, Some(until), |object| {
+                        array(object, "spec", "taints")
+                            .retain(|one| one["key"].as_str().unwrap_or_default().contains("karmada.io/"));
+                    }));
+                }
+            }
+        }
+    }
+    edits
+}

@@ -1,0 +1,550 @@
+//! Wrong behaviour about manifests (Works) and their contents.
+
+use capsize_judge::profile::Feature;
+use serde_json::{Value, json};
+
+use crate::class::{Class, Wrong};
+use crate::edit::{Change, Edit};
+use crate::object::{is_assigned, is_evicted, items, manifest, task, template, wanted};
+use crate::recording::Recording;
+use crate::track::Track;
+
+const MISSING: &[&str] = &["DELIVERY-01", "DELIVERY-13", "DELIVERY-16"];
+const KEPT: &[&str] = &["DELIVERY-02", "DELIVERY-16", "LIVENESS-05"];
+const CONTENT: &[&str] = &["DELIVERY-11"];
+
+pub(super) const CLASSES: &[Class] = &[
+    Class { name: "manifest-never", wrong: Wrong::Never, named: MISSING, places: never },
+    Class { name: "manifest-too-late", wrong: Wrong::TooLate, named: MISSING, places: too_late },
+    Class { name: "manifest-lost", wrong: Wrong::Lost, named: MISSING, places: lost },
+    Class {
+        name: "manifest-for-the-wrong-member",
+        wrong: Wrong::Other,
+        named: &["DELIVERY-01", "DELIVERY-02"],
+        places: wrong_member,
+    },
+    Class {
+        name: "manifest-without-assignment",
+        wrong: Wrong::Causeless,
+        named: &["DELIVERY-02"],
+        places: causeless,
+    },
+    Class { name: "manifest-twice", wrong: Wrong::Twice, named: &["DELIVERY-03"], places: twice },
+    Class { name: "manifest-stays", wrong: Wrong::Stale, named: KEPT, places: |all| stays(all, false) },
+    Class {
+        name: "manifest-stays-too-long",
+        wrong: Wrong::TooLate,
+        named: KEPT,
+        places: |all| stays(all, true),
+    },
+    Class {
+        name: "manifest-deleted-but-not-gone",
+        wrong: Wrong::Never,
+        named: &["RECOVERY-01"],
+        places: not_gone,
+    },
+    Class {
+        name: "manifest-of-a-task-lost",
+        wrong: Wrong::TooEarly,
+        named: &["EVICTION-03", "DELIVERY-01", "DELIVERY-08"],
+        places: old_lost,
+    },
+    Class {
+        name: "manifest-of-other-replicas",
+        wrong: Wrong::Other,
+        named: CONTENT,
+        places: |all| content(all, |it| bump(&mut it["spec"]["replicas"])),
+    },
+    Class {
+        name: "manifest-of-another-image",
+        wrong: Wrong::Other,
+        named: CONTENT,
+        places: |all| content(all, image),
+    },
+    Class { name: "manifest-without-a-label", wrong: Wrong::Lost, named: CONTENT, places: label_lost },
+    Class {
+        name: "manifest-with-other-environment",
+        wrong: Wrong::Other,
+        named: CONTENT,
+        places: |all| content(all, environment),
+    },
+    Class {
+        name: "manifest-with-other-data",
+        wrong: Wrong::Other,
+        named: CONTENT,
+        places: |all| content(all, data),
+    },
+    Class {
+        name: "manifest-stale-after-an-update",
+        wrong: Wrong::Stale,
+        named: CONTENT,
+        places: |all| stale(all, false),
+    },
+    Class {
+        name: "manifest-updated-too-late",
+        wrong: Wrong::TooLate,
+        named: CONTENT,
+        places: |all| stale(all, true),
+    },
+    Class { name: "manifest-reverted", wrong: Wrong::Undone, named: CONTENT, places: reverted },
+    Class {
+        name: "manifest-changes-during-an-eviction",
+        wrong: Wrong::Other,
+        named: &["DELIVERY-08"],
+        places: changed_while_leaving,
+    },
+    Class {
+        name: "new-manifest-before-the-old-is-purged",
+        wrong: Wrong::TooEarly,
+        named: &["DELIVERY-07"],
+        places: before_the_purge,
+    },
+    Class { name: "preserved-state-lost", wrong: Wrong::Lost, named: &["DELIVERY-09"], places: state_lost },
+    Class {
+        name: "suspended-manifest-dispatched",
+        wrong: Wrong::TooEarly,
+        named: &["DELIVERY-14"],
+        places: dispatched,
+    },
+];
+
+/// The member of a Work.
+fn member(work: &Track) -> &str {
+    work.namespace().strip_prefix("karmada-es-").unwrap_or_default()
+}
+
+/// The binding that a Work belongs to.
+fn binding<'r>(recording: &'r Recording<'_>, work: &Track) -> Option<&'r Track> {
+    let asked = wanted(&work.versions.first()?.object);
+    recording.bindings().find(|binding| template(&binding.versions[0].object) == asked)
+}
+
+/// The Works of bindings, with the binding and the member.
+fn works<'r>(recording: &'r Recording<'_>) -> impl Iterator<Item = (&'r Track, &'r Track, &'r str)> {
+    recording.tracks("Work").filter_map(|work| Some((work, binding(recording, work)?, member(work))))
+}
+
+fn is_target(object: &Value, member: &str) -> bool {
+    let required = items(object, "/spec/requiredBy").iter();
+    let mut required = required.flat_map(|one| items(one, "/clusters"));
+    is_assigned(object, member) || required.any(|one| one["name"] == member)
+}
+
+/// The new Works that are due, with the time from which each is surely missing.
+fn due<'r>(recording: &'r Recording<'_>) -> impl Iterator<Item = (&'r Track, f64)> {
+    works(recording).filter_map(move |(work, binding, member)| {
+        let created = work.created()?;
+        let due = created + recording.beyond(5.0);
+        let suspended = |object: &Value| !object["spec"]["suspension"]["dispatching"].is_null();
+        let held = |object: &Value| {
+            is_target(object, member)
+                && !suspended(object)
+                && object["metadata"]["deletionTimestamp"].is_null()
+        };
+        let wanted = binding.holds(created, due + 0.5, held);
+        // Another manifest shows that the history records manifests.
+        let is_shown =
+            works(recording).any(|(other, ..)| other.name != work.name && other.versions[0].at < due);
+        (wanted && is_shown && work.stays(created, due + 0.5) && recording.is_calm(created, due + 0.5))
+            .then_some((work, due))
+    })
+}
+
+/// The edit that takes the copy of a Work away as long as the Work is missing.
+fn with_copy(recording: &Recording<'_>, work: &Track, until: Option<f64>, mut edit: Edit) -> Edit {
+    let (kind, name) = wanted(&work.versions[0].object);
+    if let Some(copy) = recording.track(member(work), &kind, &name) {
+        let created = work.versions[0].at;
+        if copy.created().is_some_and(|at| at >= created) {
+            edit.extend(match until {
+                None => copy.never(),
+                Some(until) => copy.created_at(until),
+            });
+        }
+    }
+    edit
+}
+
+fn never(recording: &Recording<'_>) -> Vec<Edit> {
+    due(recording).map(|(work, _)| with_copy(recording, work, None, work.never())).collect()
+}
+
+fn too_late(recording: &Recording<'_>) -> Vec<Edit> {
+    due(recording)
+        .map(|(work, due)| with_copy(recording, work, Some(due + 0.2), work.created_at(due)))
+        .collect()
+}
+
+/// A Work whose workload stays on the member is deleted, with its copy.
+fn lost(recording: &Recording<'_>) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    for (work, binding, member) in works(recording) {
+        for at in recording.moments(recording.beyond(0.0)) {
+            let until = at + recording.beyond(0.0);
+            let held = |object: &Value| {
+                is_assigned(object, member)
+                    && !is_evicted(object, member)
+                    && object["metadata"]["deletionTimestamp"].is_null()
+            };
+            let stays = work.stays(at, until) && binding.holds(at, until, held);
+            let present = recording.member(member).is_some_and(|member| member.stays(at, until));
+            if stays && present && recording.is_untroubled(member, at, until) {
+                let (kind, name) = wanted(&work.versions[0].object);
+                let mut edit = work.lose(at, None);
+                if let Some(copy) = recording.track(member, &kind, &name) {
+                    edit.extend(copy.lose(at + 0.05, None));
+                }
+                edits.push(edit);
+            }
+        }
+    }
+    edits
+}
+
+/// The Work moved to the namespace of another member.
+fn elsewhere(work: &Track, other: &str, object: &Value) -> Change {
+    let mut object = object.clone();
+    object["metadata"]["namespace"] = json!(format!("karmada-es-{other}"));
+    Change::Insert(work.versions[0].at, work.on.clone(), capsize_history::EventType::Added, object)
+}
+
+/// A cluster that a workload is not on at any time.
+fn stranger<'r>(recording: &'r Recording<'_>, binding: &Track) -> Option<&'r str> {
+    let mut members = recording.tracks("Cluster").map(Track::short);
+    members.find(|name| {
+        binding
+            .versions
+            .iter()
+            .all(|version| !is_target(&version.object, name) && !is_evicted(&version.object, name))
+    })
+}
+
+fn wrong_member(recording: &Recording<'_>) -> Vec<Edit> {
+    let places = due(recording).filter_map(|(work, _)| {
+        let other = stranger(recording, binding(recording, work)?)?;
+        let mut edit = with_copy(recording, work, None, work.never());
+        edit.push(elsewhere(work, other, &work.versions.last()?.object));
+        Some(edit)
+    });
+    places.collect()
+}
+
+fn causeless(recording: &Recording<'_>) -> Vec<Edit> {
+    let places = works(recording).filter_map(|(work, binding, _)| {
+        let other = stranger(recording, binding)?;
+        let created = work.created()?;
+        let calm = recording.is_untroubled(other, created, created + recording.beyond(0.0));
+        calm.then(|| vec![elsewhere(work, other, &work.versions[0].object)])
+    });
+    places.collect()
+}
+
+fn twice(recording: &Recording<'_>) -> Vec<Edit> {
+    let places = works(recording).filter_map(|(work, ..)| {
+        let at = work.created()?;
+        let mut second = work.versions[0].object.clone();
+        second["metadata"]["name"] = json!(format!("{}-second", work.short()));
+        let until = work.removal().map_or(recording.end, |number| work.versions[number].at);
+        (until > at + 0.1).then(|| {
+            vec![Change::Insert(at + 0.02, work.on.clone(), capsize_history::EventType::Added, second)]
+        })
+    });
+    places.collect()
+}
+
+/// The Works of workloads that leave a member, with the version of the deletion and the time when it is overdue.
+fn recalled<'r>(recording: &'r Recording<'_>) -> impl Iterator<Item = (&'r Track, usize, f64)> {
+    works(recording).filter_map(move |(work, binding, member)| {
+        let number = work.deletion().filter(|number| *number > 0)?;
+        let at = work.versions[number].at;
+        let due = at + recording.beyond(3.0 * recording.timing("recheck"));
+        let left = |object: &Value| !is_target(object, member) && !is_evicted(object, member);
+        let gone = binding.at(due).is_none();
+        let left = gone || binding.holds(at, due + 0.5, left);
+        let is_leaving = recording.member(member).is_some_and(|member| !member.stays(at, due));
+        (left && !is_leaving && recording.is_untroubled(member, at, due + 0.5)).then_some((work, number, due))
+    })
+}
+
+fn stays(recording: &Recording<'_>, late: bool) -> Vec<Edit> {
+    let edit = |(work, number, due): (&Track, usize, f64)| {
+        let mut edit = work.survives(number, late.then_some(due));
+        let (kind, name) = wanted(&work.versions[0].object);
+        if let Some(copy) = recording.track(member(work), &kind, &name)
+            && let Some(removal) = copy.removal()
+            && copy.versions[removal].at >= work.versions[number].at - 0.5
+        {
+            edit.extend(copy.survives(removal, late.then_some(due + 0.05)));
+        }
+        edit
+    };
+    recalled(recording).map(edit).collect()
+}
+
+/// The deletion of a Work begins and never ends, although its member answers.
+fn not_gone(recording: &Recording<'_>) -> Vec<Edit> {
+    let places = recalled(recording).filter_map(|(work, number, _)| {
+        let removal = work.removal()?;
+        let mut edit: Edit =
+            work.versions[removal..].iter().map(|version| Change::Remove(version.place)).collect();
+        let (kind, name) = wanted(&work.versions[0].object);
+        if let Some(copy) = recording.track(member(work), &kind, &name)
+            && let Some(removal) = copy.removal()
+        {
+            edit.extend(copy.survives(removal, None));
+        }
+        let begun = &work.versions[number];
+        (removal > number && !begun.object["metadata"]["deletionTimestamp"].is_null()).then_some(edit)
+    });
+    places.collect()
+}
+
+/// The old Work is deleted while its eviction goes on, and the replacement is not healthy.
+fn old_lost(recording: &Recording<'_>) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    for (work, binding, member) in works(recording) {
+        for number in binding.begins(|object| is_evicted(object, member)) {
+            let begin = binding.versions[number].at;
+            let end = binding.holds_until(number, recording.end, |object| is_evicted(object, member));
+            let at = f64::midpoint(begin, end).min(begin + recording.timing("gracefulEvictionTimeout") / 2.0);
+            let graceful = task(&binding.versions[number].object, member)
+                .is_some_and(|task| !matches!(task["purgeMode"].as_str(), Some("Immediately" | "Directly")));
+            let healthy = |object: &Value| {
+                items(object, "/spec/clusters").iter().all(|one| {
+                    crate::object::health(object, one["name"].as_str().unwrap_or_default()) == "Healthy"
+                })
+            };
+            let open = binding.holds(begin, end.min(at + 0.5), |object| !healthy(object));
+            let leaving = recording.member(member).is_some_and(|member| !member.stays(begin, end));
+            if graceful
+                && open
+                && !leaving
+                && end - begin > 0.5
+                && work.stays(begin, at + 0.1)
+                && recording.is_calm(begin, at)
+            {
+                edits.push(work.lose(at, None));
+            }
+        }
+    }
+    edits
+}
+
+fn bump(number: &mut Value) -> bool {
+    let old = number.as_u64();
+    if let Some(old) = old {
+        *number = json!(old + 3);
+    }
+    old.is_some()
+}
+
+fn container(object: &mut Value) -> Option<&mut Value> {
+    object.pointer_mut("/spec/template/spec/containers/0")
+}
+
+fn image(object: &mut Value) -> bool {
+    container(object).is_some_and(|it| {
+        it["image"] = json!("registry.example/other:9");
+        true
+    })
+}
+
+fn environment(object: &mut Value) -> bool {
+    container(object).is_some_and(|it| {
+        it["env"] = json!([{"name": "MODE", "value": "other"}]);
+        true
+    })
+}
+
+fn data(object: &mut Value) -> bool {
+    let is_data = object["data"].as_object().is_some_and(|data| !data.is_empty());
+    if is_data {
+        object["data"] = json!({"other": "b3RoZXI="});
+    }
+    is_data
+}
+
+/// The times during which a Work is settled: its template, binding and member do not change.
+fn calm_times<'r>(recording: &'r Recording<'_>) -> impl Iterator<Item = (&'r Track, f64, f64)> {
+    works(recording).filter_map(move |(work, binding, member)| {
+        let from = work.versions.first()?.at;
+        let (kind, name) = wanted(&work.versions[0].object);
+        let track = recording.track("control-plane", &kind, &name)?;
+        let until = from + recording.beyond(0.0);
+        let held = |object: &Value| is_target(object, member) && !is_evicted(object, member);
+        let spec = track.object_at(until)?["spec"].clone();
+        let settled = track.holds(until - 0.01, until, |object| object["spec"] == spec);
+        let stays = work.stays(from, until)
+            && binding.holds(from.max(binding.versions[0].at), until, held)
+            && track.stays(from, until);
+        (settled && stays && recording.is_calm(from, until)).then_some((work, from, until))
+    })
+}
+
+/// Every version of a Work has another content.
+fn content(recording: &Recording<'_>, change: impl Fn(&mut Value) -> bool) -> Vec<Edit> {
+    let places = calm_times(recording).filter_map(|(work, from, _)| {
+        let mut object = work.versions[0].object.clone();
+        change(manifest(&mut object)).then(|| {
+            work.alter(from, None, |object| {
+                change(manifest(object));
+            })
+        })
+    });
+    places.collect()
+}
+
+fn label_lost(recording: &Recording<'_>) -> Vec<Edit> {
+    let own = |labels: &Value| {
+        let labels = labels.as_object()?;
+        labels.keys().find(|key| !key.contains("karmada.io")).cloned()
+    };
+    let places = calm_times(recording).filter_map(|(work, from, _)| {
+        let (kind, name) = wanted(&work.versions[0].object);
+        let template = recording.track("control-plane", &kind, &name)?;
+        let key = own(&template.versions[0].object["metadata"]["labels"])?;
+        Some(work.alter(from, None, |object| {
+            if let Some(labels) = manifest(object)["metadata"]["labels"].as_object_mut() {
+                labels.remove(&key);
+            }
+        }))
+    });
+    places.collect()
+}
+
+const MANIFESTS: [&str; 1] = ["/spec/workload"];
+
+/// The versions with which a Work follows a change of its template.
+fn updates<'r>(recording: &'r Recording<'_>) -> impl Iterator<Item = (&'r Track, usize, f64)> {
+    works(recording).flat_map(move |(work, binding, member)| {
+        let pairs = work.versions.windows(2).enumerate();
+        pairs.filter_map(move |(before, pair)| {
+            let spec = |object: &Value| object["spec"]["workload"]["manifests"][0]["spec"].clone();
+            let changed = spec(&pair[0].object) != spec(&pair[1].object);
+            let at = pair[1].at;
+            let due = at + recording.beyond(0.0);
+            let now = spec(&pair[1].object);
+            let held = |object: &Value| is_assigned(object, member) && !is_evicted(object, member);
+            let same = work.holds(at, due, |object| spec(object) == now) && binding.holds(at, due, held);
+            (changed && same && recording.is_untroubled(member, at, due)).then_some((work, before + 1, due))
+        })
+    })
+}
+
+fn stale(recording: &Recording<'_>, late: bool) -> Vec<Edit> {
+    let places = updates(recording).filter(|(_, _, due)| !late || due + 0.5 < recording.end);
+    places.map(|(work, number, due)| work.hold(number, late.then_some(due), &MANIFESTS)).collect()
+}
+
+fn reverted(recording: &Recording<'_>) -> Vec<Edit> {
+    let places =
+        updates(recording).filter(|(_, _, due)| recording.is_calm(*due, due + recording.beyond(0.0)));
+    let edit = |(work, number, due): (&Track, usize, f64)| {
+        let before = work.versions[number - 1].object.clone();
+        work.alter(due, None, |object| crate::object::copy(object, &before, &MANIFESTS))
+    };
+    places.map(edit).collect()
+}
+
+fn changed_while_leaving(recording: &Recording<'_>) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    for (work, binding, member) in works(recording) {
+        for number in binding.begins(|object| is_evicted(object, member)) {
+            let begin = binding.versions[number].at;
+            let end = binding.holds_until(number, recording.end, |object| is_evicted(object, member));
+            let at = begin + 0.5 + 1.5 * recording.timing("latency");
+            let chosen =
+                binding.holds(begin, end.min(recording.end) - 0.01, |object| !is_target(object, member));
+            let mut probe = work.versions[0].object.clone();
+            if at + 0.2 < end
+                && chosen
+                && work.stays(begin, at + 0.1)
+                && recording.is_calm(begin, at)
+                && image(manifest(&mut probe))
+            {
+                edits.push(work.alter(at, Some(end), |object| {
+                    image(manifest(object));
+                }));
+            }
+        }
+    }
+    edits
+}
+
+/// With the purge mode Directly, the new Work comes while the old copy still exists.
+fn before_the_purge(recording: &Recording<'_>) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    for (work, binding, member) in works(recording) {
+        let Some(created) = work.created() else { continue };
+        for number in binding.begins(|object| is_target(object, member)) {
+            let chosen = binding.versions[number].at;
+            let direct = crate::object::tasks(&binding.versions[number].object)
+                .iter()
+                .find(|task| task["purgeMode"] == "Directly" || task["purgeMode"] == "Immediately");
+            let Some(left) = direct.and_then(|task| task["fromCluster"].as_str()) else { continue };
+            let old = works(recording)
+                .find(|(old, of, on)| old.name != work.name && of.name == binding.name && *on == left);
+            let Some(gone) = old.and_then(|(old, ..)| Some(old.versions[old.removal()?].at)) else {
+                continue;
+            };
+            let early = chosen + 0.6 * (gone - chosen);
+            if recording.has(Feature::PurgeModes)
+                && created > gone
+                && gone - early > 0.005
+                && recording.is_calm(chosen, created)
+            {
+                let mut edit = vec![Change::Insert(
+                    early,
+                    work.on.clone(),
+                    capsize_history::EventType::Added,
+                    work.versions[0].object.clone(),
+                )];
+                edit.push(Change::Remove(work.versions[0].place));
+                edits.push(edit);
+            }
+        }
+    }
+    edits
+}
+
+/// The labels of the preserved state are missing in the manifest of the new copy.
+fn state_lost(recording: &Recording<'_>) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    for (work, binding, member) in works(recording).filter(|_| recording.has(Feature::PreservedState)) {
+        let Some(created) = work.created() else { continue };
+        let Some(now) = binding.object_at(created) else { continue };
+        let states =
+            crate::object::tasks(now).iter().filter_map(|task| task["preservedLabelState"].as_object());
+        let keys: Vec<String> = states.flat_map(|state| state.keys().cloned()).collect();
+        let labels = &work.versions[0].object["spec"]["workload"]["manifests"][0]["metadata"]["labels"];
+        if is_target(now, member)
+            && keys.iter().any(|key| !labels[key].is_null())
+            && recording.is_calm(created, created)
+        {
+            edits.push(work.alter(created, None, |object| {
+                if let Some(labels) = manifest(object)["metadata"]["labels"].as_object_mut() {
+                    labels.retain(|key, _| !keys.contains(key));
+                }
+            }));
+        }
+    }
+    edits
+}
+
+/// A Work whose dispatching is suspended is not marked as suspended.
+fn dispatched(recording: &Recording<'_>) -> Vec<Edit> {
+    let places = works(recording).filter_map(|(work, _, member)| {
+        let is_suspended = |object: &Value| object["spec"]["suspendDispatching"] == true;
+        let number = work.versions.iter().position(|version| is_suspended(&version.object))?;
+        let at = work.versions[number].at;
+        let until = work.holds_until(number, recording.end, is_suspended);
+        let due = at + recording.beyond(0.0);
+        let counts = recording.has(Feature::SuspendedDispatching)
+            && due < until
+            && recording.is_untroubled(member, at, due);
+        counts.then(|| {
+            work.alter(at, Some(until), |object| object["spec"]["suspendDispatching"] = json!(false))
+        })
+    });
+    places.collect()
+}
