@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use capsize_history::facts::LONGEST_BACK_OFF;
 use capsize_judge::profile::{Feature, Profile};
 
 /// The longest times that a target may take. Each is counted from the first cause in the worst case, so a wait that
@@ -14,8 +15,6 @@ pub(super) struct WaitLimits<'a> {
     pub(super) members: usize,
 }
 
-/// The longest back-off of a delivery that is retried (Karmada's rate limiter).
-const LONGEST_BACK_OFF: Duration = Duration::from_secs(1000);
 /// Karmada's controllers check what they wait for at least this often.
 const RECHECK: Duration = Duration::from_secs(10);
 
