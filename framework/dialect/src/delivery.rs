@@ -1,6 +1,6 @@
 //! The manifests that are delivered to members, and the copies that run there.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use capsize_history::dialect::{changes, content, digest};
@@ -11,9 +11,8 @@ use capsize_history::{Field, Object, Tree};
 use super::assignment::end_eviction;
 use super::compile::{Compiler, DialectError};
 use super::document::{DeliverySection, RunningSection};
-use super::expression::{Expression, Machine, Reads};
-use super::index::Lookup;
-use super::observed::{Memory, ObservedObject, Scope, reads_of, since};
+use super::expression::{Expression, Reads};
+use super::observed::{Memory, Observation, reads_of, since};
 use super::value::{is_true, items, number, text, to_tree};
 use super::workload::KeyReader;
 
@@ -96,23 +95,17 @@ impl DeliveryReader {
         &self,
         memory: &mut DeliveryMemory,
         world: &mut World,
-        observed: &ObservedObject,
-        machine: &Machine<'_>,
-        changed: &BTreeSet<Lookup>,
-        own: &str,
+        observation: &Observation<'_>,
     ) -> Vec<Change> {
+        let observed = observation.observed;
         let known = memory.0.entry(observed.name.clone()).or_default();
-        if known.of_manifests.is_stale(&self.manifests, &observed.object, changed) {
-            self.read_manifests(known, observed, machine, own);
-        }
-        if known.of_state.is_stale(&self.state, &observed.object, changed) {
-            let scope = Scope::new(machine, &self.state, &observed.object);
+        self.read_manifests(known, observation);
+        known.of_state.refresh(&self.state, observation, |scope| {
             known.placed = scope.is_true(self.placed.as_ref());
             known.applied = scope.maybe(self.applied.as_ref(), |value| Some(is_true(value)));
             known.suspended = scope.is_true(self.suspended.as_ref());
             known.preserved = scope.is_true(self.preserved.as_ref());
-            known.of_state.remember(machine);
-        }
+        });
         let name = observed.object.text("metadata", "name").into_owned();
         let mut all = Vec::new();
         for manifest in &known.manifests {
@@ -148,26 +141,20 @@ impl DeliveryReader {
         all
     }
 
-    fn read_manifests(
-        &self,
-        known: &mut KnownCarrier,
-        observed: &ObservedObject,
-        machine: &Machine<'_>,
-        own: &str,
-    ) {
-        let scope = Scope::new(machine, &self.manifests, &observed.object);
-        known.member = scope.maybe(Some(&self.member), text).unwrap_or_default();
-        let list = scope.read(&self.each, |value| items(value).to_vec()).unwrap_or_default();
-        let was = std::mem::take(&mut known.manifests);
-        for item in list {
-            let Some(workload) = self.key.key(&scope.with(&self.item, item.clone())) else { continue };
-            let mut now = Manifest::read(workload, &to_tree(&item), own);
-            if let Some(was) = was.iter().find(|was| was.workload == now.workload) {
-                Arc::make_mut(&mut now.asks).drops_labels_of(&was.asks);
+    fn read_manifests(&self, known: &mut KnownCarrier, observation: &Observation<'_>) {
+        known.of_manifests.refresh(&self.manifests, observation, |scope| {
+            known.member = scope.maybe(Some(&self.member), text).unwrap_or_default();
+            let list = scope.read(&self.each, |value| items(value).to_vec()).unwrap_or_default();
+            let was = std::mem::take(&mut known.manifests);
+            for item in list {
+                let Some(workload) = self.key.key(&scope.with(&self.item, item.clone())) else { continue };
+                let mut now = Manifest::read(workload, &to_tree(&item), observation.own);
+                if let Some(was) = was.iter().find(|was| was.workload == now.workload) {
+                    Arc::make_mut(&mut now.asks).drops_labels_of(&was.asks);
+                }
+                known.manifests.push(now);
             }
-            known.manifests.push(now);
-        }
-        known.of_manifests.remember(machine);
+        });
     }
 }
 
@@ -253,34 +240,28 @@ impl RunningReader {
         memory: &mut RunningMemory,
         world: &mut World,
         member: &str,
-        observed: &ObservedObject,
-        machine: &Machine<'_>,
-        own: &str,
+        observation: &Observation<'_>,
     ) -> Option<Change> {
+        let observed = observation.observed;
         let name = format!("{} {}", observed.witness.kind(), observed.name);
         let of_member = memory.0.entry(member.to_owned()).or_default();
         let known = of_member.entry(name.clone()).or_default();
-        let none = BTreeSet::new();
         let object = &observed.object;
-        if known.of_identity.is_stale(&self.identity, object, &none) {
-            let scope = Scope::new(machine, &self.identity, object);
-            known.workload = self.key.key(&scope);
+        known.of_identity.refresh(&self.identity, observation, |scope| {
+            known.workload = self.key.key(scope);
             known.managed = scope.is_true(Some(&self.managed));
             known.by = scope.maybe(self.by.as_ref(), text).unwrap_or_default();
-            known.of_identity.remember(machine);
-        }
-        if known.of_state.is_stale(&self.state, object, &none) {
-            let scope = Scope::new(machine, &self.state, object);
+        });
+        known.of_state.refresh(&self.state, observation, |scope| {
             known.replicas = scope.maybe(self.replicas.as_ref(), number);
             known.ready = scope.maybe(self.ready.as_ref(), number).unwrap_or_default();
             let current = self.current.as_ref();
             known.current = known.replicas.is_none() || current.is_none() || scope.is_true(current);
-            known.of_state.remember(machine);
-        }
+        });
         let digest = content_digest(object);
         if known.of_content != Some(digest) {
             known.of_content = Some(digest);
-            known.asks = Arc::new(content::object(object, own));
+            known.asks = Arc::new(content::object(object, observation.own));
         }
         let workload = known.workload.clone()?;
         let was = world.workloads.get(&workload).and_then(|known| known.running.get(member));

@@ -11,11 +11,11 @@ use capsize_history::{Object, YamlError};
 use super::compile::{Compiler, DialectError};
 use super::delivery::{DeliveryReader, RunningReader};
 use super::document::{Document, IndexSection, Resources, SignOfLifeSection, Text};
-use super::expression::{Expression, Failures, Machine};
+use super::expression::{Expression, Failures, Machine, Reads};
 use super::fold::DataFold;
 use super::index::Indexes;
 use super::member::MemberReader;
-use super::observed::Scope;
+use super::observed::{Scope, reads_of};
 use super::value::text;
 use super::workload::WorkloadReader;
 
@@ -56,6 +56,8 @@ pub(crate) struct Index {
     pub(crate) alias: String,
     pub(crate) key: Expression,
     pub(crate) only: Option<Expression>,
+    /// The fields that both expressions read.
+    pub(crate) reads: Reads,
 }
 
 /// Reads the renewals of members.
@@ -63,6 +65,8 @@ pub(crate) struct SignOfLife {
     pub(crate) alias: String,
     pub(crate) member: Expression,
     pub(crate) renewed: Expression,
+    /// The fields that both expressions read.
+    pub(crate) reads: Reads,
 }
 
 impl Dialect {
@@ -199,11 +203,14 @@ fn indexes(
 ) -> Result<Vec<Index>, DialectError> {
     let section = compiler.section("index", Vec::new(), &BTreeMap::new())?;
     let index = |(name, index): (&String, &IndexSection)| {
+        let key = compiler.expression(&section, &format!("{name}.key"), &index.key)?;
+        let only = compiler.optional(&section, &format!("{name}.where"), index.only.as_ref())?;
         Ok(Index {
             name: name.clone(),
             alias: compiler.alias(&index.of, aliases)?.to_owned(),
-            key: compiler.expression(&section, &format!("{name}.key"), &index.key)?,
-            only: compiler.optional(&section, &format!("{name}.where"), index.only.as_ref())?,
+            reads: reads_of(std::iter::once(&key).chain(&only)),
+            key,
+            only,
         })
     };
     indexes.iter().map(index).collect()
@@ -215,9 +222,12 @@ fn sign_of_life(
     aliases: &[&str],
 ) -> Result<SignOfLife, DialectError> {
     let own = compiler.section("member.signOfLife", Vec::new(), &BTreeMap::new())?;
+    let member = compiler.expression(&own, "member", &section.member)?;
+    let renewed = compiler.expression(&own, "renewed", &section.renewed)?;
     Ok(SignOfLife {
         alias: compiler.alias(&section.of, aliases)?.to_owned(),
-        member: compiler.expression(&own, "member", &section.member)?,
-        renewed: compiler.expression(&own, "renewed", &section.renewed)?,
+        reads: reads_of([&member, &renewed]),
+        member,
+        renewed,
     })
 }

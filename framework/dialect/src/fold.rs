@@ -6,7 +6,6 @@ use std::sync::Arc;
 use capsize_history::dialect::{Fold, Leases, marks};
 use capsize_history::facts::{Change, Fact, ObjectVersion, World};
 use capsize_history::{CONTROL_PLANE, Entry, EventType, Field, Kind, Object};
-use jiff::{SignedDuration, Timestamp};
 use kube_cel::cel::Value;
 
 use super::delivery::{DeliveryMemory, RunningMemory};
@@ -14,7 +13,7 @@ use super::dialect::{Alias, Compiled};
 use super::expression::{Expression, Failures, Machine, Outcomes, Reads};
 use super::index::{Indexes, Lookup};
 use super::member::MemberMemory;
-use super::observed::{ObservedObject, Scope, reads_of};
+use super::observed::{Observation, ObservedObject, Scope};
 use super::value::{is_true, text, time};
 use super::workload::WorkloadMemory;
 
@@ -87,11 +86,7 @@ impl DataFold {
         if self.filtered.len() > REMEMBERED {
             self.filtered.clear();
         }
-        let machine = Machine {
-            environment: &self.dialect.environment,
-            indexes: &self.indexes,
-            failures: &self.failures,
-        };
+        let machine = machine(&self.dialect, &self.indexes, &self.failures);
         let filtered = &mut self.filtered;
         *filtered.entry(key).or_insert_with(|| {
             let scope = Scope::new(&machine, &only.reads, object);
@@ -110,10 +105,10 @@ impl DataFold {
             let reader =
                 dialect.running.as_ref().filter(|reader| names.into_iter().any(|it| it == reader.alias));
             let machine = machine(&dialect, &self.indexes, &self.failures);
-            let change = reader.and_then(|reader| {
-                let (memory, world) = (&mut self.running, &mut self.world);
-                reader.observe(memory, world, on, &observed, &machine, &dialect.domain)
-            });
+            let (own, changed) = (dialect.domain.as_str(), BTreeSet::new());
+            let observation = Observation { observed: &observed, machine: &machine, changed: &changed, own };
+            let (memory, world) = (&mut self.running, &mut self.world);
+            let change = reader.and_then(|reader| reader.observe(memory, world, on, &observation));
             return (change.into_iter().collect(), observed.witness);
         }
         let mut changes = Vec::new();
@@ -130,8 +125,7 @@ impl DataFold {
         let mut changed = BTreeSet::new();
         for index in dialect.indexes.iter().filter(|index| index.alias == alias) {
             let machine = machine(dialect, &self.indexes, &self.failures);
-            let reads = reads_of(std::iter::once(&index.key).chain(&index.only));
-            let scope = Scope::new(&machine, &reads, &observed.object);
+            let scope = Scope::new(&machine, &index.reads, &observed.object);
             let counts = !observed.gone && (index.only.is_none() || scope.is_true(index.only.as_ref()));
             let key = scope.maybe(Some(&index.key), text).filter(|_| counts);
             let found = key.map(|key| (key, Reads::everything().value(&observed.object)));
@@ -151,10 +145,11 @@ impl DataFold {
     ) -> Vec<Change> {
         let (own, world) = (dialect.domain.as_str(), &mut self.world);
         let machine = machine(dialect, &self.indexes, &self.failures);
+        let observation = Observation { observed, machine: &machine, changed, own };
         let mut changes = Vec::new();
         if let Some(reader) = dialect.member.as_ref().filter(|reader| reader.alias == alias) {
             let known = world.members.len();
-            changes.extend(reader.observe(&mut self.members, world, observed, &machine, changed));
+            changes.extend(reader.observe(&mut self.members, world, &observation));
             if world.members.len() > known {
                 // A watch from the beginning reports each existing member as added.
                 world.begun_late |= event == EventType::Modified;
@@ -166,8 +161,7 @@ impl DataFold {
         if let Some(reader) = dialect.sign_of_life.as_ref().filter(|reader| reader.alias == alias)
             && event != EventType::Deleted
         {
-            let reads = reads_of([&reader.member, &reader.renewed]);
-            let scope = Scope::new(&machine, &reads, &observed.object);
+            let scope = Scope::new(&machine, &reader.reads, &observed.object);
             let read = |expression: &Expression| scope.read(expression, Value::clone);
             let member = read(&reader.member).and_then(|value| text(&value));
             let renewed = read(&reader.renewed).and_then(|value| time(&value));
@@ -177,27 +171,15 @@ impl DataFold {
         if let Some(reader) = &dialect.workload {
             let memory = &mut self.workloads;
             if reader.alias == alias {
-                changes.extend(reader.observe(memory, world, observed, &machine, changed, own));
+                changes.extend(reader.observe(memory, world, &observation));
             } else if !changed.is_empty() {
                 changes.extend(reader.observe_again(memory, world, &machine, changed, own));
             }
         }
         if let Some(reader) = dialect.delivery.as_ref().filter(|reader| reader.alias == alias) {
-            changes.extend(reader.observe(&mut self.deliveries, world, observed, &machine, changed, own));
+            changes.extend(reader.observe(&mut self.deliveries, world, &observation));
         }
         changes
-    }
-
-    /// Reads the stamps of the API server. Such a stamp is never in the future, so each bounds the wall time of the
-    /// start from below.
-    fn see_stamps(&mut self, object: &Object) {
-        if self.world.stamps_are_off {
-            return;
-        }
-        let created = capsize_clock::parse_time(&object.text("metadata", "creationTimestamp"));
-        let since = SignedDuration::try_from(self.world.now).unwrap_or(SignedDuration::MAX);
-        let start: Option<Timestamp> = created.and_then(|stamp| stamp.checked_sub(since).ok());
-        self.world.wall_start = self.world.wall_start.max(start);
     }
 }
 
@@ -218,7 +200,8 @@ impl Fold for DataFold {
                 (vec![change], None)
             }
             Kind::Event { on, event, object } => {
-                self.see_stamps(object);
+                let created = capsize_clock::parse_time(&object.text("metadata", "creationTimestamp"));
+                self.world.bound_start(created);
                 let (changes, witness) = self.event(on, *event, object);
                 (changes, Some(witness))
             }

@@ -10,9 +10,8 @@ use kube_cel::cel::Value;
 
 use super::compile::{Compiler, DialectError};
 use super::document::{MemberSection, TaintsSection};
-use super::expression::{Expression, Machine, Reads};
-use super::index::Lookup;
-use super::observed::{Memory, ObservedObject, Scope, reads_of, replace};
+use super::expression::{Expression, Reads};
+use super::observed::{Memory, Observation, Scope, reads_of, replace};
 use super::value::{digest_of, field, items, seconds, text, text_map, texts, time};
 
 /// Reads the members.
@@ -138,10 +137,9 @@ impl MemberReader {
         &self,
         memory: &mut MemberMemory,
         world: &mut World,
-        observed: &ObservedObject,
-        machine: &Machine<'_>,
-        changed: &BTreeSet<Lookup>,
+        observation: &Observation<'_>,
     ) -> Vec<Change> {
+        let Observation { observed, machine, .. } = *observation;
         if observed.gone {
             let gone = memory
                 .0
@@ -162,16 +160,16 @@ impl MemberReader {
         member.record = Some(observed.witness.clone());
         let mut changes = Vec::new();
         let was = member.health;
-        let conditions_changed = self.read_conditions(known, member, observed, machine, changed);
+        let conditions_changed = self.read_conditions(known, member, observation);
         if first || member.health != was {
             changes.push(health_changed(&name, member, was, now, first));
         }
-        self.read_settings(known, member, observed, machine, changed);
-        let mut moved = self.read_properties(known, member, observed, machine, changed);
-        if self.read_access(known, member, observed, machine, changed) && !first {
+        self.read_settings(known, member, observation);
+        let mut moved = self.read_properties(known, member, observation);
+        if self.read_access(known, member, observation) && !first {
             changes.push(Change::Access(name.clone()));
         }
-        if let Some(taints) = self.read_taints(known, member, observed, machine, changed, (now, first)) {
+        if let Some(taints) = self.read_taints(known, member, observation, (now, first)) {
             moved |= member.taints != taints;
             changes.extend(tainted(&name, member, taints, now, first));
         }
@@ -183,7 +181,7 @@ impl MemberReader {
         if first || conditions_changed {
             changes.push(Change::Conditions(name.clone()));
         }
-        if self.read_reported(known, member, observed, machine, changed) && !first {
+        if self.read_reported(known, member, observation) && !first {
             changes.push(Change::MemberReported { member: name.clone(), was });
         }
         if first || moved {
@@ -194,108 +192,59 @@ impl MemberReader {
     }
 
     /// Reads the health and the conditions, and returns whether a condition has changed.
-    fn read_conditions(
-        &self,
-        known: &mut Known,
-        member: &mut Member,
-        observed: &ObservedObject,
-        machine: &Machine<'_>,
-        changed: &BTreeSet<Lookup>,
-    ) -> bool {
-        let reads = &self.reads.conditions;
-        if !known.conditions.is_stale(reads, &observed.object, changed) {
-            return false;
-        }
-        let scope = Scope::new(machine, reads, &observed.object);
-        let holds = |(_, expression): &&(Health, Expression)| scope.is_true(Some(expression));
-        member.health = self.health.iter().find(holds).map(|(health, _)| *health);
-        let list = scope.maybe(self.conditions.as_ref(), |value| Some(value.clone())).unwrap_or(Value::Null);
-        known.conditions.remember(machine);
+    fn read_conditions(&self, known: &mut Known, member: &mut Member, observation: &Observation<'_>) -> bool {
+        let found = known.conditions.refresh(&self.reads.conditions, observation, |scope| {
+            let holds = |(_, expression): &&(Health, Expression)| scope.is_true(Some(expression));
+            let list = scope.maybe(self.conditions.as_ref(), |value| Some(value.clone()));
+            (self.health.iter().find(holds).map(|(health, _)| *health), list.unwrap_or(Value::Null))
+        });
+        let Some((health, list)) = found else { return false };
         let of = |name: &str| -> BTreeMap<String, String> {
             let pair = |item: &Value| Some((text(field(item, "type")?)?, text(field(item, name)?)?));
             items(&list).iter().filter_map(pair).collect()
         };
+        member.health = health;
         member.reasons = of("reason");
         replace(&mut member.conditions, of("status"))
     }
 
-    fn read_settings(
-        &self,
-        known: &mut Known,
-        member: &mut Member,
-        observed: &ObservedObject,
-        machine: &Machine<'_>,
-        changed: &BTreeSet<Lookup>,
-    ) {
-        let reads = &self.reads.settings;
-        if known.settings.is_stale(reads, &observed.object, changed) {
-            let scope = Scope::new(machine, reads, &observed.object);
+    fn read_settings(&self, known: &mut Known, member: &mut Member, observation: &Observation<'_>) {
+        known.settings.refresh(&self.reads.settings, observation, |scope| {
             member.created = scope.maybe(self.created.as_ref(), time);
             member.pulls = scope.is_true(self.pulls.as_ref());
             member.grace = scope.maybe(self.grace.as_ref(), seconds);
-            known.settings.remember(machine);
-        }
+        });
     }
 
     /// Reads the properties by which members are chosen, and returns whether any has changed.
-    fn read_properties(
-        &self,
-        known: &mut Known,
-        member: &mut Member,
-        observed: &ObservedObject,
-        machine: &Machine<'_>,
-        changed: &BTreeSet<Lookup>,
-    ) -> bool {
-        let reads = &self.reads.chosen_by;
-        if !known.chosen_by.is_stale(reads, &observed.object, changed) {
-            return false;
-        }
-        let scope = Scope::new(machine, reads, &observed.object);
-        let labels = scope.maybe(self.labels.as_ref(), |value| Some(text_map(value))).unwrap_or_default();
-        let values = |each: &Expression| scope.read(each, texts).unwrap_or_default();
-        let fields = self.fields.iter().map(|(name, each)| (name.clone(), values(each))).collect();
-        let serves = scope.maybe(self.serves.as_ref(), |value| Some(texts(value)));
-        let serves = serves.map(|kinds| Arc::new(kinds.into_iter().collect::<BTreeSet<_>>()));
-        known.chosen_by.remember(machine);
-        replace(&mut member.labels, labels)
-            | replace(&mut member.fields, fields)
-            | replace(&mut member.serves, serves)
+    fn read_properties(&self, known: &mut Known, member: &mut Member, observation: &Observation<'_>) -> bool {
+        let differs = known.chosen_by.refresh(&self.reads.chosen_by, observation, |scope| {
+            let labels = scope.maybe(self.labels.as_ref(), |value| Some(text_map(value))).unwrap_or_default();
+            let values = |each: &Expression| scope.read(each, texts).unwrap_or_default();
+            let fields = self.fields.iter().map(|(name, each)| (name.clone(), values(each))).collect();
+            let serves = scope.maybe(self.serves.as_ref(), |value| Some(texts(value)));
+            let serves = serves.map(|kinds| Arc::new(kinds.into_iter().collect::<BTreeSet<_>>()));
+            replace(&mut member.labels, labels)
+                | replace(&mut member.fields, fields)
+                | replace(&mut member.serves, serves)
+        });
+        differs.unwrap_or_default()
     }
 
-    fn read_access(
-        &self,
-        known: &mut Known,
-        member: &mut Member,
-        observed: &ObservedObject,
-        machine: &Machine<'_>,
-        changed: &BTreeSet<Lookup>,
-    ) -> bool {
-        let reads = &self.reads.access;
-        if !known.access.is_stale(reads, &observed.object, changed) {
-            return false;
-        }
-        let scope = Scope::new(machine, reads, &observed.object);
-        member.access = scope.maybe(self.access.as_ref(), |value| Some(digest_of(value))).unwrap_or_default();
-        known.access.remember(machine);
-        replace(&mut known.access_digest, member.access)
+    fn read_access(&self, known: &mut Known, member: &mut Member, observation: &Observation<'_>) -> bool {
+        let digest = known.access.refresh(&self.reads.access, observation, |scope| {
+            scope.maybe(self.access.as_ref(), |value| Some(digest_of(value))).unwrap_or_default()
+        });
+        let Some(digest) = digest else { return false };
+        member.access = digest;
+        replace(&mut known.access_digest, digest)
     }
 
-    fn read_reported(
-        &self,
-        known: &mut Known,
-        member: &mut Member,
-        observed: &ObservedObject,
-        machine: &Machine<'_>,
-        changed: &BTreeSet<Lookup>,
-    ) -> bool {
-        let reads = &self.reads.reported;
-        if !known.reported.is_stale(reads, &observed.object, changed) {
-            return false;
-        }
-        let scope = Scope::new(machine, reads, &observed.object);
-        let digest = scope.maybe(self.reported.as_ref(), |value| Some(digest_of(value)));
-        known.reported.remember(machine);
-        replace(&mut member.status_digest, digest.unwrap_or_default())
+    fn read_reported(&self, known: &mut Known, member: &mut Member, observation: &Observation<'_>) -> bool {
+        let digest = known.reported.refresh(&self.reads.reported, observation, |scope| {
+            scope.maybe(self.reported.as_ref(), |value| Some(digest_of(value))).unwrap_or_default()
+        });
+        digest.is_some_and(|digest| replace(&mut member.status_digest, digest))
     }
 
     /// The taints, if they have to be read again.
@@ -303,19 +252,13 @@ impl MemberReader {
         &self,
         known: &mut Known,
         member: &Member,
-        observed: &ObservedObject,
-        machine: &Machine<'_>,
-        changed: &BTreeSet<Lookup>,
+        observation: &Observation<'_>,
         (now, first): (Duration, bool),
     ) -> Option<Vec<Taint>> {
         let reader = self.taints.as_ref()?;
-        if !known.taints.is_stale(&self.reads.taints, &observed.object, changed) {
-            return None;
-        }
-        let scope = Scope::new(machine, &self.reads.taints, &observed.object);
-        let taints = reader.taints(&scope, &member.taints, now, first);
-        known.taints.remember(machine);
-        Some(taints)
+        known.taints.refresh(&self.reads.taints, observation, |scope| {
+            reader.taints(scope, &member.taints, now, first)
+        })
     }
 }
 

@@ -49,6 +49,17 @@ impl ObservedObject {
     }
 }
 
+/// An object to be read, and what its expressions are evaluated with.
+#[derive(Clone, Copy)]
+pub(crate) struct Observation<'a> {
+    pub(crate) observed: &'a ObservedObject,
+    pub(crate) machine: &'a Machine<'a>,
+    /// The lookups whose results have changed.
+    pub(crate) changed: &'a BTreeSet<Lookup>,
+    /// The domain of the implementation.
+    pub(crate) own: &'a str,
+}
+
 /// The values that were last read of one block of expressions, so that they are evaluated again only after a change.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
@@ -57,16 +68,21 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Whether the expressions that read these fields have to be evaluated again, because the object or the result of
-    /// a lookup has changed.
-    pub(crate) fn is_stale(&mut self, reads: &Reads, object: &Object, changed: &BTreeSet<Lookup>) -> bool {
-        let now = Some(reads.digest(object));
-        std::mem::replace(&mut self.digest, now) != now || !self.lookups.is_disjoint(changed)
-    }
-
-    /// Remembers the lookups of the evaluations since the last call.
-    pub(crate) fn remember(&mut self, machine: &Machine<'_>) {
+    /// Evaluates the expressions that read these fields, if the fields or the result of a lookup have changed.
+    pub(crate) fn refresh<'a, T>(
+        &mut self,
+        reads: &Reads,
+        observation: &Observation<'a>,
+        evaluate: impl FnOnce(&Scope<'a>) -> T,
+    ) -> Option<T> {
+        let Observation { observed, machine, changed, .. } = *observation;
+        let differs = replace(&mut self.digest, Some(reads.digest(&observed.object)));
+        if !differs && self.lookups.is_disjoint(changed) {
+            return None;
+        }
+        let value = evaluate(&Scope::new(machine, reads, &observed.object));
         self.lookups = machine.indexes.take_lookups();
+        Some(value)
     }
 
     /// The lookups of the last evaluation.

@@ -12,7 +12,7 @@ use super::document::{Evictions, KeySection, WorkloadSection};
 use super::expression::{Expression, Machine, Reads};
 use super::index::Lookup;
 use super::instances::InstancesReader;
-use super::observed::{Memory, ObservedObject, Scope, reads_of, replace};
+use super::observed::{Memory, Observation, ObservedObject, Scope, reads_of, replace};
 use super::placement::PlacementReader;
 use super::value::{is_true, items, number, text, to_tree};
 
@@ -175,16 +175,14 @@ impl WorkloadReader {
         })
     }
 
-    /// Returns the changes that this version of a record makes. `own` is the domain of the implementation.
+    /// Returns the changes that this version of a record makes.
     pub(crate) fn observe(
         &self,
         memory: &mut WorkloadMemory,
         world: &mut World,
-        observed: &ObservedObject,
-        machine: &Machine<'_>,
-        changed: &BTreeSet<Lookup>,
-        own: &str,
+        observation: &Observation<'_>,
     ) -> Vec<Change> {
+        let observed = observation.observed;
         if observed.gone || observed.leaving {
             let known = memory.0.remove(&observed.name);
             let keys = known.into_iter().flat_map(|known| known.workloads).map(|known| known.key);
@@ -197,14 +195,10 @@ impl WorkloadReader {
             workloads: Vec::new(),
         });
         known.latest = observed.clone();
-        let mut changes = Vec::new();
-        if known.list.is_stale(&self.reads.key, &observed.object, changed) {
-            changes = self.read_list(known, world, machine);
-        }
+        let mut changes = self.read_list(known, world, observation);
         let values = known.items.clone();
         for (item, known) in values.into_iter().zip(&mut known.workloads) {
-            let context = Context { observed, machine, changed, own };
-            changes.extend(self.read(known, item, world, &context));
+            changes.extend(self.read(known, item, world, observation));
         }
         changes
     }
@@ -225,8 +219,9 @@ impl WorkloadReader {
         };
         let records = memory.0.values().filter(|known| known.workloads.iter().any(depends));
         let again: Vec<ObservedObject> = records.map(|known| known.latest.clone()).collect();
-        let observe =
-            |observed: ObservedObject| self.observe(memory, world, &observed, machine, changed, own);
+        let observe = |observed: ObservedObject| {
+            self.observe(memory, world, &Observation { observed: &observed, machine, changed, own })
+        };
         again.into_iter().flat_map(observe).collect()
     }
 
@@ -236,25 +231,31 @@ impl WorkloadReader {
     }
 
     /// Reads which workloads the record has. Returns the changes of those that are no longer in it.
-    fn read_list(&self, known: &mut KnownRecord, world: &mut World, machine: &Machine<'_>) -> Vec<Change> {
-        let scope = Scope::new(machine, &self.reads.key, &known.latest.object);
-        let list = match &self.each {
-            Some(each) => scope.read(each, |value| items(value).to_vec()).unwrap_or_default(),
-            None => vec![Value::Null],
-        };
-        let mut was: BTreeMap<WorkloadKey, KnownWorkload> = std::mem::take(&mut known.workloads)
-            .into_iter()
-            .map(|known| (known.key.clone(), known))
-            .collect();
-        known.items.clear();
-        for item in list {
-            let Some(key) = self.key.key(&scope.with(&self.item, item.clone())) else { continue };
-            let workload = was.remove(&key).unwrap_or(KnownWorkload { key, ..KnownWorkload::default() });
-            known.items.push(item);
-            known.workloads.push(workload);
-        }
-        known.list.remember(machine);
-        was.into_keys().flat_map(|key| self.gone(world, key)).collect()
+    fn read_list(
+        &self,
+        known: &mut KnownRecord,
+        world: &mut World,
+        observation: &Observation<'_>,
+    ) -> Vec<Change> {
+        let gone = known.list.refresh(&self.reads.key, observation, |scope| {
+            let list = match &self.each {
+                Some(each) => scope.read(each, |value| items(value).to_vec()).unwrap_or_default(),
+                None => vec![Value::Null],
+            };
+            let mut was: BTreeMap<WorkloadKey, KnownWorkload> = std::mem::take(&mut known.workloads)
+                .into_iter()
+                .map(|known| (known.key.clone(), known))
+                .collect();
+            known.items.clear();
+            for item in list {
+                let Some(key) = self.key.key(&scope.with(&self.item, item.clone())) else { continue };
+                let workload = was.remove(&key).unwrap_or(KnownWorkload { key, ..KnownWorkload::default() });
+                known.items.push(item);
+                known.workloads.push(workload);
+            }
+            was
+        });
+        gone.into_iter().flatten().flat_map(|(key, _)| self.gone(world, key)).collect()
     }
 
     fn read(
@@ -262,22 +263,21 @@ impl WorkloadReader {
         known: &mut KnownWorkload,
         item: Value,
         world: &mut World,
-        context: &Context<'_>,
+        observation: &Observation<'_>,
     ) -> Vec<Change> {
-        let Context { observed, machine, changed, .. } = *context;
         let key = known.key.clone();
         let now = world.now;
         let was_recorded = known.is_recorded;
-        self.read_recorded(known, &item, context);
+        self.read_recorded(known, &item, observation);
         if !known.is_recorded {
             return if was_recorded { self.gone(world, key) } else { Vec::new() };
         }
         let first = !was_recorded;
-        let mut all = self.read_template(known, &item, world, context).into_iter().collect::<Vec<_>>();
+        let mut all = self.read_template(known, &item, world, observation).into_iter().collect::<Vec<_>>();
         let entry = world.workloads.entry(key.clone()).or_default();
         entry.recorded = true;
-        entry.record = Some(observed.witness.clone());
-        let (wanted, placed) = self.read_wanted(known, &item, entry, context);
+        entry.record = Some(observation.observed.witness.clone());
+        let (wanted, placed) = self.read_wanted(known, &item, entry, observation);
         if wanted {
             // The first version that is observed is no change for the scheduler.
             if !first {
@@ -287,20 +287,18 @@ impl WorkloadReader {
             all.push(Change::Wanted(key.clone()));
         }
         if let Some(reader) = &self.assignment
-            && known.assignment.is_stale(&self.reads.assignment, &observed.object, changed)
+            && let Some(found) = known.assignment.refresh(&self.reads.assignment, observation, |scope| {
+                reader.assignment(&scope.with(&self.item, item.clone()))
+            })
         {
-            let scope = Scope::new(machine, &self.reads.assignment, &observed.object);
-            let found = reader.assignment(&scope.with(&self.item, item.clone()));
-            known.assignment.remember(machine);
             all.extend(super::assignment::assign(world, &key, found, self.evictions, first));
         }
-        self.read_status(known, &item, world, context);
+        self.read_status(known, &item, world, observation);
         if let Some(reader) = &self.instances
-            && known.instances.is_stale(&self.reads.instances, &observed.object, changed)
+            && let Some(found) = known.instances.refresh(&self.reads.instances, observation, |scope| {
+                reader.instances(&scope.with(&self.item, item.clone()))
+            })
         {
-            let scope = Scope::new(machine, &self.reads.instances, &observed.object);
-            let found = reader.instances(&scope.with(&self.item, item.clone()));
-            known.instances.remember(machine);
             all.extend(super::instances::report(world, &key, found));
         }
         all.push(Change::Recorded(key));
@@ -308,16 +306,12 @@ impl WorkloadReader {
     }
 
     /// Reads whether all objects are known that make up the record. A record that becomes known is read as a whole.
-    fn read_recorded(&self, known: &mut KnownWorkload, item: &Value, context: &Context<'_>) {
-        let Context { observed, machine, changed, .. } = *context;
-        if !known.recorded.is_stale(&self.reads.recorded, &observed.object, changed) {
-            return;
-        }
-        let scope = Scope::new(machine, &self.reads.recorded, &observed.object);
-        let scope = scope.with(&self.item, item.clone());
-        let is_recorded = self.recorded.is_none() || scope.is_true(self.recorded.as_ref());
-        known.recorded.remember(machine);
-        if is_recorded != known.is_recorded {
+    fn read_recorded(&self, known: &mut KnownWorkload, item: &Value, observation: &Observation<'_>) {
+        let found = known.recorded.refresh(&self.reads.recorded, observation, |scope| {
+            let scope = scope.with(&self.item, item.clone());
+            self.recorded.is_none() || scope.is_true(self.recorded.as_ref())
+        });
+        if let Some(is_recorded) = found.filter(|found| *found != known.is_recorded) {
             let (key, recorded) = (known.key.clone(), std::mem::take(&mut known.recorded));
             *known = KnownWorkload { key, recorded, is_recorded, ..KnownWorkload::default() };
         }
@@ -329,27 +323,24 @@ impl WorkloadReader {
         known: &mut KnownWorkload,
         item: &Value,
         entry: &mut Workload,
-        context: &Context<'_>,
+        observation: &Observation<'_>,
     ) -> (bool, bool) {
-        let Context { observed, machine, changed, .. } = *context;
-        if !known.wanted.is_stale(&self.reads.wanted, &observed.object, changed) {
-            return (false, false);
-        }
-        let scope = Scope::new(machine, &self.reads.wanted, &observed.object);
-        let scope = scope.with(&self.item, item.clone());
-        let WantedReader { policy, replicas, served_as, placeable, placement } = &self.wanted;
-        let (asked, tolerations) = placement.read(&scope);
-        let count = scope.maybe(replicas.as_ref(), number);
-        entry.policy = scope.maybe(policy.as_ref(), text).unwrap_or_default();
-        entry.served_as = scope.maybe(served_as.as_ref(), text).unwrap_or_default();
-        entry.has_replicas = count.is_some();
-        let placed = replace(&mut entry.placement, asked);
-        let wanted = replace(&mut entry.replicas, count.unwrap_or_default())
-            | replace(&mut entry.placeable, scope.is_true(placeable.as_ref()))
-            | replace(&mut entry.tolerations, tolerations)
-            | placed;
-        known.wanted.remember(machine);
-        (wanted, placed)
+        let found = known.wanted.refresh(&self.reads.wanted, observation, |scope| {
+            let scope = scope.with(&self.item, item.clone());
+            let WantedReader { policy, replicas, served_as, placeable, placement } = &self.wanted;
+            let (asked, tolerations) = placement.read(&scope);
+            let count = scope.maybe(replicas.as_ref(), number);
+            entry.policy = scope.maybe(policy.as_ref(), text).unwrap_or_default();
+            entry.served_as = scope.maybe(served_as.as_ref(), text).unwrap_or_default();
+            entry.has_replicas = count.is_some();
+            let placed = replace(&mut entry.placement, asked);
+            let wanted = replace(&mut entry.replicas, count.unwrap_or_default())
+                | replace(&mut entry.placeable, scope.is_true(placeable.as_ref()))
+                | replace(&mut entry.tolerations, tolerations)
+                | placed;
+            (wanted, placed)
+        });
+        found.unwrap_or_default()
     }
 
     fn read_template(
@@ -357,52 +348,41 @@ impl WorkloadReader {
         known: &mut KnownWorkload,
         item: &Value,
         world: &mut World,
-        context: &Context<'_>,
+        observation: &Observation<'_>,
     ) -> Option<Change> {
-        let Context { observed, machine, changed, own, .. } = *context;
         let template = self.template.as_ref()?;
-        if !known.template.is_stale(&self.reads.template, &observed.object, changed) {
-            return None;
-        }
-        let scope = Scope::new(machine, &self.reads.template, &observed.object);
-        let found = scope.with(&self.item, item.clone()).read(template, to_tree);
-        known.template.remember(machine);
+        let found = known.template.refresh(&self.reads.template, observation, |scope| {
+            scope.with(&self.item, item.clone()).read(template, to_tree)
+        })?;
         let entry = world.templates.entry(known.key.clone()).or_default();
-        let mut asked = content::manifest(&found?, own);
+        let mut asked = content::manifest(&found?, observation.own);
         asked.drops_labels_of(&entry.content);
         let now = Template { content: asked, ..Template::default() };
         replace(entry, now).then(|| Change::Template(known.key.clone()))
     }
 
-    fn read_status(&self, known: &mut KnownWorkload, item: &Value, world: &mut World, context: &Context<'_>) {
-        let Context { observed, machine, changed, .. } = *context;
-        if !known.status.is_stale(&self.reads.status, &observed.object, changed) {
-            return;
-        }
-        let scope = Scope::new(machine, &self.reads.status, &observed.object);
-        let scope = scope.with(&self.item, item.clone());
-        let Some(entry) = world.workloads.get_mut(&known.key) else { return };
-        let status = |value: &Value| match value {
-            Value::Bool(_) => Some(if is_true(value) { "True" } else { "False" }.to_owned()),
-            other => text(other),
-        };
-        let conditions = self.conditions.iter();
-        entry.conditions = conditions
-            .filter_map(|(name, each)| Some((name.clone(), scope.maybe(Some(each), status)?)))
-            .collect();
-        entry.scheduled = scope.is_true(self.scheduled.as_ref());
-        entry.available = scope.maybe(self.available.as_ref(), number);
-        known.status.remember(machine);
+    fn read_status(
+        &self,
+        known: &mut KnownWorkload,
+        item: &Value,
+        world: &mut World,
+        observation: &Observation<'_>,
+    ) {
+        known.status.refresh(&self.reads.status, observation, |scope| {
+            let scope = scope.with(&self.item, item.clone());
+            let Some(entry) = world.workloads.get_mut(&known.key) else { return };
+            let status = |value: &Value| match value {
+                Value::Bool(_) => Some(if is_true(value) { "True" } else { "False" }.to_owned()),
+                other => text(other),
+            };
+            let conditions = self.conditions.iter();
+            entry.conditions = conditions
+                .filter_map(|(name, each)| Some((name.clone(), scope.maybe(Some(each), status)?)))
+                .collect();
+            entry.scheduled = scope.is_true(self.scheduled.as_ref());
+            entry.available = scope.maybe(self.available.as_ref(), number);
+        });
     }
-}
-
-/// The parts that the blocks of a workload need to be read.
-#[derive(Clone, Copy)]
-struct Context<'a> {
-    observed: &'a ObservedObject,
-    machine: &'a Machine<'a>,
-    changed: &'a BTreeSet<Lookup>,
-    own: &'a str,
 }
 
 impl WantedReader {

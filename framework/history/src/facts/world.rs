@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::{
     Assignment, BackOffs, Census, Health, Member, Observers, OverridePolicy, Policy, TaintPolicy, Template,
@@ -124,6 +124,16 @@ impl FaultInForce {
 }
 
 impl World {
+    /// Bounds the wall time of the start by stamps that are never in the future, unless clocks were wrong.
+    pub fn bound_start(&mut self, stamps: impl IntoIterator<Item = Timestamp>) {
+        if self.stamps_are_off {
+            return;
+        }
+        let since = SignedDuration::try_from(self.now).unwrap_or(SignedDuration::MAX);
+        let starts = stamps.into_iter().filter_map(|stamp| stamp.checked_sub(since).ok());
+        self.wall_start = starts.chain(self.wall_start).max();
+    }
+
     /// Whether nothing can be written for `member`, or controllers may still back off from it.
     #[must_use]
     pub fn is_closed(&self, member: &str) -> bool {

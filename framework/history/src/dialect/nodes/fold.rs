@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use super::{node, pod};
 use crate::dialect::{lease, marks};
@@ -127,7 +127,7 @@ impl Nodes {
         let name = object.text("metadata", "name");
         if !self.leases.knows(&name) {
             let stamp = capsize_clock::parse_time(&object.text("metadata", "creationTimestamp"));
-            self.see(stamp.into_iter());
+            self.world.bound_start(stamp);
         }
         let renewed = capsize_clock::parse_time(&object.text("spec", "renewTime"))?;
         self.leases.observe(&mut self.world, &name, renewed)
@@ -148,16 +148,8 @@ impl Nodes {
     fn see_stamps(&mut self, observed: &ObservedObject<'_>) {
         let taints = observed.tree("spec", "taints");
         let created = capsize_clock::parse_time(&observed.text("metadata", "creationTimestamp"));
-        self.see(taints.items().iter().filter_map(|taint| time(&taint["timeAdded"])).chain(created));
-    }
-
-    fn see(&mut self, stamps: impl Iterator<Item = Timestamp>) {
-        if self.world.stamps_are_off {
-            return;
-        }
-        let since = SignedDuration::try_from(self.world.now).unwrap_or(SignedDuration::MAX);
-        let starts = stamps.filter_map(|stamp| stamp.checked_sub(since).ok());
-        self.world.wall_start = starts.chain(self.world.wall_start).max();
+        let added = taints.items().iter().filter_map(|taint| time(&taint["timeAdded"]));
+        self.world.bound_start(added.chain(created));
     }
 }
 
