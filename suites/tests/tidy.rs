@@ -149,6 +149,45 @@ fn no_time_of_the_judge_is_so_long_that_a_sum_overflows() {
     });
 }
 
+/// The path without `.` and `..`, also where it leads through a link.
+fn normal(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut normal, part| {
+        match part.as_os_str().to_str() {
+            Some("..") => drop(normal.pop()),
+            Some(".") => {}
+            _ => normal.push(part),
+        }
+        normal
+    })
+}
+
+#[test]
+fn no_crate_embeds_a_file_of_another_folder() {
+    // The package of tests stays in the repository.
+    let published = || EDGES.iter().map(|(folder, _)| root().join(folder));
+    let include = ["include_", "str!(\""].concat();
+    each_source(|path, text| {
+        let own = published().filter(|own| path.starts_with(own)).max_by_key(|own| own.as_os_str().len())?;
+        let is_test = path.strip_prefix(&own).is_ok_and(|path| path.starts_with("tests"));
+        let embedded = text.split(&include).skip(1).filter_map(|rest| rest.split('"').next());
+        let outside = |file: &&str| !normal(&path.with_file_name(file)).starts_with(&own);
+        embedded.filter(|_| !is_test).find(outside).map(|file| format!("embeds {file}, which no package has"))
+    });
+}
+
+#[test]
+fn every_crate_describes_itself_to_those_who_find_its_package() {
+    for (folder, _) in EDGES {
+        let manifest = fs::read_to_string(root().join(folder).join("Cargo.toml")).unwrap();
+        for line in ["description = ", "license.workspace", "keywords.workspace", "categories.workspace"] {
+            assert!(manifest.contains(&format!("\n{line}")), "{folder}/Cargo.toml has no `{line}`");
+        }
+        let name = manifest.lines().find_map(|line| line.strip_prefix("name = ")).unwrap().replace('"', "");
+        let readme = fs::read_to_string(root().join(folder).join("README.md")).unwrap_or_default();
+        assert!(readme.starts_with(&format!("# {name}\n")), "{folder}/README.md is not about {name}");
+    }
+}
+
 #[test]
 fn no_source_names_a_path_of_one_machine() {
     let places = [["\"/", "work/"].concat(), ["/", "tmp/"].concat(), ["/", "root/"].concat()];

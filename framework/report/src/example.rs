@@ -8,8 +8,8 @@ use super::phrase::moment;
 use capsize_history::facts::{Change, Fact};
 use capsize_judge::guarantee::Verdict;
 
-/// The page.
-const PAGE: &str = include_str!("../../../docs/violations.md");
+/// A link to `docs/violations.md`, so that a package of this crate has a copy.
+const PAGE: &str = include_str!("../violations.md");
 
 /// How `facts` break the guarantee of `verdict`.
 #[must_use]

@@ -159,23 +159,30 @@ pub(super) fn one_of<'a, T>(rng: &mut Stream, all: &'a [T]) -> &'a T {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     use super::*;
 
+    /// A file of the suite. It is not a part of this crate, so it is read when the tests run.
+    fn suite(file: &str) -> String {
+        let suites = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suites");
+        fs::read_to_string(suites.join(file)).unwrap()
+    }
+
     fn profile() -> Profile {
-        let text = include_str!("../../../../suites/targets/reference.yaml");
-        Profile::parse("reference.yaml", text).unwrap()
+        Profile::parse("reference.yaml", &suite("targets/reference.yaml")).unwrap()
     }
 
     fn profile_of_nodes() -> Profile {
-        let text = include_str!("../../../../suites/targets/reference-nodes.yaml");
-        Profile::parse("reference-nodes.yaml", text).unwrap()
+        Profile::parse("reference-nodes.yaml", &suite("targets/reference-nodes.yaml")).unwrap()
     }
 
     fn bases() -> [Plan; 2] {
-        let fleet = include_str!("../../../../suites/conformance/eviction/controllers-restarted.yaml");
-        let nodes = include_str!("../../../../suites/conformance/nodes/zone-lost-wholly.yaml");
-        [("controllers-restarted", fleet), ("zone-lost-wholly", nodes)]
-            .map(|(file, text)| Plan::read(file, text).unwrap())
+        ["eviction/controllers-restarted", "nodes/zone-lost-wholly"].map(|case| {
+            let (_, name) = case.split_once('/').unwrap();
+            Plan::read(name, &suite(&format!("conformance/{case}.yaml"))).unwrap()
+        })
     }
 
     #[test]

@@ -134,6 +134,8 @@ fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use serde_json::{Map, Value};
 
     use super::*;
@@ -147,8 +149,8 @@ mod tests {
             Input::Entry(Kind::Mark(Map::from_iter([("step".to_owned(), Value::from(number))])))
         };
         let run = |on_thread: bool, members: usize| {
-            let text = include_str!("../../../../suites/targets/reference.yaml");
-            let profile = Profile::parse("reference.yaml", text).unwrap();
+            let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../suites/targets/reference.yaml");
+            let profile = Profile::parse("reference.yaml", &fs::read_to_string(file).unwrap()).unwrap();
             let worker = JudgeWorker::new(RunState::new(profile, members, true, Until::End), on_thread);
             let instant = |number: usize| Duration::from_secs(if number < 10 { 0 } else { 1 });
             let most = MOST_AT_ONCE + members * 100;
