@@ -1,91 +1,101 @@
-//! The workflow that other projects call, read as GitHub reads it.
+//! The workflows and the definition of the action, read as GitHub reads them.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-fn workflow(name: &str) -> Value {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.github/workflows");
-    let text = fs::read_to_string(folder.join(name)).unwrap();
-    serde_saphyr::from_str(&text).unwrap()
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-fn steps(workflow: &Value) -> &Vec<Value> {
-    workflow["jobs"]["conformance"]["steps"].as_array().unwrap()
+fn read(path: &Path) -> Value {
+    serde_saphyr::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-fn using<'a>(steps: &'a [Value], action: &str) -> Vec<&'a Value> {
-    let uses = |step: &&Value| step["uses"].as_str().is_some_and(|uses| uses.starts_with(action));
-    steps.iter().filter(uses).collect()
+fn workflows() -> Vec<PathBuf> {
+    let files = fs::read_dir(root().join(".github/workflows")).unwrap();
+    let mut files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+    files.sort();
+    assert!(files.len() >= 3, "{files:?}");
+    files
 }
 
-#[test]
-fn the_workflow_for_other_projects_builds_capsize_in_a_folder_of_its_own_and_runs_it_on_the_caller() {
-    let workflow = workflow("conformance.yml");
-    let inputs = &workflow["on"]["workflow_call"]["inputs"];
-    for input in ["capsize-repository", "capsize-ref"] {
-        assert_eq!(inputs[input]["required"], true, "{input}");
-    }
-    let steps = steps(&workflow);
-    let checkouts = using(steps, "actions/checkout@");
-    assert_eq!(checkouts.len(), 2);
-    assert_eq!(
-        checkouts[0]["with"],
-        Value::Null,
-        "the first is of the caller, and would remove other folders"
-    );
-    let own = &checkouts[1]["with"];
-    assert_eq!(own["repository"], "${{ inputs.capsize-repository }}");
-    assert_eq!(own["ref"], "${{ inputs.capsize-ref }}");
-    let folder = own["path"].as_str().unwrap();
-    assert_eq!(workflow["jobs"]["conformance"]["env"]["CAPSIZE_FOLDER"], folder);
-
-    let run = |part: &str| {
-        let has = |step: &&Value| step["run"].as_str().is_some_and(|run| run.contains(part));
-        steps.iter().find(has).unwrap_or_else(|| panic!("no step runs {part}"))
-    };
-    let build = run("cargo build --release --locked -p capsize");
-    assert_eq!(build["working-directory"], folder);
-    let cache = using(steps, "actions/cache@")[0];
-    assert_eq!(cache["with"]["path"], format!("{folder}/target/release/capsize"));
-    assert!(build["if"].as_str().unwrap().contains(cache["id"].as_str().unwrap()));
-
-    let suite = run("capsize\" run --target");
-    assert_eq!(suite["working-directory"], Value::Null, "the target is a file of the caller");
-    let script = suite["run"].as_str().unwrap();
-    for part in [
-        "\"$CAPSIZE_FOLDER/target/release/capsize\" run",
-        "--report \"$REPORT\"",
-        "GITHUB_STEP_SUMMARY",
-        "exit",
-    ] {
-        assert!(script.contains(part), "{part}: {script}");
-    }
-    assert_eq!(suite["env"]["TARGET"], "${{ inputs.target }}");
-
-    let artifact = using(steps, "actions/upload-artifact@")[0];
-    assert_eq!(artifact["if"], "always()");
-    assert_eq!(artifact["with"]["path"], workflow["jobs"]["conformance"]["env"]["REPORT"]);
-}
-
-#[test]
-fn no_input_of_a_workflow_becomes_part_of_a_script() {
-    for name in ["conformance.yml", "ci.yml", "advisories.yml"] {
-        let workflow = workflow(name);
-        for job in workflow["jobs"].as_object().unwrap().values() {
-            let scripts = job["steps"].as_array().unwrap().iter().filter_map(|step| step["run"].as_str());
-            for script in scripts {
-                assert!(!script.contains("${{ inputs"), "{name}: {script}");
-            }
+/// The steps of all workflows and of the action, with the name of the file.
+fn steps() -> Vec<(String, Value)> {
+    let of = |list: &Value| list.as_array().cloned().unwrap_or_default();
+    let mut steps = Vec::new();
+    for path in workflows() {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        for job in read(&path)["jobs"].as_object().unwrap().values() {
+            steps.extend(of(&job["steps"]).into_iter().map(|step| (name.clone(), step)));
         }
+    }
+    let action = read(&root().join("action.yml"));
+    steps.extend(of(&action["runs"]["steps"]).into_iter().map(|step| ("action.yml".to_owned(), step)));
+    steps
+}
+
+#[test]
+fn every_action_of_others_is_pinned_by_the_digest_of_its_commit() {
+    let mut used = 0;
+    for (file, step) in steps() {
+        let Some(uses) = step["uses"].as_str() else { continue };
+        let (_, commit) = uses.split_once('@').unwrap();
+        let is_digest = commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+        assert!(is_digest, "{file}: {uses}");
+        used += 1;
+    }
+    assert!(used > 5, "{used}");
+}
+
+#[test]
+fn nothing_that_others_choose_becomes_part_of_a_script() {
+    for (file, step) in steps() {
+        let script = step["run"].as_str().unwrap_or_default();
+        assert!(!script.contains("${{"), "{file}: {script}");
+    }
+}
+
+#[test]
+fn every_workflow_may_only_read_unless_a_job_says_more() {
+    for path in workflows() {
+        assert_eq!(read(&path)["permissions"], serde_json::json!({"contents": "read"}), "{}", path.display());
     }
 }
 
 #[test]
 fn advisories_are_looked_at_on_a_schedule() {
-    let workflow = workflow("advisories.yml");
+    let workflow = read(&root().join(".github/workflows/advisories.yml"));
     assert!(workflow["on"]["schedule"][0]["cron"].is_string());
     let steps = workflow["jobs"]["advisories"]["steps"].as_array().unwrap();
     assert!(steps.iter().any(|step| step["run"] == "cargo deny check advisories"));
+}
+
+#[test]
+fn every_input_and_output_of_the_action_is_described_in_the_guide() {
+    let action = read(&root().join("action.yml"));
+    let guide = fs::read_to_string(root().join("docs/ci.md")).unwrap();
+    for kind in ["inputs", "outputs"] {
+        for (name, about) in action[kind].as_object().unwrap() {
+            assert!(about["description"].is_string(), "{name}");
+            assert!(guide.contains(&format!("\n| `{name}` |")), "docs/ci.md does not have `{name}`");
+        }
+    }
+}
+
+#[test]
+fn every_variable_that_the_script_of_the_action_needs_is_passed_by_the_action() {
+    let script = fs::read_to_string(root().join("ci/action.sh")).unwrap();
+    let action = read(&root().join("action.yml"));
+    for step in action["runs"]["steps"].as_array().unwrap() {
+        let Some((_, name)) = step["run"].as_str().and_then(|run| run.split_once("action.sh\" ")) else {
+            continue;
+        };
+        let line =
+            script.lines().find(|line| line.starts_with(&format!("#   ci/action.sh {name} "))).unwrap();
+        for variable in line.split(|c: char| !c.is_ascii_uppercase()).filter(|word| word.len() > 1) {
+            assert!(step["env"][variable].is_string(), "the step `{name}` does not pass {variable}");
+        }
+    }
 }
