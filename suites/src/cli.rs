@@ -1,5 +1,8 @@
 //! The commands and their options.
 
+use std::env;
+use std::ffi::OsString;
+
 use capsize_manager::{Flags, NodeFlags};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -13,6 +16,7 @@ use crate::dialect::DialectCommand;
 use crate::die_with_parent::DieWithParent;
 use crate::diff::Diff;
 use crate::doctor::Doctor;
+use crate::envtest::{self, Envtest, Etcd, KubeApiserver};
 use crate::exit::{CommandError, ExitStatus};
 use crate::explain::Explain;
 use crate::images::Images;
@@ -64,11 +68,16 @@ enum Command {
     Numbers(NumbersCommand),
     Schema(Schema),
     Up(Up),
+    Envtest(Envtest),
     Doctor(Doctor),
     #[command(subcommand)]
     Images(Images),
     #[command(hide = true)]
     Member(MemberCommand),
+    #[command(hide = true)]
+    KubeApiserver(Box<KubeApiserver>),
+    #[command(hide = true)]
+    Etcd(Etcd),
     #[command(hide = true)]
     DieWithParent(DieWithParent),
     #[command(hide = true)]
@@ -90,7 +99,12 @@ impl Cli {
     pub fn read() -> Result<Self, clap::Error> {
         let columns = output::columns().min(LONGEST_HELP);
         let command = Self::command().term_width(columns);
-        Self::from_arg_matches(&command.try_get_matches()?)
+        let mut arguments: Vec<OsString> = env::args_os().collect();
+        // envtest starts this program under other names.
+        if let Some(name) = arguments.first().and_then(|program| envtest::command_of(program)) {
+            arguments.insert(1, name.into());
+        }
+        Self::from_arg_matches(&command.try_get_matches_from(arguments)?)
     }
 
     /// Does what was asked for.
@@ -119,9 +133,12 @@ impl Cli {
             Command::Numbers(numbers) => numbers.execute(),
             Command::Schema(schema) => schema.execute(),
             Command::Up(up) => up.execute(),
+            Command::Envtest(envtest) => envtest.execute(),
             Command::Doctor(doctor) => doctor.execute(),
             Command::Images(images) => images.execute(),
             Command::Member(member) => member.execute(),
+            Command::KubeApiserver(server) => server.execute(),
+            Command::Etcd(etcd) => etcd.execute(),
             Command::DieWithParent(command) => command.execute(),
             Command::Controllers(flags) => controllers::execute(*flags),
             Command::NodeControllers(flags) => controllers::execute_nodes(*flags),

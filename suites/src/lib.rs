@@ -17,6 +17,7 @@ pub mod die_with_parent;
 pub mod diff;
 pub mod doctor;
 pub mod empty;
+pub mod envtest;
 pub mod exit;
 pub mod explain;
 pub mod guilty;

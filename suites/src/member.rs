@@ -126,7 +126,7 @@ fn keys(path: &Path) -> Result<Keys, CommandError> {
 }
 
 /// The users of tokens in the file at `path`. Its uids are not used.
-fn tokens(path: &Path) -> Result<Vec<(String, User)>, CommandError> {
+pub(crate) fn tokens(path: &Path) -> Result<Vec<(String, User)>, CommandError> {
     // The message must not quote what is secret.
     let wrong = |what: &str| CommandError::Input(miette!("--token-auth-file {}: {what}", path.display()));
     let text = fs::read_to_string(path).map_err(|error| wrong(&error.to_string()))?;

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 mod doctor;
+mod envtest;
 mod existing;
 mod fleet;
 mod interrupted;

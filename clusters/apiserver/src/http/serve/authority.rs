@@ -94,6 +94,11 @@ impl Authority {
     /// # Errors
     /// If one of the names is invalid, or the machine has no randomness for a key.
     pub fn server(&self, names: Vec<String>) -> Result<ServerConfig, ListenError> {
+        self.server_with(&self.server_identity(names)?, &[])
+    }
+
+    /// A certificate for a server with `names`.
+    pub(super) fn server_identity(&self, names: Vec<String>) -> Result<Identity, ListenError> {
         let mut params = CertificateParams::new(names)?;
         params.distinguished_name = common_name("kube-apiserver");
         params.use_authority_key_identifier_extension = true;
@@ -101,17 +106,25 @@ impl Authority {
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let key = KeyPair::generate()?;
         let certificate = params.signed_by(&key, &self.0)?.pem();
-        self.server_with(&Identity { certificate, key: key.serialize_pem() })
+        Ok(Identity { certificate, key: key.serialize_pem() })
     }
 
-    /// The TLS configuration of a server with the certificate `identity`.
-    pub(super) fn server_with(&self, identity: &Identity) -> Result<ServerConfig, ListenError> {
+    /// The TLS configuration of a server with the certificate `identity`. Clients may have certificates of this authority,
+    /// and of the authorities `others`, in PEM.
+    pub(super) fn server_with(
+        &self,
+        identity: &Identity,
+        others: &[String],
+    ) -> Result<ServerConfig, ListenError> {
         let none = |error: pem::Error| rustls::Error::General(error.to_string());
         let certificates = CertificateDer::pem_slice_iter(identity.certificate.as_bytes());
         let certificates = certificates.collect::<Result<Vec<_>, _>>().map_err(none)?;
         let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes()).map_err(none)?;
         let mut roots = RootCertStore::empty();
         roots.add(self.0.der().clone())?;
+        for certificate in others.iter().flat_map(|pem| CertificateDer::pem_slice_iter(pem.as_bytes())) {
+            roots.add(certificate.map_err(none)?)?;
+        }
         let provider = Arc::new(ring::default_provider());
         let clients = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
             .allow_unauthenticated()

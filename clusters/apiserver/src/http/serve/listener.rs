@@ -52,6 +52,7 @@ pub struct Listener {
     speed: f64,
     keys: Option<Keys>,
     identity: Option<Identity>,
+    client_authorities: Vec<String>,
     names: Vec<String>,
 }
 
@@ -98,6 +99,13 @@ impl Listener {
         Self { identity: Some(identity), ..self }
     }
 
+    /// Accepts clients with certificates of this authority, too. `pem` has one certificate or more. As `--client-ca-file` of
+    /// a real server.
+    pub fn client_authority(mut self, pem: impl Into<String>) -> Self {
+        self.client_authorities.push(pem.into());
+        self
+    }
+
     /// Makes the certificate valid for these additional host names and addresses.
     pub fn names(self, names: Vec<String>) -> Self {
         Self { names, ..self }
@@ -117,10 +125,11 @@ impl Listener {
         let access = if self.plain { None } else { Some(Access::of(name, self.keys.as_ref())?) };
         let tls = match &access {
             Some(access) => {
-                let config = match &self.identity {
-                    Some(identity) => access.authority.server_with(identity)?,
-                    None => access.authority.server(names(address, self.names))?,
+                let identity = match self.identity {
+                    Some(identity) => identity,
+                    None => access.authority.server_identity(names(address, self.names))?,
                 };
+                let config = access.authority.server_with(&identity, &self.client_authorities)?;
                 Some(TlsAcceptor::from(Arc::new(config)))
             }
             None => None,
@@ -148,8 +157,16 @@ impl Listener {
 impl ApiServer {
     /// Sets up a listener for this server, with HTTPS by default.
     pub fn listener(&self) -> Listener {
-        let (api, limits, names) = (self.clone(), Limits::default(), Vec::new());
-        Listener { api, plain: false, limits, speed: 1.0, keys: None, identity: None, names }
+        Listener {
+            api: self.clone(),
+            plain: false,
+            limits: Limits::default(),
+            speed: 1.0,
+            keys: None,
+            identity: None,
+            client_authorities: Vec::new(),
+            names: Vec::new(),
+        }
     }
 
     /// Listens on `address` with HTTPS; port 0 means any free port. As [`Listener::bind`].
