@@ -50,9 +50,10 @@ mod store;
 mod validation;
 mod write;
 
-// The examples of the documentation are tests.
+// The examples of the pages are tests. `guide.md` is a link to the page of the documentation.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/apiserver.md")]
+#[doc = include_str!("../README.md")]
+#[doc = include_str!("../guide.md")]
 struct Documentation;
 
 pub use self::http::client_certificate::ClientCertificate;
@@ -62,6 +63,9 @@ pub use self::http::service::ApiService;
 pub use auth::User;
 pub use builder::{Builder, InstallError, Server};
 pub use capsize_cel::Quantity;
+// A program that uses the server needs the same versions of these.
+pub use k8s_openapi;
+pub use kube;
 pub use server::Stopped;
 pub use state::{Admission, AdmissionRequest, ApiServer};
 pub use store::backup::{Backup, RESTORED};
