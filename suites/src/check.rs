@@ -221,9 +221,22 @@ fn judged<R: BufRead>(
 pub(crate) fn timeline(case: &Case, history: &[u8], target: &Profile) -> Result<CaseTimeline, CheckError> {
     let id = case.id();
     let mut timeline = TimelineBuilder::default();
-    let profile = |header: &Mark| profile(Path::new(&id), header, Some(target));
-    let judgement = judged(Reader::new(&id, history), profile, Some(&mut timeline))?;
+    let judgement = judged_run(&id, history, target, Some(&mut timeline))?;
     Ok(timeline.finish(case, &judgement))
+}
+
+/// The judgement of the history of a case that was run against `target`, and its time line, if that is wanted.
+///
+/// # Errors
+/// When the history cannot be read.
+pub(crate) fn judged_run(
+    id: &str,
+    history: &[u8],
+    target: &Profile,
+    timeline: Option<&mut TimelineBuilder>,
+) -> Result<Judgement, CheckError> {
+    let profile = |header: &Mark| profile(Path::new(id), header, Some(target));
+    judged(Reader::new(id, history), profile, timeline)
 }
 
 impl By<'_> {

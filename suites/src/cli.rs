@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use capsize_manager::{Flags, NodeFlags};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::badge::Badge;
 use crate::bench::Bench;
 use crate::budget::BudgetCommand;
 use crate::chaos::{Chaos, Replay};
@@ -22,7 +23,9 @@ use crate::explain::Explain;
 use crate::images::Images;
 use crate::list::List;
 use crate::mark::MarkCommand;
+use crate::matrix::Matrix;
 use crate::member::MemberCommand;
+use crate::merge::Merge;
 use crate::mutants::Mutants;
 use crate::numbers::NumbersCommand;
 use crate::output;
@@ -33,6 +36,7 @@ use crate::schema::Schema;
 use crate::show::Show;
 use crate::side_by_side::SideBySide;
 use crate::up::Up;
+use crate::verify::Verify;
 use crate::webhooks::WebhooksCommand;
 
 /// Conformance and chaos for Kubernetes failover
@@ -48,13 +52,17 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Run(Run),
+    Run(Box<Run>),
     Chaos(Chaos),
     Replay(Replay),
     Check(Check),
     Show(Show),
     Diff(Diff),
     SideBySide(SideBySide),
+    Verify(Verify),
+    Matrix(Matrix),
+    Badge(Badge),
+    Merge(Merge),
     Record(RecordCommand),
     Mark(MarkCommand),
     #[command(subcommand)]
@@ -118,6 +126,10 @@ impl Cli {
             Command::Show(show) => show.execute(),
             Command::Diff(diff) => diff.execute(),
             Command::SideBySide(reports) => reports.execute(),
+            Command::Verify(verify) => verify.execute(),
+            Command::Matrix(matrix) => matrix.execute(),
+            Command::Badge(badge) => badge.execute(),
+            Command::Merge(merge) => merge.execute(),
             Command::Record(record) => record.execute(),
             Command::Mark(mark) => mark.execute(),
             Command::Run(run) => run.execute(),

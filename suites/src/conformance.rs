@@ -1,8 +1,11 @@
 //! The conformance suite: the scenarios that come with the binary.
 
 use capsize_judge::YamlError;
+use capsize_judge::guarantee::Catalogue;
 use capsize_runner::chaos::Plan;
 use capsize_runner::scenario::Case;
+
+use crate::run::digest_of;
 
 /// Group, file and text of each scenario, in the order of the files.
 const FILES: &[(&str, &str, &str)] = &include!(concat!(env!("OUT_DIR"), "/conformance.rs"));
@@ -54,6 +57,15 @@ pub fn cases() -> Result<Vec<Case>, Box<YamlError>> {
 /// As [`cases`].
 pub fn plans() -> Result<Vec<Plan>, Box<YamlError>> {
     FILES.iter().map(|(_, file, text)| Plan::read(file, text)).collect()
+}
+
+/// The digest of the suite: its scenarios, its core, and its guarantees.
+#[must_use]
+pub fn digest() -> String {
+    let scenarios = FILES.iter().flat_map(|(_, file, text)| [*file, *text]);
+    let specs = Catalogue::specs();
+    let guarantees = specs.iter().flat_map(|spec| [spec.id, spec.sentence, spec.formula]);
+    digest_of(scenarios.chain(CORE).chain(guarantees).map(str::as_bytes))
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! The command line of Capsize, and the suites that it runs. It joins the reference implementation to the
 //! framework; what a scenario means and what must hold is left to the latter.
 
+pub mod attached;
+pub mod badge;
 pub mod bench;
 pub mod budget;
 pub mod canary;
@@ -25,7 +27,9 @@ pub mod images;
 pub mod kit;
 pub mod list;
 pub mod mark;
+pub mod matrix;
 pub mod member;
+pub mod merge;
 pub mod mutants;
 pub mod numbers;
 pub mod output;
@@ -35,6 +39,7 @@ pub mod providers;
 pub mod record;
 pub mod reference;
 pub mod reference_nodes;
+pub mod rejudge;
 pub mod run;
 pub mod schema;
 pub mod show;
@@ -42,4 +47,5 @@ pub mod side_by_side;
 pub mod targets;
 pub mod traces;
 pub mod up;
+pub mod verify;
 pub mod webhooks;

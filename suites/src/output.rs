@@ -8,11 +8,13 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use capsize_report::{CaseTimeline, Page, Report};
+use capsize_judge::profile::Profile;
+use capsize_report::{CaseTimeline, ConformanceReport, Page, Report};
 use capsize_runner::run::Outcome;
 use miette::{IntoDiagnostic, WrapErr, miette};
 use terminal_size::terminal_size_of;
 
+use crate::attached;
 use crate::colour::painted;
 use crate::exit::CommandError;
 
@@ -150,6 +152,19 @@ impl Folder {
         self.write("summary.md", capsize_report::markdown(report).as_bytes())?;
         self.write("junit.xml", capsize_report::junit(report).as_bytes())?;
         self.write("report.json", capsize_report::json(report).as_bytes())
+    }
+
+    /// Writes the conformance report, and the profiles that `capsize verify` and `capsize merge` need.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn claim(&self, claim: &ConformanceReport, profiles: &[&Profile]) -> Result<(), CommandError> {
+        for profile in profiles {
+            let text = serde_saphyr::to_string(profile);
+            let text = text.map_err(|error| CommandError::Environment(miette!("{error}")))?;
+            self.write(&attached::profile_file(&profile.name), text.as_bytes())?;
+        }
+        self.write(attached::CLAIM, claim.yaml().as_bytes())
     }
 
     pub(crate) fn write(&self, name: &str, contents: &[u8]) -> Result<(), CommandError> {

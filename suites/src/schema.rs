@@ -24,6 +24,8 @@ pub enum Document {
     Guarantees,
     /// Of a dialect, which a user writes
     Dialect,
+    /// Of the `conformance.yaml` of `capsize run`
+    Report,
 }
 
 impl Schema {
@@ -40,6 +42,7 @@ impl Schema {
             Document::Check => capsize_report::Document::Report,
             Document::Budget => capsize_report::Document::Budget,
             Document::Guarantees => capsize_report::Document::Guarantees,
+            Document::Report => capsize_report::Document::Conformance,
         };
         output::print(&capsize_report::schema(document))?;
         Ok(ExitStatus::Conforms)

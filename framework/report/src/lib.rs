@@ -3,6 +3,7 @@
 mod budget;
 mod catalogue;
 mod chain;
+mod conformance;
 mod console;
 mod dialect;
 mod difference;
@@ -23,6 +24,11 @@ mod trace;
 
 pub use budget::{budget, budget_json, budget_within};
 pub use catalogue::{Traces, guarantees_json, guarantees_page, specs};
+pub use conformance::{
+    CaseClaim, CaseRecord, CaseStatus, Change, ChangeKind, ClaimDifference, ConformanceReport, Policy,
+    RunClaim, RunFacts, SuiteClaim, badge_json, badge_svg, changes, changes_json, changes_markdown,
+    changes_text, conformance, differences as claim_differences, matrix_html, matrix_markdown,
+};
 pub use console::{checked, failure, legend, listing, quiet, summary};
 pub use dialect::{EntryFacts, ExpressionUse, GuaranteeUse, dialect_coverage, facts};
 pub use difference::{differences, differences_json};

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use jiff::SignedDuration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use capsize_history::facts::{Fact, FaultInForce};
 use capsize_judge::guarantee::{GuaranteeSpec, Outcome};
@@ -111,7 +113,8 @@ pub struct Standing {
 }
 
 /// A guarantee's verdict over all cases.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub enum Stand {
     /// It held whenever it was put to the test, which was at least once.
     Held,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Report;
 use super::layout::Page;
@@ -90,27 +90,28 @@ fn milestones(each: &Move) -> impl Iterator<Item = (&'static str, Option<Duratio
 }
 
 /// The sheet, as JSON has it.
-#[derive(Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct SheetJson {
-    outages: u64,
+pub struct SheetJson {
+    pub(super) outages: u64,
     undetected: u64,
     longest_undetected_seconds: f64,
     /// By milestone, then by the kind of fault; `all` is all kinds together.
-    seconds: BTreeMap<&'static str, BTreeMap<String, SpreadJson>>,
+    pub(super) seconds: BTreeMap<String, BTreeMap<String, SpreadJson>>,
     #[serde(flatten)]
     copies: CopiesJson,
 }
 
-#[derive(Serialize, JsonSchema)]
-struct SpreadJson {
-    count: u64,
-    p50: f64,
-    p95: f64,
-    max: f64,
+/// The distribution of durations, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(super) struct SpreadJson {
+    pub(super) count: u64,
+    pub(super) p50: f64,
+    pub(super) p95: f64,
+    pub(super) max: f64,
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct CopiesJson {
     double_run_replica_seconds: f64,
@@ -150,10 +151,10 @@ impl From<&Sheet> for SheetJson {
     fn from(sheet: &Sheet) -> Self {
         let mut seconds: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
         for (milestone, spread) in sheet.overall() {
-            seconds.entry(milestone.name()).or_default().insert("all".to_owned(), spread.into());
+            seconds.entry(milestone.name().to_owned()).or_default().insert("all".to_owned(), spread.into());
         }
         for (milestone, fault, spread) in sheet.by_fault() {
-            seconds.entry(milestone.name()).or_default().insert(fault.to_owned(), spread.into());
+            seconds.entry(milestone.name().to_owned()).or_default().insert(fault.to_owned(), spread.into());
         }
         Self {
             outages: sheet.outages,

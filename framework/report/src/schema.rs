@@ -2,7 +2,7 @@
 
 use schemars::generate::SchemaSettings;
 
-use super::{budget, catalogue, json};
+use super::{ConformanceReport, budget, catalogue, json};
 
 /// A document that Capsize writes for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub enum Document {
     Budget,
     /// The output of `list --guarantees`.
     Guarantees,
+    /// The conformance report of `run`.
+    Conformance,
 }
 
 /// The schema of a document, indented.
@@ -26,6 +28,7 @@ pub fn schema(document: Document) -> String {
         Document::Report => generator.into_root_schema_for::<json::Document<'static>>(),
         Document::Budget => generator.into_root_schema_for::<budget::Document<'static>>(),
         Document::Guarantees => generator.into_root_schema_for::<catalogue::Document>(),
+        Document::Conformance => generator.into_root_schema_for::<ConformanceReport>(),
     };
     serde_json::to_string_pretty(&schema).expect("a schema is always JSON") + "\n"
 }

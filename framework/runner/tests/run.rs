@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use capsize_clock::Seed;
@@ -310,7 +311,7 @@ fn the_same_seed_gives_the_same_bytes_alone_and_among_others() {
         (0..4).map(|n| case(&format!("c{n}"), "  - refuse: {cluster: m1}\n  - wait: 1m\n")).collect();
     let all = |jobs: usize| {
         let options = Options { seed: Seed(7), jobs: jobs.try_into().unwrap(), keep_histories: true };
-        run_cases(&cases, target, options, |_| {})
+        run_cases(&cases, target, options, |_| ControlFlow::Continue(()))
             .into_iter()
             .map(|outcome| outcome.history)
             .collect::<Vec<_>>()
@@ -319,6 +320,21 @@ fn the_same_seed_gives_the_same_bytes_alone_and_among_others() {
     assert_eq!(together, all(1));
     assert_eq!(together[2], run_case(&cases[2], target, Seed(7), true).history);
     assert_ne!(together[2], run_case(&cases[2], target, Seed(8), true).history);
+}
+
+#[test]
+fn no_outcome_follows_the_one_that_ends_a_run() {
+    let profile = profile();
+    let target = Target { profile: &profile, implementation: &Idle };
+    let cases: Vec<Case> = (0..6).map(|n| case(&format!("c{n}"), "  - wait: 1m\n")).collect();
+    for jobs in [1, 3] {
+        let options = Options { seed: Seed(7), jobs: jobs.try_into().unwrap(), keep_histories: false };
+        let until_third = |outcome: &Outcome| match outcome.case.name.as_str() {
+            "c2" => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        };
+        assert_eq!(run_cases(&cases, target, options, until_third).len(), 3);
+    }
 }
 
 #[test]

@@ -1,36 +1,40 @@
 //! The command: its options, what is run, and what is reported of it.
 
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::{fs, thread};
+use std::{env, fs, thread};
 
 use capsize_clock::{Clock, Interrupt, Seed};
-use capsize_judge::profile::{Feature, Profile, Start};
+use capsize_judge::profile::{Profile, Start};
 use capsize_report as report;
 use capsize_report::{CaseTimeline, Report, Status};
 use capsize_runner::run::{Options, Outcome, run_cases};
-use capsize_runner::scenario::{self, Case};
 use clap::Args;
+use jiff::Timestamp;
+use jiff::civil::Date;
 use miette::miette;
 
-use super::parties::{Party, ProgramSources, cannot_start, replace_program, shared_out};
+use super::claim::{Ran, lacking_core, record};
+use super::parties::{Party, ProgramSources, cannot_start, is_live, replace_program, shared_out};
 use super::progress::Progress;
+use super::selection::{Selected, SelectionArgs};
 use crate::empty::EmptyArgs;
 use crate::exit::{CommandError, ExitStatus};
 use crate::kit::{self, Kit};
 use crate::providers::{MemberArgs, ProviderName};
-use crate::{canary, check, cleanup, conformance, output, targets};
+use crate::{canary, check, cleanup, output, targets};
 
 /// Run scenarios against a target, and judge what happens
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct Run {
-    /// Scenario files, or folders of them; the conformance suite where none is given
-    paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(super) selection: SelectionArgs,
     /// The target profile: the name of one that comes with Capsize, or a file
     #[arg(long, default_value = targets::REFERENCE)]
-    target: String,
+    pub(crate) target: String,
     #[command(flatten)]
-    members: MemberArgs,
+    pub(super) members: MemberArgs,
     /// Start this program instead of the one that the target names
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
@@ -43,18 +47,18 @@ pub struct Run {
     /// Give the target the settings in the header of this history, so that the two can be compared
     #[arg(long, value_name = "HISTORY")]
     settings_of: Option<PathBuf>,
-    /// Run only the core of the suite
-    #[arg(long, conflicts_with = "paths")]
-    core: bool,
-    /// Run only cases whose `group/name` contains this
-    #[arg(long)]
-    filter: Option<String>,
-    /// Write `index.html`, `summary.md`, `report.json`, `junit.xml` and the histories into this folder
+    /// Write `index.html`, `summary.md`, `report.json`, `junit.xml`, `conformance.yaml` and the histories into this folder
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
+    /// The day of the run in `conformance.yaml`. Without it, `SOURCE_DATE_EPOCH` counts, and today if time is real
+    #[arg(long, value_name = "YYYY-MM-DD", requires = "report")]
+    date: Option<Date>,
     /// How many cases run at a time; as many as there are cores where nothing is given
     #[arg(long)]
     jobs: Option<NonZeroUsize>,
+    /// End the run after the first case that fails
+    #[arg(long)]
+    fail_fast: bool,
     /// Run a case first that must fail, and end with an error if it passes
     #[arg(long)]
     canary: bool,
@@ -67,9 +71,6 @@ pub struct Run {
     /// Explain the words and numbers at the end of the summary below it
     #[arg(long, conflicts_with = "quiet")]
     explain_summary: bool,
-    /// The random seed
-    #[arg(long, default_value_t = Seed(1))]
-    seed: Seed,
     #[command(flatten)]
     empty: EmptyArgs,
 }
@@ -87,7 +88,20 @@ struct Context {
     about: Vec<String>,
     /// How many cases there are.
     cases: usize,
+    /// The seeds.
+    seeds: Vec<u64>,
     clock: Clock,
+}
+
+/// How much is kept of each case that is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// Only its result.
+    Nothing,
+    /// The digest of its history, too.
+    Digests,
+    /// Its history and its time line, too.
+    Timelines,
 }
 
 impl Run {
@@ -98,8 +112,8 @@ impl Run {
     /// end. The cases that had ended until then are still reported.
     pub fn execute(self) -> Result<ExitStatus, CommandError> {
         self.members.check()?;
-        let jobs = self.jobs()?;
-        let cases = self.cases()?;
+        self.jobs()?;
+        let selected = self.selection.select()?;
         if self.members.provider == ProviderName::Kubeconfig {
             output::show(self.members.existing.plan(&cleanup::dry_journal()?)?)?;
             if self.members.existing.dry_run {
@@ -108,70 +122,114 @@ impl Run {
         }
         let interrupt = Interrupt::default();
         let parties = self.parties(&interrupt)?;
+        self.check_earlier(&parties)?;
         interrupt.listen().map_err(|error| cannot_start(&error))?;
         let mut canaries = String::new();
         for party in parties.iter().filter(|_| self.canary) {
-            canaries += &canary::run(party.target(), self.seed, |report| report.conforms())?;
+            canaries += &canary::run(party.target(), self.selection.seed(), |report| report.conforms())?;
         }
         let writer = self.report.as_deref().map(output::Folder::create).transpose()?;
-        let is_live = parties.iter().any(|party| party.implementation.info().is_live());
-        let mut progress = Progress::new(cases.len(), self.verbose || is_live && !self.quiet);
+        let cases = selected.iter().map(|selected| selected.cases.len()).sum();
+        let keep = if writer.is_some() { Keep::Timelines } else { Keep::Nothing };
+        let is_live = is_live(&parties);
+        let mut progress = Progress::new(cases, self.verbose || is_live && !self.quiet);
         let context = Context {
             canaries,
             target: parties.iter().map(Party::name).collect::<Vec<_>>().join(", "),
-            about: vec![self.members.described()?, format!("seed {}", self.seed)],
-            cases: cases.len(),
+            about: vec![self.members.described()?, seeds(&selected)],
+            cases,
+            seeds: selected.iter().map(|selected| selected.seed.0).collect(),
             clock: Clock::real(),
         };
-        let options = Options { seed: self.seed, jobs, keep_histories: writer.is_some() };
-        let mut outcomes = Vec::with_capacity(cases.len());
-        for (party, cases) in parties.iter().zip(shared_out(cases, &parties)) {
-            let ran = run_cases(&cases, party.target(), options, |outcome| progress.ended(outcome));
-            for mut outcome in ran {
-                outcome.case.replay = self.replay(&outcome.case);
-                let timeline = timeline(&outcome, &party.profile)?;
-                outcomes.push((outcome, timeline));
+        let ran = self.perform(&parties, selected, keep, |outcome| progress.ended(outcome))?;
+        progress.finish();
+        self.conclude(context, ran, &parties, writer.as_ref(), &interrupt)
+    }
+
+    /// Runs the selected cases, and calls `ended` with each outcome.
+    pub(super) fn perform(
+        &self,
+        parties: &[Party],
+        selected: Vec<Selected>,
+        keep: Keep,
+        mut ended: impl FnMut(&Outcome),
+    ) -> Result<Vec<Ran>, CommandError> {
+        let (jobs, is_repeated) = (self.jobs()?, selected.len() > 1);
+        let mut all = Vec::new();
+        for Selected { seed, cases } in selected {
+            let options = Options { seed, jobs, keep_histories: keep != Keep::Nothing };
+            for (party, cases) in parties.iter().zip(shared_out(cases, parties)) {
+                let mut has_failed = false;
+                let ran = run_cases(&cases, party.target(), options, |outcome| {
+                    ended(outcome);
+                    has_failed |= outcome.case.status == Status::Failed;
+                    if has_failed && self.fail_fast {
+                        ControlFlow::Break(())
+                    } else {
+                        ControlFlow::Continue(())
+                    }
+                });
+                for (mut outcome, case) in ran.into_iter().zip(&cases) {
+                    let record = record(case, &outcome, seed, &party.profile);
+                    outcome.case.replay = self.replay(&record.id, seed);
+                    if is_repeated {
+                        outcome.case.name = repeated(&outcome.case.name, seed);
+                    }
+                    if keep == Keep::Digests {
+                        outcome.history = None;
+                    }
+                    let timeline = timeline(&outcome, &party.profile)?;
+                    all.push(Ran { outcome, timeline, record });
+                }
+                if has_failed && self.fail_fast {
+                    return Ok(all);
+                }
             }
         }
-        progress.finish();
-        self.conclude(context, outcomes, &parties, writer.as_ref(), &interrupt)
+        Ok(all)
     }
 
     /// Reports the outcomes of the cases, and ends the providers.
     fn conclude(
         &self,
         context: Context,
-        outcomes: Vec<(Outcome, Option<CaseTimeline>)>,
+        ran: Vec<Ran>,
         parties: &[Party],
         writer: Option<&output::Folder>,
         interrupt: &Interrupt,
     ) -> Result<ExitStatus, CommandError> {
-        let (done, broken): (Vec<_>, Vec<_>) =
-            outcomes.into_iter().partition(|(outcome, _)| outcome.broken.is_none());
-        let (done, timelines): (Vec<Outcome>, Vec<_>) = done.into_iter().unzip();
+        let (done, broken): (Vec<Ran>, Vec<Ran>) =
+            ran.into_iter().partition(|ran| ran.outcome.broken.is_none());
         self.forget_logs(&done);
-        let broken: Vec<String> = broken.into_iter().filter_map(|(outcome, _)| outcome.broken).collect();
-        let is_well = broken.is_empty() && done.iter().all(|outcome| outcome.case.status != Status::Failed);
+        let broken: Vec<String> = broken.into_iter().filter_map(|ran| ran.outcome.broken).collect();
+        let is_well = broken.is_empty() && done.iter().all(|ran| ran.outcome.case.status != Status::Failed);
         let kept = parties.iter().filter_map(|party| party.implementation.info().provider?.ended(is_well));
         let kept: String = kept.map(|kept| kept + "\n").collect();
         if let Some(writer) = writer {
-            done.iter().try_for_each(|outcome| writer.history(outcome))?;
+            done.iter().try_for_each(|ran| writer.history(&ran.outcome))?;
         }
-        let Context { canaries, target, mut about, cases, clock } = context;
-        if !broken.is_empty() {
+        let Context { canaries, target, mut about, cases, seeds, clock } = context;
+        if done.len() < cases {
             about.push(format!("{} of {cases} cases ended", done.len()));
         }
+        let (results, records): (Vec<_>, Vec<_>) =
+            done.into_iter().map(|ran| ((ran.outcome.case, ran.timeline), ran.record)).unzip();
+        let (cases, timelines): (Vec<_>, Vec<_>) = results.into_iter().unzip();
+        let profiles: Vec<&Profile> = parties.iter().map(|party| &party.profile).collect();
         let report = Report {
             command: "run".into(),
             about,
             target,
-            lacking_core: lacking_core(parties),
-            cases: done.into_iter().map(|outcome| outcome.case).collect(),
+            lacking_core: lacking_core(&profiles),
+            cases,
             wall: Some(clock.elapsed()),
         };
         if broken.is_empty() || !report.cases.is_empty() {
             if let Some(writer) = writer {
                 writer.report(&report, &timelines)?;
+                if broken.is_empty() && interrupt.asked().is_none() {
+                    self.write_claim(writer, &report, parties, (&records, seeds))?;
+                }
             }
             let summary = if self.quiet { report::quiet } else { report::summary };
             let legend = if self.explain_summary { report::legend(output::columns()) } else { String::new() };
@@ -200,8 +258,15 @@ impl Run {
         }
     }
 
-    /// The implementations under test. The reference is two: its controllers of clusters, and those of nodes.
-    fn parties(&self, interrupt: &Interrupt) -> Result<Vec<Party>, CommandError> {
+    /// The implementations under test.
+    pub(super) fn parties(&self, interrupt: &Interrupt) -> Result<Vec<Party>, CommandError> {
+        let sources = self.sources()?;
+        let party = |profile| Party::new(profile, &self.members, &sources, interrupt);
+        self.profiles()?.into_iter().map(party).collect()
+    }
+
+    /// The profiles of the implementations. The reference is two: its controllers of clusters, and those of nodes.
+    pub(crate) fn profiles(&self) -> Result<Vec<Profile>, CommandError> {
         let in_process = self.members.provider == ProviderName::Embedded;
         let names = match self.target.as_str() {
             // A cluster with nodes has no members to be provided.
@@ -210,8 +275,7 @@ impl Run {
             }
             name => vec![name],
         };
-        let sources = self.sources()?;
-        let party = |name: &str| {
+        let profile = |name: &str| {
             let mut profile = targets::find(name).map_err(CommandError::input)?;
             if self.bin.is_some() {
                 profile = self.kitted(profile)?;
@@ -223,9 +287,9 @@ impl Run {
             if let Some(path) = &self.program {
                 replace_program(&mut profile, path)?;
             }
-            Party::new(profile, &self.members, &sources, interrupt)
+            Ok(profile)
         };
-        names.into_iter().map(party).collect()
+        names.into_iter().map(profile).collect()
     }
 
     /// Where the programs of the target come from, and where their logs go.
@@ -254,53 +318,94 @@ impl Run {
     }
 
     /// Removes the logs of the cases that passed.
-    fn forget_logs(&self, done: &[Outcome]) {
+    fn forget_logs(&self, done: &[Ran]) {
         let Some(report) = &self.report else { return };
-        for outcome in done.iter().filter(|outcome| outcome.case.status == Status::Passed) {
+        for ran in done.iter().filter(|ran| ran.outcome.case.status == Status::Passed) {
             // Most targets have no logs.
-            let _ = fs::remove_dir_all(report.join(LOGS).join(outcome.case.id()));
+            let _ = fs::remove_dir_all(report.join(LOGS).join(ran.outcome.case.id()));
         }
-    }
-
-    fn cases(&self) -> Result<Vec<Case>, CommandError> {
-        let mut cases = if self.paths.is_empty() {
-            conformance::cases().map_err(|error| CommandError::input(*error))?
-        } else {
-            scenario::find(&self.paths).map_err(CommandError::input)?
-        };
-        cases.retain(|case| !self.core || conformance::is_core(case));
-        if let Some(filter) = &self.filter {
-            cases.retain(|case| case.id().contains(filter));
-            if cases.is_empty() {
-                return Err(CommandError::Input(miette!(
-                    help = "`capsize list` shows what there is",
-                    "no case has `{filter}` in its name"
-                )));
-            }
-        }
-        Ok(cases)
     }
 
     /// The command that runs the case again.
-    fn replay(&self, case: &report::Case) -> String {
-        let paths: String = self.paths.iter().map(|path| format!(" {}", path.display())).collect();
-        let target = if self.target == targets::REFERENCE {
-            String::new()
-        } else {
-            format!(" --target {}", self.target)
-        };
-        let settings =
-            self.settings_of.as_ref().map(|history| format!(" --settings-of {}", history.display()));
-        let program = self.program.as_ref().map(|program| format!(" --program {}", program.display()));
-        let named = |flag: &str, path: &Option<PathBuf>| {
-            path.as_ref().map(|path| format!(" --{flag} {}", path.display())).unwrap_or_default()
-        };
-        let sources = named("bin", &self.bin) + &named("definitions", &self.definitions);
-        let settings = program.unwrap_or_default() + &settings.unwrap_or_default() + &sources;
-        let provider = self.members.replayed();
-        let (id, seed) = (case.id(), self.seed);
-        format!("capsize run{paths}{target}{provider}{settings} --filter {id} --seed {seed}")
+    pub(crate) fn replay(&self, id: &str, seed: Seed) -> String {
+        let case = ["--filter".to_owned(), id.to_owned(), "--seed".to_owned(), seed.to_string()];
+        self.line(case.to_vec())
     }
+
+    /// The command that runs all of the cases again.
+    pub(crate) fn command(&self) -> String {
+        let fail_fast = self.fail_fast.then(|| "--fail-fast".to_owned());
+        self.line(self.selection.options().into_iter().chain(fail_fast).collect())
+    }
+
+    /// Whether the run ends after the first case that fails.
+    pub(crate) fn is_fail_fast(&self) -> bool {
+        self.fail_fast
+    }
+
+    /// A command with the paths, the target, the provider and the sources of this run, and with `options`.
+    fn line(&self, options: Vec<String>) -> String {
+        let mut words = vec!["capsize".to_owned(), "run".to_owned()];
+        words.extend(self.selection.paths());
+        if self.target != targets::REFERENCE {
+            words.extend(["--target".to_owned(), self.target.clone()]);
+        }
+        let mut start = shell_words(&words);
+        start += &self.members.replayed();
+        let sources = [
+            ("--program", &self.program),
+            ("--settings-of", &self.settings_of),
+            ("--bin", &self.bin),
+            ("--definitions", &self.definitions),
+        ];
+        let given = sources.into_iter().filter_map(|(flag, path)| Some((flag, path.as_ref()?)));
+        let given = given.flat_map(|(flag, path)| [flag.to_owned(), path.display().to_string()]);
+        let rest: Vec<String> = given.chain(options).collect();
+        format!("{start} {}", shell_words(&rest))
+    }
+
+    /// The day of the run: as the user gave it, or today if time is real.
+    pub(super) fn date(&self, is_live: bool) -> Result<Option<String>, CommandError> {
+        if let Some(date) = self.date {
+            return Ok(Some(date.to_string()));
+        }
+        match env::var("SOURCE_DATE_EPOCH") {
+            Ok(epoch) => {
+                let time = epoch.parse().ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
+                let wrong = || {
+                    CommandError::Input(miette!("SOURCE_DATE_EPOCH={epoch}: this is no number of seconds"))
+                };
+                Ok(Some(day(time.ok_or_else(wrong)?)))
+            }
+            Err(_) => Ok(is_live.then(|| day(Clock::real().now()))),
+        }
+    }
+}
+
+/// The day of a moment, in UTC.
+fn day(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%d").to_string()
+}
+
+/// Words as a shell reads them.
+fn shell_words(words: &[String]) -> String {
+    let words = words.iter().map(String::as_str);
+    // No argument of a process contains the only character that cannot be quoted.
+    shlex::try_join(words).unwrap_or_default()
+}
+
+/// `seed 1`, or `seeds 1 to 3`.
+fn seeds(selected: &[Selected]) -> String {
+    match selected {
+        [] => String::new(),
+        [one] => format!("seed {}", one.seed),
+        [first, .., last] => format!("seeds {} to {}", first.seed, last.seed),
+    }
+}
+
+/// The name of a case that is run with several seeds.
+pub(crate) fn repeated(name: &str, seed: Seed) -> String {
+    format!("{name}.seed-{seed}")
 }
 
 /// The time line of a case that was run, if its history was kept.
@@ -311,9 +416,4 @@ pub fn timeline(outcome: &Outcome, profile: &Profile) -> Result<Option<CaseTimel
     let history = outcome.history.as_ref().filter(|_| outcome.broken.is_none());
     let timeline = history.map(|history| check::timeline(&outcome.case, history, profile));
     timeline.transpose().map_err(CommandError::input)
-}
-
-/// The core features that a target lacks.
-fn lacking_core(parties: &[Party]) -> Vec<Feature> {
-    parties.iter().flat_map(|party| party.target().profile.lacking_core()).collect()
 }

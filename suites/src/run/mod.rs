@@ -1,8 +1,16 @@
 //! `capsize run`: runs scenarios against a target and reports the outcomes.
 
+mod claim;
 mod command;
+mod digest;
 mod parties;
 mod progress;
+mod selection;
 
+pub(crate) use claim::{RunPlace, lacking_core, suite};
+pub(crate) use command::repeated;
 pub use command::{Run, timeline};
+pub use digest::{digest_of, digest_of_file, digest_of_profile};
 pub use parties::implementation;
+pub(crate) use selection::Selected;
+pub use selection::{SelectionArgs, Shard};

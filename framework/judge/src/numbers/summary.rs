@@ -25,6 +25,10 @@ pub enum Milestone {
 }
 
 impl Milestone {
+    /// All milestones, in their order.
+    pub const ALL: [Self; 6] =
+        [Self::Detected, Self::Tainted, Self::Evicted, Self::Placed, Self::Served, Self::Gone];
+
     /// The name in reports.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-use super::{Program, Timings, Zones};
+use super::{KnownDeviation, Program, Project, Timings, Zones};
 use crate::YamlError;
 use capsize_history::dialect::DialectKind;
 use capsize_history::{LONGEST, Mark, misspelt};
@@ -190,6 +190,12 @@ pub struct Profile {
     /// The rates at which members of a zone are tainted (with `ZonedEvictions`).
     #[serde(default)]
     pub zones: Option<Zones>,
+    /// The project that publishes the implementation, for conformance reports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<Project>,
+    /// The deviations that the project knows. They change no verdict; conformance reports list them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deviations: Vec<KnownDeviation>,
 }
 
 /// An error in a profile, or in the choice of one.

@@ -5,11 +5,13 @@ mod length;
 mod level;
 mod names;
 mod program;
+mod project;
 mod timings;
 mod zones;
 
 pub use definition::{Feature, Profile, ProfileError, Profiles, Start};
 pub use level::Level;
 pub use program::Program;
+pub use project::{KnownDeviation, Project};
 pub use timings::{SettingError, Timings};
 pub use zones::Zones;

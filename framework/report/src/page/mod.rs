@@ -11,3 +11,4 @@ mod versions;
 
 pub use builder::{CaseTimeline, TimelineBuilder};
 pub use html::html;
+pub(crate) use tables::escaped;

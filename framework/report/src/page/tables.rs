@@ -11,7 +11,7 @@ use super::data::CaseData;
 const MOST_EVENTS: usize = 400;
 
 /// Text as HTML.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

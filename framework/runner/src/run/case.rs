@@ -256,7 +256,8 @@ fn end(log: &Log, place: String, error: StepError) -> EarlyEnd {
         StepError::Broken(why) => EarlyEnd::Broken(why),
         StepError::Unmet { expected, seen } => {
             let failure = failure(log, place, expected, seen);
-            let fields = [("step", "failed"), ("expected", &failure.expected), ("seen", &failure.seen)];
+            let (expected, seen) = (("expected", &*failure.expected), ("seen", &*failure.seen));
+            let fields = [("step", "failed"), expected, seen, ("place", &failure.place)];
             log.mark(fields.map(|(key, value)| (key.to_owned(), Value::from(value))).into_iter().collect());
             EarlyEnd::Failed(Box::new(failure))
         }

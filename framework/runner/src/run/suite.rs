@@ -1,7 +1,7 @@
 //! Runs many cases, several at a time, each in a simulation of its own.
 
-use std::convert::Infallible;
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 
 use capsize_clock::{Clock, Seed};
 
@@ -20,13 +20,13 @@ pub struct Options {
     pub keep_histories: bool,
 }
 
-/// Runs `cases`, and calls `done` with each outcome. The result is in the order of `cases`, and depends on neither the
-/// number of jobs nor the other cases.
+/// Runs `cases`, and calls `done` with each outcome, until `done` breaks. The result is in the order of `cases`, and depends
+/// on neither the number of jobs nor the other cases.
 pub fn run_cases(
     cases: &[Case],
     target: Target<'_>,
     options: Options,
-    mut done: impl FnMut(&Outcome),
+    mut done: impl FnMut(&Outcome) -> ControlFlow<()>,
 ) -> Vec<Outcome> {
     let mut outcomes = Vec::with_capacity(cases.len());
     let run = |case: &&Case| {
@@ -35,10 +35,12 @@ pub fn run_cases(
         outcome.case.wall = Some(clock.elapsed());
         outcome
     };
-    let Ok(()) = side_by_side(options.jobs, cases, run, |_, outcome| {
-        done(&outcome);
+    let stopped = side_by_side(options.jobs, cases, run, |_, outcome| {
+        let flow = done(&outcome);
         outcomes.push(outcome);
-        Ok::<_, Infallible>(())
+        if flow.is_break() { Err(()) } else { Ok(()) }
     });
+    // An early end was asked for.
+    let _ = stopped;
     outcomes
 }

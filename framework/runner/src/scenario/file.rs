@@ -19,6 +19,8 @@ pub struct Case {
     pub group: String,
     /// The path of the file, as the caller gave it.
     pub file: String,
+    /// The text of the file.
+    pub text: String,
     /// The scenario.
     pub scenario: Scenario,
 }
@@ -42,7 +44,8 @@ impl Case {
     /// # Errors
     /// As [`parse`].
     pub fn from_text(group: &str, file: &str, text: &str) -> Result<Self, Box<YamlError>> {
-        Ok(Self { group: group.into(), file: file.into(), scenario: parse(file, text)? })
+        let scenario = parse(file, text)?;
+        Ok(Self { group: group.into(), file: file.into(), text: text.into(), scenario })
     }
 }
 

@@ -1,0 +1,160 @@
+//! `capsize verify`: whether the claim of a conformance report stands.
+
+use std::path::PathBuf;
+
+use capsize_report::{ClaimDifference, ConformanceReport, claim_differences};
+use clap::Args;
+use miette::miette;
+
+use crate::attached::{Attached, parse_command};
+use crate::exit::{CommandError, ExitStatus};
+use crate::output;
+use crate::run::{digest_of_file, suite};
+
+/// Verify a conformance report: run again what is simulated, judge the attached histories again, and compare
+#[derive(Args, Debug)]
+pub struct Verify {
+    /// Reports, or the folders that `run --report` wrote
+    #[arg(required = true, value_name = "REPORT")]
+    reports: Vec<PathBuf>,
+}
+
+/// The result of the verification of one report.
+#[derive(Debug, Default)]
+pub struct Verification {
+    /// The differences between the report and the facts. The claim stands if there is none.
+    pub differences: Vec<ClaimDifference>,
+    /// The facts that the verification relies on, one sentence each.
+    pub notes: Vec<String>,
+}
+
+impl Verify {
+    /// Verifies the reports, and prints the result of each.
+    ///
+    /// # Errors
+    /// When a report, or a file beside it, cannot be read. When a report is of another version of the suite.
+    pub fn execute(self) -> Result<ExitStatus, CommandError> {
+        let mut status = ExitStatus::Conforms;
+        for path in &self.reports {
+            let attached = Attached::read(path)?;
+            let verification = verify(&attached)?;
+            let mut page = output::page();
+            let name = attached.claim.name();
+            let verdict = match (verification.differences.is_empty(), attached.claim.conforms) {
+                (true, true) => "the claim stands, and the implementation conforms",
+                (true, false) => "the claim stands, and the implementation does not conform",
+                (false, _) => "THE CLAIM DOES NOT STAND",
+            };
+            page.line(&format!("{}: {name}: {verdict}", path.display()));
+            for note in &verification.notes {
+                page.line(&format!("  {note}"));
+            }
+            for difference in &verification.differences {
+                page.line(&format!("  {}", sentence(difference)));
+                status = ExitStatus::Violated;
+            }
+            output::show(page)?;
+        }
+        Ok(status)
+    }
+}
+
+/// Runs a simulated command of `capsize run` again, and returns its conformance report.
+///
+/// # Errors
+/// When the command is wrong, or its run is not simulated.
+pub fn run_again(command: &str) -> Result<ConformanceReport, CommandError> {
+    let run = parse_command(command).map_err(|why| CommandError::Input(miette!("{command}: {why}")))?;
+    if !run.is_simulated()? {
+        return Err(CommandError::Input(miette!("{command}: this run is not simulated")));
+    }
+    run.again()
+}
+
+fn verify(attached: &Attached) -> Result<Verification, CommandError> {
+    let own = suite();
+    let claimed = &attached.claim.suite;
+    if (&claimed.version, &claimed.digest) != (&own.version, &own.digest) {
+        let help = "verify the report with the version of Capsize that it names";
+        let (field, theirs, ours) = if claimed.version == own.version {
+            ("digest", &claimed.digest, &own.digest)
+        } else {
+            ("version", &claimed.version, &own.version)
+        };
+        return Err(CommandError::Input(miette!(
+            help = help,
+            "suite.{field}: the report has {theirs}, and this program has {ours}"
+        )));
+    }
+    let mut verification =
+        if attached.local_run().is_simulated()? { again(attached)? } else { rejudged(attached)? };
+    let trusted = [
+        ("date", attached.claim.date.as_deref()),
+        ("commit of the suite", claimed.commit.as_deref()),
+        ("provider", (!attached.claim.run.simulated).then_some(attached.claim.run.provider.as_str())),
+    ];
+    for (name, value) in trusted {
+        let note = value.map(|value| format!("taken on trust: the {name}, {value}"));
+        verification.notes.extend(note);
+    }
+    Ok(verification)
+}
+
+/// Runs the cases again, and compares the reports and the attached histories, if there are any.
+fn again(attached: &Attached) -> Result<Verification, CommandError> {
+    let mut found = attached.local_run().again()?;
+    trust(&attached.claim, &mut found);
+    let mut differences = claim_differences(&attached.claim, &found);
+    let mut notes = vec![format!("{} cases were run again", found.cases.len())];
+    if attached.has_histories() {
+        notes.push(format!("{} attached histories were compared", attached.claim.cases.len()));
+        differences.extend(attached.claim.cases.iter().filter_map(|case| {
+            let attached = attached.history(case).as_deref().map(digest_of_file);
+            (attached.as_ref() != Some(&case.history)).then(|| ClaimDifference {
+                place: format!("the attached history of {}", case.id),
+                claimed: Some(case.history.clone()),
+                found: attached,
+            })
+        }));
+    }
+    Ok(Verification { differences, notes })
+}
+
+/// Judges the attached histories again, and compares the reports.
+fn rejudged(attached: &Attached) -> Result<Verification, CommandError> {
+    let rejudged = attached.rejudged(false)?;
+    let mut found = attached.claim_of(&rejudged)?;
+    trust(&attached.claim, &mut found);
+    let mut differences = claim_differences(&attached.claim, &found);
+    differences.extend(rejudged.missing.iter().map(|id| ClaimDifference {
+        place: format!("cases.{id}"),
+        claimed: None,
+        found: Some("a case of this run".to_owned()),
+    }));
+    let mut notes = vec![format!("{} attached histories were judged again", found.cases.len())];
+    if !rejudged.trusted.is_empty() {
+        notes.push(format!("taken on trust: the reason why {} was skipped", rejudged.trusted.join(", ")));
+    }
+    Ok(Verification { differences, notes })
+}
+
+/// Takes over what nothing attached can prove. The command was read from the claim, and may name a profile by a path of another
+/// machine.
+fn trust(claim: &ConformanceReport, found: &mut ConformanceReport) {
+    found.run.command.clone_from(&claim.run.command);
+    found.date.clone_from(&claim.date);
+    found.suite.commit.clone_from(&claim.suite.commit);
+}
+
+/// A difference as a sentence.
+fn sentence(difference: &ClaimDifference) -> String {
+    let ClaimDifference { place, claimed, found } = difference;
+    match (claimed, found) {
+        (Some(claimed), Some(found)) => {
+            format!("{place}: the report has {claimed}, but the facts are {found}")
+        }
+        (Some(claimed), None) => format!("{place}: the report has {claimed}, but nothing shows it"),
+        (None, Some(found)) => format!("{place}: the report lacks {found}"),
+        (None, None) => place.clone(),
+    }
+}

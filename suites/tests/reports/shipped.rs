@@ -1,0 +1,43 @@
+//! The folder `reports` contains a verified report of every target that ships and is simulated.
+
+use std::env;
+use std::fs;
+use std::path::Path;
+
+use capsize::{targets, verify};
+use capsize_judge::profile::Start;
+use capsize_report::{ConformanceReport, claim_differences, matrix_markdown};
+
+#[test]
+fn the_reports_of_the_shipped_targets_are_up_to_date() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../reports");
+    let is_update = env::var_os("UPDATE_DOCS").is_some();
+    let mut reports = Vec::new();
+    for profile in targets::shipped().iter().filter(|profile| profile.start == Start::Reference) {
+        let file = folder.join(&profile.name).join("conformance.yaml");
+        let found = verify::run_again(&format!("capsize run --target {} --seed 1", profile.name));
+        let found = found.unwrap_or_else(|error| panic!("{}: {error:?}", profile.name));
+        if is_update {
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, found.yaml()).unwrap();
+        }
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        let old = "is old: run UPDATE_DOCS=1 cargo test -p capsize --test reports";
+        let there = ConformanceReport::parse(&file.display().to_string(), &text);
+        let there = there.unwrap_or_else(|error| panic!("{} {old}: {error}", file.display()));
+        let differences = claim_differences(&there, &found);
+        assert!(differences.is_empty(), "{} {old}: {:?}", file.display(), differences.first());
+        assert_eq!(text, found.yaml(), "{} {old}", file.display());
+        assert!(found.conforms, "{}", profile.name);
+        reports.push(found);
+    }
+    let matrix = format!("# Comparison of the reports\n\n{}", matrix_markdown(&reports));
+    if is_update {
+        fs::write(folder.join("matrix.md"), &matrix).unwrap();
+    }
+    let there = fs::read_to_string(folder.join("matrix.md")).unwrap_or_default();
+    assert_eq!(
+        there, matrix,
+        "reports/matrix.md is old: run UPDATE_DOCS=1 cargo test -p capsize --test reports"
+    );
+}
