@@ -62,7 +62,7 @@ run() {
   1) output conforms false ;;
   esac
   summary "$report" "$code" >>"${GITHUB_STEP_SUMMARY:-/dev/null}"
-  badge "$report" "$code"
+  badge "$report"
   return "$code"
 }
 
@@ -80,15 +80,10 @@ summary() {
   fi
 }
 
-# The badge, as shields.io reads it from any address.
+# The badge, as shields.io reads it from any address. Without a verdict, there is no report.
 badge() {
-  local message colour
-  case $2 in
-  0) message=conforms colour=brightgreen ;;
-  1) message='does not conform' colour=red ;;
-  *) return 0 ;;
-  esac
-  printf '{"schemaVersion": 1, "label": "failover", "message": "%s", "color": "%s"}\n' "$message" "$colour" >"$1/badge.json"
+  [ -f "$1/conformance.yaml" ] || return 0
+  capsize badge "$1" --format shields >"$1/badge.json"
   output badge "$1/badge.json"
 }
 

@@ -52,12 +52,12 @@ fn a_target_that_conforms_passes_after_the_canary_and_leaves_a_report_and_a_badg
     assert_eq!(output.status.code(), Some(0), "{printed}{}", text(&output.stderr));
     assert!(printed.starts_with("canary: failed, as it must"), "{printed}");
     assert!(read(folder, "summary").contains("conforms"));
-    for file in ["index.html", "junit.xml", "report.json", "summary.md"] {
+    for file in ["conformance.yaml", "index.html", "junit.xml", "report.json", "summary.md"] {
         assert!(folder.join("report").join(file).is_file(), "{file}");
     }
     assert!(read(folder, "report/junit.xml").contains("<testsuites"));
     let badge: Value = serde_json::from_str(&read(folder, "report/badge.json")).unwrap();
-    assert_eq!(badge["message"], "conforms");
+    assert_eq!(badge["message"], "1 cases passed");
     assert_eq!(read(folder, "outputs"), "report=report\nconforms=true\nbadge=report/badge.json\n");
 }
 
@@ -75,7 +75,7 @@ fn a_target_of_the_caller_that_does_not_conform_fails_with_the_chain_of_its_viol
         assert!(summary.contains(part), "{part}: {summary}");
     }
     assert!(read(folder, "outputs").contains("conforms=false\n"));
-    assert!(read(folder, "report/badge.json").contains("does not conform"));
+    assert!(read(folder, "report/badge.json").contains("1 case failed"));
 }
 
 #[test]
