@@ -56,6 +56,15 @@ pub fn lay_out_errors() {
     }));
 }
 
+/// The words of the parsers of numbers, and words for people.
+const LIBRARY_WORDS: [(&str, &str); 5] = [
+    ("invalid digit found in string", "expected a whole number"),
+    ("number would be zero for non-zero type", "expected a whole number from 1 on"),
+    ("cannot parse integer from empty string", "expected a whole number"),
+    ("number too large to fit in target type", "the number is too large"),
+    ("invalid float literal", "expected a number"),
+];
+
 /// The exit code of a command. An error is printed to stderr.
 #[must_use]
 pub fn code(result: Result<ExitStatus, CommandError>) -> ExitCode {
@@ -73,6 +82,12 @@ pub fn code(result: Result<ExitStatus, CommandError>) -> ExitCode {
 /// The exit code where the arguments ask for help, or are wrong. The text is printed to stdout or stderr.
 #[must_use]
 pub fn of_arguments(error: &clap::Error) -> ExitCode {
+    let text = error.to_string();
+    let plain = LIBRARY_WORDS.iter().find(|(words, _)| text.contains(words));
+    if let Some((words, plain)) = plain.filter(|_| error.use_stderr()) {
+        output::warn(&text.replace(words, plain));
+        return ExitCode::from(2);
+    }
     let printed = error.print();
     if error.use_stderr() {
         return ExitCode::from(2);

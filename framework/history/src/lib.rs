@@ -7,6 +7,7 @@
 pub mod dialect;
 pub mod facts;
 mod format;
+mod plain_words;
 mod yaml_error;
 
 pub use format::*;

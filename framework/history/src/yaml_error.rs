@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::plain_words::plain_words;
 use miette::{Diagnostic, NamedSource, SourceSpan};
 use serde_saphyr::{Location, MessageFormatter, UserMessageFormatter};
 
@@ -23,7 +24,8 @@ impl YamlError {
     #[must_use]
     pub fn at(file: &str, text: &str, location: Location, message: impl Into<String>) -> Self {
         let span = location.span();
-        let start = span.byte_offset().unwrap_or_default();
+        let start = span.byte_offset().filter(|start| *start > 0);
+        let start = start.unwrap_or_else(|| offset(text, location.line(), location.column()));
         let len = span.byte_len().unwrap_or_default();
         // Spans come from the same text, so that they fit into memory.
         let narrow = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
@@ -68,8 +70,16 @@ impl YamlError {
     pub fn of_yaml(file: &str, text: &str, error: &serde_saphyr::Error) -> Self {
         let location = error.location().unwrap_or(Location::UNKNOWN);
         let message = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
-        Self::at(file, text, location, message)
+        Self::at(file, text, location, plain_words(&message))
     }
+}
+
+/// The offset in bytes of a line and a column, both from one. The scanner reports errors without it.
+fn offset(text: &str, line: u64, column: u64) -> u64 {
+    let count = |number: u64| usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);
+    let before: usize = text.split_inclusive('\n').take(count(line)).map(str::len).sum();
+    let within: usize = text[before..].chars().take(count(column)).map(char::len_utf8).sum();
+    u64::try_from(before + within).unwrap_or(u64::MAX)
 }
 
 impl fmt::Display for YamlError {
