@@ -57,10 +57,13 @@ impl Watch {
             let repeated = |frame| if self.api_faults.repeats() { last_twice(frame) } else { frame };
             match next.map(|frame| frame.map(repeated)) {
                 Some(Ok(_)) if self.api_faults.cuts() => self.ended = true,
-                Some(Ok(frame)) if self.late.is_empty() && self.api_faults.lag().is_zero() => {
-                    return Poll::Ready(Some(Ok(frame)));
+                Some(Ok(frame)) => {
+                    let lag = self.api_faults.lag();
+                    if self.late.is_empty() && lag.is_zero() {
+                        return Poll::Ready(Some(Ok(frame)));
+                    }
+                    self.late.push_back((Instant::now() + lag, frame));
                 }
-                Some(Ok(frame)) => self.late.push_back((Instant::now() + self.api_faults.lag(), frame)),
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
                 None => self.ended = true,
             }

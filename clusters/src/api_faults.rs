@@ -23,6 +23,7 @@ use tokio::sync::Notify;
 use tower::{BoxError, Service};
 
 use crate::api_fault_body::ApiFaultBody;
+use crate::fault_effect::FaultEffect;
 use crate::verb::Verb;
 
 /// A fault of an API server.
@@ -125,6 +126,7 @@ struct InForce {
     /// The number of requests or events to which the fault applied.
     count: u32,
     since: Duration,
+    effect: FaultEffect,
 }
 
 /// The effect of the faults on a request.
@@ -151,7 +153,10 @@ impl ApiFaults {
         let mut faults = self.faults();
         let id = faults.next;
         faults.next += 1;
-        faults.in_force.insert(id, InForce { fault, count: 0, since: self.clock.elapsed() });
+        faults.in_force.insert(
+            id,
+            InForce { fault, count: 0, since: self.clock.elapsed(), effect: FaultEffect::default() },
+        );
         self.shared.any_fault.store(true, Ordering::Relaxed);
         ApiFaultGuard { api_faults: self.clone(), id }
     }
@@ -180,16 +185,19 @@ impl ApiFaults {
         self.shared.any_fault.load(Ordering::Relaxed)
     }
 
-    /// The current delay of events.
+    /// The delay of the next event.
     pub(crate) fn lag(&self) -> Duration {
         if !self.has_faults() {
             return Duration::ZERO;
         }
-        let lag = |each: &InForce| match each.fault {
-            ServerFault::Lag(by) => by,
+        let lag = |each: &mut InForce| match each.fault {
+            ServerFault::Lag(by) => {
+                each.effect.messages += 1;
+                by
+            }
             _ => Duration::ZERO,
         };
-        self.faults().in_force.values().map(lag).sum()
+        self.faults().in_force.values_mut().map(lag).sum()
     }
 
     /// Returns true if a watch ends instead of its next event.
@@ -210,23 +218,30 @@ impl ApiFaults {
         let writes = verb.writes();
         let resumes = verb == Verb::Watch && query.contains("resourceVersion=");
         let cut = |fault: &ServerFault| matches!(fault, ServerFault::Cut { .. });
-        let slow = |each: &InForce| match each.fault {
-            ServerFault::Slow { by, verb: slow } if slow.is_none_or(|slow| slow.hits(verb)) => by,
+        let slow = |each: &mut InForce| match each.fault {
+            ServerFault::Slow { by, verb: slow } if slow.is_none_or(|slow| slow.hits(verb)) => {
+                each.effect.requests += 1;
+                by
+            }
             _ => Duration::ZERO,
         };
         let now = self.clock.elapsed();
-        let stale = |each: &InForce| match each.fault {
+        let stale = |each: &mut InForce| match each.fault {
             ServerFault::Stale { revision } if now.saturating_sub(each.since) < STALE_AT_MOST => {
+                each.effect.requests += 1;
                 Some(revision)
             }
             _ => None,
         };
-        let mut fate = Fate { late: faults.in_force.values().map(slow).sum(), ..Fate::default() };
+        let mut fate = Fate { late: faults.in_force.values_mut().map(slow).sum(), ..Fate::default() };
         if verb == Verb::List && is_open(query) {
-            fate.as_of = faults.in_force.values().filter_map(stale).min();
+            fate.as_of = faults.in_force.values_mut().filter_map(stale).min();
         }
-        if resumes && faults.in_force.values().any(|each| cut(&each.fault)) {
-            fate.refused = Some(StatusCode::GONE);
+        if resumes {
+            for each in faults.in_force.values_mut().filter(|each| cut(&each.fault)) {
+                each.effect.requests += 1;
+                fate.refused = Some(StatusCode::GONE);
+            }
         }
         if let Some(ServerFault::Fail { status, .. }) = faults.count_event(|fault| match fault {
             ServerFault::Fail { verb: fails, .. } => fails.is_none_or(|fails| fails.hits(verb)),
@@ -252,7 +267,9 @@ impl Faults {
     /// event.
     fn count_event(&mut self, concerns: impl Fn(&ServerFault) -> bool) -> Option<ServerFault> {
         let mut strikes = None;
-        for InForce { fault, count, .. } in self.in_force.values_mut().filter(|each| concerns(&each.fault)) {
+        for InForce { fault, count, effect, .. } in
+            self.in_force.values_mut().filter(|each| concerns(&each.fault))
+        {
             *count += 1;
             let now = match *fault {
                 ServerFault::Fail { every, .. }
@@ -262,6 +279,13 @@ impl Faults {
                 ServerFault::Crash { write, .. } => *count == write,
                 ServerFault::Slow { .. } | ServerFault::Lag(_) | ServerFault::Stale { .. } => false,
             };
+            if now {
+                match fault {
+                    ServerFault::Cut { .. } => effect.watches += 1,
+                    ServerFault::Repeat { .. } => effect.messages += 1,
+                    _ => effect.requests += 1,
+                }
+            }
             strikes = strikes.or(now.then_some(*fault));
         }
         strikes
@@ -288,6 +312,14 @@ impl ErrorStatus {
 pub struct ApiFaultGuard {
     api_faults: ApiFaults,
     id: u64,
+}
+
+impl ApiFaultGuard {
+    /// The counts so far.
+    #[must_use]
+    pub fn effect(&self) -> Option<FaultEffect> {
+        self.api_faults.faults().in_force.get(&self.id).map(|each| each.effect)
+    }
 }
 
 impl Drop for ApiFaultGuard {

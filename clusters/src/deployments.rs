@@ -9,7 +9,7 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use capsize_clock::Stream;
+use capsize_clock::{Clock, Stream, whole_seconds};
 use futures::StreamExt;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
 use kube::api::{Patch, PatchParams};
@@ -41,7 +41,7 @@ pub enum StartUp {
 
 impl StartUp {
     /// The time at which replicas that start now are ready; `None` for never.
-    fn draw(self, now: Instant, chance: &mut Stream) -> Option<Instant> {
+    pub(crate) fn draw(self, now: Instant, chance: &mut Stream) -> Option<Instant> {
         match self {
             Self::After(duration) => Some(now + duration),
             Self::Between(least, most) if least < most => Some(now + chance.random_range(least..=most)),
@@ -133,7 +133,14 @@ impl Step {
 }
 
 /// Updates the status of every Deployment of a member. Never returns.
-pub(crate) async fn run_deployments(client: Client, setting: StartUpSetting, mut chance: Stream) {
+///
+/// With a `clock`, the status has conditions too, as people expect them.
+pub(crate) async fn run_deployments(
+    client: Client,
+    clock: Option<Clock>,
+    setting: StartUpSetting,
+    mut chance: Stream,
+) {
     let deployments: Api<Deployment> = Api::all(client.clone());
     let events = watcher::watcher(deployments, watcher::Config::default()).backoff(Steady);
     let mut events = pin!(events);
@@ -152,7 +159,7 @@ pub(crate) async fn run_deployments(client: Client, setting: StartUpSetting, mut
             () = sleep_until(due.as_ref().map(|(at, _)| *at)) => {
                 let Some((at, key)) = due else { continue };
                 if let Some(one) = known.get_mut(&key) {
-                    step(&client, one, || setting.get().draw(at, &mut chance)).await;
+                    step((&client, clock), one, || setting.get().draw(at, &mut chance)).await;
                 }
             }
         }
@@ -204,7 +211,11 @@ fn start_again(known: &mut BTreeMap<(String, String), Known>, start_up: StartUp,
 }
 
 /// Executes the due step of a Deployment. `ready_at` draws the time at which new replicas become ready.
-async fn step(client: &Client, one: &mut Known, ready_at: impl FnOnce() -> Option<Instant>) {
+async fn step(
+    (client, clock): (&Client, Option<Clock>),
+    one: &mut Known,
+    ready_at: impl FnOnce() -> Option<Instant>,
+) {
     let wanted = wanted(&one.deployment);
     let before = one.deployment.status.as_ref().and_then(|status| status.ready_replicas).unwrap_or(0);
     let (ready, next) = match one.next {
@@ -212,7 +223,10 @@ async fn step(client: &Client, one: &mut Known, ready_at: impl FnOnce() -> Optio
         _ => (wanted, Step::Settled),
     };
     one.next = next;
-    let status = status(one.deployment.metadata.generation, wanted, ready.min(wanted));
+    let mut status = status(one.deployment.metadata.generation, wanted, ready.min(wanted));
+    if let Some(clock) = clock {
+        status["conditions"] = conditions(clock, ready >= wanted, next == Step::Ready(None));
+    }
     let api: Api<Deployment> =
         Api::namespaced(client.clone(), &one.deployment.namespace().unwrap_or_default());
     let patch = json!({ "status": status });
@@ -224,6 +238,26 @@ async fn step(client: &Client, one: &mut Known, ready_at: impl FnOnce() -> Optio
         // If the API server is down, the request is repeated later.
         Err(_) => one.next = Step::Observe(Instant::now() + AGAIN_AFTER),
     }
+}
+
+/// The conditions of a Deployment, whose replicas are available, on their way, or never ready.
+fn conditions(clock: Clock, is_available: bool, is_stuck: bool) -> serde_json::Value {
+    let now = whole_seconds(clock.now());
+    let condition = |kind: &str, holds: bool, reason: &str, message: &str| {
+        json!({"type": kind, "status": if holds { "True" } else { "False" }, "reason": reason, "message": message,
+            "lastUpdateTime": now, "lastTransitionTime": now})
+    };
+    let available = match is_available {
+        true => condition("Available", true, "MinimumReplicasAvailable", "all replicas are ready"),
+        false => condition("Available", false, "MinimumReplicasUnavailable", "some replicas are not ready"),
+    };
+    let never = "replicas never become ready in this member: its start-up time is `never`";
+    let progressing = match (is_available, is_stuck) {
+        (true, _) => condition("Progressing", true, "NewReplicaSetAvailable", "all replicas are ready"),
+        (false, true) => condition("Progressing", false, "ProgressDeadlineExceeded", never),
+        (false, false) => condition("Progressing", true, "ReplicaSetUpdated", "replicas are starting"),
+    };
+    json!([available, progressing])
 }
 
 /// A constant pause between attempts to restart a watch.
@@ -281,7 +315,7 @@ mod tests {
             let setting = StartUpSetting::new(StartUp::After(Duration::from_secs(1)));
             let (client, chance) = (link.wrap(api.service()).client(), run.seed.stream("start-up"));
             let mut tasks = tokio::task::JoinSet::new();
-            tasks.spawn(run_deployments(client, setting, chance));
+            tasks.spawn(run_deployments(client, None, setting, chance));
             let deployments: Api<Deployment> = Api::namespaced(api.client(), "default");
             let labels = json!({"app": "web"});
             let template = json!({"metadata": {"labels": labels},

@@ -16,7 +16,7 @@ use crate::api_faults::ApiFaults;
 use crate::deployments::{self, StartUp, StartUpSetting};
 use crate::external::{Machine, Provider, ProviderError, RemoteMember, Workloads};
 use crate::link::{Link, LinkFault, LinkGuard};
-use crate::nodes;
+use crate::{nodes, pods};
 
 /// Admission in the control plane, in process: `Ok(Some(object))` replaces the sent object, `Err` refuses it.
 pub type Admission = Arc<dyn Fn(&AdmissionRequest<'_>) -> Result<Option<Value>, String> + Send + Sync>;
@@ -50,6 +50,8 @@ pub struct MemberSpec {
     /// True if API faults of the member can be injected into requests of the control plane. If requests use sockets,
     /// an HTTP proxy then parses them; otherwise bytes are only relayed.
     pub has_api_faults: bool,
+    /// True if people look at the member: Pods become ready, and Deployments have conditions.
+    pub is_for_people: bool,
 }
 
 /// The side that opens the connections between the control plane and a member.
@@ -76,6 +78,7 @@ impl MemberSpec {
             start_up: StartUp::After(Duration::from_millis(1500)),
             sync: SyncMode::Push,
             has_api_faults: false,
+            is_for_people: false,
         }
     }
 }
@@ -383,7 +386,12 @@ pub(crate) fn run_workloads(
     let names = (1..=spec.nodes).map(|number| format!("{}-node-{number}", spec.name)).collect();
     let mut tasks = JoinSet::new();
     let chance = seed_of(run, spec).stream("start-up");
-    tasks.spawn(deployments::run_deployments(client.clone(), start_up, chance));
+    if spec.is_for_people {
+        let pods_chance = seed_of(run, spec).stream("pods");
+        tasks.spawn(pods::run_pods(client.clone(), run.clock, start_up.clone(), pods_chance));
+    }
+    let clock = spec.is_for_people.then_some(run.clock);
+    tasks.spawn(deployments::run_deployments(client.clone(), clock, start_up, chance));
     tasks.spawn(nodes::run_nodes(client.clone(), run.clock, names));
     tasks
 }

@@ -9,12 +9,14 @@ mod api_fault_proxy;
 mod api_faults;
 mod deployments;
 mod external;
+mod fault_effect;
 mod fleet;
 mod link;
 mod link_body;
 mod namespaces;
 mod node_cluster;
 mod nodes;
+mod pods;
 mod relay;
 mod serve;
 mod sockets;
@@ -33,6 +35,7 @@ pub use deployments::{NoStartUp, StartUp};
 pub use external::{
     Breakdown, ExternalMember, Machine, Provider, ProviderError, administrator, write_start_up,
 };
+pub use fault_effect::FaultEffect;
 pub use fleet::{Admission, Fleet, FleetSpec, Member, MemberSpec, ShutOff, SyncMode};
 pub use link::{Direction, Link, LinkError, LinkFault, LinkGuard, LinkService};
 pub use link_body::LinkBody;

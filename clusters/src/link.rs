@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tower::{BoxError, Service, ServiceBuilder, retry::RetryLayer};
 
+use crate::fault_effect::FaultEffect;
 use crate::link_body::LinkBody;
 
 /// The packets that a black hole drops.
@@ -170,8 +171,17 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Faults {
     next: u64,
-    in_force: BTreeMap<u64, LinkFault>,
+    in_force: BTreeMap<u64, InForce>,
     condition: Condition,
+    /// Programs outside of this process use the link by sockets, so that their requests cannot be counted.
+    carries_bytes: bool,
+}
+
+/// An active fault, and what it has done so far.
+#[derive(Debug)]
+struct InForce {
+    fault: LinkFault,
+    effect: FaultEffect,
 }
 
 impl Shared {
@@ -180,9 +190,19 @@ impl Shared {
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut faults);
         let past = faults.condition.past;
-        faults.condition = Condition { past, ..sum(faults.in_force.values()) };
+        faults.condition = Condition { past, ..sum(faults.in_force.values().map(|each| &each.fault)) };
         drop(faults);
         self.changed.notify_waiters();
+    }
+
+    /// Counts a request, a message or a watch for each active fault that `hits` selects.
+    fn count(&self, hits: impl Fn(&LinkFault) -> bool, count: impl Fn(&mut FaultEffect)) {
+        let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        faults
+            .in_force
+            .values_mut()
+            .filter(|each| hits(&each.fault))
+            .for_each(|each| count(&mut each.effect));
     }
 
     fn condition(&self) -> Condition {
@@ -201,6 +221,18 @@ impl Shared {
             changed.await;
         }
     }
+}
+
+fn breaks_connections(fault: &LinkFault) -> bool {
+    matches!(fault, LinkFault::Refuse | LinkFault::Reset)
+}
+
+fn delays(fault: &LinkFault) -> bool {
+    matches!(fault, LinkFault::Delay(_) | LinkFault::Jitter(_) | LinkFault::Bandwidth(_))
+}
+
+fn holds_back(fault: &LinkFault) -> bool {
+    matches!(fault, LinkFault::BlackHole { .. } | LinkFault::HalfOpen)
 }
 
 fn sum<'a>(faults: impl Iterator<Item = &'a LinkFault>) -> Condition {
@@ -242,7 +274,7 @@ impl Link {
         self.shared.change(|faults| {
             id = faults.next;
             faults.next += 1;
-            faults.in_force.insert(id, fault);
+            faults.in_force.insert(id, InForce { fault, effect: FaultEffect::default() });
             faults.condition.past.resets += u64::from(fault == LinkFault::Reset);
             faults.condition.past.lost_ends += u64::from(fault == LinkFault::HalfOpen);
         });
@@ -264,17 +296,38 @@ impl Link {
     /// Waits until a request has arrived. Fails if the connection breaks in the meantime.
     async fn carry_request(&self, to: End, birth: Birth) -> Result<(), LinkError> {
         if self.is_refused() {
+            self.shared.count(|fault| *fault == LinkFault::Refuse, |effect| effect.requests += 1);
             return Err(LinkError::Refused);
         }
         if self.loses() {
+            self.shared.count(|fault| matches!(fault, LinkFault::Lose(_)), |effect| effect.requests += 1);
             return Err(LinkError::Reset);
         }
-        self.carry(0, birth, |condition| condition.swallows(to)).await
+        self.carry_part(to, birth, 0).await
     }
 
     /// As [`Self::carry_request`], for the response on an open connection.
     async fn carry_answer(&self, to: End, birth: Birth, bytes: u64) -> Result<(), LinkError> {
-        self.carry(bytes, birth, |condition| condition.swallows(to)).await
+        self.carry_part(to, birth, bytes).await
+    }
+
+    /// Carries a request or its response. A connection that breaks in the meantime counts for the fault that broke it.
+    async fn carry_part(&self, to: End, birth: Birth, bytes: u64) -> Result<(), LinkError> {
+        let carried = self.carry(bytes, birth, |condition| condition.swallows(to)).await;
+        if carried.is_err() {
+            self.shared.count(breaks_connections, |effect| effect.requests += 1);
+        }
+        carried
+    }
+
+    /// Counts a watch that broke.
+    pub(crate) fn count_broken_watch(&self) {
+        self.shared.count(breaks_connections, |effect| effect.watches += 1);
+    }
+
+    /// Notes that programs outside of this process use the link by sockets.
+    pub(crate) fn carries_bytes(&self) {
+        self.shared.faults.lock().unwrap_or_else(PoisonError::into_inner).carries_bytes = true;
     }
 
     /// Waits until a message on an open stream has arrived. TCP needs both directions for this, because the sender
@@ -292,9 +345,13 @@ impl Link {
     ) -> Result<(), LinkError> {
         let delay = self.delay() + self.takes(bytes);
         if !delay.is_zero() {
+            self.shared.count(delays, |effect| effect.messages += 1);
             self.clock.sleep(delay).await;
         }
         let passes = |now: &Condition| !swallows(now) && !now.has_lost_an_end(birth);
+        if !passes(&self.shared.condition()) {
+            self.shared.count(holds_back, |effect| effect.messages += 1);
+        }
         let passable = self.shared.wait_for(|now| now.has_broken(birth) || passes(now)).await;
         if passable.has_broken(birth) { Err(LinkError::Reset) } else { Ok(()) }
     }
@@ -387,6 +444,15 @@ impl Link {
 pub struct LinkGuard {
     shared: Arc<Shared>,
     id: u64,
+}
+
+impl LinkGuard {
+    /// The counts so far; `None` if nobody can count, because programs use the link by sockets.
+    #[must_use]
+    pub fn effect(&self) -> Option<FaultEffect> {
+        let faults = self.shared.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        faults.in_force.get(&self.id).filter(|_| !faults.carries_bytes).map(|each| each.effect)
+    }
 }
 
 impl Drop for LinkGuard {

@@ -46,6 +46,7 @@ where
     let watched = link.clone();
     let reset = async move {
         watched.broken(birth).await;
+        watched.count_broken_watch();
         Err(LinkError::Reset.into())
     };
     let frames = BodyStream::new(body).map(move |frame| {

@@ -36,6 +36,7 @@ impl TcpLinkProxy {
     pub async fn open(link: Link, server: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
+        link.carries_bytes();
         let mut task = JoinSet::new();
         task.spawn(accept(listener, address, link, server));
         Ok(Self { address, _task: task })

@@ -25,6 +25,9 @@ pub struct BudgetCommand {
     /// Set a timing: failureThreshold=30s
     #[arg(long = "set", value_name = "TIMING=VALUE")]
     settings: Vec<String>,
+    /// Compare with the budget of these settings: failureThreshold=1m
+    #[arg(long = "compare-set", value_name = "TIMING=VALUE", conflicts_with_all = ["within", "format"])]
+    compared: Vec<String>,
     /// End with exit code 1 if the new copy may be applied later than this after a failure: 5m
     #[arg(long, value_name = "TIME", value_parser = length)]
     within: Option<Duration>,
@@ -53,13 +56,15 @@ impl BudgetCommand {
             None => profile,
             Some(history) => check::with_settings_of(history, &profile).map_err(CommandError::input)?,
         };
-        for setting in &self.settings {
-            profile.timings.set_text(setting).map_err(CommandError::input)?;
-        }
-        for setting in &self.settings {
-            self.check_effect(setting, &profile)?;
-        }
+        self.set(&mut profile, &self.settings)?;
         let budget = Budget::new(&profile, self.workloads);
+        if !self.compared.is_empty() {
+            let mut other = profile.clone();
+            self.set(&mut other, &self.compared)?;
+            let other = Budget::new(&other, self.workloads);
+            output::print(&capsize_report::budget_comparison(&budget, &other, output::columns()))?;
+            return Ok(ExitStatus::Conforms);
+        }
         output::print(&match self.format {
             Format::Text => capsize_report::budget(&budget, &profile, output::columns()),
             Format::Json => capsize_report::budget_json(&budget, &profile),
@@ -71,6 +76,14 @@ impl BudgetCommand {
             Format::Json => output::warn(&text),
         }
         Ok(if is_within { ExitStatus::Conforms } else { ExitStatus::Violated })
+    }
+
+    /// Sets timings, each of which must have an effect.
+    fn set(&self, profile: &mut Profile, settings: &[String]) -> Result<(), CommandError> {
+        for setting in settings {
+            profile.timings.set_text(setting).map_err(CommandError::input)?;
+        }
+        settings.iter().try_for_each(|setting| self.check_effect(setting, profile))
     }
 
     /// Refuses a setting that changes nothing, because the budget would be taken for that of another target.

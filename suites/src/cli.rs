@@ -20,6 +20,7 @@ use crate::doctor::Doctor;
 use crate::envtest::{self, Envtest, Etcd, KubeApiserver};
 use crate::exit::{CommandError, ExitStatus};
 use crate::explain::Explain;
+use crate::fault::{FaultCommand, HealCommand};
 use crate::images::Images;
 use crate::list::List;
 use crate::mark::MarkCommand;
@@ -37,6 +38,7 @@ use crate::show::Show;
 use crate::side_by_side::SideBySide;
 use crate::up::Up;
 use crate::verify::Verify;
+use crate::watch::Watch;
 use crate::webhooks::WebhooksCommand;
 
 /// Conformance and chaos for Kubernetes failover
@@ -77,6 +79,9 @@ enum Command {
     Schema(Schema),
     Up(Up),
     Envtest(Envtest),
+    Fault(FaultCommand),
+    Heal(HealCommand),
+    Watch(Watch),
     Doctor(Doctor),
     #[command(subcommand)]
     Images(Images),
@@ -146,6 +151,9 @@ impl Cli {
             Command::Schema(schema) => schema.execute(),
             Command::Up(up) => up.execute(),
             Command::Envtest(envtest) => envtest.execute(),
+            Command::Fault(fault) => fault.execute(),
+            Command::Heal(heal) => heal.execute(),
+            Command::Watch(watch) => watch.execute(),
             Command::Doctor(doctor) => doctor.execute(),
             Command::Images(images) => images.execute(),
             Command::Member(member) => member.execute(),

@@ -119,7 +119,7 @@ impl Mutants {
                 if let Some(why) = outcome.broken {
                     return Err(CommandError::Environment(miette!("{why}, with seed {seed}")));
                 }
-                if outcome.case.status != Status::Passed {
+                if outcome.case.status == Status::Failed {
                     alarms.push(format!("capsize run --filter {} --seed {seed}", case.id()));
                 }
                 Ok(())

@@ -83,6 +83,12 @@ impl Reference {
         Self { published_events: PublishedEvents::All, ..self }
     }
 
+    /// Installs definitions with descriptions, for users who look at the control plane.
+    #[must_use]
+    pub fn described(self) -> Self {
+        Self { definitions: Self::described_definitions(), ..self }
+    }
+
     /// The arguments of [`Reference::without`]: the controllers, and the webhooks.
     #[must_use]
     pub fn parts() -> BTreeSet<&'static str> {
@@ -238,10 +244,12 @@ impl MemberClients for Links {
     fn client(&self, cluster: &api::Cluster, timeout: Duration) -> Option<Client> {
         let name = cluster.metadata.name.as_deref()?;
         let known = cluster.spec.secret_ref.as_ref().is_none_or(|secret| secret.name == name);
-        let client = self.clients.get(name).filter(|_| known)?;
+        // An address of the fleet leads to the member that it names, whatever the name of the Cluster is.
+        let reached = cluster.spec.api_endpoint.strip_prefix("https://")?.strip_suffix(".embedded")?;
+        let client = self.clients.get(reached).filter(|_| known)?;
         let mut made = self.bounded.lock().unwrap_or_else(PoisonError::into_inner);
         Some(
-            made.entry(name.to_owned())
+            made.entry(reached.to_owned())
                 .or_insert_with(|| with_time_limit(client.clone(), timeout, Some(RATE_LIMIT)))
                 .clone(),
         )

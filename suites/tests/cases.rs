@@ -101,7 +101,7 @@ fn played(
     if let Some(broken) = outcome.broken {
         return Err(broken.into());
     }
-    if passes && outcome.case.status != Status::Passed {
+    if passes && outcome.case.status == Status::Failed {
         return Err(capsize_report::failure(&outcome.case, capsize_report::COLUMNS).into());
     }
     let judgement = outcome.case.judgement;

@@ -23,4 +23,4 @@ pub use leftover::{Runs, runs};
 pub use ports::free_port;
 pub use process::{Asset, Assets, NoAsset, Processes, Starter};
 pub use run_id::{NoRunId, RunId};
-pub use state_folder::state_folder;
+pub use state_folder::{make as make_state_folder, state_folder};

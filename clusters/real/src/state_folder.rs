@@ -29,7 +29,7 @@ pub fn state_folder() -> PathBuf {
 ///
 /// # Errors
 /// It cannot be made, belongs to another user, or is writable by others.
-pub(crate) fn make(folder: &Path) -> io::Result<PathBuf> {
+pub fn make(folder: &Path) -> io::Result<PathBuf> {
     DirBuilder::new().recursive(true).mode(MODE).create(folder)?;
     prove(folder)
 }

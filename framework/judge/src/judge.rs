@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use crate::fault_evidence::{FaultEvidence, FaultEvidenceBuilder, none_had_an_effect};
 use crate::guarantee::{Catalogue, Verdict};
 use crate::numbers::{Numbers, NumbersBuilder};
 use crate::profile::{Profile, Timings};
@@ -16,6 +17,7 @@ pub struct Judge {
     dialect: Dialect,
     catalogue: Catalogue,
     numbers: NumbersBuilder,
+    faults: FaultEvidenceBuilder,
     scenario: Option<String>,
     entries: u64,
     /// The time to which the guarantees have advanced.
@@ -41,6 +43,8 @@ pub struct Judgement {
     pub verdicts: Vec<Verdict>,
     /// The measured times.
     pub numbers: Numbers,
+    /// The faults of the history, and what each of them did.
+    pub faults: Vec<FaultEvidence>,
 }
 
 impl Judge {
@@ -52,6 +56,7 @@ impl Judge {
             dialect,
             catalogue,
             numbers: NumbersBuilder::default(),
+            faults: FaultEvidenceBuilder::default(),
             scenario: None,
             entries: 0,
             passed: Duration::ZERO,
@@ -82,6 +87,7 @@ impl Judge {
             self.catalogue.observe(fact, self.dialect.world());
             self.numbers.observe(fact, self.dialect.world());
         }
+        self.faults.observe(entry, &facts, self.dialect.world());
         facts
     }
 
@@ -97,6 +103,29 @@ impl Judge {
         self.catalogue.is_violated(id)
     }
 
+    /// The faults so far, and what each of them did.
+    #[must_use]
+    pub fn faults(&self) -> &[FaultEvidence] {
+        self.faults.faults()
+    }
+
+    /// The judgement of the entries so far, without verdicts: these need the whole history.
+    #[must_use]
+    pub fn so_far(&self) -> Judgement {
+        let span = self.dialect.world().now;
+        Judgement {
+            target: self.catalogue.profile().name.clone(),
+            dialect: self.catalogue.profile().dialect.clone(),
+            timings: self.catalogue.profile().timings.clone(),
+            scenario: self.scenario.clone(),
+            entries: self.entries,
+            span,
+            verdicts: Vec::new(),
+            numbers: self.numbers.clone().finish(span),
+            faults: self.faults().to_vec(),
+        }
+    }
+
     /// Returns the verdicts after the last entry.
     #[must_use]
     pub fn finish(self) -> Judgement {
@@ -110,6 +139,7 @@ impl Judge {
             span,
             verdicts: self.catalogue.finish(),
             numbers: self.numbers.finish(span),
+            faults: self.faults.finish(),
         }
     }
 }
@@ -134,5 +164,11 @@ impl Judgement {
     #[must_use]
     pub fn conforms(&self) -> bool {
         self.verdicts.iter().all(|verdict| !verdict.outcome.is_violated())
+    }
+
+    /// Returns true if the history has faults, and none of them had an effect.
+    #[must_use]
+    pub fn faults_had_no_effect(&self) -> bool {
+        none_had_an_effect(&self.faults)
     }
 }

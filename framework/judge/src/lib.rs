@@ -6,6 +6,7 @@
 pub mod budget;
 pub mod chain;
 pub mod diff;
+pub mod fault_evidence;
 pub mod guarantee;
 pub mod judge;
 pub mod numbers;

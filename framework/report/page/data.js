@@ -53,7 +53,17 @@ function accumulate(numbers) {
  * @returns {Promise<CaseData>}
  */
 async function load(place, id) {
-  const text = atob((element(`case-${place}`).textContent || "").trim());
+  return unpack(element(`case-${place}`).textContent || "", id);
+}
+
+/**
+ * Decompresses data.
+ * @param {string} packed
+ * @param {string} id the case that the data is about
+ * @returns {Promise<CaseData>}
+ */
+async function unpack(packed, id) {
+  const text = atob(packed.trim());
   const bytes = new Uint8Array(text.length);
   for (let byte = 0; byte < text.length; byte += 1) bytes[byte] = text.charCodeAt(byte);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));

@@ -206,8 +206,10 @@ function nearestWindow(row, at) {
 function hint(row, at) {
   const lines = [clock(at - row.shift)];
   if (row.data.wallStart !== null) lines[0] += ` · ${new Date(row.data.wallStart + at / 1000).toISOString().slice(11, 19)} UTC`;
-  if (row.member) lines.push(`${row.label}: ${stateAt(row, at) || "not observed"}`);
-  else if (row.place && row.workload) {
+  if (row.member) {
+    lines.push(`${row.label}: ${stateAt(row, at) || "not observed"}`);
+    lines.push(...faultsAt(row.data, row.member.name, at).map((fault) => `${fault.kind}: ${fault.effect}`));
+  } else if (row.place && row.workload) {
     const { assigned, task, manifest, ready } = row.place;
     const count = valueAt(assigned, at);
     lines.push(`${row.workload.name} on ${row.label}`, count === null || count === undefined ? "not assigned" : `assigned, ${count} replicas`);
@@ -221,7 +223,7 @@ function hint(row, at) {
     const spec = summary.guarantees.find((one) => one.id === each.guarantee);
     const bounds = [each.earliest === null ? "" : `not before ${clock(each.earliest)}`, each.latest === null ? "" : `not after ${clock(each.latest)}`];
     lines.push(`${row.label} ${each.subject}: ${each.result} at ${clock(each.at)}`, bounds.filter(Boolean).join(", "), spec ? spec.sentence : "");
-  } else if (row.kind === "faults") lines.push(faultsAt(row.data, null, at).map((fault) => fault.kind).join(", ") || "no fault of the control plane");
+  } else if (row.kind === "faults") lines.push(faultsAt(row.data, null, at).map((fault) => `${fault.kind}: ${fault.effect}`).join(", ") || "no fault of the control plane");
   return lines.filter(Boolean).join("\n");
 }
 

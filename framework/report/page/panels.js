@@ -53,17 +53,17 @@ function fillCases() {
     const text = [each.id, each.reason, ...each.problems].join(" ").toLowerCase();
     return (!status || each.status === status) && (!group || each.group === group) && words.every((word) => text.includes(word));
   };
-  const order = ["failed", "passed", "skipped"];
+  const order = ["failed", "not exercised", "passed", "skipped"];
   const cases = summary.cases.filter(isListed);
   cases.sort((one, other) => order.indexOf(one.status) - order.indexOf(other.status));
   const list = element("cases");
   list.replaceChildren();
   for (const each of cases) {
     const item = /** @type {HTMLButtonElement} */ (make("button", `case ${each.status}`));
-    const sign = { passed: "✓", failed: "✗", skipped: "–" }[each.status];
+    const sign = { passed: "✓", failed: "✗", "not exercised": "○", skipped: "–" }[each.status];
     item.append(make("span", "sign", sign), make("span", "name", each.id));
     if (each.problems.length > 0) item.append(make("span", "problems", each.problems.join(" ")));
-    if (each.status === "skipped") item.append(make("span", "problems", each.reason));
+    if (each.reason) item.append(make("span", "problems", each.reason));
     item.dataset.id = each.id;
     item.disabled = !each.hasData;
     item.setAttribute("aria-current", String(view.data?.id === each.id));

@@ -30,6 +30,8 @@ interface Fault {
   member: string | null;
   from: number;
   to: number | null;
+  /** The effect in words. */
+  effect: string;
 }
 
 interface JudgedWindow {
@@ -84,7 +86,7 @@ interface CaseData extends RawCase {
 interface CaseSummary {
   id: string;
   group: string;
-  status: "passed" | "failed" | "skipped";
+  status: "passed" | "failed" | "not exercised" | "skipped";
   reason: string;
   replay: string;
   span: number;
@@ -132,6 +134,13 @@ interface View {
   problem: number;
   /** Whether the whole object is shown, and not only its changes. */
   isWhole: boolean;
+}
+
+/** The state of a running fleet, as the live page reads it. */
+interface LiveState {
+  time: string;
+  speed: number;
+  members: Array<{ name: string }>;
 }
 
 declare class DecompressionStream {

@@ -110,7 +110,7 @@ fn end_to_end(page: &mut Page, failover: &EndToEnd) {
 
 const NO_LIMIT: &str = "no limit";
 
-fn title(failure: Failure) -> &'static str {
+pub(super) fn title(failure: Failure) -> &'static str {
     match failure {
         Failure::Refused => "A member that refuses connections, from end to end",
         Failure::BlackHole => "A member that is a black hole, from end to end",
@@ -118,7 +118,7 @@ fn title(failure: Failure) -> &'static str {
     }
 }
 
-fn takes(Range { lower, upper, .. }: Range) -> String {
+pub(super) fn takes(Range { lower, upper, .. }: Range) -> String {
     match upper {
         Some(upper) if upper == lower => span(upper),
         Some(upper) => format!("{} to {}", span(lower), span(upper)),

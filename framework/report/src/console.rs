@@ -5,7 +5,9 @@ use std::fmt::Write;
 use indexmap::IndexMap;
 
 use super::chain::{self, ChainLine, allowed};
+use super::faults;
 use super::layout::Page;
+use super::model::NO_EFFECT;
 use super::numbers::{add as numbers, outages, sheet};
 use super::{Case, Failure, Report, Stand, Standing, Status};
 use capsize_history::facts::Uncertainty;
@@ -14,7 +16,7 @@ use capsize_judge::judge::Judgement;
 use capsize_judge::profile::Level;
 use capsize_judge::text::{clock, signed, span};
 
-/// How many of the tightest margins are reported.
+/// How many of the tightest margins are reported where something failed.
 const TIGHTEST: usize = 3;
 
 /// Between two groups on a line.
@@ -47,7 +49,10 @@ const LEGEND: [(&str, &str); 12] = [
     ("held", "a guarantee was put to the test at least once, and every observation was within its bounds"),
     ("violated", "an observation was outside the bounds of a guarantee, whatever the exact times were"),
     ("undecided", "a bound lies within the uncertainty of an observed time, so nobody can decide the case"),
-    ("not exercised", "nothing in the histories put the guarantee to the test"),
+    (
+        "not exercised",
+        "nothing in the histories put the guarantee to the test, or none of the faults of a case had an effect",
+    ),
     ("not promised", "the target lacks a feature that the guarantee needs"),
     ("tightest", "the guarantees with the smallest distances between an observation and its bound"),
     ("detected", "the control plane no longer considers the member ready"),
@@ -121,6 +126,7 @@ fn totals(page: &mut Page, report: &Report) {
         let failed = if parts.is_empty() { cases(totals.failed) } else { totals.failed.to_string() };
         parts.push(format!("{failed} failed"));
     }
+    parts.extend((totals.not_exercised > 0).then(|| format!("{} not exercised", totals.not_exercised)));
     parts.extend((totals.skipped > 0).then(|| format!("{} skipped", totals.skipped)));
     page.line(&format!("{} · {}", parts.join(", "), standing(&standings)));
     page.line(&by_level(&standings));
@@ -131,6 +137,10 @@ fn totals(page: &mut Page, report: &Report) {
             &format!("the target lacks {}, without which no target conforms", lacking.join(", ")),
         );
     }
+    for case in report.cases.iter().filter(|case| case.status == Status::NotExercised) {
+        page.wrapped("  ", &format!("{} was not exercised: {NO_EFFECT}", case.id()));
+    }
+    fault_totals(page, report);
     for (reason, count) in report.skipped() {
         page.wrapped(&format!("  skipped {count:>3}: "), reason);
     }
@@ -138,9 +148,17 @@ fn totals(page: &mut Page, report: &Report) {
         let rate = report.span().as_secs_f64() / wall.as_secs_f64();
         page.line(&format!("{} simulated in {} ({}:1)", span(report.span()), span(wall), grouped(rate)));
     }
-    let tightest = tightest(&standings);
+    // A success leaves only the question how close it was.
+    let tightest = tightest(&standings, if report.conforms() { 1 } else { TIGHTEST });
     if !tightest.is_empty() {
         page.line(&format!("tightest: {tightest}"));
+    }
+}
+
+/// `12 faults, 1 of them without effect`; nothing if all had one, because there is nothing to be done then.
+fn fault_totals(page: &mut Page, report: &Report) {
+    if let (all, without_effect @ 1..) = faults::totals(report) {
+        page.line(&format!("{all} faults, {without_effect} of them without effect"));
     }
 }
 
@@ -177,7 +195,7 @@ fn by_level(standings: &[Standing]) -> String {
     format!("{} · {}", part(Level::Core, " guarantees"), part(Level::Extended, ""))
 }
 
-fn tightest(standings: &[Standing]) -> String {
+fn tightest(standings: &[Standing], count: usize) -> String {
     let mut margins: Vec<_> = standings
         .iter()
         .filter(|standing| standing.stand() == Stand::Held)
@@ -185,7 +203,7 @@ fn tightest(standings: &[Standing]) -> String {
         .collect();
     margins.sort();
     let shown: Vec<_> =
-        margins.iter().take(TIGHTEST).map(|(margin, id)| format!("{id} by {}", signed(*margin))).collect();
+        margins.iter().take(count).map(|(margin, id)| format!("{id} by {}", signed(*margin))).collect();
     shown.join(", ")
 }
 
@@ -238,6 +256,9 @@ fn verdicts(page: &mut Page, case: &Case, judgement: &Judgement) {
     page.line(&format!("{} · {target} · {entries} entries, {}", case.id(), span(*length)));
     for verdict in &judgement.verdicts {
         page.wrapped(&format!("  {:<14} ", verdict.spec.id), &result(&verdict.outcome));
+    }
+    for evidence in &judgement.faults {
+        page.labelled("fault", &faults::line(evidence));
     }
     outages(page, &judgement.numbers);
     for verdict in &judgement.verdicts {
@@ -315,6 +336,9 @@ fn failed(page: &mut Page, case: &Case) {
     } else {
         page.line(&title);
         page.command("    ", replay);
+    }
+    for evidence in faults::faults(case) {
+        page.labelled("fault", &faults::line(evidence));
     }
     for failure in &case.failures {
         unmet(page, failure);

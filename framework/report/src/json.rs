@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::chain;
+use super::faults::{FaultJson, faults};
+use super::model::NO_EFFECT;
 use super::numbers::{NumbersJson, SheetJson, sheet};
 use super::phrase::{fault, moment, phrase};
 use super::{Case, Failure, Report, Standing, Status};
@@ -35,6 +37,8 @@ pub(super) struct Document<'a> {
     lacking_core: Vec<String>,
     passed: usize,
     failed: usize,
+    /// Cases in which no fault had an effect.
+    not_exercised: usize,
     skipped: usize,
     span_seconds: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,6 +80,9 @@ struct OneCase<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     judged_by: Option<&'a str>,
     unmet: Vec<Unmet<'a>>,
+    /// The faults with their effects.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    faults: Vec<FaultJson<'a>>,
     verdicts: Vec<OneVerdict<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     numbers: Option<NumbersJson>,
@@ -195,6 +202,7 @@ pub fn json(report: &Report) -> String {
         lacking_core: report.lacking_core.iter().map(|feature| format!("{feature:?}")).collect(),
         passed: totals.passed,
         failed: totals.failed,
+        not_exercised: totals.not_exercised,
         skipped: totals.skipped,
         span_seconds: report.span().as_secs_f64(),
         wall_seconds: report.wall.map(|wall| wall.as_secs_f64()),
@@ -229,6 +237,7 @@ fn one_case(case: &Case) -> OneCase<'_> {
     let (status, reason) = match &case.status {
         Status::Passed => ("passed", None),
         Status::Failed => ("failed", None),
+        Status::NotExercised => ("notExercised", Some(NO_EFFECT)),
         Status::Skipped(reason) => ("skipped", Some(reason.as_str())),
     };
     OneCase {
@@ -241,6 +250,7 @@ fn one_case(case: &Case) -> OneCase<'_> {
         span_seconds: seconds(case.span),
         judged_by: case.judgement.as_ref().map(|judgement| judgement.target.as_str()),
         unmet: case.failures.iter().map(unmet).collect(),
+        faults: faults(case).iter().map(FaultJson::from).collect(),
         verdicts: case.judgement.iter().flat_map(verdicts).collect(),
         numbers: case.judgement.as_ref().map(|judgement| (&judgement.numbers).into()),
     }

@@ -3,6 +3,8 @@
 use indexmap::IndexMap;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 
+use super::faults::{faults, line};
+use super::model::NO_EFFECT;
 use super::{COLUMNS, Case, Report, Status, failure};
 use capsize_judge::guarantee::Outcome;
 use capsize_judge::profile::Level;
@@ -45,6 +47,9 @@ fn test_case(case: &Case) -> TestCase {
             test.add_property((format!("{}-violated", level.name()).as_str(), violated.join(" ").as_str()));
         }
     }
+    for (place, evidence) in faults(case).iter().enumerate() {
+        test.add_property((format!("fault-{}", place + 1).as_str(), line(evidence).as_str()));
+    }
     if let Some(wall) = case.wall {
         test.set_time(wall);
     }
@@ -57,6 +62,11 @@ fn status(case: &Case) -> TestCaseStatus {
         Status::Skipped(reason) => {
             let mut status = TestCaseStatus::skipped();
             status.set_message(reason.as_str());
+            status
+        }
+        Status::NotExercised => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message(NO_EFFECT);
             status
         }
         Status::Failed => {

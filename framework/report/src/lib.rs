@@ -1,6 +1,7 @@
 //! Formats results: for people, for programs, for CI. Nothing else formats.
 
 mod budget;
+mod budget_comparison;
 mod catalogue;
 mod chain;
 mod conformance;
@@ -8,6 +9,7 @@ mod console;
 mod dialect;
 mod difference;
 mod example;
+mod faults;
 mod json;
 mod junit;
 mod layout;
@@ -20,9 +22,13 @@ mod phrase;
 mod regression;
 mod schema;
 mod side_by_side;
+mod snapshot;
+mod snapshot_text;
 mod trace;
+mod watch;
 
 pub use budget::{budget, budget_json, budget_within};
+pub use budget_comparison::budget_comparison;
 pub use catalogue::{Traces, guarantees_json, guarantees_page, specs};
 pub use conformance::{
     CaseClaim, CaseRecord, CaseStatus, Change, ChangeKind, ClaimDifference, ConformanceReport, Policy,
@@ -33,14 +39,18 @@ pub use console::{checked, failure, legend, listing, quiet, summary};
 pub use dialect::{EntryFacts, ExpressionUse, GuaranteeUse, dialect_coverage, facts};
 pub use difference::{differences, differences_json};
 pub use example::{example, example_of};
+pub use faults::{fault_lines, line as fault_line};
 pub use json::json;
 pub use junit::junit;
 pub use layout::{COLUMNS, Page};
 pub use markdown::markdown;
 pub use model::{Case, Failure, Report, Stand, Standing, Status, Totals};
-pub use page::{CaseTimeline, TimelineBuilder, html};
+pub use page::{CaseTimeline, TimelineBuilder, html, live_html};
 pub use perturbations::{PerturbationRate, perturbation_classes, perturbations, perturbations_json};
 pub use regression::{Regression, ReportNumbers, regression, report_numbers};
 pub use schema::{Document, schema};
 pub use side_by_side::{Column, side_by_side};
+pub use snapshot::{MemberState, PlaceState, Snapshot, TaintState, WorkloadState};
+pub use snapshot_text::snapshot_text;
 pub use trace::{Breakage, Trace};
+pub use watch::{draw_watch, watch_lines};

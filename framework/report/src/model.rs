@@ -54,6 +54,9 @@ pub struct Case {
     pub wall: Option<Duration>,
 }
 
+/// The reason why a case is not exercised.
+pub(super) const NO_EFFECT: &str = "none of its faults had an effect";
+
 /// How a case ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -61,8 +64,22 @@ pub enum Status {
     Passed,
     /// An expectation was not met, or a guarantee is violated.
     Failed,
+    /// Nothing failed, but none of its faults had an effect, so that the case shows nothing about failover.
+    NotExercised,
     /// The target lacks what it needs.
     Skipped(String),
+}
+
+impl Status {
+    /// The status of a case that was run to its end.
+    #[must_use]
+    pub fn of(passed: bool, judgement: Option<&Judgement>) -> Self {
+        match passed {
+            false => Self::Failed,
+            true if judgement.is_some_and(Judgement::faults_had_no_effect) => Self::NotExercised,
+            true => Self::Passed,
+        }
+    }
 }
 
 /// An expectation of a scenario that was not met.
@@ -89,6 +106,8 @@ pub struct Totals {
     pub passed: usize,
     /// Something did.
     pub failed: usize,
+    /// None of their faults had an effect.
+    pub not_exercised: usize,
     /// The target lacks what they need.
     pub skipped: usize,
 }
@@ -177,7 +196,7 @@ impl Case {
             group: group.into(),
             name: name.into(),
             level: None,
-            status: if judgement.conforms() { Status::Passed } else { Status::Failed },
+            status: Status::of(judgement.conforms(), Some(&judgement)),
             span: judgement.span,
             judgement: Some(judgement),
             failures: Vec::new(),
@@ -197,13 +216,13 @@ impl Report {
     /// Why the report says nothing about the target, if it does not: no case failed, and no guarantee was put to the test.
     #[must_use]
     pub fn untested(&self) -> Option<String> {
-        let Totals { passed, failed, skipped } = self.totals();
+        let Totals { passed, failed, not_exercised, skipped } = self.totals();
         let is_tested =
             |standing: &Standing| !matches!(standing.stand(), Stand::NotExercised | Stand::NotPromised);
         if failed > 0 || self.standings().iter().any(is_tested) {
             return None;
         }
-        Some(match (passed, skipped) {
+        Some(match (passed + not_exercised, skipped) {
             (0, 0) => "there is no case".to_owned(),
             (0, 1) => "the only case was skipped".to_owned(),
             (0, all) => format!("all {all} cases were skipped"),
@@ -233,6 +252,7 @@ impl Report {
             *match case.status {
                 Status::Passed => &mut totals.passed,
                 Status::Failed => &mut totals.failed,
+                Status::NotExercised => &mut totals.not_exercised,
                 Status::Skipped(_) => &mut totals.skipped,
             } += 1;
         }

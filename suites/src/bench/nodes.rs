@@ -41,7 +41,7 @@ fn zone_lost() -> Result<String, CommandError> {
     if let Some(why) = outcome.broken {
         return Err(trouble(why));
     }
-    if outcome.case.status != Status::Passed {
+    if outcome.case.status == Status::Failed {
         return Err(trouble(capsize_report::failure(&outcome.case, capsize_report::COLUMNS)));
     }
     let verdicts = outcome.case.judgement.map(|judgement| judgement.verdicts).unwrap_or_default();

@@ -87,7 +87,7 @@ fn judged(what: &str, scenario: &str) -> Result<Vec<Verdict>, CommandError> {
     if let Some(why) = broken {
         return Err(trouble(why));
     }
-    if case.status != Status::Passed {
+    if case.status == Status::Failed {
         return Err(trouble(capsize_report::failure(&case, capsize_report::COLUMNS)));
     }
     Ok(case.judgement.map(|judgement| judgement.verdicts).unwrap_or_default())

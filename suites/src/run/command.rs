@@ -16,7 +16,7 @@ use jiff::civil::Date;
 use miette::miette;
 
 use super::claim::{Ran, lacking_core, record};
-use super::parties::{Party, ProgramSources, cannot_start, is_live, replace_program, shared_out};
+use super::parties::{Party, ProgramSources, cannot_start, replace_program, shared_out};
 use super::progress::Progress;
 use super::selection::{Selected, SelectionArgs};
 use crate::empty::EmptyArgs;
@@ -62,7 +62,7 @@ pub struct Run {
     /// Run a case first that must fail, and end with an error if it passes
     #[arg(long)]
     canary: bool,
-    /// Print a line for each case that has ended, also in virtual time
+    /// Print a line for each case that has ended, with what its faults did, also in a terminal
     #[arg(long, short, conflicts_with = "quiet")]
     verbose: bool,
     /// Print only the failures and the totals
@@ -131,8 +131,7 @@ impl Run {
         let writer = self.report.as_deref().map(output::Folder::create).transpose()?;
         let cases = selected.iter().map(|selected| selected.cases.len()).sum();
         let keep = if writer.is_some() { Keep::Timelines } else { Keep::Nothing };
-        let is_live = is_live(&parties);
-        let mut progress = Progress::new(cases, self.verbose || is_live && !self.quiet);
+        let mut progress = Progress::new(cases, self.quiet, self.verbose);
         let context = Context {
             canaries,
             target: parties.iter().map(Party::name).collect::<Vec<_>>().join(", "),

@@ -1,9 +1,9 @@
-//! How far a run is: a bar where stderr is a terminal, and else, in real time, a line for each case that has ended.
+//! How far a run is: a bar where stderr is a terminal, and else a line for each case that has ended.
 
 use std::io::{self, IsTerminal};
 
 use capsize_judge::text::span;
-use capsize_report::Status;
+use capsize_report::{Page, Status};
 use capsize_runner::run::Outcome;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -14,20 +14,22 @@ pub(super) struct Progress {
     bar: ProgressBar,
     /// Whether a line is printed for each case.
     prints_lines: bool,
+    /// Whether the line is followed by what the faults of the case did.
+    prints_faults: bool,
     ended: usize,
     cases: usize,
 }
 
 impl Progress {
-    /// Of so many cases. A run in virtual time is over before anybody reads a line of it, so `prints_lines` is false there
-    /// unless the user asks for lines.
-    pub(super) fn new(cases: usize, prints_lines: bool) -> Self {
+    /// Of so many cases. A quiet run prints no lines, and a verbose one prints them above the bar, too.
+    pub(super) fn new(cases: usize, is_quiet: bool, is_verbose: bool) -> Self {
         let is_terminal = io::stderr().is_terminal();
         let style =
             ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}").expect("the template is right");
         let bar = ProgressBar::new(cases as u64).with_style(style);
         let bar = if is_terminal { bar } else { ProgressBar::hidden() };
-        Self { bar, prints_lines: prints_lines && !is_terminal, ended: 0, cases }
+        let prints_lines = is_verbose || !is_terminal && !is_quiet;
+        Self { bar, prints_lines, prints_faults: is_verbose, ended: 0, cases }
     }
 
     /// Reports a case that has ended.
@@ -36,7 +38,14 @@ impl Progress {
         self.bar.set_message(outcome.case.id());
         self.bar.inc(1);
         if self.prints_lines {
-            output::warn(&format!("[{}/{}] {}\n", self.ended, self.cases, line(outcome)));
+            let columns = output::columns_of(io::stderr());
+            let mut page = Page::new(columns);
+            page.wrapped(&format!("[{}/{}] ", self.ended, self.cases), &line(outcome));
+            if self.prints_faults {
+                page.lines(&capsize_report::fault_lines(&outcome.case, columns));
+            }
+            let text = page.finish();
+            self.bar.suspend(|| output::warn(&text));
         }
     }
 
@@ -54,6 +63,7 @@ fn line(outcome: &Outcome) -> String {
         (Some(why), _) => format!("broken: {why}"),
         (None, Status::Passed) => format!("{id} passed{took}"),
         (None, Status::Failed) => format!("{id} FAILED{took}"),
+        (None, Status::NotExercised) => format!("{id} not exercised: no fault had an effect{took}"),
         (None, Status::Skipped(why)) => format!("{id} skipped: {why}"),
     }
 }

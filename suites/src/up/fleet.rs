@@ -1,113 +1,108 @@
-//! The fleet, its controllers, and the sockets of its API servers.
+//! The scenario that describes a fleet, its implementation, and the sockets of its API servers.
 
 use std::net::SocketAddr;
+use std::path::Path;
 
-use capsize_apiserver::{ApiServer, Builder, Listening};
-use capsize_clock::Simulation;
-use capsize_clusters::{Fleet, FleetSpec, Member, MemberSpec};
-use capsize_runner::objects::karmada as objects;
-use capsize_runner::run::{Collapse, Environment, Implementation, Started};
-use futures::future::join_all;
+use capsize_apiserver::{ApiServer, Listening};
+use capsize_clock::Seed;
+use capsize_clusters::{Admission, Fleet, Member};
+use capsize_history::dialect::DialectKind;
+use capsize_judge::profile::{Profile, Timings};
+use capsize_runner::run::{Environment, Implementation, StartError, Started};
+use capsize_runner::scenario::{self, Case};
+use futures::future::{LocalBoxFuture, ready};
 use miette::miette;
+use serde_json::Value;
 
 use crate::exit::CommandError;
 use crate::reference::Reference;
+use crate::reference_nodes::NodeReference;
 use crate::targets;
 
-/// A fleet with sockets.
-pub(super) struct Upright {
-    /// The control plane, and then the members.
-    pub(super) servers: Vec<Listening>,
-    _controllers: Option<Started>,
-    _fleet: Fleet,
-}
+/// No implementation: users bring their own.
+struct Nothing;
 
-/// The parts of a fleet.
-pub(super) struct Plan {
-    pub(super) members: usize,
-    pub(super) reference: bool,
-    pub(super) listen: SocketAddr,
-    pub(super) speed: f64,
-}
-
-impl Plan {
-    /// Starts it.
-    ///
-    /// # Errors
-    /// When an address cannot be had.
-    pub(super) async fn start(&self, run: Simulation) -> Result<Upright, CommandError> {
-        nth(self.listen, self.members)?;
-        let names = (1..=self.members).map(|number| format!("member{number}"));
-        let spec = FleetSpec { members: names.map(MemberSpec::named).collect() };
-        let reference = Reference::default().publishing_all_events();
-        let profile = targets::find("reference").map_err(CommandError::input)?;
-        let admission = self.reference.then(|| reference.admission(&profile.timings, run.seed)).flatten();
-        // As real servers do, since they are looked at from outside.
-        let set_up = |server: Builder| {
-            server.track_updates(true).authentication(true).service_account_controllers(self.reference)
-        };
-        let fleet = Fleet::embedded_with(run, &spec, admission, set_up);
-        let servers = self.listen(&fleet).await?;
-        let mut controllers = None;
-        if self.reference {
-            let control_plane = fleet.control_plane();
-            let mut objects = Reference::described_definitions();
-            objects.extend(fleet.members().map(|member| objects::cluster(member.spec())));
-            let installed = control_plane.install(objects);
-            installed.map_err(|error| CommandError::Environment(miette!("{error}")))?;
-            let (timings, zones) = (&profile.timings, profile.zones.as_ref());
-            let (sockets, is_rival) = (None, false);
-            let collapse = Collapse::default();
-            let environment = Environment {
-                clock: run.clock,
-                fleet: &fleet,
-                timings,
-                zones,
-                sockets,
-                off: &[],
-                is_rival,
-                case: "up",
-                collapse: &collapse,
-            };
-            let started = reference.start(&environment).await;
-            controllers = Some(started.map_err(|error| CommandError::Environment(miette!("{error}")))?);
-        }
-        Ok(Upright { servers, _controllers: controllers, _fleet: fleet })
+impl Implementation for Nothing {
+    fn definitions(&self) -> Vec<Value> {
+        Vec::new()
     }
 
-    /// Opens a socket a cluster: all on ports that are free, or on ports in a row.
-    async fn listen(&self, fleet: &Fleet) -> Result<Vec<Listening>, CommandError> {
-        let clusters = std::iter::once(fleet.control_plane()).chain(fleet.members().filter_map(Member::api));
-        let mut servers = Vec::new();
-        for (offset, api) in clusters.enumerate() {
-            let address = nth(self.listen, offset)?;
-            servers.push(self.open(api, address).await?);
-        }
-        Ok(servers)
+    fn admission(&self, _: &Timings, _: Seed) -> Option<Admission> {
+        None
     }
 
-    async fn open(&self, api: &ApiServer, address: SocketAddr) -> Result<Listening, CommandError> {
-        let listener = api.listener().at_speed(self.speed);
-        let opened = listener.bind(address).await;
-        opened.map_err(|error| {
-            CommandError::Environment(miette!(
-                help = "another --listen may do; port 0 is any that is free",
-                "{} at {address}: {error}",
-                api.name()
-            ))
-        })
+    fn start<'a>(&'a self, _: &'a Environment<'_>) -> LocalBoxFuture<'a, Result<Started, StartError>> {
+        let nothing: Started = Box::new(());
+        Box::pin(ready(Ok(nothing)))
     }
 }
 
-impl Upright {
-    /// Stops the sockets, and then what is behind them.
-    pub(super) async fn stop(self) {
-        join_all(self.servers.into_iter().map(Listening::stop)).await;
+/// The implementation of a fleet, with its profile.
+pub(super) struct Subject {
+    pub(super) profile: Profile,
+    pub(super) implementation: Box<dyn Implementation>,
+}
+
+/// The scenario of a file, or one that only has members.
+///
+/// # Errors
+/// The file is no scenario, or several.
+pub(super) fn case(file: Option<&Path>, members: u16) -> Result<Case, CommandError> {
+    let Some(file) = file else {
+        return Ok(Case::without_steps(members.into(), "member"));
+    };
+    let mut cases = scenario::find(&[file.to_owned()]).map_err(CommandError::input)?.into_iter();
+    match (cases.next(), cases.next()) {
+        (Some(case), None) => Ok(case),
+        _ => Err(CommandError::Input(miette!("--file {}: name one scenario", file.display()))),
     }
+}
+
+/// The reference for the kind of members that `case` has, or nothing.
+pub(super) fn subject(case: &Case, is_reference: bool) -> Result<Subject, CommandError> {
+    let of_nodes = case.scenario.cluster.is_some();
+    let name = if of_nodes { targets::REFERENCE_NODES } else { targets::REFERENCE };
+    let profile = targets::find(name).map_err(CommandError::input)?;
+    let implementation: Box<dyn Implementation> = match (is_reference, &profile.dialect) {
+        (false, _) => Box::new(Nothing),
+        (true, DialectKind::Nodes) => Box::new(NodeReference::default()),
+        (true, _) => Box::new(Reference::default().publishing_all_events().described()),
+    };
+    Ok(Subject { profile, implementation })
+}
+
+/// Opens a socket for each cluster: all on free ports, or on ports in a row.
+///
+/// # Errors
+/// An address is in use.
+pub(super) async fn listen(
+    fleet: &Fleet,
+    first: SocketAddr,
+    speed: f64,
+) -> Result<Vec<Listening>, CommandError> {
+    let clusters = std::iter::once(fleet.control_plane()).chain(fleet.members().filter_map(Member::api));
+    let mut servers = Vec::new();
+    for (offset, api) in clusters.enumerate() {
+        let address = nth(first, offset)?;
+        servers.push(open(api, address, speed).await?);
+    }
+    Ok(servers)
+}
+
+async fn open(api: &ApiServer, address: SocketAddr, speed: f64) -> Result<Listening, CommandError> {
+    let listener = api.listener().at_speed(speed);
+    let opened = listener.bind(address).await;
+    opened.map_err(|error| {
+        CommandError::Environment(miette!(
+            help = "another --listen may do; port 0 is any that is free",
+            "{} at {address}: {error}",
+            api.name()
+        ))
+    })
 }
 
 /// The address of the cluster that `offset` others come before.
-fn nth(first: SocketAddr, offset: usize) -> Result<SocketAddr, CommandError> {
+pub(super) fn nth(first: SocketAddr, offset: usize) -> Result<SocketAddr, CommandError> {
     if first.port() == 0 {
         return Ok(first);
     }

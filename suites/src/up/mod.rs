@@ -3,5 +3,8 @@
 mod command;
 mod files;
 mod fleet;
+mod page;
+mod prompt;
+mod recording;
 
 pub use command::Up;

@@ -74,16 +74,50 @@ fn a_failover_that_became_slower_fails_the_comparison_of_numbers() {
 }
 
 #[test]
+fn a_case_whose_only_fault_had_no_effect_is_not_exercised() {
+    let folder = TempDir::new().unwrap();
+    let (scenario, report) = (folder.path().join("idle.yaml"), folder.path().join("report"));
+    // In this process all requests use open connections.
+    let text_of = "scenario: idle\nabout: Nothing is hit.\nfleet: {members: 2}\nwhen:\n\
+        - disturb: {cluster: m1, by: refuseNew}\n- wait: 1m\n- heal: m1\n";
+    fs::write(&scenario, text_of).unwrap();
+    let arguments = ["run", scenario.to_str().unwrap(), "--report", report.to_str().unwrap()];
+    let printed = text(&capsize(recordings(), &arguments).stdout);
+    assert!(printed.contains("1 not exercised"), "{printed}");
+    let written: Value = serde_json::from_slice(&fs::read(report.join("report.json")).unwrap()).unwrap();
+    let case = &written["cases"][0];
+    assert_eq!(case["status"], "notExercised");
+    assert_eq!(
+        (&case["faults"][0]["fault"], &case["faults"][0]["hadNoEffect"]),
+        (&"refuse-new".into(), &true.into())
+    );
+    let summary = fs::read_to_string(report.join("summary.md")).unwrap();
+    assert!(summary.contains("refuse-new m1") && summary.contains("had no effect"), "{summary}");
+}
+
+#[test]
+fn the_budgets_of_two_settings_are_compared() {
+    let compare = |setting: &str| capsize(recordings(), &["budget", "--compare-set", setting]);
+    let slower = compare("failureThreshold=2m");
+    assert_eq!(slower.status.code(), Some(0));
+    assert!(text(&slower.stdout).contains("1 min 30 s longer"), "{}", text(&slower.stdout));
+    assert_eq!(compare("failureThreshold=soon").status.code(), Some(2));
+}
+
+#[test]
 fn a_budget_that_exceeds_its_limit_fails() {
     let within = |limit: &str| capsize(recordings(), &["budget", "--within", limit]).status.code();
     assert_eq!((within("10h"), within("1m"), within("soon")), (Some(0), Some(1), Some(2)));
 }
 
 #[test]
-fn verbose_runs_print_a_line_for_each_case_and_quiet_runs_only_the_totals() {
+fn runs_print_a_line_for_each_case_and_verbose_ones_what_its_faults_did() {
     let run = |flag: &str| capsize(recordings(), &["run", flag, "--filter", "tainting/blip"]);
+    let normal = run("--seed=1");
+    assert!(text(&normal.stderr).contains("tainting/blip passed"), "{}", text(&normal.stderr));
+    assert!(!text(&normal.stderr).contains("requests refused"), "{}", text(&normal.stderr));
     let verbose = run("--verbose");
-    assert!(text(&verbose.stderr).contains("tainting/blip passed"), "{}", text(&verbose.stderr));
+    assert!(text(&verbose.stderr).contains("requests refused"), "{}", text(&verbose.stderr));
     let quiet = run("--quiet");
     assert!(quiet.stderr.is_empty());
     assert!(text(&quiet.stdout).lines().count() < text(&verbose.stdout).lines().count());

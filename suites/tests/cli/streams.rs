@@ -79,7 +79,9 @@ fn a_reader_that_has_gone_away_ends_nothing_with_an_error() {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let output = capsize(arguments).stdout(writer).stderr(Stdio::piped()).output().unwrap();
-        assert_eq!(text(&output.stderr), "", "{arguments:?}");
+        // A run reports each case that has ended.
+        let others = text(&output.stderr).lines().filter(|line| !line.starts_with('[')).count();
+        assert_eq!(others, 0, "{arguments:?}: {}", text(&output.stderr));
         assert_eq!(output.status.code(), Some(0), "{arguments:?}");
     }
 }

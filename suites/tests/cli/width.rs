@@ -23,7 +23,7 @@ fn too_wide(printed: &str, columns: usize) -> Vec<&str> {
 
 /// Every command for people, with the exit code that it has.
 fn commands(folder: &str) -> Vec<(Vec<&str>, i32)> {
-    let rows: [(&[&str], i32); 26] = [
+    let rows: [(&[&str], i32); 28] = [
         (&["run", "--filter", "placement/"], 0),
         (&["run", "--canary", "--filter", "tainting/blip"], 0),
         (&["run", "--target", "reference-nodes", "--filter", "told"], 0),
@@ -33,6 +33,8 @@ fn commands(folder: &str) -> Vec<(Vec<&str>, i32)> {
         (&["run", "--explain-summary", "--filter", "eviction/"], 0),
         (&["run", "--quiet", "--filter", "tainting/blip"], 0),
         (&["show", "short-blip.jsonl", "divided-weighted.jsonl"], 0),
+        (&["fault", "--list"], 0),
+        (&["budget", "--compare-set", "failureThreshold=2m"], 0),
         (&["list"], 0),
         (&["list", "--guarantees"], 0),
         (&["explain"], 0),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use tempfile::TempDir;
 
 /// The time limit for a condition of a test.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -21,8 +22,13 @@ pub(crate) struct Up {
 
 impl Up {
     pub(crate) fn start(arguments: &[&str]) -> Self {
+        Self::start_in(&TempDir::new().unwrap(), arguments)
+    }
+
+    /// A fleet with its control socket in the folder `state`.
+    pub(crate) fn start_in(state: &TempDir, arguments: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
-        command.env("COLUMNS", "1000");
+        command.env("COLUMNS", "1000").env("CAPSIZE_STATE", state.path()).stdin(Stdio::null());
         let mut process = command.arg("up").args(arguments).stdout(Stdio::piped()).spawn().unwrap();
         let mut stdout = BufReader::new(process.stdout.take().unwrap());
         let mut printed = String::new();

@@ -10,6 +10,7 @@ mod interrupted;
 mod kits;
 mod kubeconfigs;
 mod paths;
+mod playground;
 mod processes;
 mod record;
 mod refusal;

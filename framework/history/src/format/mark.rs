@@ -20,7 +20,7 @@ const HEADER: [&str; 10] = [
 ];
 
 /// All fields of a mark of a fault.
-const FAULT: [&str; 13] = [
+const FAULT: [&str; 16] = [
     "fault",
     "state",
     "cluster",
@@ -34,6 +34,9 @@ const FAULT: [&str; 13] = [
     "verb",
     "revision",
     "write",
+    "requests",
+    "messages",
+    "watches",
 ];
 
 /// The values of the field `state` of a fault.

@@ -25,7 +25,7 @@ pub struct Numbers {
 }
 
 /// Folds facts into numbers.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct NumbersBuilder {
     open: BTreeMap<String, Open>,
     listed: Vec<(u64, Outage)>,
@@ -37,7 +37,7 @@ pub struct NumbersBuilder {
 }
 
 /// An outage that is not over.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Open {
     order: u64,
     /// Faults on the member that have not ended.

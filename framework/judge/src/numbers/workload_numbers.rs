@@ -27,7 +27,7 @@ pub struct Copies {
 }
 
 /// The state of a workload while facts arrive.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Followed {
     pub(super) copies: Copies,
     /// The members that it has left.
@@ -40,7 +40,7 @@ pub(super) struct Followed {
     state: State,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct State {
     surplus: u64,
     lacking: u64,

@@ -13,6 +13,7 @@ mod eviction_events;
 mod evictions_and_copies;
 mod examples;
 mod excuses;
+mod fault_evidence;
 mod finalizers;
 mod history;
 mod inexact_times;

@@ -17,10 +17,11 @@ use super::lanes::Lanes;
 use super::problems;
 use super::versions::VersionLog;
 use crate::Case;
+use crate::faults::effect;
 use crate::phrase::phrase;
 
 /// Collects the time line of one history.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct TimelineBuilder {
     lanes: Lanes,
     versions: VersionLog,
@@ -79,12 +80,16 @@ impl TimelineBuilder {
             lane.lost =
                 judgement.numbers.workloads.get(key).map_or(0.0, |copies| copies.lost_replica_seconds);
         }
+        let mut faults = lanes.faults;
+        for (band, evidence) in faults.iter_mut().zip(&judgement.faults) {
+            band.effect = effect(evidence);
+        }
         let data = CaseData {
             span: now.max(micros(judgement.span)),
             wall_start,
             members: lanes.members.into_values().collect(),
             workloads: workloads.into_iter().map(|(_, lane)| lane).collect(),
-            faults: lanes.faults,
+            faults,
             texts: texts.into_iter().collect(),
             events,
             objects: versions.objects,
@@ -112,7 +117,11 @@ impl CaseTimeline {
     }
 
     /// The data as JSON, compressed, and written in letters that HTML may contain.
-    pub(super) fn packed(&self) -> String {
+    ///
+    /// # Panics
+    /// Never: writing to memory does not fail.
+    #[must_use]
+    pub fn packed(&self) -> String {
         let json = serde_json::to_vec(&self.data).expect("text, numbers and lists are always JSON");
         let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
         let written = encoder.write_all(&json).and_then(|()| encoder.finish());

@@ -44,7 +44,7 @@ impl<Value: PartialEq> Steps<Value> {
 }
 
 /// All data of one case.
-#[derive(Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CaseData {
     pub(super) span: Micros,
@@ -85,21 +85,21 @@ impl CaseData {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub(super) struct MemberLane {
     pub(super) name: String,
     pub(super) health: Steps<&'static str>,
     pub(super) taints: Vec<TaintLane>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub(super) struct TaintLane {
     pub(super) name: String,
     pub(super) effect: String,
     pub(super) present: Steps<bool>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub(super) struct WorkloadLane {
     pub(super) name: String,
     /// Requested replicas, ready replicas, and ready replicas in members that no fault cuts off.
@@ -110,7 +110,7 @@ pub(super) struct WorkloadLane {
 }
 
 /// A workload in one member.
-#[derive(Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct PlaceLane {
     pub(super) member: String,
     pub(super) assigned: Steps<Option<u64>>,
@@ -121,16 +121,18 @@ pub(super) struct PlaceLane {
     pub(super) ready: Steps<u64>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub(super) struct FaultBand {
     pub(super) kind: String,
     pub(super) member: Option<String>,
     pub(super) from: Micros,
     pub(super) to: Option<Micros>,
+    /// The effect in words.
+    pub(super) effect: String,
 }
 
 /// The events, by columns. Times are differences to the event before. An absent index is -1.
-#[derive(Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Events {
     pub(super) at: Vec<Micros>,
     pub(super) text: Vec<usize>,
@@ -140,7 +142,7 @@ pub(super) struct Events {
 }
 
 /// The versions of all objects, by columns, each as a difference to the version before of the same object.
-#[derive(Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Versions {
     /// Differences to the time of the version before.
     pub(super) at: Vec<Micros>,
@@ -153,7 +155,7 @@ pub(super) struct Versions {
     pub(super) unset: Vec<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub(super) struct JudgedWindow {
     pub(super) guarantee: &'static str,
     pub(super) subject: String,
@@ -165,7 +167,7 @@ pub(super) struct JudgedWindow {
 }
 
 /// A violation, or an expectation that was not met.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub(super) struct Problem {
     pub(super) title: String,
     pub(super) sentence: String,
@@ -179,7 +181,7 @@ pub(super) struct Problem {
 }
 
 /// One line about a problem; a line with a time leads to that moment.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub(super) struct Line {
     pub(super) label: &'static str,
     pub(super) text: String,

@@ -8,8 +8,9 @@ use capsize_judge::guarantee::Outcome;
 use capsize_judge::text::signed;
 
 use super::builder::CaseTimeline;
-use super::data::{Micros, micros};
+use super::data::{CaseData, Micros, micros};
 use super::tables::{escaped, events};
+use crate::model::NO_EFFECT;
 use crate::{Case, Report, Stand, Standing, Status};
 
 const TEMPLATE: &str = include_str!("../../page/page.html");
@@ -24,6 +25,12 @@ const SCRIPTS: [&str; 6] = [
     include_str!("../../page/panels.js"),
     include_str!("../../page/main.js"),
 ];
+
+/// The script that only the live page contains.
+const LIVE: &str = include_str!("../../page/live.js");
+
+/// The addition to the policy of the live page, which asks its own server for data.
+const LIVE_POLICY: &str = "; connect-src 'self'";
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -79,6 +86,7 @@ pub fn html(report: &Report, timelines: &[Option<CaseTimeline>]) -> String {
         let _ = write!(tables, "<h2>{id}: {status}</h2>{}", events(&timeline.data));
     }
     let parts = [
+        ("policy", String::new()),
         ("title", escaped(&title)),
         ("style", STYLE.to_owned()),
         ("verdict", escaped(&summary.verdict)),
@@ -87,7 +95,48 @@ pub fn html(report: &Report, timelines: &[Option<CaseTimeline>]) -> String {
         // A `<` in the text of a script could end the script.
         ("summary", json.replace('<', "\\u003c")),
         ("data", data),
+        ("forms", String::new()),
         ("script", SCRIPTS.concat()),
+    ];
+    filled(TEMPLATE, &parts)
+}
+
+/// The page of a fleet that is up. It asks its server for the time line, and offers `forms`: the name of each fault,
+/// whether it hits a member, and the parameters that it needs.
+///
+/// # Panics
+/// Never: names and parameters are always JSON.
+#[must_use]
+pub fn live_html(forms: &[(&'static str, bool, String)]) -> String {
+    let case = CaseSummary {
+        id: "up".to_owned(),
+        group: String::new(),
+        status: "passed",
+        reason: String::new(),
+        replay: String::new(),
+        span: 0,
+        problems: Vec::new(),
+        lost: 0.0,
+        has_data: true,
+    };
+    let (cases, verdict) = (vec![case], "a fleet is up".to_owned());
+    let summary = Summary { verdict, about: Vec::new(), conforms: true, cases, guarantees: Vec::new() };
+    let json = |text: serde_json::Result<String>| {
+        text.expect("text, numbers and lists are always JSON").replace('<', "\\u003c")
+    };
+    let forms = json(serde_json::to_string(forms));
+    let empty = CaseTimeline { data: CaseData::default() }.packed();
+    let parts = [
+        ("policy", LIVE_POLICY.to_owned()),
+        ("title", "capsize up".to_owned()),
+        ("style", STYLE.to_owned()),
+        ("verdict", summary.verdict.clone()),
+        ("about", String::new()),
+        ("tables", String::new()),
+        ("summary", json(serde_json::to_string(&summary))),
+        ("data", format!(r#"<script type="application/octet-stream" id="case-0">{empty}</script>"#)),
+        ("forms", format!(r#"<script type="application/json" id="forms">{forms}</script>"#)),
+        ("script", SCRIPTS.concat() + LIVE),
     ];
     filled(TEMPLATE, &parts)
 }
@@ -122,7 +171,13 @@ fn verdict(report: &Report, standings: &[Standing]) -> String {
     let totals = report.totals();
     let violated = standings.iter().filter(|standing| standing.violated > 0).count();
     let cases = totals.passed + totals.failed;
-    let skipped = if totals.skipped > 0 { format!(", {} skipped", totals.skipped) } else { String::new() };
+    let mut skipped = String::new();
+    if totals.not_exercised > 0 {
+        let _ = write!(skipped, ", {} not exercised", totals.not_exercised);
+    }
+    if totals.skipped > 0 {
+        let _ = write!(skipped, ", {} skipped", totals.skipped);
+    }
     let verdict = if report.conforms() { "conforms" } else { "does not conform" };
     format!(
         "{verdict}: {violated} of {} guarantees violated, {} of {cases} cases failed{skipped}",
@@ -135,6 +190,7 @@ fn status(case: &Case) -> &'static str {
     match case.status {
         Status::Passed => "passed",
         Status::Failed => "failed",
+        Status::NotExercised => "not exercised",
         Status::Skipped(_) => "skipped",
     }
 }
@@ -147,7 +203,11 @@ fn case_summary(case: &Case, timeline: Option<&CaseTimeline>) -> CaseSummary {
         id: case.id(),
         group: case.group.clone(),
         status: status(case),
-        reason: if let Status::Skipped(reason) = &case.status { reason.clone() } else { String::new() },
+        reason: match &case.status {
+            Status::Skipped(reason) => reason.clone(),
+            Status::NotExercised => NO_EFFECT.to_owned(),
+            Status::Passed | Status::Failed => String::new(),
+        },
         replay: case.replay.clone(),
         span: micros(case.span),
         problems: unmet.into_iter().chain(violated.map(|verdict| verdict.spec.id.to_owned())).collect(),

@@ -10,7 +10,7 @@ use capsize_judge::numbers::{reachable_replicas, requested_replicas};
 use super::data::{FaultBand, MemberLane, Micros, PlaceLane, Steps, TaintLane, WorkloadLane};
 
 /// The lanes of one history.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Lanes {
     pub(super) members: Table<String, MemberLane>,
     pub(super) workloads: Table<WorkloadKey, WorkloadLane>,
@@ -45,7 +45,13 @@ impl Lanes {
 
     fn begin(&mut self, at: Micros, kind: &str, member: Option<&str>) {
         let member = member.filter(|name| *name != CONTROL_PLANE).map(str::to_owned);
-        self.faults.push(FaultBand { kind: kind.to_owned(), member, from: at, to: None });
+        self.faults.push(FaultBand {
+            kind: kind.to_owned(),
+            member,
+            from: at,
+            to: None,
+            effect: String::new(),
+        });
     }
 
     fn end(&mut self, at: Micros, kind: &str, member: Option<&str>) {

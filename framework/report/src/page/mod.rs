@@ -10,5 +10,5 @@ mod text;
 mod versions;
 
 pub use builder::{CaseTimeline, TimelineBuilder};
-pub use html::html;
+pub use html::{html, live_html};
 pub(crate) use tables::escaped;

@@ -9,7 +9,7 @@ use super::data::{Micros, Versions};
 const MANAGED_FIELDS: &str = "managedFields";
 
 /// Collects the versions of all objects.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct VersionLog {
     pub(super) objects: Vec<[String; 3]>,
     pub(super) versions: Versions,

@@ -1,10 +1,13 @@
 //! One fault of the connection to a member or of its API server, with its beginning and its end.
 
-use std::any::Any;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use capsize_clusters::{ApiFaults, Direction, ErrorStatus, Link, LinkFault, ServerFault, Verb};
+use capsize_clock::SetOff;
+use capsize_clusters::{
+    ApiFaultGuard, ApiFaults, Direction, ErrorStatus, FaultEffect, KubeletGuard, Link, LinkFault, LinkGuard,
+    ServerFault, ShutOff, Verb,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -163,24 +166,57 @@ impl From<Fault> for Blow {
     }
 }
 
-/// A fault in force. Dropping the guard ends the fault and records its end.
+/// A value that ends a fault when it is dropped, and may count what the fault hits.
+pub(super) trait Undo: Send {
+    /// The counts so far; `None` if nobody counts.
+    fn effect(&self) -> Option<FaultEffect> {
+        None
+    }
+}
+
+impl Undo for LinkGuard {
+    fn effect(&self) -> Option<FaultEffect> {
+        self.effect()
+    }
+}
+
+impl Undo for ApiFaultGuard {
+    fn effect(&self) -> Option<FaultEffect> {
+        self.effect()
+    }
+}
+
+impl Undo for SetOff {}
+impl Undo for KubeletGuard {}
+impl Undo for ShutOff {}
+
+/// A fault in force. Dropping the guard ends the fault and records its end, with what the fault has done.
 #[must_use = "the fault ends when the guard is dropped"]
 pub struct FaultGuard {
-    /// Ends the fault when it is dropped.
-    undo: Option<Box<dyn Any + Send>>,
+    undo: Option<Box<dyn Undo>>,
     end: Mark,
     record: Box<dyn Fn(Mark) + Send>,
 }
 
 impl FaultGuard {
     /// The guard of a fault that has begun. Dropping `undo` ends the fault, and `record` receives `end` then.
-    pub(super) fn new(undo: impl Any + Send, end: Mark, record: impl Fn(Mark) + Send + 'static) -> Self {
+    pub(super) fn new(undo: impl Undo + 'static, end: Mark, record: impl Fn(Mark) + Send + 'static) -> Self {
         Self { undo: Some(Box::new(undo)), end, record: Box::new(record) }
+    }
+
+    /// The counts so far; `None` if nobody counts.
+    #[must_use]
+    pub fn effect(&self) -> Option<FaultEffect> {
+        self.undo.as_ref().and_then(|undo| undo.effect())
     }
 }
 
 impl Drop for FaultGuard {
     fn drop(&mut self) {
+        if let Some(FaultEffect { requests, messages, watches }) = self.effect() {
+            let counts = [("requests", requests), ("messages", messages), ("watches", watches)];
+            self.end.extend(counts.map(|(name, count)| (name.to_owned(), count.into())));
+        }
         drop(self.undo.take());
         (self.record)(std::mem::take(&mut self.end));
     }

@@ -1,7 +1,6 @@
 //! Runs one case from start to verdicts, in virtual time, or in real time with outside programs.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ use super::log::{Log, Until};
 use super::recorder::Recorder;
 use super::requirements::missing_requirement;
 use super::run_state::RunState;
-use super::testbed::{Testbed, start_testbed};
+use super::testbed::start_testbed;
 use crate::chaos::Coverage;
 use crate::scenario::Case;
 use capsize_history::Mark;
@@ -175,19 +174,19 @@ async fn drive(
 ) -> Result<(), EarlyEnd> {
     let Target { profile, implementation } = target;
     let at_start = |error| end(log, case.place(None), error);
-    let Testbed { fleet, cluster, start_up, admission } =
-        start_testbed(run, case, target, info).await.map_err(at_start)?;
+    let testbed = start_testbed(run, case, target, info).await.map_err(at_start)?;
+    let fleet = &testbed.fleet;
     let installed = fleet.control_plane().install(implementation.definitions());
     installed.map_err(|error| at_start(StepError::Broken(error.to_string())))?;
-    let recorder = Recorder::start(&fleet, run.clock, &profile.dialect, log.clone()).await;
+    let recorder = Recorder::start(fleet, run.clock, &profile.dialect, log.clone()).await;
     let _recorder = recorder.map_err(|why| at_start(StepError::Broken(why)))?;
-    let sockets = if info.is_outside { Some(Sockets::open(&fleet).await) } else { None };
+    let sockets = if info.is_outside { Some(Sockets::open(fleet).await) } else { None };
     let sockets = sockets.transpose().map_err(|error| at_start(StepError::Broken(error.to_string())))?;
     let sockets = sockets.as_ref();
     let (id, collapse) = (case.id(), Collapse::default());
     let environment = Environment {
         clock: run.clock,
-        fleet: &fleet,
+        fleet,
         timings: &profile.timings,
         zones: profile.zones.as_ref(),
         sockets,
@@ -197,29 +196,11 @@ async fn drive(
         collapse: &collapse,
     };
     let controllers = Controllers::new(implementation, environment).await;
-    let mut driver = Driver {
-        fleet: &fleet,
-        cluster: cluster.as_ref(),
-        scenario: &case.scenario,
-        clock: run.clock,
-        client: fleet.control_plane().client(),
-        log: log.clone(),
-        profile,
-        controllers: controllers.map_err(|error| at_start(StepError::Broken(error.to_string())))?,
-        admission,
-        permission: FaultPermission::of(info.provider.clone(), log.clone()),
-        sockets,
-        tolerated: default_toleration(profile),
-        start_up,
-        aliases: BTreeMap::new(),
-        wanted_pods: BTreeMap::new(),
-        faults: Vec::new(),
-        broken_machines: Vec::new(),
-        flapping: BTreeMap::new(),
-        powered_off: Vec::new(),
-        leftovers_allowed: BTreeSet::new(),
-        phase: run.seed.stream("phase"),
-    };
+    let controllers = controllers.map_err(|error| at_start(StepError::Broken(error.to_string())))?;
+    let mut driver = Driver::new((run, case), profile, &testbed, controllers, log.clone());
+    driver.permission = FaultPermission::of(info.provider.clone(), log.clone());
+    driver.sockets = sockets;
+    driver.tolerated = default_toleration(profile);
     let steps = async {
         driver.join_members().await.map_err(at_start)?;
         let steps = driver.run(&case.scenario).await;
@@ -264,7 +245,7 @@ fn end(log: &Log, place: String, error: StepError) -> EarlyEnd {
     }
 }
 
-fn default_toleration(profile: &Profile) -> Duration {
+pub(super) fn default_toleration(profile: &Profile) -> Duration {
     // With nodes as members, the API server adds default tolerations to pods.
     if profile.has(Feature::DefaultTolerations) || profile.dialect == DialectKind::Nodes {
         profile.timings.not_ready_toleration_seconds.max(profile.timings.unreachable_toleration_seconds)
@@ -303,7 +284,7 @@ fn failure(log: &Log, place: String, expected: String, seen: String) -> Failure 
 fn finish(case: &Case, ran: RunResult) -> Outcome {
     let conforms = ran.judgement.as_ref().is_some_and(Judgement::conforms);
     let passed = conforms && ran.failure.is_none() && ran.broken.is_none();
-    let status = if passed { Status::Passed } else { Status::Failed };
+    let status = Status::of(passed, ran.judgement.as_ref());
     let mut outcome = outcome_of(case, status, ran.judgement, ran.failure);
     outcome.history = ran.history;
     outcome.coverage = ran.coverage;

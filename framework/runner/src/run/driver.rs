@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use capsize_clock::{Clock, Stream};
+use capsize_clock::{Clock, Simulation, Stream};
 use capsize_clusters::{Breakdown, Cluster, Fleet, Member, Sockets};
 use kube::Client;
 use serde_json::{Map, Value};
@@ -18,11 +18,11 @@ use super::log::Log;
 use super::pod_counts::PodCounts;
 use super::run_state::Eviction;
 use super::subject::Subject;
-use super::testbed::AdmissionSlot;
+use super::testbed::{AdmissionSlot, Testbed};
 use super::wait_limits::WaitLimits;
 use crate::nemesis::FaultGuard;
 use crate::objects::{karmada as objects, nodes as node_objects};
-use crate::scenario::{Length, MemberRef, Scenario, Selector, Step, Within};
+use crate::scenario::{Case, Length, MemberRef, Scenario, Selector, Step, Within};
 use capsize_history::facts::World;
 use capsize_judge::profile::Profile;
 use capsize_judge::text::span;
@@ -82,6 +82,41 @@ pub(super) struct Driver<'a> {
     /// Members whose leftover copies are not checked by `calm`: they left the fleet, were restored from a backup, or
     /// ran while two leaders were active.
     pub(super) leftovers_allowed: BTreeSet<String>,
+}
+
+impl<'a> Driver<'a> {
+    /// The state before the first step, on a fleet in this process.
+    pub(super) fn new(
+        (run, case): (Simulation, &'a Case),
+        profile: &'a Profile,
+        testbed: &'a Testbed,
+        controllers: Controllers<'a>,
+        log: Log,
+    ) -> Self {
+        Self {
+            fleet: &testbed.fleet,
+            cluster: testbed.cluster.as_ref(),
+            scenario: &case.scenario,
+            clock: run.clock,
+            client: testbed.fleet.control_plane().client(),
+            permission: FaultPermission::of(None, log.clone()),
+            log,
+            profile,
+            controllers,
+            admission: testbed.admission.clone(),
+            sockets: None,
+            tolerated: Duration::ZERO,
+            start_up: testbed.start_up,
+            aliases: BTreeMap::new(),
+            wanted_pods: BTreeMap::new(),
+            faults: Vec::new(),
+            broken_machines: Vec::new(),
+            flapping: BTreeMap::new(),
+            powered_off: Vec::new(),
+            leftovers_allowed: BTreeSet::new(),
+            phase: run.seed.stream("phase"),
+        }
+    }
 }
 
 impl Driver<'_> {

@@ -100,6 +100,11 @@ impl Log {
         self.state(|state| state.look(look))
     }
 
+    /// The number of changes so far.
+    pub(super) fn version(&self) -> u64 {
+        *self.0.changed.borrow()
+    }
+
     /// A channel that receives a value at every change from now on.
     pub(super) fn changes(&self) -> watch::Receiver<u64> {
         self.0.changed.subscribe()

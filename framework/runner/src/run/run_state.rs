@@ -1,6 +1,8 @@
 //! The state of a run so far: the growing history, the world that results from it, and its judge.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::mem;
 use std::time::Duration;
 
 use super::log::Until;
@@ -8,8 +10,10 @@ use super::watch_lines::{WatchLine, in_order};
 use crate::chaos::Coverage;
 use capsize_history::facts::{Change, Fact, World};
 use capsize_history::{Entry, Kind, Recall, Writer};
+use capsize_judge::fault_evidence::FaultEvidence;
 use capsize_judge::judge::{Judge, Judgement};
 use capsize_judge::profile::Profile;
+use capsize_report::{Case, CaseTimeline, TimelineBuilder};
 
 /// The result of an added input.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,6 +40,10 @@ pub(super) struct RunState {
     pub(super) coverage: Coverage,
     recent: VecDeque<Fact>,
     history: Option<Writer<Vec<u8>>>,
+    /// Whether the counts of faults are written. A history that is run again must have the same bytes in every release.
+    writes_counts: bool,
+    /// The time line, if somebody looks at it while the fleet runs.
+    timeline: Option<TimelineBuilder>,
     until: Until,
     pub(super) broken: Option<String>,
     instant: CurrentInstant,
@@ -81,6 +89,8 @@ impl RunState {
             coverage: Coverage::default(),
             recent: VecDeque::new(),
             history: keep.then(|| Writer::new(Vec::new())),
+            writes_counts: false,
+            timeline: None,
             until,
             broken: None,
             instant: CurrentInstant::default(),
@@ -113,7 +123,7 @@ impl RunState {
         self.instant.entries += 1;
         let Some(judge) = &mut self.judge else { return };
         if let Some(history) = &mut self.history
-            && let Err(error) = history.write(entry)
+            && let Err(error) = history.write(&written(entry, self.writes_counts))
         {
             self.broken.get_or_insert(error.to_string());
         }
@@ -121,6 +131,9 @@ impl RunState {
         let world = judge.world();
         let each = world.members.len().max(self.members) + world.workloads.len();
         self.instant.limit = self.instant.limit.max(MOST_AT_ONCE + each * MOST_AT_ONCE_PER_OBJECT);
+        if let Some(timeline) = &mut self.timeline {
+            timeline.observe(entry, &facts, world);
+        }
         for fact in facts {
             self.track_evictions(&fact);
             if let Some(judge) = &self.judge {
@@ -146,6 +159,31 @@ impl RunState {
     /// The latest facts, oldest first.
     pub(super) fn recent(&self) -> Vec<Fact> {
         self.recent.iter().cloned().collect()
+    }
+
+    /// Keeps a time line from now on, and writes the counts of faults.
+    pub(super) fn keep_timeline(&mut self) {
+        self.writes_counts = true;
+        self.timeline = Some(TimelineBuilder::default());
+    }
+
+    /// The time line so far, if it is kept.
+    pub(super) fn timeline(&self) -> Option<CaseTimeline> {
+        let judgement = self.judge.as_ref()?.so_far();
+        Some(self.timeline.clone()?.finish(&Case::judged("", "up", judgement.clone()), &judgement))
+    }
+
+    /// The faults so far.
+    pub(super) fn fault_evidence(&self) -> Vec<FaultEvidence> {
+        self.judge.as_ref().map(|judge| judge.faults().to_vec()).unwrap_or_default()
+    }
+
+    /// Takes the lines of the history that were added since the last call.
+    pub(super) fn drain_history(&mut self) -> Vec<u8> {
+        let Some(history) = &mut self.history else { return Vec::new() };
+        let writer = mem::replace(history, Writer::new(Vec::new()));
+        // Writing to memory does not fail.
+        writer.finish().unwrap_or_default()
     }
 
     /// Ends the run. Returns the verdicts, and the history if it was kept. Later entries are ignored.
@@ -195,6 +233,17 @@ impl RunState {
             _ => {}
         }
     }
+}
+
+/// The entry as it is written, with or without the counts of a fault.
+fn written(entry: &Entry, with_counts: bool) -> Cow<'_, Entry> {
+    let Kind::Mark(mark) = &entry.kind else { return Cow::Borrowed(entry) };
+    if with_counts || !mark.contains_key("fault") || !mark.contains_key("requests") {
+        return Cow::Borrowed(entry);
+    }
+    let mut mark = mark.clone();
+    ["requests", "messages", "watches"].iter().for_each(|name| drop(mark.remove(*name)));
+    Cow::Owned(Entry::mark(entry.at, mark))
 }
 
 /// Returns true if a fact helps to understand a failure.

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use capsize_clock::{Seed, Simulation};
 use capsize_clusters::{
-    Admission, Builder, Cluster, ClusterSpec, Delay, Fleet, FleetSpec, Member, MemberSpec, NodeSpec, Stages,
-    StartUp, SyncMode,
+    Admission, Builder, Cluster, ClusterSpec, Delay, Fleet, FleetSpec, Member, MemberSpec, NodeSpec,
+    Provider, Stages, StartUp, SyncMode,
 };
 use serde_saphyr::Spanned;
 
@@ -62,12 +62,23 @@ pub(super) async fn start_testbed(
     target: Target<'_>,
     info: &ImplementationInfo,
 ) -> Result<Testbed, StepError> {
-    let Target { profile, implementation } = target;
     // Programs outside of this process must authenticate, and get the same answers as from a real API server.
     let set_up = |server: Builder| match info.is_outside {
         true => server.track_updates(true).authentication(true),
         false => server.repeat_bookmarks(false),
     };
+    start_testbed_with(run, case, target, (info.provider.as_deref(), false), set_up).await
+}
+
+/// As [`start_testbed`], with API servers that `set_up` has configured, and members of `provider` if there is one, which people look at or not.
+pub(super) async fn start_testbed_with(
+    run: Simulation,
+    case: &Case,
+    target: Target<'_>,
+    (provider, is_for_people): (Option<&dyn Provider>, bool),
+    set_up: impl Fn(Builder) -> Builder,
+) -> Result<Testbed, StepError> {
+    let Target { profile, implementation } = target;
     if let Some(shape) = &case.scenario.cluster {
         let start_up = start_up(shape.value.start_up.as_ref(), profile)?;
         let after = start_up.and_then(|start_up| match start_up {
@@ -81,7 +92,8 @@ pub(super) async fn start_testbed(
         let start_up = after.unwrap_or_default();
         return Ok(Testbed { fleet, cluster: Some(cluster), start_up, admission: None });
     }
-    let spec = fleet_spec(case, profile)?;
+    let mut spec = fleet_spec(case, profile)?;
+    spec.members.iter_mut().for_each(|member| member.is_for_people = is_for_people);
     let start_up = spec.members.iter().map(|member| longest(member.start_up)).max().unwrap_or_default();
     let admission = implementation.admission(&profile.timings, run.seed);
     let upgrades = case.scenario.steps().any(|step| matches!(step.value.inner(), Step::Upgrade(_)));
@@ -90,10 +102,10 @@ pub(super) async fn start_testbed(
         .filter(|_| upgrades)
         .map(|admission| AdmissionSlot { admission: Arc::new(Mutex::new(admission)), seed: run.seed });
     let admission = slot.as_ref().map(AdmissionSlot::admission).or(admission);
-    let fleet = match &info.provider {
+    let fleet = match provider {
         None => Fleet::embedded_with(run, &spec, admission, set_up),
         Some(provider) => {
-            let fleet = Fleet::external(run, &spec, admission, set_up, &**provider).await;
+            let fleet = Fleet::external(run, &spec, admission, set_up, provider).await;
             fleet.map_err(|error| StepError::Broken(error.to_string()))?
         }
     };

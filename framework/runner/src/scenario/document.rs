@@ -121,6 +121,9 @@ impl Scenario {
 pub struct FleetShape {
     /// The number of members.
     pub members: Spanned<usize>,
+    /// The beginning of the names of the members; `m` if absent. Files cannot change it.
+    #[serde(skip)]
+    pub prefix: Option<String>,
     /// The time that replicas take to become ready in each member; 1.5 s if absent.
     pub start_up: Option<StartUpTime>,
     /// The regions of members.
@@ -148,6 +151,7 @@ impl Default for FleetShape {
     fn default() -> Self {
         Self {
             members: Spanned::new(0, Location::UNKNOWN, Location::UNKNOWN),
+            prefix: None,
             start_up: None,
             regions: BTreeMap::new(),
             zones: BTreeMap::new(),
@@ -162,7 +166,8 @@ impl Default for FleetShape {
 impl FleetShape {
     /// The names of the members, in order.
     pub fn names(&self) -> impl Iterator<Item = String> + use<> {
-        (1..=self.members.value).map(|number| format!("m{number}"))
+        let prefix = self.prefix.clone().unwrap_or_else(|| "m".to_owned());
+        (1..=self.members.value).map(move |number| format!("{prefix}{number}"))
     }
 
     /// The values of this field, by member.

@@ -26,6 +26,19 @@ pub struct Case {
 }
 
 impl Case {
+    /// A fleet without steps, the names of whose members begin with `prefix`.
+    ///
+    /// # Panics
+    /// Never: the text has the shape of a scenario.
+    #[must_use]
+    pub fn without_steps(members: usize, prefix: &str) -> Self {
+        let text = format!("scenario: up\nabout: A fleet without steps.\nfleet: {{members: {members}}}\n");
+        let mut scenario: Scenario =
+            serde_saphyr::from_str(&text).expect("written in the shape of a scenario");
+        scenario.fleet.prefix = Some(prefix.to_owned());
+        Self { group: "up".to_owned(), file: "up".to_owned(), text, scenario }
+    }
+
     /// Group and name: `eviction/replacement-never-ready`.
     #[must_use]
     pub fn id(&self) -> String {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use capsize_history::facts::{EvictionTask, Taint, TaintEffect, Workload, World};
+use capsize_history::facts::{EvictionTask, Member, Taint, TaintEffect, Workload, World};
 
 /// The time until which a workload tolerates a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,4 +71,13 @@ fn late(seen: Duration, stamp: Option<Timestamp>, world: &World) -> Duration {
         return Duration::ZERO;
     }
     seen.saturating_sub(Duration::try_from(stamp.duration_since(start)).unwrap_or(seen))
+}
+
+/// The time at which a workload no longer tolerates the taints of a member; `None` if it tolerates them for ever.
+#[must_use]
+pub fn evicted_at(workload: &Workload, member: &Member) -> Option<Duration> {
+    match tolerates(workload, member.taints.iter()) {
+        Some(Tolerates::Until(until, _)) => Some(until),
+        Some(Tolerates::Forever) | None => None,
+    }
 }

@@ -16,7 +16,7 @@ use crate::run::steps::objects::FAULT_FIELD_MANAGER;
 use crate::scenario::{Disturbance, MemberRef, Scale, Taint, Victims};
 
 /// A fault in force.
-pub(super) enum InForce {
+pub(in crate::run) enum InForce {
     /// Dropping the guards ends the fault.
     Guards { _guards: Vec<FaultGuard> },
     /// Members have lost their data, or will be restored from a backup.
@@ -28,7 +28,7 @@ pub(super) enum InForce {
 }
 
 /// How a shared change is undone.
-pub(super) enum Undo {
+pub(in crate::run) enum Undo {
     Start,
     EndRival,
     Untaint(Taint),
@@ -38,7 +38,7 @@ pub(super) enum Undo {
 }
 
 /// The shared changes in force by name: how many faults made each of them, and how the last fault undoes it.
-pub(super) type SharedChanges = BTreeMap<String, (usize, Undo)>;
+pub(in crate::run) type SharedChanges = BTreeMap<String, (usize, Undo)>;
 
 /// A fault of a member: of its connection, or of the node itself.
 enum MemberFault {
@@ -51,7 +51,7 @@ const CONTROLLERS: &str = "controllers";
 
 impl Driver<'_> {
     /// Begins a fault. Returns `None` if the member or object that it refers to does not exist now.
-    pub(super) async fn begin(
+    pub(in crate::run) async fn begin(
         &mut self,
         fault: &Disturbance,
         shared: &mut SharedChanges,
@@ -185,7 +185,7 @@ impl Driver<'_> {
     }
 
     /// Records that the controllers crashed at a write. They stay dead until the window of the crash ends.
-    pub(super) fn crash_controllers(
+    pub(in crate::run) fn crash_controllers(
         &mut self,
         in_force: &mut BTreeMap<usize, InForce>,
         shared: &mut SharedChanges,
@@ -199,7 +199,7 @@ impl Driver<'_> {
     }
 
     /// Ends a fault. Returns what cannot be undone yet.
-    pub(super) async fn end(
+    pub(in crate::run) async fn end(
         &mut self,
         in_force: Option<InForce>,
         shared: &mut SharedChanges,
