@@ -135,10 +135,12 @@ impl Mutants {
     }
 }
 
-/// Prints the mutants with the scenarios and guarantees that notice them.
+/// Prints the mutants with the scenarios and guarantees that notice them, in every form.
 fn list(mutants: &[Mutant]) -> Result<ExitStatus, CommandError> {
     for mutant in mutants {
-        show(&mutant.id, &format!("{} in {}", mutant.guarantee, mutant.case))?;
+        let forms = mutant.forms().map(|(case, guarantee)| format!(", {guarantee} in {case}"));
+        let forms: String = forms.collect();
+        show(&mutant.id, &format!("{} in {}{forms}", mutant.guarantee, mutant.case))?;
     }
     Ok(ExitStatus::Conforms)
 }

@@ -31,29 +31,62 @@ const SKEW: SignedDuration = SignedDuration::from_secs(20);
 
 #[test]
 fn an_excerpt_violates_nothing_new() {
-    judge_variants(if std::env::var_os("ALL_EXCERPTS").is_some() { 1 } else { STRIDE });
-}
-
-/// Judges every variant whose number is a multiple of `stride`.
-fn judge_variants(stride: usize) {
-    let mut wrong = Vec::new();
-    let mut judged = 0;
+    let stride = if std::env::var_os("ALL_EXCERPTS").is_some() { 1 } else { STRIDE };
+    let (mut judged, mut wrong) = (0, Vec::new());
     for path in recorded::recordings().into_iter().chain(more_recordings()) {
-        let entries: Vec<Entry> = read(&path).unwrap().map(Result::unwrap).collect();
-        let Kind::Mark(header) = &entries[0].kind else { panic!("{} has no header", path.display()) };
-        let profile = targets::shipped().of(header).unwrap().clone().overlaid(header).unwrap();
-        let whole = violated(entries.clone(), &profile);
-        let variants = variants(&entries);
-        for (name, variant) in variants.into_iter().skip(judged % stride).step_by(stride) {
-            let more: Vec<_> = violated(variant(), &profile).difference(&whole).copied().collect();
-            judged += 1;
-            if !more.is_empty() {
-                wrong.push(format!("{} {name}: {more:?}", recorded::name(&path)));
-            }
-        }
+        let first = judged % stride;
+        judged += judge_variants(&path, &mut wrong, |place, _| place % stride == first);
     }
     assert!(judged > 100, "{judged} variants were judged");
     assert!(wrong.is_empty(), "{} of {judged}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Excerpts that were judged wrongly once: the case, and the variant.
+const JUDGED_WRONGLY: [(&str, &str); 7] = [
+    ("begins-in-an-eviction/history", "as it is, recorded from 5 tenths"),
+    (
+        "divided-driven-out-by-scaling/73-scaled-away-from-not-ready-member",
+        "as it is, begun in the middle after 3 tenths",
+    ),
+    (
+        "divided-driven-out-by-scaling/73-scaled-away-from-not-ready-member",
+        "as it is, recorded from 3 tenths",
+    ),
+    ("manifest-written-anew/history", "as it is, begun in the middle after 8 tenths"),
+    ("manifest-written-anew/history", "as it is, recorded from 9 tenths"),
+    ("no-marks-controllers-restarted/history", "with the clock of the control plane set after 1 tenths"),
+    ("no-marks-nodes-restarted/history", "with the clock of the control plane set after 1 tenths"),
+];
+
+#[test]
+fn an_excerpt_that_was_judged_wrongly_once_violates_nothing_new() {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
+    for (case, variant) in JUDGED_WRONGLY {
+        let (path, mut wrong) = (cases.join(format!("{case}.jsonl")), Vec::new());
+        let judged = judge_variants(&path, &mut wrong, |_, name| name == variant);
+        assert_eq!((judged, wrong), (1, Vec::new()), "{case} {variant}");
+    }
+}
+
+/// Judges the chosen variants of a history by their number and name, and returns how many were judged. A variant must
+/// violate nothing that the whole history does not violate.
+fn judge_variants(path: &Path, wrong: &mut Vec<String>, chosen: impl Fn(usize, &str) -> bool) -> usize {
+    let entries: Vec<Entry> = read(path).unwrap().map(Result::unwrap).collect();
+    let Kind::Mark(header) = &entries[0].kind else { panic!("{} has no header", path.display()) };
+    let profile = targets::shipped().of(header).unwrap().clone().overlaid(header).unwrap();
+    let whole = violated(entries.clone(), &profile);
+    let mut judged = 0;
+    for (place, (name, variant)) in variants(&entries).into_iter().enumerate() {
+        if !chosen(place, &name) {
+            continue;
+        }
+        let more: Vec<_> = violated(variant(), &profile).difference(&whole).copied().collect();
+        judged += 1;
+        if !more.is_empty() {
+            wrong.push(format!("{} {name}: {more:?}", recorded::name(path)));
+        }
+    }
+    judged
 }
 
 /// The histories below the folder of the environment.
@@ -168,15 +201,16 @@ fn listed(entries: &[Entry], begin: Duration) -> Vec<Entry> {
     [header].into_iter().chain(objects.into_values()).chain(later).collect()
 }
 
-/// The same, with times that count from `begin`.
+/// The same, with times that count from `begin`. Such a recorder knows of no scenario.
 fn recorded_from(entries: &[Entry], begin: Duration) -> Vec<Entry> {
     let mut all = listed(entries, begin);
     all.iter_mut().for_each(|entry| entry.at -= begin);
-    if let Kind::Mark(header) = &mut all[0].kind
-        && let Some(start) = header.get("start").and_then(Value::as_str)
-    {
-        let start = start.parse::<Timestamp>().unwrap() + SignedDuration::try_from(begin).unwrap();
-        header.insert("start".to_owned(), json!(start.to_string()));
+    if let Kind::Mark(header) = &mut all[0].kind {
+        header.remove("scenario");
+        if let Some(start) = header.get("start").and_then(Value::as_str) {
+            let start = start.parse::<Timestamp>().unwrap() + SignedDuration::try_from(begin).unwrap();
+            header.insert("start".to_owned(), json!(start.to_string()));
+        }
     }
     all
 }

@@ -1,20 +1,25 @@
-//! Runs every mutant as a trial: its case notices it by a violation of its guarantee.
+//! Runs every mutant as a trial, and again with each form of workload: the case notices it by a violation of its guarantee.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use capsize::guilty::{guilty, named};
 use capsize::mutants::put_to;
 use capsize::{conformance, targets};
 use capsize_clock::Seed;
 use capsize_mutants::Mutant;
-use capsize_runner::scenario::Case;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() -> ExitCode {
-    let cases = conformance::cases().expect("the suite has no mistakes");
-    let trials = capsize_mutants::all().into_iter().map(|mutant| {
-        let case = cases.iter().find(|case| case.id() == mutant.case).cloned();
-        Trial::test(mutant.id.clone(), move || trial(&mutant, case))
+    let trials = capsize_mutants::all().into_iter().flat_map(|mutant| {
+        let mutant = Arc::new(mutant);
+        let own = (mutant.case.to_owned(), mutant.guarantee);
+        let of_forms: Vec<_> = mutant.forms().collect();
+        std::iter::once(own).chain(of_forms).map(move |(id, guarantee)| {
+            let mutant = Arc::clone(&mutant);
+            let form = id.strip_prefix("forms/").map(|form| format!("::{form}")).unwrap_or_default();
+            Trial::test(format!("{}{form}", mutant.id), move || trial(&mutant, &id, guarantee))
+        })
     });
     let chains = Trial::test("the_evidence_names_the_guilty_component_of_nine_mutants_in_ten", chains);
     libtest_mimic::run(&Arguments::from_args(), trials.chain([chains]).collect()).exit_code()
@@ -48,14 +53,14 @@ fn chains() -> Result<(), Failed> {
     Err(format!("{} of {all} mutants: {}", wrong.len(), wrong.join("; ")).into())
 }
 
-fn trial(mutant: &Mutant, case: Option<Case>) -> Result<(), Failed> {
-    let case = case.ok_or_else(|| format!("there is no case {}", mutant.case))?;
+fn trial(mutant: &Mutant, id: &str, guarantee: &str) -> Result<(), Failed> {
+    let cases = conformance::cases().expect("the suite has no mistakes");
+    let case = cases.iter().find(|case| case.id() == id).ok_or_else(|| format!("there is no case {id}"))?;
     let profile = targets::find(mutant.profile)?;
-    let caught = put_to(mutant, &case, &profile, Seed(1))?;
-    let caught = caught.ok_or_else(|| format!("{} does not notice", mutant.case))?;
-    let guarantee = mutant.guarantee;
+    let caught = put_to(mutant, case, &profile, Seed(1))?;
+    let caught = caught.ok_or_else(|| format!("{id} does not notice"))?;
     if caught.guarantees.contains(&guarantee) {
         return Ok(());
     }
-    Err(format!("{} violates {:?}, expected {guarantee}", mutant.case, caught.guarantees).into())
+    Err(format!("{id} violates {:?}, expected {guarantee}", caught.guarantees).into())
 }

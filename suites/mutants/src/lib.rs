@@ -46,7 +46,9 @@ macro_rules! mutants {
 
 mod delivery;
 mod eviction;
+mod forms;
 mod known;
+mod lost_members;
 mod members;
 mod nodes;
 mod nodes_drains;
@@ -137,6 +139,12 @@ impl Mutant {
         Self { overridden: names.collect(), ..self }
     }
 
+    /// The further scenarios that notice the mutant, one for each other form of a workload, with the guarantee that
+    /// names the cause there.
+    pub fn forms(&self) -> impl Iterator<Item = (String, &'static str)> {
+        forms::of(&self.id)
+    }
+
     /// The rules of the mutant.
     #[must_use]
     pub fn rules(&self) -> Wrong {
@@ -149,6 +157,7 @@ impl Mutant {
 pub fn all() -> Vec<Mutant> {
     let files = [
         members::all(),
+        lost_members::all(),
         eviction::all(),
         tasks::all(),
         placement::all(),

@@ -73,7 +73,9 @@ pub fn delivered(
     let mut changes = changes_of_manifest(&workload, &member, was, &now, gone);
     if gone {
         let was = entry.deliveries.remove(&member);
-        let since = was.and_then(|was| was.leaving).or(now.leaving).unwrap_or(world.now);
+        // If the deletion began before it was observed, nobody knows how long it took.
+        let seen = was.filter(|was| !was.leaving_before);
+        let since = seen.map(|was| was.leaving.or(now.leaving).unwrap_or(world.now));
         retry(entry, &member, since, world.now);
         forget(world, &workload);
         changes.push(Change::DeliveryGone { workload, member });
@@ -136,7 +138,7 @@ pub fn ran(
         let was = entry.running.remove(&member);
         let known = was.is_some();
         let since = was.and_then(|was| was.leaving).or(now.leaving).unwrap_or(world.now);
-        retry(entry, &member, since, world.now);
+        retry(entry, &member, Some(since), world.now);
         forget(world, &workload);
         return known.then_some(Change::RunningGone { workload, member });
     }
@@ -147,10 +149,10 @@ pub fn ran(
     Some(Change::Running { workload, member })
 }
 
-/// Notes that an object in `member` is gone at `now`, whose deletion began at `since`. A controller that
-/// waited for the end retried at growing intervals, and may be late by as long as the deletion took.
-fn retry(workload: &mut Workload, member: &str, since: Duration, now: Duration) {
-    let took = now.saturating_sub(since).min(LONGEST_BACK_OFF);
+/// Notes that an object in `member` is gone at `now`, whose deletion began at `since`, if that is known. A controller
+/// that waited for the end retried at growing intervals, and may be late by as long as the deletion took.
+fn retry(workload: &mut Workload, member: &str, since: Option<Duration>, now: Duration) {
+    let took = since.map_or(LONGEST_BACK_OFF, |since| now.saturating_sub(since).min(LONGEST_BACK_OFF));
     if took.is_zero() {
         workload.retried.remove(member);
     } else {

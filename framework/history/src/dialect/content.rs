@@ -20,7 +20,9 @@ pub fn manifest(manifest: &Tree<'_>, own: &str) -> Content {
     let kind = (manifest["apiVersion"].text(), manifest["kind"].text());
     let asked = content(kind, PARTS.map(|part| &manifest[part]), own);
     let labels = labels(&manifest["metadata"]["labels"], own);
-    Content { refers_to: refers_to(manifest), labels, ..asked }
+    let endpoints = manifest["endpoints"].items().iter().filter(|_| kind.1 == "EndpointSlice");
+    let addresses = endpoints.map(|endpoint| endpoint["addresses"].items().len()).sum();
+    Content { refers_to: refers_to(manifest), labels, addresses, ..asked }
 }
 
 /// The labels of an object without the labels of the domain `own`.

@@ -21,7 +21,9 @@ pub fn observe(world: &mut World, mark: &Mark) -> Change {
     {
         world.lost.insert(member.clone(), world.now);
     }
-    world.faults_are_marked |= mark.contains_key("fault") || mark.contains_key("scenario");
+    // A recorder that knows of a wrong clock need not know of other faults.
+    let marked = fault.is_some_and(|fault| fault != FaultKind::Skew);
+    world.faults_are_marked |= marked || mark.contains_key("scenario");
     if mark.contains_key("history") {
         world.stated_start = text("start").and_then(|start| capsize_clock::parse_time(&start));
     }

@@ -25,6 +25,8 @@ pub struct Content {
     pub data: Option<u64>,
     /// A digest of the selector and the ports of a Service.
     pub service: Option<u64>,
+    /// How many addresses the manifest of an `EndpointSlice` has; zero for other kinds.
+    pub addresses: usize,
     /// A digest of the specification without replicas, for kinds that do not belong to Kubernetes.
     pub custom: Option<u64>,
     /// The labels without the marks of the control plane.

@@ -6,7 +6,7 @@ use super::{FaultKind, Mark};
 const SORTS: [&str; 4] = ["history", "fault", "step", "observer"];
 
 /// The fields of the header that have a meaning.
-const HEADER: [&str; 10] = [
+const HEADER: [&str; 11] = [
     "history",
     "implementation",
     "version",
@@ -15,6 +15,7 @@ const HEADER: [&str; 10] = [
     "automaticNoExecute",
     "clusterTaintPolicies",
     "off",
+    "promises",
     "schedulers",
     "evictionEvents",
 ];

@@ -340,11 +340,13 @@ impl Profile {
                 Some(other) => return Err(wrong(field, other, "true or false")),
             }
         }
-        if let Some(off) = header.get("off") {
-            let off: Vec<Feature> =
-                serde_json::from_value(off.clone()).map_err(|_| wrong("off", off, "a list of features"))?;
-            self.features.retain(|feature| !off.contains(feature));
-        }
+        let listed = |field: &str| -> Result<Vec<Feature>, ProfileError> {
+            let Some(list) = header.get(field) else { return Ok(Vec::new()) };
+            serde_json::from_value(list.clone()).map_err(|_| wrong(field, list, "a list of features"))
+        };
+        let off = listed("off")?;
+        self.features.retain(|feature| !off.contains(feature));
+        self.features.extend(listed("promises")?);
         Ok(self)
     }
 }

@@ -247,6 +247,16 @@ fn the_manifest_for_a_member_that_the_workload_is_leaving_does_not_change() {
     shows("DELIVERY-08", &never_done.work("m1", &json!({"spec": {"workload": {"manifests": [
         {"kind": "Deployment", "metadata": {"name": "web", "namespace": "default", "labels": {"a": "b"}}, "spec": {"replicas": 2}},
     ]}}})).until(22.5));
+    // A change that was under way when the eviction began may arrive, but it does not change the replicas of the task.
+    let rewritten = |replicas: u64| {
+        let task = task(&json!({"replicas": 2, "creationTimestamp": STAMP}));
+        let story = evicted(delivered(), &[task], &["m2"]).sick("m2").health("m2", "Unknown").at(20.5);
+        story.work("m1", &json!({"spec": {"workload": {"manifests": [
+            {"kind": "Deployment", "metadata": {"name": "web", "namespace": "default", "labels": {"a": "b"}}, "spec": {"replicas": replicas}},
+        ]}}})).until(20.6)
+    };
+    breaks("DELIVERY-08", &rewritten(9));
+    assert!(ids(&rewritten(2), Outcome::is_violated).is_empty());
 }
 
 #[test]

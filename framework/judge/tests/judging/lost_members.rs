@@ -6,14 +6,14 @@ use capsize_dialect::Dialect;
 use capsize_history::EventType::{Added, Deleted, Modified};
 use capsize_history::facts::Fact;
 use capsize_history::{CONTROL_PLANE, Entry, EventType};
-use capsize_judge::guarantee::Verdict;
+use capsize_judge::guarantee::{Outcome, Verdict};
 use capsize_judge::judge::Judge;
 use capsize_judge::profile::Profile;
 use serde_json::{Value, json};
 use std::time::Duration;
 
 use crate::examples::is_shown;
-use crate::outcomes::{breaks, holds};
+use crate::outcomes::{breaks, holds, ids};
 use crate::story::PROFILE;
 
 /// The features of the guarantees that are tested here.
@@ -126,6 +126,11 @@ fn shows(id: &str, (facts, verdicts): &(Vec<Fact>, Vec<Verdict>)) {
     is_shown(id, &facts, verdicts);
 }
 
+/// The ids of the violated guarantees.
+fn violated(verdicts: &[Verdict]) -> Vec<&'static str> {
+    ids(verdicts, Outcome::is_violated)
+}
+
 /// Checks that nothing is violated, and that `id` held.
 #[track_caller]
 fn kept(id: &str, (_, verdicts): &(Vec<Fact>, Vec<Verdict>)) {
@@ -166,6 +171,16 @@ fn the_time_on_a_taint_is_true() {
 }
 
 #[test]
+fn a_health_taint_that_replaces_another_one_may_keep_its_time() {
+    let taint = |key: &str| json!([{"key": key, "effect": "NoExecute", "timeAdded": "2030-01-01T00:00:10Z"}]);
+    let swapped = Story::new().cluster("m1", "NotReady", taint("not-ready")).at(30.0);
+    kept("TAINT-11", &swapped.cluster("m1", "Unknown", taint("unreachable")).until(31.0));
+    let later =
+        Story::new().cluster("m1", "NotReady", taint("not-ready")).at(20.0).cluster("m1", "Ready", json!([]));
+    breaks("TAINT-11", &later.at(30.0).cluster("m1", "Unknown", taint("unreachable")).until(31.0).1);
+}
+
+#[test]
 fn nothing_leaves_while_no_member_is_ready() {
     let lost =
         || Story::new().health("m1", "Unknown").health("m2", "Unknown").health("m3", "Unknown").at(20.0);
@@ -173,10 +188,7 @@ fn nothing_leaves_while_no_member_is_ready() {
     shows("EVICTION-17", &lost().record(gone.clone()).until(21.0));
     kept("EVICTION-17", &lost().health("m1", "Ready").until(21.0));
     let one_is_left = Story::new().health("m1", "Unknown").at(20.0).record(gone);
-    assert!(
-        crate::outcomes::ids(&one_is_left.until(21.0).1, capsize_judge::guarantee::Outcome::is_violated)
-            .is_empty()
-    );
+    assert!(violated(&one_is_left.until(21.0).1).is_empty());
 }
 
 #[test]
@@ -197,6 +209,21 @@ fn a_member_that_is_chosen_again_keeps_its_copy() {
     shows("PLACEMENT-18", &back().at(30.1).copy("m1", Deleted, 2).at(30.3).record(again()).until(31.0));
     breaks("PLACEMENT-18", &back().at(30.1).record(again()).at(30.3).copy("m1", Deleted, 2).until(31.0).1);
     kept("PLACEMENT-18", &back().at(30.1).record(again()).until(42.0));
+}
+
+#[test]
+fn a_copy_that_moves_without_an_outage_may_be_lost() {
+    let away = || Story::new().copy("m1", Added, 2).at(12.0).record(json!({"members": ["m2"]}));
+    let again = json!({"members": ["m1", "m2"]});
+    let late = away().at(13.0).record(again.clone()).at(13.1).copy("m1", Deleted, 2).until(30.0);
+    assert!(violated(&late.1).is_empty());
+    let early = away().at(12.9).copy("m1", Deleted, 2).at(13.0).record(again.clone()).until(30.0);
+    assert!(violated(&early.1).is_empty());
+    // The copy did not run yet when the outage began, as far as two recorders observe it.
+    let observer = json!({"observer": {"on": "m1", "latency": 0.7, "clockOffset": 0.0}});
+    let lost = away().mark(observer).at(12.5).health("m1", "Unknown").at(12.6).copy("m1", Deleted, 2);
+    let back = lost.at(13.0).health("m1", "Ready").record(again).until(30.0);
+    assert!(violated(&back.1).is_empty());
 }
 
 #[test]
@@ -242,8 +269,5 @@ fn a_copy_that_was_replaced_goes_when_its_member_is_back() {
     shows("AVAILABILITY-02", &left().until(24.1));
     kept("AVAILABILITY-02", &left().at(20.0).copy("m1", Deleted, 2).until(25.0));
     let cut = json!({"fault": "partition", "cluster": "m1", "state": "begin"});
-    assert!(
-        crate::outcomes::ids(&left().mark(cut).until(40.0).1, capsize_judge::guarantee::Outcome::is_violated)
-            .is_empty()
-    );
+    assert!(violated(&left().mark(cut).until(40.0).1).is_empty());
 }

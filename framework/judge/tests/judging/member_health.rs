@@ -140,6 +140,15 @@ fn a_member_that_is_ready_again_keeps_its_workloads() {
 fn health_taints_of_one_effect_exclude_each_other() {
     holds("TAINT-05", &outage().until(14.5));
     shows("TAINT-05", &outage().taint("m1", "unreachable", "NoSchedule").until(14.5));
+    // A person who sets another taint allows no second health taint long after that.
+    let by_hand = |story: Story| {
+        story.mark(
+            json!({"step": "taint", "cluster": "m1", "key": "example.com/cordon", "effect": "NoSchedule"}),
+        )
+    };
+    breaks("TAINT-05", &by_hand(outage()).at(16.0).taint("m1", "unreachable", "NoSchedule").until(16.4));
+    let set = by_hand(outage()).taint("m1", "unreachable", "NoSchedule").until(14.5);
+    assert!(ids(&set, Outcome::is_violated).is_empty());
 }
 
 #[test]

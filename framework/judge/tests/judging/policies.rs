@@ -311,8 +311,9 @@ fn retained_replicas_keep_the_value_in_the_member() {
 
 #[test]
 fn endpoint_addresses_survive_an_outage() {
-    let work = |kind: &str, labels: Value, going: bool| {
-        let manifest = json!({"kind": kind, "metadata": {"name": "web", "namespace": "default"}});
+    let with_endpoints = |kind: &str, labels: Value, going: bool, endpoints: Value| {
+        let metadata = json!({"name": "web", "namespace": "default"});
+        let manifest = json!({"kind": kind, "metadata": metadata, "endpoints": endpoints});
         let stamp = if going { json!(STAMP) } else { Value::Null };
         let mut work = json!({
             "apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
@@ -324,6 +325,9 @@ fn endpoint_addresses_survive_an_outage() {
         }
         work
     };
+    let endpoints = json!([{"addresses": ["10.0.0.1"]}]);
+    let work =
+        |kind: &str, labels: Value, going: bool| with_endpoints(kind, labels, going, endpoints.clone());
     let of_web =
         json!({"endpointslice.karmada.io/namespace": "default", "endpointslice.karmada.io/name": "web"});
     let slice = |going: bool| work("EndpointSlice", of_web.clone(), going);
@@ -334,6 +338,9 @@ fn endpoint_addresses_survive_an_outage() {
     };
     holds("SERVICES-01", &story().at(12.0).object(slice(true)).until(12.5));
     shows("SERVICES-01", &away(story()).object(slice(true)).until(15.0));
+    let emptied = || with_endpoints("EndpointSlice", of_web.clone(), false, json!([]));
+    breaks("SERVICES-01", &away(story()).object(emptied()).until(15.0));
+    holds("SERVICES-01", &story().at(12.0).object(emptied()).until(12.5));
     holds(
         "SERVICES-01",
         &away(story()).object(work("ServiceExport", json!({}), true)).object(slice(true)).until(15.0),

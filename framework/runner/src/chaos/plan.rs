@@ -18,13 +18,14 @@ use capsize_judge::YamlError;
 pub struct Plan(pub(super) Value);
 
 /// The fields of a scenario in the order in which they are written.
-const FIELDS: [&str; 13] = [
+const FIELDS: [&str; 14] = [
     "scenario",
     "about",
     "seed",
     "features",
     "without",
     "off",
+    "promises",
     "failsWithout",
     "timings",
     "fleet",

@@ -122,6 +122,9 @@ fn with_settings_of<'a>(case: &Case, profile: &'a Profile) -> Cow<'a, Profile> {
     for feature in &case.scenario.off {
         profile.to_mut().features.remove(feature);
     }
+    if !case.scenario.promises.is_empty() {
+        profile.to_mut().features.extend(&case.scenario.promises);
+    }
     profile
 }
 
@@ -272,6 +275,9 @@ fn header(case: &Case, profile: &Profile) -> Mark {
     let mut header = header.as_object().cloned().unwrap_or_default();
     if !case.scenario.off.is_empty() {
         header.insert("off".to_owned(), json!(case.scenario.off));
+    }
+    if !case.scenario.promises.is_empty() {
+        header.insert("promises".to_owned(), json!(case.scenario.promises));
     }
     header
 }

@@ -30,6 +30,9 @@ pub struct Scenario {
     /// The features that are switched off; a target that cannot switch them off skips the case.
     #[serde(default)]
     pub off: Vec<Feature>,
+    /// The features that the target shows in this scenario, even if its profile does not promise them everywhere.
+    #[serde(default)]
+    pub promises: Vec<Feature>,
     /// Parts of the reference implementation by name. Without any one of them, the scenario must fail.
     #[serde(default)]
     pub fails_without: Vec<String>,

@@ -174,7 +174,8 @@ impl LeftCopyGoesAfterOutage {
     fn look(&mut self, key: &WorkloadKey, name: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::on(key, name);
         let (Some(workload), Some(member)) = (context.workload(key), context.member(name)) else { return };
-        let extra = workload.running.get(name).is_some_and(|copy| copy.managed)
+        // A finalizer of the member may keep a copy that is being deleted.
+        let extra = workload.running.get(name).is_some_and(|copy| copy.managed && copy.leaving.is_none())
             && workload.recorded
             && !workload.assignment.is_empty()
             && !workload.holders().any(|holder| holder == name)

@@ -94,13 +94,18 @@ static DELIVERY_08: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-08",
     sentence: "the manifest for a member that a workload is leaving does not change",
     features: &[Feature::GracefulEviction],
-    formula: "from latency after the eviction begins",
+    formula: "from latency after the eviction begins; at once if the manifest had the replicas of the task, and gets others",
     releases: "all",
     source: "Karmada pkg/controllers/binding/common.go, ensureWork",
 };
 
 /// Requirement V11: while a workload leaves a member, changes for the other members are not written there.
-pub(crate) struct OldManifestIsFrozen;
+#[derive(Default)]
+pub(crate) struct OldManifestIsFrozen {
+    /// The manifests that had the replicas of their task when the eviction began. Nothing that was under way then may
+    /// change these replicas.
+    as_recorded: BTreeSet<Subject>,
+}
 
 impl Guarantee for OldManifestIsFrozen {
     fn spec(&self) -> &'static GuaranteeSpec {
@@ -108,25 +113,39 @@ impl Guarantee for OldManifestIsFrozen {
     }
 
     fn topics(&self) -> Topics {
-        topics![Rewritten, EvictionEnded]
+        topics![Rewritten, EvictionBegan, EvictionEnded, WorkloadGone]
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let (key, member) = match &fact.change {
             Change::Rewritten { workload, member } => (workload, member),
-            Change::EvictionEnded { workload, .. } => {
+            Change::EvictionBegan { workload: key, task } => {
+                let delivery = context.workload(key).and_then(|it| it.deliveries.get(&task.member));
+                if !task.inherited && delivery.is_some_and(|it| Some(it.replicas) == task.replicas) {
+                    self.as_recorded.insert(Subject::on(key, &task.member));
+                }
+                return;
+            }
+            Change::EvictionEnded { workload, task } => {
+                self.as_recorded.remove(&Subject::on(workload, &task.member));
                 if context.workload(workload).is_some() {
                     context.tally.record_held();
                 }
                 return;
             }
+            Change::WorkloadGone(key) => return self.as_recorded.retain(|subject| !subject.is_of(key)),
             _ => return,
         };
         let Some(workload) = context.workload(key) else { return };
         let Some(task) = workload.eviction(member) else { return };
+        let delivery = workload.deliveries.get(member);
+        let scaled = delivery.is_some_and(|it| !it.overridden && Some(it.replicas) != task.replicas)
+            && self.as_recorded.contains(&Subject::on(key, member))
+            && !context.controllers_are_hindered(fact.at);
         let target = workload.targets().any(|target| target == member);
-        let leaving = workload.deliveries.get(member).is_none_or(|delivery| delivery.leaving.is_some());
-        if target || leaving || context.latest_surely_observed(fact.at) <= task.seen {
+        let leaving = delivery.is_none_or(|delivery| delivery.leaving.is_some());
+        let recent = context.latest_surely_observed(fact.at) <= task.seen;
+        if target || leaving || recent && !scaled {
             return;
         }
         let because = format!("the workload has been leaving {member} since {}", clock(task.seen));

@@ -53,13 +53,13 @@ fn of_members() -> Vec<Box<dyn Guarantee>> {
         Box::new(taint::NoExecuteTaintAfterTimeout::default()),
         Box::new(taint::HealthTaintsGoWhenReady::new(TaintEffect::NoSchedule)),
         Box::new(taint::HealthTaintsGoWhenReady::new(TaintEffect::NoExecute)),
-        Box::new(taint::HealthTaintsExcludeEachOther),
+        Box::new(taint::HealthTaintsExcludeEachOther::default()),
         Box::new(taint::NoExecuteTaintIsRequested),
         Box::new(taint::NoExecuteTaintAfterSilence::default()),
         Box::new(taint::TaintsFollowPolicies::default()),
         Box::new(taint::ManualTaintsStay::default()),
         Box::new(taint::NoExecuteTaintKeepsItsTime),
-        Box::new(taint::TaintTimesAreTruthful),
+        Box::new(taint::TaintTimesAreTruthful::default()),
     ]
 }
 
@@ -139,7 +139,7 @@ fn of_copies() -> Vec<Box<dyn Guarantee>> {
         Box::new(delivery::CopyGoesWithManifest::default()),
         Box::new(delivery::FullyAppliedCondition::not_reported_early()),
         Box::new(delivery::PurgeBeforeNewManifests::default()),
-        Box::new(delivery::OldManifestIsFrozen),
+        Box::new(delivery::OldManifestIsFrozen::default()),
         Box::new(delivery::FirstManifestCarriesPreservedState),
         Box::new(delivery::RecordListsDependents::default()),
         Box::new(delivery::ManifestMatchesTemplate::default()),
@@ -148,7 +148,7 @@ fn of_copies() -> Vec<Box<dyn Guarantee>> {
         Box::new(delivery::SuspendedManifestsAreHeldBack::default()),
         Box::new(delivery::RetainedReplicasStay::default()),
         Box::new(delivery::AutoscalerFollowsWorkload::default()),
-        Box::new(services::EndpointAddressesSurviveOutage),
+        Box::new(services::EndpointAddressesSurviveOutage::default()),
         Box::new(delivery::CopyFollowsManifest::deleted_manifests_go()),
         Box::new(liveness::WorkloadIsScheduled::default()),
         Box::new(delivery::FullyAppliedCondition::reported_when_applied()),
@@ -174,9 +174,11 @@ fn shared() -> Vec<Box<dyn Guarantee>> {
         Box::new(health::UnknownAfterAgentSilence::default()),
         Box::new(taint::NoScheduleTaintFollowsHealth::default()),
         Box::new(taint::HealthTaintsGoWhenReady::new(TaintEffect::NoSchedule)),
-        Box::new(taint::HealthTaintsExcludeEachOther),
+        Box::new(taint::HealthTaintsExcludeEachOther::default()),
         Box::new(toleration::EvictionAtTolerationEnd::default()),
         Box::new(toleration::NoEvictionWithoutTaint::default()),
+        Box::new(health::ReadyMemberStaysReady::default()),
+        Box::new(taint::TaintTimesAreTruthful::default()),
     ]
 }
 

@@ -1,6 +1,6 @@
 //! Checks the causes and pace of evictions, and old copies whose deletion is suppressed: EVICTION.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
@@ -8,10 +8,10 @@ use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
 };
 use crate::guarantee::engine::formula::EVICTION_WORKERS;
-use crate::guarantee::{Bound, GuaranteeSpec, Subject};
+use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
-use capsize_history::facts::{Change, Fact, InstanceHealth, TaintEffect, WorkloadKey};
+use capsize_history::facts::{Change, Fact, InstanceHealth, TaintEffect, Uncertainty, WorkloadKey};
 
 static EVICTION_10: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-10",
@@ -128,6 +128,8 @@ static EVICTION_12: GuaranteeSpec = GuaranteeSpec {
 #[derive(Default)]
 pub(crate) struct EvictionOfUnhealthyWorkload {
     since: BTreeMap<Subject, Duration>,
+    /// The reports that existed at the first observation of the record, so that the time of the report is not known.
+    inherited: BTreeSet<Subject>,
     deadlines: Deadlines,
 }
 
@@ -147,9 +149,13 @@ impl Guarantee for EvictionOfUnhealthyWorkload {
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
             Change::InstanceHealth { workload, member } => self.look(workload, member, fact, context),
-            Change::Assigned { workload: key, was, now, .. } => {
+            Change::Assigned { workload: key, was, now, first } => {
                 for member in was.keys().chain(now.keys()) {
                     self.look(key, member, fact, context);
+                }
+                if *first {
+                    let first = self.since.keys().filter(|subject| subject.is_of(key)).cloned();
+                    self.inherited.extend(first);
                 }
             }
             Change::Wanted(key) => {
@@ -164,6 +170,7 @@ impl Guarantee for EvictionOfUnhealthyWorkload {
             }
             Change::WorkloadGone(key) => {
                 self.since.retain(|subject, _| !subject.is_of(key));
+                self.inherited.retain(|subject| !subject.is_of(key));
                 self.deadlines.cancel_of(key, |_| true);
             }
             _ => {}
@@ -178,6 +185,7 @@ impl EvictionOfUnhealthyWorkload {
         let subject = Subject::on(key, member);
         if instance != Some(InstanceHealth::Unhealthy) {
             self.since.remove(&subject);
+            self.inherited.remove(&subject);
             return self.deadlines.cancel(&subject);
         }
         let since = *self.since.entry(subject.clone()).or_insert(fact.at);
@@ -222,6 +230,17 @@ impl EvictionOfUnhealthyWorkload {
             clock(*since),
             span(lasts)
         );
+        if self.inherited.contains(&subject) && fact.at < earliest {
+            let bound = Bound::NotBefore(earliest);
+            let uncertainty = Uncertainty::UNKNOWN;
+            return context.tally.record_undecided(Ambiguity {
+                subject,
+                bound,
+                because,
+                at: fact.at,
+                uncertainty,
+            });
+        }
         context.check_arrival(subject, fact, earliest, margin, || (because, seen));
     }
 }

@@ -1,6 +1,6 @@
 //! Checks that lost members get no new workloads, and that a member that is chosen again keeps its copy: PLACEMENT.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Topics, Violation, topics};
@@ -61,15 +61,30 @@ static PLACEMENT_18: GuaranteeSpec = GuaranteeSpec {
 /// A copy that ran through an outage is deleted only if its member is not chosen again at once.
 #[derive(Default)]
 pub(crate) struct ChosenAgainKeepsCopy {
+    /// The copies that ran when their member was lost, and were not deleted since.
+    outlasting: BTreeSet<Subject>,
     /// When copies were deleted from a member that had just come back.
     deleted: BTreeMap<Subject, Duration>,
     /// When members that still have a copy were chosen again.
     chosen: BTreeMap<Subject, Fact>,
 }
 
-/// The time within which a deletion and a choice belong together.
+/// The time within which a deletion and a choice belong together. Two recorders may observe them farther apart.
 fn window(context: &JudgeContext<'_>) -> Duration {
-    context.timings().latency + context.timings().recheck
+    (context.timings().latency + context.timings().recheck).saturating_sub(context.disorder())
+}
+
+/// Returns true if `member` was surely lost before `now`, and is still lost or has just come back.
+fn is_after_outage(member: &str, now: Duration, context: &JudgeContext<'_>) -> bool {
+    let Some(state) = context.member(member) else { return false };
+    let lost_since = match state.health {
+        Some(Health::Ready) if state.away.is_zero() => return false,
+        Some(Health::Ready) if now > state.health_since.saturating_add(window(context)) => return false,
+        Some(Health::Ready) => state.health_since.saturating_sub(state.away),
+        Some(Health::Unknown | Health::NotReady) => state.health_since,
+        None => return false,
+    };
+    now > lost_since.saturating_add(context.disorder())
 }
 
 impl Guarantee for ChosenAgainKeepsCopy {
@@ -78,24 +93,24 @@ impl Guarantee for ChosenAgainKeepsCopy {
     }
 
     fn topics(&self) -> Topics {
-        topics![Assigned, RunningGone, Wanted, WorkloadGone, MemberGone]
+        topics![Health, Assigned, RunningGone, Wanted, WorkloadGone, MemberGone]
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
+            Change::Health { member, was: Some(Health::Ready), now: Some(_), .. } => {
+                self.outlasting.retain(|subject| !subject.is_on(member));
+                let workloads = context.world.workloads.iter();
+                let running = workloads.filter(|(_, it)| it.recorded && it.running.contains_key(member));
+                self.outlasting.extend(running.map(|(key, _)| Subject::on(key, member)));
+            }
             Change::RunningGone { workload, member } => {
                 let subject = Subject::on(workload, member);
+                let outlasted = self.outlasting.remove(&subject);
                 if let Some(chosen) = self.chosen.remove(&subject) {
                     let because = format!("{member} was chosen again at {}", clock(chosen.at));
-                    return self.report(subject, fact, because, context);
-                }
-                let Some(state) = context.member(member) else { return };
-                let recorded = context.workload(workload).is_some_and(|workload| workload.recorded);
-                let is_back = state.health == Some(Health::Ready)
-                    && fact.at <= state.health_since.saturating_add(window(context))
-                    && !state.away.is_zero();
-                let is_lost = matches!(state.health, Some(Health::Unknown | Health::NotReady));
-                if recorded && (is_back || is_lost) {
+                    self.report(subject, fact, because, context);
+                } else if outlasted && is_after_outage(member, fact.at, context) {
                     self.deleted.insert(subject, fact.at);
                 }
             }
@@ -108,10 +123,12 @@ impl Guarantee for ChosenAgainKeepsCopy {
                 }
             }
             Change::Wanted(key) | Change::WorkloadGone(key) => {
+                self.outlasting.retain(|subject| !subject.is_of(key));
                 self.deleted.retain(|subject, _| !subject.is_of(key));
                 self.chosen.retain(|subject, _| !subject.is_of(key));
             }
             Change::MemberGone(name) => {
+                self.outlasting.retain(|subject| !subject.is_on(name));
                 self.deleted.retain(|subject, _| !subject.is_on(name));
                 self.chosen.retain(|subject, _| !subject.is_on(name));
             }
@@ -133,11 +150,11 @@ impl Guarantee for ChosenAgainKeepsCopy {
 
 impl ChosenAgainKeepsCopy {
     fn chosen(&mut self, subject: Subject, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let key = subject.workload.as_ref();
-        let running = key.and_then(|key| context.workload(key)).map(|workload| &workload.running);
-        let has_copy = running.zip(subject.member.as_ref()).is_some_and(|(all, name)| all.contains_key(name));
-        if has_copy {
-            self.chosen.insert(subject, fact.clone());
+        let name = subject.member.clone().unwrap_or_default();
+        if self.outlasting.contains(&subject) {
+            if is_after_outage(&name, fact.at, context) {
+                self.chosen.insert(subject, fact.clone());
+            }
             return;
         }
         let Some(deleted) = self.deleted.remove(&subject) else { return };

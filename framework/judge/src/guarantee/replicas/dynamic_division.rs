@@ -277,11 +277,16 @@ fn fewest_members(change: &AssignmentChange<'_>) -> Assessment {
 fn in_proportion(change: &AssignmentChange<'_>) -> Assessment {
     let workload = change.workload;
     let new = workload.replicas.checked_sub(change.kept())?;
+    let members = &change.context.world.members;
+    // The replicas may be divided among members that the history does not show.
+    if change.context.world.has_strangers() || change.now.keys().any(|name| !members.contains_key(name)) {
+        return None;
+    }
     if workload.placement.aggregated || !workload.placement.spread.is_empty() || new == 0 {
         return None;
     }
     let mut rooms = Vec::new();
-    for (name, member) in &change.context.world.members {
+    for (name, member) in members {
         if change.now.contains_key(name) || is_free_choice(workload, name, member) {
             rooms.push((name.clone(), change.room(name).filter(|_| !member.modelled)?));
         }

@@ -1,8 +1,12 @@
 //! Checks that the endpoint addresses of services survive an outage: SERVICES.
 
+use std::collections::BTreeMap;
+
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
+use crate::guarantee::engine::outdated_views::in_force;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
+use capsize_history::FaultKind;
 use capsize_history::facts::{Change, Fact, Health, WorkloadKey};
 
 static SERVICES_01: GuaranteeSpec = GuaranteeSpec {
@@ -15,7 +19,20 @@ static SERVICES_01: GuaranteeSpec = GuaranteeSpec {
 };
 
 /// Requirement P8: clients keep the addresses of a member during an outage that ends before anything moves.
-pub(crate) struct EndpointAddressesSurviveOutage;
+#[derive(Default)]
+pub(crate) struct EndpointAddressesSurviveOutage {
+    /// The number of addresses of each manifest.
+    addresses: BTreeMap<Subject, usize>,
+}
+
+/// Returns true if nothing of the member called `name` can be observed since the latency of the controllers. Until then,
+/// the addresses may change because the endpoints in the member did.
+fn is_cut_off(name: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
+    in_force(name, context).any(|fault| {
+        let cuts = matches!(fault.fault, FaultKind::Refuse | FaultKind::Reset | FaultKind::Partition);
+        cuts && fault.direction.is_none() && fault.since < context.latest_surely_observed(fact.at)
+    })
+}
 
 impl Guarantee for EndpointAddressesSurviveOutage {
     fn spec(&self) -> &'static GuaranteeSpec {
@@ -23,7 +40,7 @@ impl Guarantee for EndpointAddressesSurviveOutage {
     }
 
     fn topics(&self) -> Topics {
-        topics![Recalled, Rewritten, Delivered]
+        topics![Recalled, Rewritten, Delivered, DeliveryGone]
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
@@ -31,20 +48,28 @@ impl Guarantee for EndpointAddressesSurviveOutage {
             Change::Recalled { workload, member } => (workload, member, true),
             Change::Rewritten { workload, member } => (workload, member, false),
             Change::Delivered { workload, member, .. } => (workload, member, false),
+            Change::DeliveryGone { workload, member } => {
+                self.addresses.remove(&Subject::on(workload, member));
+                return;
+            }
             _ => return,
         };
         let world = context.world;
         let delivery = world.workloads.get(key).and_then(|it| it.deliveries.get(name));
         let Some((namespace, service)) = delivery.and_then(|it| it.collected.as_ref()) else { return };
+        let subject = Subject::on(key, name);
+        let now = delivery.map_or(0, |it| it.asks.addresses);
+        let was = self.addresses.insert(subject.clone(), now).unwrap_or_default();
+        let emptied = was > 0 && now == 0 && is_cut_off(name, fact, context);
         let Some(member) = world.members.get(name) else { return };
         let export = WorkloadKey::new("ServiceExport", namespace.clone(), service.clone());
         let export = world.workloads.get(&export).and_then(|export| export.deliveries.get(name));
         let exports = export.is_some_and(|export| export.leaving.is_none()) && !member.leaving;
-        if !recalled || !exports || member.health == Some(Health::Ready) {
+        if !(recalled || emptied) || !exports || member.health == Some(Health::Ready) {
             return context.tally.record_held();
         }
         let because = format!("{name} is not Ready, and still exports {namespace}/{service}");
         let seen = format!("its addresses in {key} are deleted");
-        context.report_violation(Violation::by(fact, Subject::on(key, name), Bound::Never, because, seen));
+        context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
     }
 }

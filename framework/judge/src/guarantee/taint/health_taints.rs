@@ -1,5 +1,6 @@
 //! Checks that the taints of a member follow its health: TAINT.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
@@ -278,7 +279,9 @@ impl Guarantee for NoExecuteTaintKeepsItsTime {
         if member.health != taint.health {
             return context.tally.record_held();
         }
-        let by_hand = member.tainted_by_hand.is_some() || member.untainted_by_hand.is_some();
+        let late = context.timings().latency + context.disorder();
+        let by_hand =
+            member.tainted_by_hand.max(member.untainted_by_hand).is_some_and(|act| fact.at <= act + late);
         let just_so = fact.at <= member.health_since + context.timings().latency;
         let knows = context.world.faults_are_marked && !context.world.is_hindered(fact.at);
         if by_hand || just_so || member.leaving || !knows {
@@ -302,7 +305,10 @@ static TAINT_05: GuaranteeSpec = GuaranteeSpec {
 
 /// Requirement S11: `not-ready` and `unreachable` exclude each other, unless a person or a policy of the user has set one.
 #[derive(Default)]
-pub(crate) struct HealthTaintsExcludeEachOther;
+pub(crate) struct HealthTaintsExcludeEachOther {
+    /// The members and the keys of their health taints that a person has set.
+    by_hand: BTreeSet<(String, String)>,
+}
 
 impl Guarantee for HealthTaintsExcludeEachOther {
     fn spec(&self) -> &'static GuaranteeSpec {
@@ -310,18 +316,32 @@ impl Guarantee for HealthTaintsExcludeEachOther {
     }
 
     fn topics(&self) -> Topics {
-        topics![TaintAdded]
+        topics![TaintAdded, TaintRemoved, MemberGone]
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let Change::TaintAdded { member: name, taint, first } = &fact.change else { return };
+        let (name, taint, first) = match &fact.change {
+            Change::TaintAdded { member, taint, first } => (member, taint, first),
+            Change::TaintRemoved { member, taint } => {
+                self.by_hand.remove(&(member.clone(), taint.key.clone()));
+                return;
+            }
+            Change::MemberGone(member) => return self.by_hand.retain(|(name, _)| name != member),
+            _ => return,
+        };
         let policies =
             context.profile.has(Feature::ClusterTaintPolicies) && taint.effect == TaintEffect::NoExecute;
         let member = context.member(name);
-        let Some(member) = member.filter(|member| taint.health.is_some() && member.tainted_by_hand.is_none())
-        else {
-            return;
+        let Some(member) = member.filter(|_| taint.health.is_some()) else { return };
+        let recent = |by_hand: Duration| {
+            fact.at <= by_hand.saturating_add(context.timings().latency).saturating_add(context.disorder())
         };
+        if member.tainted_by_hand.is_some_and(recent) {
+            self.by_hand.insert((name.clone(), taint.key.clone()));
+        }
+        if self.by_hand.iter().any(|(of, _)| of == name) {
+            return;
+        }
         if policies {
             return;
         }

@@ -1,24 +1,40 @@
 //! Checks that the time on a health taint is the time at which it was set: TAINT.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use jiff::SignedDuration;
 
 use crate::guarantee::engine::bounds::STAMP;
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use capsize_history::facts::{Change, Fact};
+use capsize_history::facts::{Change, Fact, Taint};
 
 static TAINT_11: GuaranteeSpec = GuaranteeSpec {
     id: "TAINT-11",
     sentence: "the time on a new health taint is the time at which the taint was set",
     features: &[Feature::TruthfulTaintTimes],
-    formula: "at most 1 s + latency before the observation; at most 1 s + latency after it, if the header states the start",
+    formula: "at most 1 s + latency before the observation; at most 1 s + latency after it, if the header states the start; a taint that replaces another one may keep its time",
     releases: "all",
     source: "Open Cluster Management pkg/registration/webhook/v1/managedcluster_mutating.go",
 };
 
-/// Tolerations count from the time on the taint. A wrong time ends them early or late.
-pub(crate) struct TaintTimesAreTruthful;
+/// Tolerations count from the time on the taint. A wrong time ends them early or late. A health taint that replaces another
+/// one keeps its time, so that tolerations do not begin again.
+#[derive(Default)]
+pub(crate) struct TaintTimesAreTruthful {
+    /// The health taint that each member lost last, and when.
+    lost: BTreeMap<String, (Duration, Taint)>,
+}
+
+impl TaintTimesAreTruthful {
+    /// Returns true if `taint` replaces another health taint, and has its time.
+    fn replaces(&self, member: &str, taint: &Taint, fact: &Fact) -> bool {
+        let lost = self.lost.get(member).filter(|(at, _)| *at == fact.at);
+        lost.is_some_and(|(_, lost)| lost.effect == taint.effect && lost.time_added == taint.time_added)
+    }
+}
 
 impl Guarantee for TaintTimesAreTruthful {
     fn spec(&self) -> &'static GuaranteeSpec {
@@ -30,11 +46,22 @@ impl Guarantee for TaintTimesAreTruthful {
     }
 
     fn topics(&self) -> Topics {
-        topics![TaintAdded]
+        topics![TaintAdded, TaintRemoved, MemberGone]
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let Change::TaintAdded { member, taint, first: false } = &fact.change else { return };
+        let (member, taint) = match &fact.change {
+            Change::TaintAdded { member, taint, first: false } => (member, taint),
+            Change::TaintRemoved { member, taint } if taint.health.is_some() => {
+                self.lost.insert(member.clone(), (fact.at, taint.clone()));
+                return;
+            }
+            Change::MemberGone(member) => return drop(self.lost.remove(member)),
+            _ => return,
+        };
+        if self.replaces(member, taint, fact) {
+            return;
+        }
         let stated = context.world.stated_start;
         let start = stated.or(context.world.wall_start);
         let (Some(start), Some(added)) = (start, taint.time_added) else { return };
