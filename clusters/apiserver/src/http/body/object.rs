@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::duplicates;
 use super::read::{self, Format};
+use super::strict_json;
 use crate::http::call::Call;
 use crate::http::failure::Failure;
 use crate::kind::builtin::BUILTIN;
@@ -34,7 +34,7 @@ pub(crate) fn decode(call: &Call<'_>, options: &str) -> Result<(Value, Vec<Strin
     })?;
     if mode != Mode::Ignore && format == Format::Json && (read.has_duplicates || !unknown.is_empty()) {
         let of = types::find(&kind.group, &kind.version, &kind.kind).filter(|_| !kind.is_custom());
-        problems = duplicates::strict(&call.body, of);
+        problems = strict_json::strict(&call.body, of);
         unknown.retain(|_| of.is_none());
     }
     problems.extend(unknown);

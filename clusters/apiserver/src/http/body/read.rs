@@ -5,8 +5,8 @@ use std::cell::Cell;
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::duplicates;
 use super::go_json;
+use super::strict_json;
 use crate::http::failure::Failure;
 
 /// The format of a body.
@@ -55,7 +55,7 @@ pub(super) fn text(format: Format, body: &Bytes) -> Result<TextBody, String> {
         return Ok(TextBody { value, has_duplicates: false, problems: yaml_duplicates(body) });
     }
     let twice = Cell::new(false);
-    let value = duplicates::read(body, &twice).or_else(|error| {
+    let value = strict_json::read(body, &twice).or_else(|error| {
         // Go replaces bytes that are not UTF-8 by a replacement character.
         let go_error = |error| {
             format!("couldn't get version/kind; json parse error: {}", go_json::message(&error, body))
@@ -63,7 +63,7 @@ pub(super) fn text(format: Format, body: &Bytes) -> Result<TextBody, String> {
         if std::str::from_utf8(body).is_ok() {
             return Err(go_error(error));
         }
-        duplicates::read(String::from_utf8_lossy(body).as_bytes(), &twice).map_err(go_error)
+        strict_json::read(String::from_utf8_lossy(body).as_bytes(), &twice).map_err(go_error)
     })?;
     Ok(TextBody { value, has_duplicates: twice.get(), problems: Vec::new() })
 }

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use tower::Service;
 
 use super::listener::Shared;
-use super::open::OpenRequest;
+use super::open_requests::OpenRequest;
 use super::watch_frames::{Stalled, WatchFrames};
 use super::{gzip, watch_frames};
 use crate::http::failure::Failure;

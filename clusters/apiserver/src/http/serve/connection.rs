@@ -18,7 +18,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::listener::Shared;
-use super::open::OpenRequests;
+use super::open_requests::OpenRequests;
 use crate::http::client_certificate::ClientCertificate;
 
 /// The response of a Go server to a client that sends HTTP to an HTTPS port.

@@ -9,7 +9,7 @@ mod gzip;
 mod kubeconfig;
 mod limits;
 mod listener;
-mod open;
+mod open_requests;
 mod watch_frames;
 
 pub use authority::{Authority, Identity};
