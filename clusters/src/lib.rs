@@ -41,6 +41,6 @@ pub use link::{Direction, Link, LinkError, LinkFault, LinkGuard, LinkService};
 pub use link_body::LinkBody;
 pub use node_cluster::{Cluster, ClusterSpec, Delay, Kubelet, KubeletGuard, NodeFault, NodeSpec, Stages};
 pub use serve::{Served, Standing};
-pub use sockets::{Reached, Sockets};
+pub use sockets::{AgentKubeconfigs, Reached, Sockets};
 pub use tcp_link_proxy::{TcpLinkProxy, disable_pacing};
 pub use verb::Verb;

@@ -144,7 +144,7 @@ pub(crate) enum End {
 }
 
 impl End {
-    fn other(self) -> Self {
+    pub(crate) fn other(self) -> Self {
         match self {
             Self::Member => Self::ControlPlane,
             Self::ControlPlane => Self::Member,

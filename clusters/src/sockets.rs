@@ -6,13 +6,30 @@ use std::net::Ipv4Addr;
 use capsize_apiserver::{ListenError, Listening};
 
 use crate::api_fault_proxy::ApiFaultProxy;
-use crate::fleet::{Fleet, Member};
+use crate::fleet::{Fleet, Member, SyncMode};
 use crate::tcp_link_proxy::TcpLinkProxy;
 
 /// The sockets of a fleet. Dropping them closes all connections.
 pub struct Sockets {
     control_plane: Listening,
     members: BTreeMap<String, Reached>,
+    agents: BTreeMap<String, AgentSockets>,
+}
+
+/// The sockets of the agent that runs in an embedded Pull member.
+struct AgentSockets {
+    /// The way to the control plane, over the link.
+    control_plane: TcpLinkProxy,
+    /// A kubeconfig of the member, without the link, because the agent is in the member.
+    member_kubeconfig: String,
+}
+
+/// The kubeconfigs (YAML) of an agent. They contain secret keys.
+pub struct AgentKubeconfigs<'a> {
+    /// The control plane, over the link of the member.
+    pub control_plane: String,
+    /// The member in which the agent runs.
+    pub member: &'a str,
 }
 
 /// The connection data of a member, and its credentials.
@@ -21,7 +38,7 @@ pub struct Reached {
     authority: String,
     token: String,
     /// The server and the proxies of an embedded member.
-    _open: Option<(Listening, Option<ApiFaultProxy>, TcpLinkProxy)>,
+    open: Option<(Listening, Option<ApiFaultProxy>, TcpLinkProxy)>,
 }
 
 impl Sockets {
@@ -32,17 +49,32 @@ impl Sockets {
     /// If there is no free port, or no certificate can be created.
     pub async fn open(fleet: &Fleet) -> Result<Self, ListenError> {
         let control_plane = fleet.control_plane().listen((Ipv4Addr::LOCALHOST, 0)).await?;
-        let mut members = BTreeMap::new();
+        let (mut members, mut agents) = (BTreeMap::new(), BTreeMap::new());
         for member in fleet.members() {
-            members.insert(member.name().to_owned(), Reached::open(member).await?);
+            let reached = Reached::open(member).await?;
+            if let Some((server, ..)) = reached.open.as_ref().filter(|_| member.spec().sync == SyncMode::Pull)
+            {
+                let way = TcpLinkProxy::open_back(member.link().clone(), control_plane.address()).await?;
+                let agent = AgentSockets { control_plane: way, member_kubeconfig: server.kubeconfig() };
+                agents.insert(member.name().to_owned(), agent);
+            }
+            members.insert(member.name().to_owned(), reached);
         }
-        Ok(Self { control_plane, members })
+        Ok(Self { control_plane, members, agents })
     }
 
     /// A kubeconfig (YAML) of an administrator of the control plane. It contains secret keys.
     #[must_use]
     pub fn kubeconfig(&self) -> String {
         self.control_plane.kubeconfig()
+    }
+
+    /// The kubeconfigs of the agent in the embedded Pull member called `name`.
+    #[must_use]
+    pub fn agent(&self, name: &str) -> Option<AgentKubeconfigs<'_>> {
+        let agent = self.agents.get(name)?;
+        let control_plane = self.control_plane.kubeconfig_at(agent.control_plane.address());
+        Some(AgentKubeconfigs { control_plane, member: &agent.member_kubeconfig })
     }
 
     /// The connection data of the member called `name`.
@@ -57,7 +89,7 @@ impl Reached {
         let Some(api) = member.api() else {
             let external = member.external().expect("a member is in this process, or it is not");
             let (authority, token) = external.credentials();
-            return Ok(Self { endpoint: external.endpoint(), authority, token, _open: None });
+            return Ok(Self { endpoint: external.endpoint(), authority, token, open: None });
         };
         let server = api.listen((Ipv4Addr::LOCALHOST, 0)).await?;
         let authority = server.authority().map(capsize_apiserver::Authority::pem).unwrap_or_default();
@@ -68,7 +100,7 @@ impl Reached {
         let authority = proxy.as_ref().map_or(authority, |proxy| proxy.authority().to_owned());
         let token = server.token().unwrap_or_default();
         let endpoint = format!("https://{}", link_proxy.address());
-        Ok(Self { endpoint, authority, token, _open: Some((server, proxy, link_proxy)) })
+        Ok(Self { endpoint, authority, token, open: Some((server, proxy, link_proxy)) })
     }
 
     /// The URL of the member's API server, through the link.

@@ -34,11 +34,23 @@ impl TcpLinkProxy {
     /// # Errors
     /// If there is no free port.
     pub async fn open(link: Link, server: SocketAddr) -> io::Result<Self> {
+        Self::open_to(End::Member, link, server).await
+    }
+
+    /// As [`Self::open`], for connections from the member to `server`, which is beside the control plane.
+    ///
+    /// # Errors
+    /// If there is no free port.
+    pub async fn open_back(link: Link, server: SocketAddr) -> io::Result<Self> {
+        Self::open_to(End::ControlPlane, link, server).await
+    }
+
+    async fn open_to(end: End, link: Link, server: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
         link.carries_bytes();
         let mut task = JoinSet::new();
-        task.spawn(accept(listener, address, link, server));
+        task.spawn(accept(listener, address, link, (end, server)));
         Ok(Self { address, _task: task })
     }
 
@@ -49,7 +61,7 @@ impl TcpLinkProxy {
     }
 }
 
-async fn accept(mut listener: TcpListener, address: SocketAddr, link: Link, server: SocketAddr) {
+async fn accept(mut listener: TcpListener, address: SocketAddr, link: Link, server: (End, SocketAddr)) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -79,8 +91,8 @@ async fn listen_again(address: SocketAddr, link: &Link) -> TcpListener {
     }
 }
 
-/// Relays one connection until either end closes it, or the link breaks it.
-async fn pass(link: Link, mut client: TcpStream, server: SocketAddr) {
+/// Relays one connection until either end closes it, or the link breaks it. The server is at `end` of the link.
+async fn pass(link: Link, mut client: TcpStream, (end, server): (End, SocketAddr)) {
     let birth = link.birth();
     let mut onward = None;
     let carried = async {
@@ -95,8 +107,8 @@ async fn pass(link: Link, mut client: TcpStream, server: SocketAddr) {
         disable_pacing(server);
         let (from_client, to_client) = client.split();
         let (from_server, to_server) = server.split();
-        let there = Relay { link: &link, birth, from: from_client, to: to_server, end: End::Member };
-        let back = Relay { link: &link, birth, from: from_server, to: to_client, end: End::ControlPlane };
+        let there = Relay { link: &link, birth, from: from_client, to: to_server, end };
+        let back = Relay { link: &link, birth, from: from_server, to: to_client, end: end.other() };
         // An end that has sent everything can still receive the response.
         tokio::try_join!(there.run(), back.run()).map(drop)
     };

@@ -14,11 +14,12 @@ use serde_json::Value;
 use thiserror::Error;
 
 /// The kits that come with Capsize, by the names of their profiles.
-const SHIPPED: [(&str, &str); 4] = [
+const SHIPPED: [(&str, &str); 5] = [
     ("capsize-controllers", include_str!("../targets/capsize-controllers/kit.yaml")),
     ("karmada-1.13", include_str!("../targets/karmada-1.13/kit.yaml")),
     ("karmada-1.18", include_str!("../targets/karmada-1.18/kit.yaml")),
     ("karmada-1.19", include_str!("../targets/karmada-1.19/kit.yaml")),
+    ("kube-controller-manager-1.36", include_str!("../targets/kube-controller-manager-1.36/kit.yaml")),
 ];
 
 /// How a profile changes when its programs are started.
@@ -179,6 +180,8 @@ fn files_of_archive(path: &Path) -> Files {
 
 #[cfg(test)]
 mod tests {
+    use capsize_history::dialect::DialectKind;
+
     use super::*;
     use crate::targets;
 
@@ -189,8 +192,9 @@ mod tests {
             let features = profile.features.len();
             let kitted = Kit::of(name).unwrap().unwrap().applied(profile).unwrap();
             let Start::Processes(programs) = &kitted.start else { panic!("{name} starts nothing") };
-            assert_eq!(programs.len(), 3, "{name}");
-            assert!(kitted.webhooks && kitted.features.len() <= features + 1, "{name}");
+            let is_of_nodes = kitted.dialect == DialectKind::Nodes;
+            assert_eq!(programs.len(), if is_of_nodes { 1 } else { 4 }, "{name}");
+            assert!(kitted.webhooks != is_of_nodes && kitted.features.len() <= features + 1, "{name}");
         }
         assert!(Kit::of("reference").unwrap().is_none());
     }

@@ -46,7 +46,8 @@ pub fn is_file(target: &str) -> bool {
     Path::new(target).extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
 
-/// The profile that `--target` asks for: the name of a shipped one, or the path of a YAML file.
+/// The profile that `--target` asks for: the name of a shipped one, or the path of a YAML file. A release without a
+/// profile of its own, as `karmada-1.16`, has the profile that covers it.
 ///
 /// # Errors
 /// When there is no such profile, or it is wrong.
@@ -58,7 +59,29 @@ pub fn find(target: &str) -> Result<Profile, ProfileError> {
         })?;
         return read(target, &text);
     }
-    shipped().named(target).cloned()
+    let shipped = shipped();
+    let named = shipped.named(target).cloned();
+    named.or_else(|unknown| covering(&shipped, target).ok_or(unknown))
+}
+
+/// The profile that covers the release in `target`, if it is between two releases with profiles.
+fn covering(shipped: &Profiles, target: &str) -> Option<Profile> {
+    let (implementation, version) = target.rsplit_once('-')?;
+    // A release after the newest profile may behave in another way.
+    let is_known = shipped
+        .iter()
+        .any(|profile| profile.implementation == implementation && newer(&profile.version, version));
+    let profile = shipped.of_release(implementation, version).filter(|_| is_known)?;
+    Some(Profile { version: version.to_owned(), ..profile.clone() })
+}
+
+/// Returns true if `release` is after the release `other`. Both consist of two numbers.
+fn newer(release: &str, other: &str) -> bool {
+    let parse = |text: &str| {
+        let (major, minor) = text.split_once('.')?;
+        Some((major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?))
+    };
+    parse(other).is_some() && parse(release) > parse(other)
 }
 
 /// The profile in `text`, together with its dialect.
@@ -79,5 +102,15 @@ mod tests {
     fn every_shipped_profile_is_read_and_named_as_its_file() {
         let names: Vec<_> = shipped().iter().map(|profile| format!("{}.yaml", profile.name)).collect();
         assert_eq!(names, SHIPPED.map(|(file, _)| file));
+    }
+
+    #[test]
+    fn a_release_between_two_profiles_has_the_profile_that_covers_it() {
+        let profile = find("karmada-1.16").unwrap();
+        assert_eq!((profile.name.as_str(), profile.version.as_str()), ("karmada-1.18", "1.16"));
+        assert_eq!(find("karmada-1.15").unwrap().name, "karmada-1.14");
+        for unknown in ["karmada-1.99", "karmada-1.4", "karmada-next", "karmada-", "other-1.16"] {
+            find(unknown).unwrap_err();
+        }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use capsize_clock::{Clock, Seed, Stop, live};
 use capsize_controllers::api::Cluster;
 use capsize_controllers::rules::ReferenceRules;
-use capsize_controllers::{Controllers, Metrics, RateLimit, RunningControllers, rate_limited};
+use capsize_controllers::{Agent, Controllers, Metrics, RateLimit, RunningControllers, rate_limited};
 use futures::StreamExt;
 use http::StatusCode;
 use k8s_openapi::api::core::v1::Secret;
@@ -88,6 +88,15 @@ async fn work(flags: Flags, clock: Clock) -> Result<(), ProcessError> {
     let members_rate_limit = RateLimit { qps: flags.cluster_api_qps, burst: flags.cluster_api_burst };
     // The first probe of a member needs the member's secret.
     secrets.wait_until_ready().await.into_diagnostic()?;
+    let namespace = flags.leader_elect_resource_namespace.as_str();
+    if let Some(cluster) = flags.agent_of.clone() {
+        let of_member = self::config(flags.member_kubeconfig.as_deref(), None).await;
+        let member = connect(of_member.map_err(ProcessError::Input)?, members_rate_limit).await?;
+        let lease = format!("{LEASE}-{cluster}");
+        let candidate = flags.leader.candidate(&client, clock, (namespace, lease.as_str()));
+        let agent = Agent { cluster, client, member, clock, settings, rules: Arc::new(ReferenceRules) };
+        return lead(candidate, &mut stop, &leads, || agent.start()).await;
+    }
     let controllers = || Controllers {
         client: client.clone(),
         members: Arc::new(Members::new(secrets.clone(), members_rate_limit)),
@@ -96,8 +105,7 @@ async fn work(flags: Flags, clock: Clock) -> Result<(), ProcessError> {
         rules: Arc::new(ReferenceRules),
         metrics: numbers.clone(),
     };
-    let lease = (flags.leader_elect_resource_namespace.as_str(), LEASE);
-    let candidate = flags.leader.candidate(&client, clock, lease);
+    let candidate = flags.leader.candidate(&client, clock, (namespace, LEASE));
     lead(candidate, &mut stop, &leads, || controllers().start()).await
 }
 

@@ -24,6 +24,12 @@ pub struct Flags {
     /// Context of the kubeconfig; by default the current context
     #[arg(long)]
     pub context: Option<String>,
+    /// Runs the agent of the Pull member with this name, instead of the controllers of the control plane
+    #[arg(long, value_name = "NAME", requires = "member_kubeconfig")]
+    pub agent_of: Option<String>,
+    /// How the agent reaches its member
+    #[arg(long, value_name = "FILE", requires = "agent_of")]
+    pub member_kubeconfig: Option<PathBuf>,
     /// Which controllers run: `*` is all of them, `NAME` this one, `-NAME` not this one
     #[arg(long, value_delimiter = ',', default_value = "*", allow_hyphen_values = true)]
     pub controllers: Vec<String>,

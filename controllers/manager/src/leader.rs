@@ -84,7 +84,7 @@ pub fn claim(
 pub struct Candidate {
     leases: Api<Lease>,
     /// The name of the Lease.
-    lease: &'static str,
+    lease: String,
     clock: Clock,
     me: String,
     times: Times,
@@ -97,11 +97,12 @@ impl Candidate {
     pub fn new(
         client: Client,
         clock: Clock,
-        (namespace, lease): (&str, &'static str),
+        (namespace, lease): (&str, &str),
         me: String,
         times: Times,
     ) -> Self {
-        Self { leases: Api::namespaced(client, namespace), lease, clock, me, times, observed: None }
+        let leases = Api::namespaced(client, namespace);
+        Self { leases, lease: lease.to_owned(), clock, me, times, observed: None }
     }
 
     /// How long the candidate tries to renew the Lease before it gives up.
@@ -131,7 +132,7 @@ impl Candidate {
 
     /// Gives the Lease back, so that the next leader need not wait.
     pub async fn resign(&mut self) {
-        let Ok(Some(mut lease)) = self.leases.get_opt(self.lease).await else { return };
+        let Ok(Some(mut lease)) = self.leases.get_opt(&self.lease).await else { return };
         let Some(spec) = lease.spec.as_mut().filter(|spec| spec.holder_identity.as_ref() == Some(&self.me))
         else {
             return;
@@ -140,12 +141,12 @@ impl Candidate {
         spec.lease_duration_seconds = Some(1);
         spec.renew_time = Some(MicroTime(self.clock.now()));
         // A Lease that cannot be given back runs out.
-        let _ = self.leases.replace(self.lease, &PostParams::default(), &lease).await;
+        let _ = self.leases.replace(&self.lease, &PostParams::default(), &lease).await;
     }
 
     /// Reads the Lease, and claims it if possible. Returns whether this candidate leads now.
     async fn try_once(&mut self) -> bool {
-        let lease = match self.leases.get_opt(self.lease).await {
+        let lease = match self.leases.get_opt(&self.lease).await {
             Ok(lease) => lease,
             Err(error) => {
                 tracing::warn!(%error, "the Lease of the leader cannot be read");
@@ -161,12 +162,12 @@ impl Candidate {
         let Claim::Write(spec) = claim(self.observed.as_ref(), &self.me, self.times, elapsed, now) else {
             return false;
         };
-        let metadata = ObjectMeta { name: Some(self.lease.to_owned()), ..ObjectMeta::default() };
+        let metadata = ObjectMeta { name: Some(self.lease.clone()), ..ObjectMeta::default() };
         let metadata = lease.map_or(metadata, |lease| lease.metadata);
         let exists = metadata.uid.is_some();
         let lease = Lease { metadata, spec: Some(*spec.clone()) };
         let written = if exists {
-            self.leases.replace(self.lease, &PostParams::default(), &lease).await
+            self.leases.replace(&self.lease, &PostParams::default(), &lease).await
         } else {
             self.leases.create(&PostParams::default(), &lease).await
         };

@@ -29,7 +29,7 @@ pub struct LeaderFlags {
 impl LeaderFlags {
     /// This process as a candidate for the Lease of this namespace and name; `None` where leader election is off.
     #[must_use]
-    pub fn candidate(&self, client: &Client, clock: Clock, lease: (&str, &'static str)) -> Option<Candidate> {
+    pub fn candidate(&self, client: &Client, clock: Clock, lease: (&str, &str)) -> Option<Candidate> {
         let times = Times {
             lease_duration: self.leader_elect_lease_duration,
             renew_deadline: self.leader_elect_renew_deadline,

@@ -5,7 +5,7 @@ use std::{env, fs, io};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use capsize_clusters::Sockets;
+use capsize_clusters::{AgentKubeconfigs, Sockets};
 use capsize_controllers::Identity;
 use capsize_real::Resource;
 use tempfile::TempDir;
@@ -65,6 +65,25 @@ impl Folder {
     /// The path of a kubeconfig of the control plane.
     pub(super) fn kubeconfig(&self) -> PathBuf {
         self.at.join("kubeconfig.yaml")
+    }
+
+    /// Writes the kubeconfigs of the agent in `member`: of the control plane, and of the member.
+    pub(super) fn write_kubeconfigs_of_agent(&self, member: &str, sockets: &Sockets) -> io::Result<()> {
+        let no_agent =
+            || io::Error::other(format!("{member} is not embedded, so that no agent can run in it"));
+        let AgentKubeconfigs { control_plane, member: own } = sockets.agent(member).ok_or_else(no_agent)?;
+        fs::write(self.kubeconfig_of_agent(member), control_plane)?;
+        fs::write(self.kubeconfig_of_member(member), own)
+    }
+
+    /// The path of a kubeconfig of the control plane, as the agent in `member` reaches it.
+    pub(super) fn kubeconfig_of_agent(&self, member: &str) -> PathBuf {
+        self.at.join(format!("kubeconfig-of-agent-{member}.yaml"))
+    }
+
+    /// The path of a kubeconfig of `member`, as its agent reaches it.
+    pub(super) fn kubeconfig_of_member(&self, member: &str) -> PathBuf {
+        self.at.join(format!("kubeconfig-of-member-{member}.yaml"))
     }
 
     /// The folder with `tls.crt` and `tls.key` for a server on this machine, and `ca.crt`, which its clients trust.

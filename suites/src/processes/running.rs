@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use capsize_clock::Clock;
+use capsize_clusters::{Member, SyncMode};
 use capsize_judge::profile::Program;
 use capsize_real::free_port;
 use capsize_runner::run::{Collapse, Environment};
@@ -78,10 +79,30 @@ impl Running {
         Self { watching, children, folder, bin, names, ports }
     }
 
-    /// Starts a program, waits until it is ready, and applies its objects.
+    /// Starts a program, once or in each Pull member, waits until it is ready, and applies its objects.
     pub(super) async fn start(&self, program: &Program, environment: &Environment<'_>) -> Result<(), String> {
+        if !program.per_pull_member {
+            return self.start_one(program, None, environment).await;
+        }
+        let pulling = environment.fleet.members().filter(|member| member.spec().sync == SyncMode::Pull);
+        for member in pulling.map(Member::name) {
+            let sockets = environment.sockets.ok_or("the fleet has no sockets")?;
+            let written = self.folder.write_kubeconfigs_of_agent(member, sockets);
+            written.map_err(|error| error.to_string())?;
+            let agent = Program { name: format!("{}-{member}", program.name), ..program.clone() };
+            self.start_one(&agent, Some(member), environment).await?;
+        }
+        Ok(())
+    }
+
+    async fn start_one(
+        &self,
+        program: &Program,
+        member: Option<&str>,
+        environment: &Environment<'_>,
+    ) -> Result<(), String> {
         let settings = (environment.timings, environment.zones);
-        let known = |name: &str| self.placeholder(program, name);
+        let known = |name: &str| self.placeholder(program, member, name);
         let port = self.port(&format!("{}.port", program.name))?;
         let filled = program.filled(settings, &known)?;
         let objects = program.filled_objects(settings, &known)?;
@@ -110,8 +131,16 @@ impl Running {
     }
 
     /// The value of a placeholder that depends on the run.
-    fn placeholder(&self, program: &Program, name: &str) -> Option<String> {
+    fn placeholder(&self, program: &Program, member: Option<&str>, name: &str) -> Option<String> {
         let text = |path: PathBuf| path.display().to_string();
+        match (name, member) {
+            ("member", Some(member)) => return Some(member.to_owned()),
+            ("kubeconfig", Some(member)) => return Some(text(self.folder.kubeconfig_of_agent(member))),
+            ("member.kubeconfig", Some(member)) => {
+                return Some(text(self.folder.kubeconfig_of_member(member)));
+            }
+            _ => {}
+        }
         match name {
             "kubeconfig" => Some(text(self.folder.kubeconfig())),
             "folder" => Some(text(self.folder.path().to_owned())),
@@ -122,7 +151,7 @@ impl Running {
                 let name = if own { format!("{}.{name}", program.name) } else { name.to_owned() };
                 let (of, rest) = name.split_once('.')?;
                 let is_port = rest == "port" || rest.starts_with("port.");
-                (self.names.contains(of) && is_port)
+                ((own || self.names.contains(of)) && is_port)
                     .then(|| self.port(&name).ok())?
                     .map(|port| port.to_string())
             }

@@ -147,3 +147,30 @@ fn each_mistake_of_a_user_has_one_message() {
         assert!(printed(&output).contains(expected), "{arguments:?}: {}", printed(&output));
     }
 }
+
+/// A case with a member in pull mode, which is unknown while its agent cannot reach the control plane.
+const PULLS: &str = "
+features: [PullMembers]
+fleet: {members: 2, pull: [m1]}
+given:
+  - workload: {name: web, replicas: 2, policy: {clusters: [m1], scheduling: Duplicated}}
+  - settled: web
+  - ready: {workload: web, on: m1}
+when:
+  - refuse: {cluster: m1}
+then:
+  - tainted: {cluster: m1, key: unreachable, effect: NoSchedule}
+  - heal: m1
+  - untainted: {cluster: m1, key: unreachable, effect: NoSchedule}
+  - health: {cluster: m1, is: Ready}
+";
+
+#[test]
+fn an_agent_of_a_kit_serves_its_member_until_it_is_cut_off() {
+    let (bin, folder) = (programs(), TempDir::new().unwrap());
+    let case = case(folder.path(), PULLS);
+    let output = command(&case, bin.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+    let arguments = fs::read_to_string(bin.path().join("controllers.arguments")).unwrap();
+    assert!(arguments.contains("--agent-of=m1"), "{arguments}");
+}

@@ -393,16 +393,21 @@ impl Profiles {
         if implementation.is_empty() {
             return Err(ProfileError::Unnamed { known: self.names() });
         }
+        self.of_release(implementation, version).ok_or_else(|| ProfileError::NoneFor {
+            implementation: implementation.to_owned(),
+            version: version.to_owned(),
+            known: self.names(),
+        })
+    }
+
+    /// Returns the profile of `implementation` with the latest release that is not after the release `version`.
+    #[must_use]
+    pub fn of_release(&self, implementation: &str, version: &str) -> Option<&Profile> {
         self.0
             .iter()
             .filter(|profile| profile.implementation == implementation)
             .filter(|profile| release(&profile.from) <= release(version))
             .max_by_key(|profile| release(&profile.from))
-            .ok_or_else(|| ProfileError::NoneFor {
-                implementation: implementation.to_owned(),
-                version: version.to_owned(),
-                known: self.names(),
-            })
     }
 
     /// Returns the newest profile of the implementation in `header`, if the release in the header is newer than the

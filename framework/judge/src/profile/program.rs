@@ -19,6 +19,9 @@ pub struct Program {
     /// Its port uses TLS. The certificate is not checked.
     #[serde(default)]
     pub tls: bool,
+    /// The program is an agent, and runs once for each member in pull mode.
+    #[serde(default)]
+    pub per_pull_member: bool,
     /// Objects that are applied to the control plane when the program is ready, in this order. Their texts have
     /// placeholders, too.
     #[serde(default)]
@@ -119,7 +122,7 @@ mod tests {
 
     fn program(command: &[&str], objects: Vec<Value>) -> Program {
         let command = command.iter().map(|part| (*part).to_owned()).collect();
-        Program { name: "it".into(), command, ready: None, tls: false, objects }
+        Program { name: "it".into(), command, ready: None, tls: false, per_pull_member: false, objects }
     }
 
     fn timings() -> Timings {

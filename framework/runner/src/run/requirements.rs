@@ -1,10 +1,12 @@
 //! Finds what a target would need to run a case and does not have. The case is skipped then.
 
+use std::time::Duration;
+
 use serde_saphyr::Spanned;
 
 use super::case::Target;
 use super::implementation::ImplementationInfo;
-use crate::scenario::{Case, Disturbance, Place, Step};
+use crate::scenario::{Case, Disturbance, Length, NotTainted, Place, Step};
 use capsize_history::dialect::DialectKind;
 
 /// The first requirement of `case` that `target` does not meet, to be read after "the target lacks".
@@ -44,6 +46,16 @@ pub fn missing_requirement(case: &Case, target: Target<'_>) -> Option<String> {
     }
     if info.is_live() && sets_clocks(case) {
         return Some("clocks in this process, which can be set wrong".into());
+    }
+    if info.is_outside && hits_control_plane(case) {
+        return Some("controllers in this process, whose requests to the control plane can fail".into());
+    }
+    let zero = case.scenario.steps().find_map(|step| match step.value.inner() {
+        Step::NotTainted(NotTainted { lasts: Length::Timing { name, .. }, .. }) => Some(name),
+        _ => None,
+    });
+    if let Some(zero) = zero.filter(|name| profile.timings.get(name) == Some(Duration::ZERO)) {
+        return Some(format!("a {zero} that is longer than zero"));
     }
     let strangers = provider.as_ref().is_some_and(|provider| !provider.makes_members());
     if strangers && touches_members(case) {
@@ -87,6 +99,24 @@ fn loses_data(case: &Case) -> bool {
 /// Returns true if a fault sets a clock other than that of a node. Nodes always run in this process.
 fn sets_clocks(case: &Case) -> bool {
     disturbs(case, |fault| matches!(fault, Disturbance::Skew(skew) if skew.node.is_none()))
+}
+
+/// Returns true if a fault hits the requests of controllers to the control plane, or starts controllers twice.
+fn hits_control_plane(case: &Case) -> bool {
+    disturbs(case, |fault| {
+        matches!(
+            fault,
+            Disturbance::Fail(_)
+                | Disturbance::Conflict(_)
+                | Disturbance::Slow(_)
+                | Disturbance::Lag(_)
+                | Disturbance::Cut(_)
+                | Disturbance::Repeat(_)
+                | Disturbance::Stale(_)
+                | Disturbance::Crash(_)
+                | Disturbance::Rival(_)
+        )
+    })
 }
 
 /// Returns true if the step `faults` contains such a fault.

@@ -200,6 +200,9 @@ impl Driver<'_> {
     /// Creates the object of `member`, and the secret that programs need to reach it.
     async fn register(&self, member: &Member) -> Result<(), StepError> {
         let mut cluster = objects::cluster(member.spec());
+        if self.sockets.is_some_and(|sockets| sockets.agent(member.name()).is_some()) {
+            return self.complete_cluster(cluster).await;
+        }
         if let Some(reached) = self.sockets.and_then(|sockets| sockets.member(member.name())) {
             let secret = objects::secret_of(member.spec(), reached.authority(), reached.token());
             self.create(&objects::secrets(), secret).await?;

@@ -233,6 +233,14 @@ impl Listening {
         Self::kubeconfig_of([self])
     }
 
+    /// As [`Self::kubeconfig`], for a client that reaches the server at `address`, such as that of a proxy.
+    #[must_use]
+    pub fn kubeconfig_at(&self, address: SocketAddr) -> String {
+        let scheme = if self.access.is_some() { "https" } else { "http" };
+        let url = format!("{scheme}://{address}");
+        kubeconfig::yaml(&kubeconfig::of(&[Entry { url: &url, ..self.entry() }]))
+    }
+
     /// A kubeconfig (YAML) of an administrator of all `servers`, whose names are unique. The context of the first
     /// server is the current context.
     #[must_use]

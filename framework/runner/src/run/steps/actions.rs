@@ -14,6 +14,10 @@ use crate::run::api_error::error_text;
 use crate::run::driver::{Driver, StepError};
 use crate::scenario::{Override, Remedy, Scale, StartUpTime, Taint, Upgrade, Workload};
 
+/// The field manager of what is known of a member whose agent creates its object. Steps that apply the object have
+/// another one, so that they do not remove these fields.
+const REGISTRATION: &str = "capsize-registration";
+
 impl Driver<'_> {
     pub(in crate::run) async fn workload(&mut self, workload: &Workload) -> Result<(), StepError> {
         let mut lasting = Vec::new();
@@ -184,6 +188,18 @@ impl Driver<'_> {
         };
         let created = api.create(&PostParams::default(), &object).await;
         created.map(drop).map_err(|error| refused(&what, &error))
+    }
+
+    /// Adds the fields of `cluster` to the object that the agent of the member creates, or creates it.
+    pub(in crate::run) async fn complete_cluster(&self, mut cluster: Value) -> Result<(), StepError> {
+        // The agent knows how its member is reached.
+        if let Some(spec) = cluster["spec"].as_object_mut() {
+            spec.remove("apiEndpoint");
+        }
+        let name = cluster["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let params = PatchParams::apply(REGISTRATION).force();
+        let applied = self.member_api().patch(&name, &params, &Patch::Apply(&cluster)).await;
+        applied.map(drop).map_err(|error| refused(&format!("the Cluster {name}"), &error))
     }
 
     /// The API of the objects that stand for members.
