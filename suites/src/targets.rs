@@ -109,7 +109,7 @@ mod tests {
         let profile = find("karmada-1.16").unwrap();
         assert_eq!((profile.name.as_str(), profile.version.as_str()), ("karmada-1.18", "1.16"));
         assert_eq!(find("karmada-1.15").unwrap().name, "karmada-1.14");
-        for unknown in ["karmada-1.99", "karmada-1.4", "karmada-next", "karmada-", "other-1.16"] {
+        for unknown in ["karmada-1.99", "karmada-1.3", "karmada-next", "karmada-", "other-1.16"] {
             find(unknown).unwrap_err();
         }
     }
