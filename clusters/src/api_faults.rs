@@ -17,6 +17,7 @@ use capsize_clock::Clock;
 use futures::future::BoxFuture;
 use http::{HeaderValue, Request, Response, StatusCode, Uri, header};
 use http_body_util::Full;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::Notify;
@@ -81,7 +82,7 @@ pub enum ServerFault {
 pub const STALE_AT_MOST: Duration = Duration::from_secs(240);
 
 /// The status with which a failing API server answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ErrorStatus {
     /// 401.
     Unauthorized,

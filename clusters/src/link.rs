@@ -19,6 +19,7 @@ use http::{Request, Response};
 use http_body::Body;
 use kube::client::retry::RetryPolicy;
 use rand::RngExt;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tower::{BoxError, Service, ServiceBuilder, retry::RetryLayer};
@@ -27,7 +28,7 @@ use crate::fault_effect::FaultEffect;
 use crate::link_body::LinkBody;
 
 /// The packets that a black hole drops.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Direction {
     /// Packets in both directions.

@@ -1,10 +1,11 @@
 //! The verb of a request to an API server, as Kubernetes names it.
 
 use http::{Method, Uri};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The verb of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Verb {
     /// Read one object, or another path such as discovery; as the verb of a fault also the health of the server.

@@ -12,6 +12,7 @@ use crate::budget::BudgetCommand;
 use crate::chaos::{Chaos, Replay};
 use crate::check::Check;
 use crate::colour::{self, Colour};
+use crate::completions::{Completions, Man};
 use crate::controllers;
 use crate::dialect::DialectCommand;
 use crate::die_with_parent::DieWithParent;
@@ -28,6 +29,7 @@ use crate::matrix::Matrix;
 use crate::member::MemberCommand;
 use crate::merge::Merge;
 use crate::mutants::Mutants;
+use crate::new::New;
 use crate::numbers::NumbersCommand;
 use crate::output;
 use crate::perturb::Perturb;
@@ -77,6 +79,10 @@ enum Command {
     Budget(BudgetCommand),
     Numbers(NumbersCommand),
     Schema(Schema),
+    #[command(subcommand)]
+    New(New),
+    Completions(Completions),
+    Man(Man),
     Up(Up),
     Envtest(Envtest),
     Fault(FaultCommand),
@@ -149,6 +155,9 @@ impl Cli {
             Command::Budget(budget) => budget.execute(),
             Command::Numbers(numbers) => numbers.execute(),
             Command::Schema(schema) => schema.execute(),
+            Command::New(new) => new.execute(),
+            Command::Completions(completions) => completions.execute(),
+            Command::Man(man) => man.execute(),
             Command::Up(up) => up.execute(),
             Command::Envtest(envtest) => envtest.execute(),
             Command::Fault(fault) => fault.execute(),

@@ -86,6 +86,12 @@ impl Kit {
         Self::parse(&format!("{name}/kit.yaml"), text).map(Some)
     }
 
+    /// Returns true if Capsize has a kit of the profile with this name.
+    #[must_use]
+    pub fn exists(target: &str) -> bool {
+        SHIPPED.iter().any(|(name, _)| *name == target)
+    }
+
     /// Reads the kit in `text`, called `file` in errors.
     ///
     /// # Errors

@@ -44,9 +44,16 @@ pub fn columns_of(stream: impl AsFd) -> usize {
 /// # Errors
 /// When stdout cannot be written, for example because the disk is full.
 pub fn print(text: &str) -> Result<(), CommandError> {
-    let text = painted(printable(text));
+    print_raw(painted(printable(text)).as_bytes())
+}
+
+/// Writes bytes to stdout as they are, for a program that reads them.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_raw(bytes: &[u8]) -> Result<(), CommandError> {
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(CommandError::Environment(miette!("stdout cannot be written: {error}")))
         }

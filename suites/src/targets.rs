@@ -40,6 +40,13 @@ pub fn shipped() -> Profiles {
     Profiles::new(SHIPPED.into_iter().map(parse).collect())
 }
 
+/// The file of a shipped profile.
+#[must_use]
+pub fn text(name: &str) -> Option<&'static str> {
+    let file = format!("{name}.yaml");
+    SHIPPED.iter().find(|(shipped, _)| *shipped == file).map(|(_, text)| *text)
+}
+
 /// Whether `--target` names a file of the user's own, rather than a shipped profile.
 #[must_use]
 pub fn is_file(target: &str) -> bool {

@@ -48,7 +48,7 @@ pub use model::{Case, Failure, Report, Stand, Standing, Status, Totals};
 pub use page::{CaseTimeline, TimelineBuilder, html, live_html};
 pub use perturbations::{PerturbationRate, perturbation_classes, perturbations, perturbations_json};
 pub use regression::{Regression, ReportNumbers, regression, report_numbers};
-pub use schema::{Document, schema};
+pub use schema::{Document, indented, schema};
 pub use side_by_side::{Column, side_by_side};
 pub use snapshot::{MemberState, PlaceState, Snapshot, TaintState, WorkloadState};
 pub use snapshot_text::snapshot_text;

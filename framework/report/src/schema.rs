@@ -1,6 +1,7 @@
 //! The JSON Schemas of the documents for programs.
 
 use schemars::generate::SchemaSettings;
+use serde::Serialize;
 
 use super::{ConformanceReport, budget, catalogue, json};
 
@@ -17,6 +18,15 @@ pub enum Document {
     Conformance,
 }
 
+/// A schema, indented.
+///
+/// # Panics
+/// Never: a schema is always JSON.
+#[must_use]
+pub fn indented(schema: &impl Serialize) -> String {
+    serde_json::to_string_pretty(schema).expect("a schema is always JSON") + "\n"
+}
+
 /// The schema of a document, indented.
 ///
 /// # Panics
@@ -30,5 +40,5 @@ pub fn schema(document: Document) -> String {
         Document::Guarantees => generator.into_root_schema_for::<catalogue::Document>(),
         Document::Conformance => generator.into_root_schema_for::<ConformanceReport>(),
     };
-    serde_json::to_string_pretty(&schema).expect("a schema is always JSON") + "\n"
+    indented(&schema)
 }

@@ -6,6 +6,7 @@ mod action;
 mod empty;
 mod evidence;
 mod explain;
+mod first_files;
 mod flags;
 mod streams;
 mod width;

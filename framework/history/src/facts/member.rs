@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::ObjectVersion;
 
 /// The health of a member, as the control plane reports it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
 pub enum Health {
     /// The member answers.
     Ready,
@@ -112,7 +113,7 @@ pub struct Census {
 }
 
 /// The effect of a taint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 pub enum TaintEffect {
     /// Nothing new is placed.
     NoSchedule,

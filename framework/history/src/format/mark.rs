@@ -6,7 +6,7 @@ use super::{FaultKind, Mark};
 const SORTS: [&str; 4] = ["history", "fault", "step", "observer"];
 
 /// The fields of the header that have a meaning.
-const HEADER: [&str; 11] = [
+pub(super) const HEADER: [&str; 11] = [
     "history",
     "implementation",
     "version",
@@ -41,10 +41,10 @@ const FAULT: [&str; 16] = [
 ];
 
 /// The values of the field `state` of a fault.
-const STATES: [&str; 2] = ["begin", "end"];
+pub(super) const STATES: [&str; 2] = ["begin", "end"];
 
 /// The directions in which a fault of a connection hits.
-const DIRECTIONS: [&str; 3] = ["both", "toMember", "fromMember"];
+pub(super) const DIRECTIONS: [&str; 3] = ["both", "toMember", "fromMember"];
 
 /// The fields of a step that have a meaning.
 const STEP: [&str; 4] = ["step", "cluster", "node", "object"];

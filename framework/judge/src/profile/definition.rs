@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use miette::Diagnostic;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
@@ -13,7 +14,7 @@ use capsize_history::dialect::DialectKind;
 use capsize_history::{LONGEST, Mark, misspelt};
 
 /// A capability that not every implementation has. A guarantee that needs a missing feature is skipped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Feature {
     /// Members are probed or report by themselves, and get `NoSchedule` taints by the result.
     HealthProbes,
@@ -145,7 +146,7 @@ pub enum Feature {
 }
 
 /// The way in which an implementation is started.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum Start {
     /// Capsize's own controllers, in this process.
@@ -157,7 +158,7 @@ pub enum Start {
 }
 
 /// The profile of an implementation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Profile {
     /// The name for `--target`.
@@ -186,6 +187,7 @@ pub struct Profile {
     pub webhooks: bool,
     /// The dialect of its objects.
     #[serde(default)]
+    #[schemars(with = "String")]
     pub dialect: DialectKind,
     /// The rates at which members of a zone are tainted (with `ZonedEvictions`).
     #[serde(default)]
@@ -283,6 +285,12 @@ fn is_passed_over(name: &str) -> bool {
 }
 
 impl Profile {
+    /// The JSON Schema of profiles.
+    #[must_use]
+    pub fn schema() -> schemars::Schema {
+        schemars::generate::SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Self>()
+    }
+
     /// Reads the profile in `text`, called `file` in errors.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! The core features of a dialect: no implementation conforms without them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Feature, Profile};
@@ -7,7 +8,7 @@ use crate::guarantee::GuaranteeSpec;
 use capsize_history::dialect::DialectKind;
 
 /// Whether every implementation of a dialect must have something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Level {
     /// It needs core features only.

@@ -1,9 +1,10 @@
 //! The project behind an implementation, and the deviations that it knows.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The project that publishes an implementation.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Project {
     /// The organization.
@@ -19,7 +20,7 @@ pub struct Project {
 }
 
 /// A guarantee that an implementation is known not to keep.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct KnownDeviation {
     /// The id of the guarantee.

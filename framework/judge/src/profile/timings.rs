@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use miette::Diagnostic;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -11,53 +12,68 @@ use capsize_history::LONGEST;
 
 /// One duration for each timing, written like `30s` or `5m`. The header of a history may give them in seconds, by the
 /// same names.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Timings {
     /// The time from one probe of a member to the next.
     #[serde(with = "length::required")]
+    #[schemars(with = "String")]
     pub status_update_frequency: Duration,
     /// The time for which probes must fail until a member counts as not ready.
     #[serde(with = "length::required")]
+    #[schemars(with = "String")]
     pub failure_threshold: Duration,
     /// The time for which probes must succeed until a member counts as ready again.
     #[serde(with = "length::required")]
+    #[schemars(with = "String")]
     pub success_threshold: Duration,
     /// The time from one round of the monitor, over the conditions of all members, to the next.
     #[serde(with = "length::required")]
+    #[schemars(with = "String")]
     pub monitor_period: Duration,
     /// The time for which a member that reports by itself may be silent.
     #[serde(with = "length::required")]
+    #[schemars(with = "String")]
     pub monitor_grace_period: Duration,
     /// The same time for a member that has never reported; `None` if it makes no difference.
     #[serde(default, with = "length::optional")]
+    #[schemars(with = "Option<String>")]
     pub startup_grace_period: Option<Duration>,
     /// The time for which a member is not ready until it gets a `NoExecute` taint (with `AutomaticNoExecute`).
     #[serde(with = "length::required")]
+    #[schemars(with = "String")]
     pub failover_eviction_timeout: Duration,
     /// The longest time for which an old copy is kept until its replacement is ready.
     #[serde(with = "length::required")]
+    #[schemars(with = "String")]
     pub graceful_eviction_timeout: Duration,
     /// The toleration of `not-ready` that policies get by default (with `DefaultTolerations`).
     #[serde(with = "length::required")]
+    #[schemars(with = "String")]
     pub not_ready_toleration_seconds: Duration,
     /// The toleration of `unreachable` that policies get by default (with `DefaultTolerations`).
     #[serde(with = "length::required")]
+    #[schemars(with = "String")]
     pub unreachable_toleration_seconds: Duration,
     /// The longest that a probe takes whose connection is refused or reset.
     #[serde(with = "length::required")]
+    #[schemars(with = "String")]
     pub refused_probe: Duration,
     /// The longest that a probe takes whose packets vanish; `None` if nothing ends it.
     #[serde(default, with = "length::optional")]
+    #[schemars(with = "Option<String>")]
     pub silent_probe: Option<Duration>,
     /// The longest time that one eviction of the eviction queue takes; `None` if evictions are not paced.
     #[serde(default, with = "length::optional")]
+    #[schemars(with = "Option<String>")]
     pub eviction_pace: Option<Duration>,
     /// How long a workload without room waits until it is tried again; `None` if it is tried again with a back-off.
     #[serde(default, with = "length::optional")]
+    #[schemars(with = "Option<String>")]
     pub unschedulable_retry: Option<Duration>,
     /// The time from one look at such workloads to the next.
     #[serde(default, with = "length::optional")]
+    #[schemars(with = "Option<String>")]
     pub unschedulable_check: Option<Duration>,
     /// The number of times that eviction tasks are checked within the graceful-eviction-timeout, in addition to
     /// events.
@@ -65,16 +81,20 @@ pub struct Timings {
     pub eviction_polls: u32,
     /// The time until a missed event is corrected: from one check of the workloads of a tainted member to the next.
     #[serde(with = "length::required")]
+    #[schemars(with = "String")]
     pub recheck: Duration,
     /// The longest time until restarted controllers work again.
     #[serde(with = "length::required")]
+    #[schemars(with = "String")]
     pub takeover: Duration,
     /// The longest time from the write of a cause to the observation of its effect, if no timer is involved: two
     /// watches and a write.
     #[serde(with = "length::required")]
+    #[schemars(with = "String")]
     pub latency: Duration,
     /// The longest time by which events of different watches may be out of order in a history.
     #[serde(with = "length::required")]
+    #[schemars(with = "String")]
     pub skew: Duration,
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -9,15 +10,17 @@ use super::length;
 use capsize_history::LONGEST;
 
 /// The settings of a zone. kube-controller-manager has rates for them; here they are the pauses between two members.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Zones {
     /// The pause between two members in a zone that is healthy or fully disrupted (`--node-eviction-rate`).
     #[serde(with = "length::required")]
+    #[schemars(with = "String")]
     pub eviction_pause: Duration,
     /// The pause in a large zone that is partly disrupted (`--secondary-node-eviction-rate`). Members of a small one
     /// get no taint.
     #[serde(with = "length::required")]
+    #[schemars(with = "String")]
     pub secondary_eviction_pause: Duration,
     /// A zone of more members than this is large (`--large-cluster-size-threshold`).
     pub large: u64,

@@ -187,7 +187,6 @@ pub struct GuaranteeClaim {
     /// The id.
     pub id: String,
     /// Whether every implementation must keep it.
-    #[schemars(with = "LevelName")]
     pub level: Level,
     /// The verdict.
     pub verdict: Stand,
@@ -221,7 +220,6 @@ pub struct CaseClaim {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     /// Whether it needs core features only.
-    #[schemars(with = "LevelName")]
     pub level: Level,
     /// How it ended.
     pub status: CaseStatus,
@@ -239,17 +237,6 @@ pub enum CaseStatus {
     Passed,
     /// Something did.
     Failed,
-}
-
-/// The names of levels.
-#[derive(JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[expect(dead_code, reason = "only its schema is used")]
-enum LevelName {
-    /// It needs core features only.
-    Core,
-    /// It needs a feature that an implementation may lack.
-    Extended,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]

@@ -3,33 +3,36 @@
 //! it. Users and the recorder are not affected.
 
 use capsize_clusters::{ErrorStatus, Verb};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
 use super::time::Length;
 
 /// `fail`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Fail {
     /// The error of the responses.
     pub with: ErrorStatus,
     /// Every how many requests get an error.
+    #[schemars(with = "u32")]
     pub every: Spanned<u32>,
     /// Only requests with this verb get an error; all if absent.
     pub verb: Option<Verb>,
 }
 
 /// `conflict`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Conflict {
     /// Every how many writes conflict with another.
+    #[schemars(with = "u32")]
     pub every: Spanned<u32>,
 }
 
 /// `slow`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Slow {
     /// By how much each request is delayed.
@@ -39,7 +42,7 @@ pub struct Slow {
 }
 
 /// `lag`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WatchLag {
     /// By how much each watch event is delayed.
@@ -47,26 +50,29 @@ pub struct WatchLag {
 }
 
 /// `cut`, and `cutWatches` of a member.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Cut {
     /// In place of every how many events a watch ends.
+    #[schemars(with = "u32")]
     pub every: Spanned<u32>,
 }
 
 /// `repeat`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Repeat {
     /// Every how many events are repeated.
+    #[schemars(with = "u32")]
     pub every: Spanned<u32>,
 }
 
 /// `crash`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Crash {
     /// At which write the controllers crash, counted from 1.
+    #[schemars(with = "u32")]
     pub write: Spanned<u32>,
     /// Whether the API server performs the write before they crash.
     #[serde(default)]

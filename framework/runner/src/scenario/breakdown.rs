@@ -1,6 +1,7 @@
 //! The step `down`: breaks the machine of a member, a program on it, or its network.
 
 use capsize_clusters::{Breakdown, Direction};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
@@ -8,20 +9,23 @@ use super::member_ref::Victims;
 use super::time::Length;
 
 /// `down`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Down {
     /// The member or members whose machines break.
+    #[schemars(with = "Victims")]
     pub cluster: Spanned<Victims>,
     /// How the machine breaks.
+    #[schemars(with = "BreakdownKind")]
     pub by: Spanned<BreakdownKind>,
     /// An alias of the member for later steps, if it is one.
     #[serde(rename = "as")]
+    #[schemars(with = "Option<String>")]
     pub alias: Option<Spanned<String>>,
 }
 
 /// How a machine breaks. The variants are those of [`Breakdown`].
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum BreakdownKind {
     /// All programs on it are paused.

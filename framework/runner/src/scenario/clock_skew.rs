@@ -1,6 +1,7 @@
 //! The fault `skew` of the step `faults`: a clock is wrong for a while.
 //! The step `skew`, which only sets the clocks of nodes, is in `cluster.rs`.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
@@ -12,14 +13,17 @@ use super::step::Component;
 use super::time::Length;
 
 /// `skew`. The file gives exactly one of `node`, `cluster` and `of`, and one of `ahead` and `behind`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ClockSkew {
     /// The node or nodes whose clock is wrong.
+    #[schemars(with = "Option<Victims>")]
     pub node: Option<Spanned<Victims>>,
     /// The member or members whose clock is wrong: that of the API server and of all programs there.
+    #[schemars(with = "Option<Victims>")]
     pub cluster: Option<Spanned<Victims>>,
     /// The control plane, whose clock is wrong: that of the API server and its controllers.
+    #[schemars(with = "Option<Component>")]
     pub of: Option<Spanned<Component>>,
     /// By how much the clock is fast.
     pub ahead: Option<Length>,
@@ -27,6 +31,7 @@ pub struct ClockSkew {
     pub behind: Option<Length>,
     /// An alias, which is an error: a fault that ends by itself defines no alias.
     #[serde(rename = "as")]
+    #[schemars(with = "Option<String>")]
     pub alias: Option<Spanned<String>>,
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
@@ -10,7 +11,7 @@ use super::time::{Length, StartUpTime, Within};
 use capsize_history::facts::TaintEffect;
 
 /// The nodes: `a1`, `a2` and so on in zone `a`; `n1`, `n2` and so on without zones.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ClusterShape {
     /// The number of nodes without a zone.
@@ -21,20 +22,25 @@ pub struct ClusterShape {
     pub zones: BTreeMap<String, usize>,
     /// The regions of zones.
     #[serde(default)]
+    #[schemars(with = "BTreeMap<String, String>")]
     pub regions: BTreeMap<String, Spanned<String>>,
     /// Labels of nodes, or of all nodes of a zone.
     #[serde(default)]
+    #[schemars(with = "BTreeMap<String, BTreeMap<String, String>>")]
     pub labels: BTreeMap<String, Spanned<BTreeMap<String, String>>>,
     /// Resources of each node, by default 64 CPUs, 256Gi of memory and 110 pods.
     #[serde(default)]
+    #[schemars(with = "BTreeMap<String, String>")]
     pub room: BTreeMap<String, Spanned<String>>,
     /// The time that pods take to become ready; 1.5 s if absent.
     pub start_up: Option<StartUpTime>,
     /// The nodes that are registered only by the step `join`.
     #[serde(default)]
+    #[schemars(with = "Vec<String>")]
     pub later: Vec<Spanned<String>>,
     /// Flags of the controllers that differ from the profile of the target, by their names in the headers of histories.
     #[serde(default)]
+    #[schemars(with = "BTreeMap<String, f64>")]
     pub flags: BTreeMap<String, Spanned<f64>>,
 }
 
@@ -58,20 +64,25 @@ impl ClusterShape {
 }
 
 /// `pods`: pods that run in the cluster.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Pods {
     /// The name. The names of the pods begin with it, followed by a dash.
+    #[schemars(with = "String")]
     pub name: Spanned<String>,
     /// The owner of the pods.
+    #[schemars(with = "PodOwner")]
     pub kind: Spanned<PodOwner>,
     /// The number of pods of a Deployment or a `StatefulSet`.
+    #[schemars(with = "Option<usize>")]
     pub replicas: Option<Spanned<usize>>,
     /// The nodes of single and of static pods: one pod runs on each.
     #[serde(default)]
+    #[schemars(with = "Vec<MemberRef>")]
     pub on: Vec<Spanned<MemberRef>>,
     /// The resource requests of each pod, such as `cpu`.
     #[serde(default)]
+    #[schemars(with = "BTreeMap<String, String>")]
     pub requests: BTreeMap<String, Spanned<String>>,
     /// The tolerations of the pods. Their owner and the API server add others.
     #[serde(default)]
@@ -79,7 +90,7 @@ pub struct Pods {
 }
 
 /// The owner of pods: the object or program that creates them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 pub enum PodOwner {
     /// A Deployment, which creates a new pod as soon as one is being deleted.
     Deployment,
@@ -94,7 +105,7 @@ pub enum PodOwner {
 }
 
 /// A toleration of pods, as in their manifest.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PodToleration {
     /// The key of the taint; `not-ready` and `unreachable` mean the target's own health taints. Any key if absent.
@@ -108,42 +119,48 @@ pub struct PodToleration {
 }
 
 /// `silence`: the kubelets of nodes send no heartbeats and receive nothing.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Silence {
     /// The node or nodes.
+    #[schemars(with = "Victims")]
     pub node: Spanned<Victims>,
     /// An alias of the node for later steps, if it is one.
     #[serde(rename = "as")]
+    #[schemars(with = "Option<String>")]
     pub alias: Option<Spanned<String>>,
 }
 
 /// `shutDown`: nodes are shut down in good order.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ShutDown {
     /// The node or nodes.
+    #[schemars(with = "Victims")]
     pub node: Spanned<Victims>,
     /// An alias of the node for later steps, if it is one.
     #[serde(rename = "as")]
+    #[schemars(with = "Option<String>")]
     pub alias: Option<Spanned<String>>,
 }
 
 /// `condition`: a kubelet reports a problem of its node.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Condition {
     /// The node or nodes.
+    #[schemars(with = "Victims")]
     pub node: Spanned<Victims>,
     /// The problem that the kubelet reports.
     pub is: NodeProblem,
     /// An alias of the node for later steps, if it is one.
     #[serde(rename = "as")]
+    #[schemars(with = "Option<String>")]
     pub alias: Option<Spanned<String>>,
 }
 
 /// A problem of a node that its kubelet reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 pub enum NodeProblem {
     /// The condition `Ready` is false.
     NotReady,
@@ -157,10 +174,11 @@ pub enum NodeProblem {
 }
 
 /// `skew`: the clock of nodes is wrong. The file gives exactly one of `ahead` and `behind`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Skew {
     /// The node or nodes.
+    #[schemars(with = "Victims")]
     pub node: Spanned<Victims>,
     /// By how much the clock is fast.
     pub ahead: Option<Length>,
@@ -168,14 +186,16 @@ pub struct Skew {
     pub behind: Option<Length>,
     /// An alias of the node for later steps, if it is one.
     #[serde(rename = "as")]
+    #[schemars(with = "Option<String>")]
     pub alias: Option<Spanned<String>>,
 }
 
 /// `taintedNodes`: how many nodes have a taint.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TaintedNodes {
     /// The zone whose nodes are counted; all nodes if absent.
+    #[schemars(with = "Option<String>")]
     pub zone: Option<Spanned<String>>,
     /// The key of the taint; `not-ready` and `unreachable` mean the target's own health taints.
     pub key: String,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_saphyr::{Location, Spanned};
 
@@ -14,10 +15,11 @@ use capsize_history::facts::TaintEffect;
 use capsize_judge::profile::Feature;
 
 /// One scenario. `given`, `when` and `then` run one after another; the three lists only help readers.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Scenario {
     /// The name, unique in the group (the folder of the file).
+    #[schemars(with = "String")]
     pub scenario: Spanned<String>,
     /// One sentence that says what the scenario checks.
     pub about: String,
@@ -41,20 +43,25 @@ pub struct Scenario {
     pub seed: Option<u64>,
     /// Timings that replace those of the target in this scenario.
     #[serde(default)]
+    #[schemars(with = "BTreeMap<String, Length>")]
     pub timings: BTreeMap<String, Spanned<Length>>,
     /// The fleet. It has no members if the scenario runs on a cluster.
     #[serde(default)]
     pub fleet: FleetShape,
     /// The cluster with nodes on which the scenario runs, in place of a fleet.
+    #[schemars(with = "Option<ClusterShape>")]
     pub cluster: Option<Spanned<ClusterShape>>,
     /// The steps that prepare the scenario.
     #[serde(default)]
+    #[schemars(with = "Vec<Step>")]
     pub given: Vec<Spanned<Step>>,
     /// The steps that cause failures.
     #[serde(default)]
+    #[schemars(with = "Vec<Step>")]
     pub when: Vec<Spanned<Step>>,
     /// The steps that check the consequences.
     #[serde(default)]
+    #[schemars(with = "Vec<Step>")]
     pub then: Vec<Spanned<Step>>,
 }
 
@@ -119,10 +126,11 @@ impl Scenario {
 }
 
 /// The member clusters, named `m1`, `m2`, and so on.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FleetShape {
     /// The number of members.
+    #[schemars(with = "usize")]
     pub members: Spanned<usize>,
     /// The beginning of the names of the members; `m` if absent. Files cannot change it.
     #[serde(skip)]
@@ -131,21 +139,27 @@ pub struct FleetShape {
     pub start_up: Option<StartUpTime>,
     /// The regions of members.
     #[serde(default)]
+    #[schemars(with = "BTreeMap<String, String>")]
     pub regions: BTreeMap<String, Spanned<String>>,
     /// The zones of members.
     #[serde(default)]
+    #[schemars(with = "BTreeMap<String, String>")]
     pub zones: BTreeMap<String, Spanned<String>>,
     /// The providers of members.
     #[serde(default)]
+    #[schemars(with = "BTreeMap<String, String>")]
     pub providers: BTreeMap<String, Spanned<String>>,
     /// The number of nodes of members, one by default. Each node has 8 CPUs and room for 110 pods.
     #[serde(default)]
+    #[schemars(with = "BTreeMap<String, usize>")]
     pub nodes: BTreeMap<String, Spanned<usize>>,
     /// The members in pull mode: their agent connects to the control plane, and not the other way round.
     #[serde(default)]
+    #[schemars(with = "Vec<String>")]
     pub pull: Vec<Spanned<String>>,
     /// The members that are not part of the fleet until the step `join`.
     #[serde(default)]
+    #[schemars(with = "Vec<String>")]
     pub later: Vec<Spanned<String>>,
 }
 
@@ -185,12 +199,14 @@ impl FleetShape {
 }
 
 /// A workload and its propagation policy.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Workload {
     /// The name of the workload and of its policy.
+    #[schemars(with = "String")]
     pub name: Spanned<String>,
     /// The number of replicas: in each chosen member if duplicated, in all members together if divided.
+    #[schemars(with = "u32")]
     pub replicas: Spanned<u32>,
     /// Whether the workload is cluster-scoped. It has no replicas then, and the file says 0.
     #[serde(default)]
@@ -202,13 +218,15 @@ pub struct Workload {
 }
 
 /// The policy that places a workload.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Policy {
     /// The members that the workload may use; all members of the fleet if absent.
+    #[schemars(with = "Option<Vec<String>>")]
     pub clusters: Option<Vec<Spanned<String>>>,
     /// The members that the workload must not use.
     #[serde(default)]
+    #[schemars(with = "Vec<String>")]
     pub exclude: Vec<Spanned<String>>,
     /// Conditions for the fields of members. A member must meet all of them.
     #[serde(default)]
@@ -227,16 +245,20 @@ pub struct Policy {
 }
 
 /// How many groups of each kind the workload is spread over.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Spread {
     /// Member clusters.
+    #[schemars(with = "Option<Bounds>")]
     pub cluster: Option<Spanned<Bounds>>,
     /// Regions of the members.
+    #[schemars(with = "Option<Bounds>")]
     pub region: Option<Spanned<Bounds>>,
     /// Zones of the members.
+    #[schemars(with = "Option<Bounds>")]
     pub zone: Option<Spanned<Bounds>>,
     /// Providers of the members.
+    #[schemars(with = "Option<Bounds>")]
     pub provider: Option<Spanned<Bounds>>,
 }
 
@@ -254,7 +276,7 @@ impl Spread {
 }
 
 /// A condition for a field of a member.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FieldMatch {
     /// The field.
@@ -268,7 +290,7 @@ pub struct FieldMatch {
 }
 
 /// A field of a member that policies can select by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Field {
     /// The provider.
@@ -290,17 +312,19 @@ impl fmt::Display for Field {
 }
 
 /// A group of members that a policy may choose.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AffinityGroup {
     /// The name of the group.
+    #[schemars(with = "String")]
     pub name: Spanned<String>,
     /// The members of the group.
+    #[schemars(with = "Vec<String>")]
     pub clusters: Vec<Spanned<String>>,
 }
 
 /// A lower and an upper bound.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Bounds {
     /// The lower bound.
@@ -310,7 +334,7 @@ pub struct Bounds {
 }
 
 /// How the replicas are divided among the chosen members.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub enum Scheduling {
     /// Every member runs all replicas.
@@ -318,6 +342,7 @@ pub enum Scheduling {
     /// The members share the replicas.
     Divided {
         /// The weights of the members.
+        #[schemars(with = "BTreeMap<String, u32>")]
         weights: Spanned<BTreeMap<String, u32>>,
     },
     /// The members share the replicas by their free capacity.
@@ -327,7 +352,7 @@ pub enum Scheduling {
 }
 
 /// A taint that a workload tolerates.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Toleration {
     /// The key of the taint; `not-ready` and `unreachable` mean the target's own health taints. Any key if absent.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
@@ -63,11 +64,13 @@ impl<'de> Deserialize<'de> for Settled {
 }
 
 /// `health`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(transform = super::schema::or_node)]
 pub struct Health {
     /// The member.
     #[serde(alias = "node")]
+    #[schemars(with = "MemberRef")]
     pub cluster: Spanned<MemberRef>,
     /// The health that the control plane must report.
     pub is: MemberHealth,
@@ -77,11 +80,13 @@ pub struct Health {
 }
 
 /// `tainted` and `untainted`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(transform = super::schema::or_node)]
 pub struct Tainted {
     /// The member.
     #[serde(alias = "node")]
+    #[schemars(with = "MemberRef")]
     pub cluster: Spanned<MemberRef>,
     /// The key of the taint; `not-ready` and `unreachable` mean the target's own health taints.
     pub key: String,
@@ -93,11 +98,13 @@ pub struct Tainted {
 }
 
 /// `notTainted`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(transform = super::schema::or_node)]
 pub struct NotTainted {
     /// The member.
     #[serde(alias = "node")]
+    #[schemars(with = "MemberRef")]
     pub cluster: Spanned<MemberRef>,
     /// The key of the taint; `not-ready` and `unreachable` mean the target's own health taints.
     pub key: String,
@@ -109,12 +116,14 @@ pub struct NotTainted {
 }
 
 /// `evicted` and `gone`: a workload leaves a member.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Departure {
     /// The workload.
+    #[schemars(with = "String")]
     pub workload: Spanned<String>,
     /// The member that it leaves.
+    #[schemars(with = "MemberRef")]
     pub from: Spanned<MemberRef>,
     /// How long to wait.
     #[serde(default)]
@@ -122,12 +131,14 @@ pub struct Departure {
 }
 
 /// `notEvicted` and `kept`: a workload stays in a member.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Stay {
     /// The workload.
+    #[schemars(with = "String")]
     pub workload: Spanned<String>,
     /// The member in which it stays.
+    #[schemars(with = "MemberRef")]
     pub on: Spanned<MemberRef>,
     /// How long the state must last from now on.
     #[serde(rename = "for")]
@@ -135,10 +146,11 @@ pub struct Stay {
 }
 
 /// `placed`. The file gives at least one of `on`, `members`, `including` and `excluding`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Placed {
     /// The workload.
+    #[schemars(with = "String")]
     pub workload: Spanned<String>,
     /// The exact members; as a map, with their replicas.
     pub on: Option<PlacedOn>,
@@ -146,9 +158,11 @@ pub struct Placed {
     pub members: Option<usize>,
     /// Members that must be among the assigned ones.
     #[serde(default)]
+    #[schemars(with = "Vec<MemberRef>")]
     pub including: Vec<Spanned<MemberRef>>,
     /// Members that must not be among the assigned ones.
     #[serde(default)]
+    #[schemars(with = "Vec<MemberRef>")]
     pub excluding: Vec<Spanned<MemberRef>>,
     /// How long to wait.
     #[serde(default)]
@@ -191,12 +205,14 @@ impl<'de> Deserialize<'de> for PlacedOn {
 }
 
 /// `ready`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Instance {
     /// The workload.
+    #[schemars(with = "String")]
     pub workload: Spanned<String>,
     /// The member.
+    #[schemars(with = "MemberRef")]
     pub on: Spanned<MemberRef>,
     /// How long to wait.
     #[serde(default)]
@@ -204,12 +220,14 @@ pub struct Instance {
 }
 
 /// `taskEnded`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TaskEnded {
     /// The workload.
+    #[schemars(with = "String")]
     pub workload: Spanned<String>,
     /// The member from which the workload is evicted.
+    #[schemars(with = "MemberRef")]
     pub from: Spanned<MemberRef>,
     /// The shortest time that the eviction must have lasted. Timestamps have whole seconds, so one second less is
     /// accepted.
@@ -223,11 +241,13 @@ pub struct TaskEnded {
 }
 
 /// `memberGone`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(transform = super::schema::or_node)]
 pub struct MemberGone {
     /// The member.
     #[serde(alias = "node")]
+    #[schemars(with = "MemberRef")]
     pub cluster: Spanned<MemberRef>,
     /// How long to wait.
     #[serde(default)]

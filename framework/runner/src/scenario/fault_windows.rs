@@ -1,6 +1,7 @@
 //! The step `faults` with faults that begin and end by themselves, and the step `calm`.
 //! Each fault is undone at its end. Performing the faults is left to [`crate::run`].
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
@@ -14,11 +15,12 @@ use super::step::{Component, Delay, Disturb, Partition, Refuse, Scale, StartUp, 
 use super::time::{Length, Within};
 
 /// One element of `faults`: a fault with its beginning and its duration.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Window {
     /// The condition that starts the window; the beginning of the step if absent. The fault never begins if all others
     /// have ended before the condition is met.
+    #[schemars(with = "Option<Trigger>")]
     pub after: Option<Spanned<Trigger>>,
     /// How long after that the fault begins.
     #[serde(default = "at_once")]
@@ -27,6 +29,7 @@ pub struct Window {
     #[serde(rename = "for")]
     pub lasts: Length,
     /// The fault.
+    #[schemars(with = "Disturbance")]
     pub fault: Spanned<Disturbance>,
 }
 
@@ -35,7 +38,7 @@ fn at_once() -> Length {
 }
 
 /// A fault that lasts for a while. The words are those of the steps that cause the same for good.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum Disturbance {
     /// Members refuse connections.
@@ -53,7 +56,7 @@ pub enum Disturbance {
     /// The clocks of nodes, of members or of the control plane are wrong.
     Skew(ClockSkew),
     /// The controllers of the target are dead.
-    Kill(Spanned<Component>),
+    Kill(#[schemars(with = "Component")] Spanned<Component>),
     /// A member has a taint that a user added.
     Taint(Taint),
     /// Replicas in a member take a different time to become ready.
@@ -65,7 +68,7 @@ pub enum Disturbance {
     /// An object is deleted.
     Delete(Box<Delete>),
     /// The object of a member is deleted.
-    DeleteMember(Spanned<MemberRef>),
+    DeleteMember(#[schemars(with = "MemberRef")] Spanned<MemberRef>),
     /// The API server of the control plane answers some requests of the controllers with an error.
     Fail(Fail),
     /// Some writes of the controllers conflict with others.
@@ -79,11 +82,11 @@ pub enum Disturbance {
     /// Some watch events of the controllers are repeated.
     Repeat(Repeat),
     /// Lists, as controllers request them at their start, show the state at the beginning of the fault.
-    Stale(Spanned<Component>),
+    Stale(#[schemars(with = "Component")] Spanned<Component>),
     /// The controllers crash at a write, and stay dead for the rest of the window.
     Crash(Crash),
     /// A second set of controllers works beside the first: two leaders.
-    Rival(Spanned<Component>),
+    Rival(#[schemars(with = "Component")] Spanned<Component>),
     /// At the end, the API servers of members are restored to their state at the beginning.
     Restore(DataLoss),
     /// The machines of members lose power, and return without any data.
@@ -91,15 +94,16 @@ pub enum Disturbance {
 }
 
 /// `restore` and `wipe`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DataLoss {
     /// The member or members that lose data.
+    #[schemars(with = "Victims")]
     pub cluster: Spanned<Victims>,
 }
 
 /// The condition that starts a window. The words are those of the steps that wait for the same.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum Trigger {
     /// A member has a taint.
@@ -109,7 +113,7 @@ pub enum Trigger {
 }
 
 /// `calm`: every member and workload is at rest, and nothing is left over.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Calm {
     /// How long to wait for that.

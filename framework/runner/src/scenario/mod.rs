@@ -17,6 +17,7 @@ mod file;
 mod member_ref;
 mod object;
 mod read_error;
+mod schema;
 mod step;
 mod time;
 
@@ -39,6 +40,7 @@ pub use file::{Case, find, parse};
 pub use member_ref::{MemberRef, Selector, Victims};
 pub use object::{Apply, Delete, Manifest, Place, Rejected, Seen, SeenFor, Subresource, lacks};
 pub use read_error::ReadError;
+pub use schema::schema;
 pub use step::{
     Call, Component, ConnectionFault, Delay, Disturb, Flap, Override, Partition, Refuse, Remedy, Runs, Scale,
     StartUp, Step, Taint, Upgrade,

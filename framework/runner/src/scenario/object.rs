@@ -5,6 +5,7 @@
 use std::convert::Infallible;
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
@@ -15,12 +16,14 @@ use super::member_ref::{MemberRef, Selector};
 use super::time::{Length, Within};
 
 /// `apply`: a user applies an object by server-side apply, and takes over fields from other managers.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Apply {
     /// The API server.
+    #[schemars(with = "Place")]
     pub to: Spanned<Place>,
     /// The object.
+    #[schemars(with = "Manifest")]
     pub object: Spanned<Manifest>,
     /// The part to be applied; the whole object if absent.
     #[serde(default)]
@@ -28,19 +31,21 @@ pub struct Apply {
 }
 
 /// `rejected`: an API server refuses an object.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rejected {
     /// The API server.
+    #[schemars(with = "Place")]
     pub by: Spanned<Place>,
     /// The object.
+    #[schemars(with = "Manifest")]
     pub object: Spanned<Manifest>,
     /// A part of the message of the API server.
     pub because: String,
 }
 
 /// A part of an object with an address of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Subresource {
     /// The status.
@@ -48,23 +53,27 @@ pub enum Subresource {
 }
 
 /// `delete`: a user deletes an object.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Delete {
     /// The API server.
+    #[schemars(with = "Place")]
     pub from: Spanned<Place>,
     /// The object. Only its identity is used.
+    #[schemars(with = "Manifest")]
     pub object: Spanned<Manifest>,
 }
 
 /// `seen` and `unseen`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Seen {
     /// The API server.
     #[serde(rename = "in")]
+    #[schemars(with = "Place")]
     pub place: Spanned<Place>,
     /// The identity of the object, and the content that it must have.
+    #[schemars(with = "Manifest")]
     pub object: Spanned<Manifest>,
     /// How long to wait.
     #[serde(default)]
@@ -72,13 +81,15 @@ pub struct Seen {
 }
 
 /// `seenFor` and `unseenFor`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SeenFor {
     /// The API server.
     #[serde(rename = "in")]
+    #[schemars(with = "Place")]
     pub place: Spanned<Place>,
     /// The identity of the object, and the content that it must have.
+    #[schemars(with = "Manifest")]
     pub object: Spanned<Manifest>,
     /// How long the state must last from now on.
     #[serde(rename = "for")]

@@ -7,6 +7,7 @@
 use std::num::NonZeroU32;
 
 use capsize_clusters::Direction;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
@@ -24,8 +25,9 @@ use super::time::{Length, StartUpTime, Within};
 use capsize_history::facts::TaintEffect;
 
 /// One step.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(transform = super::schema::or_node_steps)]
 pub enum Step {
     /// Creates a workload and its policy.
     Workload(Box<Workload>),
@@ -50,17 +52,17 @@ pub enum Step {
     /// Begins to make a member unreachable and reachable in turn, while later steps run. `heal` ends it.
     Flap(Flap),
     /// Undoes every fault on a member, or on all members of a region, zone or provider.
-    Heal(Spanned<Victims>),
+    Heal(#[schemars(with = "Victims")] Spanned<Victims>),
     /// Kills the controllers of the target, as a crash does.
-    Kill(Spanned<Component>),
+    Kill(#[schemars(with = "Component")] Spanned<Component>),
     /// Starts the controllers again.
-    Start(Spanned<Component>),
+    Start(#[schemars(with = "Component")] Spanned<Component>),
     /// Stops the controllers, and starts those of another release over the same state.
     Upgrade(Upgrade),
     /// Begins and ends faults at their times, and returns when the last one has ended.
-    Faults(Vec<Spanned<Window>>),
+    Faults(#[schemars(with = "Vec<Window>")] Vec<Spanned<Window>>),
     /// Performs a step, and continues even if the step fails.
-    Perhaps(Box<Spanned<Step>>),
+    Perhaps(#[schemars(with = "Box<Step>")] Box<Spanned<Step>>),
     /// Waits for a length of time.
     Wait(Length),
     /// Adds a taint to a member, as a user does.
@@ -68,10 +70,10 @@ pub enum Step {
     /// Removes a taint from a member, as a user does.
     Untaint(Taint),
     /// Lets a member join that is not part of the fleet at the beginning.
-    Join(Spanned<MemberRef>),
+    Join(#[schemars(with = "MemberRef")] Spanned<MemberRef>),
     /// Deletes the object of a member, as a user does.
     #[serde(alias = "deleteNode")]
-    DeleteMember(Spanned<MemberRef>),
+    DeleteMember(#[schemars(with = "MemberRef")] Spanned<MemberRef>),
     /// Sets how long replicas in a member take to become ready from now on.
     StartUp(StartUp),
     /// Applies an object, as a user does.
@@ -147,7 +149,7 @@ impl Step {
 }
 
 /// The program that `kill` and `start` refer to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Component {
     /// The controllers of the control plane, and the agents of members in pull mode.
@@ -155,7 +157,7 @@ pub enum Component {
 }
 
 /// `upgrade`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Upgrade {
     /// The program.
@@ -167,34 +169,39 @@ pub struct Upgrade {
 }
 
 /// `scale`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Scale {
     /// The workload.
+    #[schemars(with = "String")]
     pub workload: Spanned<String>,
     /// The new number of replicas.
     pub to: u32,
 }
 
 /// `override`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Override {
     /// The workload.
+    #[schemars(with = "String")]
     pub workload: Spanned<String>,
     /// The members.
+    #[schemars(with = "Vec<MemberRef>")]
     pub clusters: Vec<Spanned<MemberRef>>,
     /// The tag of the image there.
     pub image_tag: String,
 }
 
 /// `remedy`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Remedy {
     /// The name.
+    #[schemars(with = "String")]
     pub name: Spanned<String>,
     /// The members; all members if absent.
+    #[schemars(with = "Option<Vec<MemberRef>>")]
     pub clusters: Option<Vec<Spanned<MemberRef>>>,
     /// The condition of a member under which the actions are needed; always if absent.
     pub when: Option<ConditionStatus>,
@@ -203,7 +210,7 @@ pub struct Remedy {
 }
 
 /// A condition and its status.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ConditionStatus {
     /// The type of the condition, such as `Ready`.
@@ -213,12 +220,14 @@ pub struct ConditionStatus {
 }
 
 /// `runs`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Runs {
     /// The workload.
+    #[schemars(with = "String")]
     pub workload: Spanned<String>,
     /// The member.
+    #[schemars(with = "MemberRef")]
     pub on: Spanned<MemberRef>,
     /// The tag of the image.
     pub image_tag: String,
@@ -228,40 +237,48 @@ pub struct Runs {
 }
 
 /// `call`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(transform = super::schema::or_node)]
 pub struct Call {
     /// The member.
     #[serde(alias = "node")]
+    #[schemars(with = "MemberRef")]
     pub member: Spanned<MemberRef>,
     /// The alias for later steps.
     #[serde(rename = "as")]
+    #[schemars(with = "String")]
     pub alias: Spanned<String>,
 }
 
 /// `refuse`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Refuse {
     /// The member or members.
+    #[schemars(with = "Victims")]
     pub cluster: Spanned<Victims>,
     /// An alias of the member for later steps, if it is one.
     #[serde(rename = "as")]
+    #[schemars(with = "Option<String>")]
     pub alias: Option<Spanned<String>>,
 }
 
 /// `partition`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(transform = super::schema::or_node)]
 pub struct Partition {
     /// The member or members.
     #[serde(alias = "node")]
+    #[schemars(with = "Victims")]
     pub cluster: Spanned<Victims>,
     /// The direction in which packets are dropped; both by default.
     #[serde(default = "both")]
     pub direction: Direction,
     /// An alias of the member for later steps, if it is one.
     #[serde(rename = "as")]
+    #[schemars(with = "Option<String>")]
     pub alias: Option<Spanned<String>>,
 }
 
@@ -270,33 +287,38 @@ fn both() -> Direction {
 }
 
 /// `delay`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Delay {
     /// The member or members.
+    #[schemars(with = "Victims")]
     pub cluster: Spanned<Victims>,
     /// By how much each message is delayed, in each direction.
     pub by: Length,
     /// An alias of the member for later steps, if it is one.
     #[serde(rename = "as")]
+    #[schemars(with = "Option<String>")]
     pub alias: Option<Spanned<String>>,
 }
 
 /// `disturb`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Disturb {
     /// The member or members.
+    #[schemars(with = "Victims")]
     pub cluster: Spanned<Victims>,
     /// The kind of fault.
+    #[schemars(with = "ConnectionFault")]
     pub by: Spanned<ConnectionFault>,
     /// An alias of the member for later steps, if it is one.
     #[serde(rename = "as")]
+    #[schemars(with = "Option<String>")]
     pub alias: Option<Spanned<String>>,
 }
 
 /// A fault of the connection to a member, or of its API server, that is not a full outage.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum ConnectionFault {
     /// Each message is delayed by up to this.
@@ -330,29 +352,35 @@ impl ConnectionFault {
 }
 
 /// `flap`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(transform = super::schema::or_node)]
 pub struct Flap {
     /// The member.
     #[serde(alias = "node")]
+    #[schemars(with = "MemberRef")]
     pub cluster: Spanned<MemberRef>,
     /// How long the member is unreachable each time.
     pub down: Length,
     /// How long the member is reachable after each time.
     pub up: Length,
     /// How many times.
+    #[schemars(with = "u32")]
     pub times: Spanned<u32>,
     /// An alias of the member for later steps.
     #[serde(rename = "as")]
+    #[schemars(with = "Option<String>")]
     pub alias: Option<Spanned<String>>,
 }
 
 /// `taint` and `untaint`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(transform = super::schema::or_node)]
 pub struct Taint {
     /// The member.
     #[serde(alias = "node")]
+    #[schemars(with = "MemberRef")]
     pub cluster: Spanned<MemberRef>,
     /// The key of the taint; `not-ready` and `unreachable` mean the target's own health taints.
     pub key: String,
@@ -360,14 +388,16 @@ pub struct Taint {
     pub effect: TaintEffect,
     /// An alias of the member for later steps.
     #[serde(rename = "as")]
+    #[schemars(with = "Option<String>")]
     pub alias: Option<Spanned<String>>,
 }
 
 /// `startUp`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StartUp {
     /// The member.
+    #[schemars(with = "MemberRef")]
     pub cluster: Spanned<MemberRef>,
     /// The time, or `never`.
     pub takes: StartUpTime,

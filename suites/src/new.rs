@@ -1,0 +1,108 @@
+//! `capsize new`: a first scenario or target profile, as a file to edit.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use miette::miette;
+
+use crate::exit::{CommandError, ExitStatus};
+use crate::schema::Document;
+use crate::{output, targets};
+
+/// Write a file to begin with, and its JSON Schema for editors
+#[derive(Debug, Subcommand)]
+pub enum New {
+    /// Write a scenario that passes, to change into one of your own
+    Scenario(NewScenario),
+    /// Write a target profile, to change into that of your implementation
+    Target(NewTarget),
+}
+
+/// The options of `capsize new scenario`.
+#[derive(Args, Debug)]
+pub struct NewScenario {
+    /// The file, which must not exist
+    file: PathBuf,
+}
+
+/// The options of `capsize new target`.
+#[derive(Args, Debug)]
+pub struct NewTarget {
+    /// The file, which must not exist
+    file: PathBuf,
+    /// The profile to begin with: the name of one that comes with Capsize
+    #[arg(long, value_name = "TARGET", default_value = "karmada-1.18")]
+    from: String,
+}
+
+/// A scenario that every target with graceful evictions can run.
+const SCENARIO: &str = "\
+# `capsize run FILE` runs this scenario. docs/writing-scenarios.md lists all steps.
+scenario: NAME
+about: A workload leaves a member that cannot be reached.
+features: [NoExecuteTaints]
+fleet: {members: 3}
+given:
+  - workload:
+      name: web
+      replicas: 2
+      policy:
+        spread: {cluster: {min: 1, max: 1}}
+        scheduling: Duplicated
+        tolerations: [{key: not-ready, effect: NoExecute, for: 30s}, {key: unreachable, effect: NoExecute, for: 30s}]
+  - settled: web
+when:
+  # `as` gives the member a name for later steps.
+  - refuse: {cluster: {carrying: web}, as: victim}
+  - health: {cluster: victim, is: NotReady}
+  - taint: {cluster: victim, key: example.com/outage, effect: NoExecute}
+then:
+  - evicted: {workload: web, from: victim}
+  - heal: victim
+  - settled: web
+";
+
+impl New {
+    /// Writes the file, and its schema beside it.
+    ///
+    /// # Errors
+    /// When the file exists or cannot be written, or no target has the name.
+    pub fn execute(self) -> Result<ExitStatus, CommandError> {
+        match self {
+            Self::Scenario(NewScenario { file }) => {
+                let text = SCENARIO.replace("NAME", &name_of(&file));
+                write(&file, &text, (Document::Scenario, "scenario.schema.json"))
+            }
+            Self::Target(NewTarget { file, from }) => {
+                targets::find(&from).map_err(CommandError::input)?;
+                let text = targets::text(&from).unwrap_or_default();
+                let text =
+                    text.replacen(&format!("name: {from}\n"), &format!("name: {}\n", name_of(&file)), 1);
+                let text = format!(
+                    "# `capsize run --target FILE` uses this profile. docs/targets.md describes it.\n{text}"
+                );
+                write(&file, &text, (Document::Target, "target.schema.json"))
+            }
+        }
+    }
+}
+
+/// The name of a file without its ending.
+fn name_of(file: &Path) -> String {
+    file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Writes `text` with a line that names the schema to editors, and the schema beside it.
+fn write(file: &Path, text: &str, (document, schema): (Document, &str)) -> Result<ExitStatus, CommandError> {
+    if !targets::is_file(&file.display().to_string()) {
+        return Err(CommandError::Input(miette!("{}: the name must end in .yaml", file.display())));
+    }
+    if file.exists() {
+        return Err(CommandError::Input(miette!("{} exists already", file.display())));
+    }
+    let text = format!("# yaml-language-server: $schema={schema}\n{text}");
+    output::write_file(file, text.as_bytes())?;
+    output::write_file(&file.with_file_name(schema), document.schema().as_bytes())?;
+    output::print(&format!("wrote {} and {schema} beside it\n", file.display()))?;
+    Ok(ExitStatus::Conforms)
+}

@@ -1,0 +1,62 @@
+//! What helps with the first steps: files to begin with, completions, manual pages, and lists.
+
+use std::fs;
+
+use tempfile::TempDir;
+
+use crate::{capsize, is_refused, text};
+
+#[test]
+fn a_new_scenario_passes_and_a_new_target_is_read() {
+    let folder = TempDir::new().unwrap();
+    let runs = |arguments: &[&str]| {
+        let output = capsize(folder.path(), arguments);
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{arguments:?}: {}{}",
+            text(&output.stdout),
+            text(&output.stderr)
+        );
+        text(&output.stdout)
+    };
+    runs(&["new", "scenario", "mine.yaml"]);
+    runs(&["run", "mine.yaml"]);
+    runs(&["new", "target", "own.yaml", "--from", "reference"]);
+    let profile = fs::read_to_string(folder.path().join("own.yaml")).unwrap();
+    assert!(profile.starts_with("# yaml-language-server: $schema=target.schema.json\n"), "{profile}");
+    assert!(profile.contains("\nname: own\n"), "{profile}");
+    runs(&["run", "mine.yaml", "--target", "own.yaml"]);
+    let schema = fs::read_to_string(folder.path().join("scenario.schema.json")).unwrap();
+    assert_eq!(schema, runs(&["schema", "scenario"]));
+    is_refused(folder.path(), &["new", "scenario", "mine.yaml"], 2, "mine.yaml exists already");
+    is_refused(folder.path(), &["new", "scenario", "mine"], 2, "mine: the name must end in .yaml");
+    is_refused(
+        folder.path(),
+        &["new", "target", "x.yaml", "--from", "nobody"],
+        2,
+        "there is no target `nobody`",
+    );
+}
+
+#[test]
+fn completions_and_manual_pages_know_the_commands() {
+    let folder = TempDir::new().unwrap();
+    for shell in ["bash", "zsh", "fish"] {
+        let output = capsize(folder.path(), &["completions", shell]);
+        assert!(text(&output.stdout).contains("rerun-failed"), "{shell}");
+    }
+    assert_eq!(capsize(folder.path(), &["man", "pages"]).status.code(), Some(0));
+    let page = fs::read_to_string(folder.path().join("pages/capsize-run.1")).unwrap();
+    assert!(page.contains("rerun"), "{page}");
+}
+
+#[test]
+fn a_scenario_of_the_suite_and_the_targets_are_listed() {
+    let folder = TempDir::new().unwrap();
+    let printed = text(&capsize(folder.path(), &["list", "tainting/blip"]).stdout);
+    let file = include_str!("../../conformance/tainting/blip.yaml");
+    assert_eq!(printed, file);
+    let printed = text(&capsize(folder.path(), &["list", "--targets"]).stdout);
+    assert!(printed.contains("reference-1.18") && printed.contains("simulated in this process"), "{printed}");
+}
