@@ -1,4 +1,4 @@
-//! A folder with a conformance report: its claim, the run that it is about, its histories and its profiles.
+//! A folder with a conformance report: its claim, its run, its histories and its profiles.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -171,7 +171,13 @@ pub fn check(path: &Path, target: Option<&Profile>) -> Result<Judgement, CheckEr
 /// Judges the history at `path` as [`check`] does.
 pub(crate) fn check_by(path: &Path, by: By<'_>) -> Result<Checked, CheckError> {
     if path == Path::new("-") {
-        return checked(Path::new("stdin"), Reader::new("stdin", io::stdin().lock()), by);
+        let stdin = capsize_history::text_of(Box::new(io::stdin()));
+        let stdin = stdin.map_err(|error| HistoryError::Unreadable {
+            path: "stdin".to_owned(),
+            reason: error.to_string(),
+            help: "see whether the program before the pipe has ended".to_owned(),
+        })?;
+        return checked(Path::new("stdin"), Reader::new("stdin", stdin), by);
     }
     checked(path, capsize_history::read(path)?, by)
 }

@@ -23,6 +23,7 @@ use crate::exit::{CommandError, ExitStatus};
 use crate::explain::Explain;
 use crate::fault::{FaultCommand, HealCommand};
 use crate::images::Images;
+use crate::import::Import;
 use crate::list::List;
 use crate::mark::MarkCommand;
 use crate::matrix::Matrix;
@@ -68,6 +69,7 @@ enum Command {
     Badge(Badge),
     Merge(Merge),
     Record(RecordCommand),
+    Import(Import),
     Mark(MarkCommand),
     #[command(subcommand)]
     Dialect(DialectCommand),
@@ -142,6 +144,7 @@ impl Cli {
             Command::Badge(badge) => badge.execute(),
             Command::Merge(merge) => merge.execute(),
             Command::Record(record) => record.execute(),
+            Command::Import(import) => import.execute(),
             Command::Mark(mark) => mark.execute(),
             Command::Run(run) => run.execute(),
             Command::Chaos(chaos) => chaos.execute(),

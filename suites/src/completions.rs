@@ -1,4 +1,4 @@
-//! `capsize completions` and `capsize man`: files for shells and for the manual, made from the options themselves.
+//! `capsize completions` and `capsize man`: files for shells and for the manual.
 
 use std::fs;
 use std::path::PathBuf;

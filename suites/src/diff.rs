@@ -1,4 +1,4 @@
-//! `capsize diff`: whether the same happened in two histories, or how two releases differ by their conformance reports.
+//! `capsize diff`: whether the same happened in two histories, or what changed between two reports.
 
 use std::fs;
 use std::path::{Path, PathBuf};

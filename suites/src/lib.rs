@@ -27,6 +27,7 @@ pub mod explain;
 pub mod fault;
 pub mod guilty;
 pub mod images;
+pub mod import;
 pub mod kit;
 pub mod list;
 pub mod mark;

@@ -41,7 +41,7 @@ impl Merge {
         let writer = output::Folder::create(&self.report)?;
         for case in &whole.claim.cases {
             let history = whole.history(case).unwrap_or_default();
-            writer.write(&history_file(case), &history)?;
+            writer.write_private(&history_file(case), &history)?;
         }
         for (case, record) in rejudged.report.cases.iter_mut().zip(&rejudged.records) {
             case.replay = whole.run.replay(&record.id, Seed(record.seed));

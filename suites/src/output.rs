@@ -147,7 +147,7 @@ impl Folder {
     pub fn history(&self, outcome: &Outcome) -> Result<(), CommandError> {
         let Some(history) = &outcome.history else { return Ok(()) };
         let (group, name) = (&outcome.case.group, &outcome.case.name);
-        self.write(&format!("histories/{group}/{name}.jsonl"), history)
+        self.write_private(&format!("histories/{group}/{name}.jsonl"), history)
     }
 
     /// Writes the report for people, for programs and for CI. `timelines` are those of the cases.
@@ -174,12 +174,21 @@ impl Folder {
         self.write(attached::CLAIM, claim.yaml().as_bytes())
     }
 
+    /// Writes a file that only its owner may read, because it may contain secrets.
+    pub(crate) fn write_private(&self, name: &str, contents: &[u8]) -> Result<(), CommandError> {
+        self.write_with(name, contents, 0o600)
+    }
+
     pub(crate) fn write(&self, name: &str, contents: &[u8]) -> Result<(), CommandError> {
+        self.write_with(name, contents, 0o666)
+    }
+
+    fn write_with(&self, name: &str, contents: &[u8], mode: u32) -> Result<(), CommandError> {
         let path = self.0.join(name);
         let parent = path.parent().unwrap_or(&self.0);
         let made = fs::create_dir_all(parent).into_diagnostic();
         made.wrap_err_with(|| format!("{} cannot be made a folder", parent.display()))
             .map_err(CommandError::Environment)?;
-        write_whole(&path, contents, 0o666)
+        write_whole(&path, contents, mode)
     }
 }

@@ -3,6 +3,7 @@
 //! It only reads. How watches are kept through gaps is left to the framework.
 
 use std::fs::{self, File};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -170,7 +171,8 @@ impl RecordCommand {
     /// The file, which must be new, so that no history is overwritten by mistake.
     fn create(&self) -> Result<File, CommandError> {
         let out = self.out.display();
-        File::create_new(&self.out).map_err(|error| {
+        // Objects may contain secrets.
+        File::options().write(true).create_new(true).mode(0o600).open(&self.out).map_err(|error| {
             CommandError::Input(match error.kind() {
                 std::io::ErrorKind::AlreadyExists => {
                     miette!(help = "name a new file, or remove this one first", "--out {out}: it exists")
@@ -345,7 +347,7 @@ async fn pace(clock: Clock, sources: &[Source], page: &mut Page) -> Result<Pace,
 
 /// The part of the header that describes the implementation, as the user names it. Nobody has observed its settings, so `check` uses
 /// those of the profile.
-fn header(profile: &Profile) -> Mark {
+pub(crate) fn header(profile: &Profile) -> Mark {
     Map::from_iter([
         ("implementation".to_owned(), json!(profile.implementation)),
         ("version".to_owned(), json!(profile.version)),
@@ -354,7 +356,7 @@ fn header(profile: &Profile) -> Mark {
 }
 
 /// The timings that the user sets, in seconds.
-fn seconds(settings: &[String]) -> Result<Mark, CommandError> {
+pub(crate) fn seconds(settings: &[String]) -> Result<Mark, CommandError> {
     let mut seconds = Map::new();
     for setting in settings {
         let (name, length) = Timings::setting(setting).map_err(CommandError::input)?;

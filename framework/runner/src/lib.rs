@@ -1,6 +1,7 @@
 //! Runs scenarios against an implementation, and records what happens as a history.
 
 pub mod chaos;
+pub mod import;
 pub mod nemesis;
 pub mod objects;
 pub mod record;

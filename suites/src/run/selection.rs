@@ -1,4 +1,4 @@
-//! Selects the cases of a run: by file, by name, by shard, by repetition, or the failures of an earlier run.
+//! Selects the cases of a run: by file, name, shard and repetition, or by an earlier run.
 
 use std::collections::BTreeSet;
 use std::fmt;

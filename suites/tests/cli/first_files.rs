@@ -1,4 +1,4 @@
-//! What helps with the first steps: files to begin with, completions, manual pages, and lists.
+//! The first steps of a user: files to begin with, completions, manual pages, and lists.
 
 use std::fs;
 

@@ -8,6 +8,7 @@ mod evidence;
 mod explain;
 mod first_files;
 mod flags;
+mod incidents;
 mod streams;
 mod width;
 mod workflow;

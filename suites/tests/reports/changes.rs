@@ -1,4 +1,4 @@
-//! `capsize diff` of two conformance reports: each kind of change, and the policy that decides about them.
+//! `capsize diff` of two conformance reports: each kind of change, and the policy.
 
 use std::fs;
 use std::path::Path;

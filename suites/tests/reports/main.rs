@@ -1,4 +1,4 @@
-//! Conformance reports: those of the shipped targets are up to date, forged ones are refused, and shards join.
+//! Conformance reports are up to date, forged ones are refused, and shards join.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 

@@ -1,7 +1,6 @@
 //! Reads a history as a stream, and reports the exact place of an error.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::BufRead;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use super::input::{Input, open};
 use super::recall::Recall;
 use super::{Entry, EventType, Field, HistoryError, Kind, Mark, Object, Observer, mark};
 
@@ -22,9 +22,6 @@ pub const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 /// The time of an event that never happens, and the length of an unknown period: longer than any time in a
 /// history. A `Duration` can hold a million times this, so that no sum of times overflows.
 pub const FOREVER: Duration = Duration::from_secs(1 << 44);
-
-/// The size of the read buffer, in bytes.
-const BUFFERED: usize = 1 << 17;
 
 /// The entries of a history, in the order of the lines. The stream ends after the first error.
 pub struct Reader<R> {
@@ -65,11 +62,11 @@ fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Object>, D
     Ok(Option::<Value>::deserialize(deserializer)?.map(Object::from))
 }
 
-/// Opens the history at `path`.
+/// Opens the history at `path`, which may be compressed by gzip.
 ///
 /// # Errors
 /// When it is not a file that can be read.
-pub fn read(path: &Path) -> Result<Reader<BufReader<File>>, HistoryError> {
+pub fn read(path: &Path) -> Result<Reader<Input>, HistoryError> {
     let name = path.display().to_string();
     let unreadable = |reason: String, help: &str| HistoryError::Unreadable {
         path: name.clone(),
@@ -79,9 +76,8 @@ pub fn read(path: &Path) -> Result<Reader<BufReader<File>>, HistoryError> {
     if path.is_dir() {
         return Err(unreadable("this is a directory".into(), "name the .jsonl files in it"));
     }
-    let file =
-        File::open(path).map_err(|error| unreadable(error.to_string(), "name a history that exists"))?;
-    Ok(Reader::new(name, BufReader::with_capacity(BUFFERED, file)))
+    let input = open(path).map_err(|error| unreadable(error.to_string(), "name a history that exists"))?;
+    Ok(Reader::new(name, input))
 }
 
 impl<R: BufRead> Reader<R> {

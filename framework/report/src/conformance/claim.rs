@@ -1,4 +1,6 @@
-//! The content of a conformance report. Every field is derived from histories, except those that name people and dates.
+//! The content of a conformance report.
+//!
+//! Every field is derived from results, except those that name people and dates.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Compares implementations and releases: guarantees and numbers as rows, conformance reports as columns.
+//! Compares implementations: guarantees and numbers as rows, conformance reports as columns.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

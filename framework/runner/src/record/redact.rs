@@ -5,26 +5,64 @@ use serde_json::{Value, json};
 /// The text that replaces each value of a Secret.
 const REDACTED: &str = "redacted";
 
+/// The domain of the annotations that the guarantees read. Their values are names and identities.
+const READ: &str = "karmada.io";
+
 /// `kubectl apply` stores the whole object in this annotation.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Replaces the values in `object` if it is a Secret or contains Secrets, as a Work does. The names of the values stay.
+/// Replaces the values in `object` if it is a Secret, contains Secrets as a Work does, or writes into Secrets as an override
+/// does. The names of the values stay.
 pub fn redact(object: &mut Value) {
     if object["kind"] == "Secret" && object["apiVersion"] == "v1" {
-        for field in ["data", "stringData"] {
-            for (_, value) in object.get_mut(field).and_then(Value::as_object_mut).into_iter().flatten() {
-                *value = json!(REDACTED);
-            }
-        }
-        if let Some(annotations) = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut)
-        {
-            annotations.remove(LAST_APPLIED);
-        }
-        return;
+        return redact_secret(object);
+    }
+    if ["OverridePolicy", "ClusterOverridePolicy"].iter().any(|kind| object["kind"] == *kind) {
+        return redact_override(object);
     }
     match object {
         Value::Object(fields) => fields.iter_mut().for_each(|(_, value)| redact(value)),
         Value::Array(items) => items.iter_mut().for_each(redact),
+        _ => {}
+    }
+}
+
+fn redact_secret(secret: &mut Value) {
+    for field in ["data", "stringData"] {
+        let values = secret.get_mut(field).and_then(Value::as_object_mut);
+        values.into_iter().flatten().for_each(|(_, value)| *value = json!(REDACTED));
+    }
+    if let Some(annotations) = secret.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
+        annotations.remove(LAST_APPLIED);
+        let domain = |key: &str| key.split('/').next().unwrap_or_default().to_owned();
+        let is_read = |key: &str| domain(key) == READ || domain(key).ends_with(&format!(".{READ}"));
+        annotations
+            .iter_mut()
+            .filter(|(key, _)| !is_read(key))
+            .for_each(|(_, value)| *value = json!(REDACTED));
+    }
+}
+
+/// Replaces the values that an override writes, if it may apply to Secrets: it names them, or it names no kind.
+fn redact_override(policy: &mut Value) {
+    let selectors = policy.pointer("/spec/resourceSelectors").and_then(Value::as_array);
+    let is_secret = |selector: &Value| selector["kind"] == "Secret";
+    if !selectors.is_none_or(|selectors| selectors.is_empty() || selectors.iter().any(is_secret)) {
+        return;
+    }
+    let metadata = policy.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
+    metadata.into_iter().for_each(|annotations| drop(annotations.remove(LAST_APPLIED)));
+    policy.get_mut("spec").into_iter().for_each(redact_values);
+}
+
+/// Replaces each `value` below `tree`.
+fn redact_values(tree: &mut Value) {
+    match tree {
+        Value::Object(fields) => fields.iter_mut().for_each(|(name, value)| match name.as_str() {
+            "value" => *value = json!(REDACTED),
+            _ => redact_values(value),
+        }),
+        Value::Array(items) => items.iter_mut().for_each(redact_values),
         _ => {}
     }
 }
@@ -38,7 +76,11 @@ mod tests {
         let secret = json!({
             "apiVersion": "v1",
             "kind": "Secret",
-            "metadata": {"name": "s", "annotations": {LAST_APPLIED: "{\"data\":{\"k\":\"aHVudGVyMg==\"}}", "a": "b"}},
+            "metadata": {"name": "s", "annotations": {
+                LAST_APPLIED: "{\"data\":{\"k\":\"aHVudGVyMg==\"}}",
+                "example.com/token": "hunter2",
+                "policy.karmada.io/name": "p",
+            }},
             "data": {"k": "aHVudGVyMg=="},
             "stringData": {"l": "hunter2"},
         });
@@ -47,11 +89,31 @@ mod tests {
         let expected = json!({
             "apiVersion": "v1",
             "kind": "Secret",
-            "metadata": {"name": "s", "annotations": {"a": "b"}},
+            "metadata": {"name": "s", "annotations": {"example.com/token": "redacted", "policy.karmada.io/name": "p"}},
             "data": {"k": "redacted"},
             "stringData": {"l": "redacted"},
         });
         assert_eq!(work["spec"]["workload"]["manifests"][0], expected);
+    }
+
+    #[test]
+    fn the_values_that_an_override_writes_into_secrets_are_taken_out() {
+        let policy = |selectors: Value| {
+            let plaintext = json!([{"path": "/data/k", "operator": "replace", "value": "aHVudGVyMg=="}]);
+            let rules = json!([{"overriders": {"plaintext": plaintext}}]);
+            let spec = json!({"resourceSelectors": selectors, "overrideRules": rules});
+            json!({"kind": "OverridePolicy", "metadata": {"name": "o"}, "spec": spec})
+        };
+        let value = "/spec/overrideRules/0/overriders/plaintext/0/value";
+        for (selectors, expected) in [
+            (json!([{"apiVersion": "v1", "kind": "Secret"}]), "redacted"),
+            (json!([]), "redacted"),
+            (json!([{"apiVersion": "apps/v1", "kind": "Deployment"}]), "aHVudGVyMg=="),
+        ] {
+            let mut policy = policy(selectors);
+            redact(&mut policy);
+            assert_eq!(policy.pointer(value), Some(&json!(expected)));
+        }
     }
 
     #[test]
