@@ -24,7 +24,7 @@ pub struct Import {
     #[arg(required = true, value_name = "[NAME=]FILE")]
     files: Vec<String>,
     /// The file for the history, which must not exist yet
-    #[arg(long, value_name = "HISTORY")]
+    #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// The profile of the implementation: the name of one that comes with Capsize, or a file
     #[arg(long)]

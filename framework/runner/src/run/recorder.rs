@@ -10,19 +10,23 @@ use futures::FutureExt;
 use futures::io::AsyncBufReadExt;
 use futures::stream::{self, BoxStream, SelectAll, StreamExt};
 use kube::Client;
+use serde_json::Value;
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::task::JoinSet;
 
 use super::log::Log;
 use super::watch_lines::WatchLine;
 use crate::objects::{karmada as objects, nodes as node_objects};
-use crate::record::{Follower, Heard, Source, chain, served};
+use crate::record::{Follower, Heard, Source, chain, redact, served};
 use crate::run::api_error::error_text;
 use capsize_history::dialect::DialectKind;
 use capsize_history::{Kind, Observer};
 
 /// How many observations may wait to be recorded.
 const CHANNEL_CAPACITY: usize = 4096;
+
+/// The path of the Secrets of an API server.
+const SECRETS: &str = "/api/v1/secrets";
 
 /// Records until it is dropped.
 pub(super) struct Recorder {
@@ -161,16 +165,29 @@ async fn watch(
         body => body?.lines(),
     };
     let (failed, on) = (path.to_owned(), Arc::clone(on));
+    let are_secrets = path == SECRETS;
     let mut restores = 0;
     let lines = lines.map(move |line| match line {
         Ok(text) => {
             restores += u32::from(is_restored(&text));
+            let text = if are_secrets { without_credentials(text) } else { text };
             Ok(WatchLine { source, on: Arc::clone(&on), restores, text })
         }
         Err(error) => Err(format!("the watch of {failed} failed: {error}")),
     });
     let ended = format!("the watch of {path} ended");
     Ok(Some(lines.chain(stream::once(async move { Err(ended) })).boxed()))
+}
+
+/// Removes the credentials for members from an event about a Secret. Other Secrets are part of the scenario.
+fn without_credentials(text: String) -> String {
+    match serde_json::from_str::<Value>(&text) {
+        Ok(mut event) if event["object"]["metadata"]["namespace"] == objects::OF_MEMBERS => {
+            redact(&mut event["object"]);
+            event.to_string()
+        }
+        _ => text,
+    }
 }
 
 /// Returns true if a line separates the events before a restored backup from those after it.
@@ -191,5 +208,22 @@ async fn record(mut streams: SelectAll<Watch>, log: Log) {
             take(next);
         }
         log.lines(lines);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_credentials_for_members_are_removed_from_a_history() {
+        let event = |namespace: &str| {
+            format!(
+                r#"{{"type":"ADDED","object":{{"kind":"Secret","apiVersion":"v1","metadata":{{"name":"m1","namespace":"{namespace}"}},"data":{{"token":"c2VjcmV0"}}}}}}"#
+            )
+        };
+        assert!(!without_credentials(event(objects::OF_MEMBERS)).contains("c2VjcmV0"));
+        assert_eq!(without_credentials(event("default")), event("default"));
+        assert_eq!(without_credentials("half of a line".into()), "half of a line");
     }
 }
