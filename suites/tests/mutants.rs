@@ -10,11 +10,21 @@ use capsize_clock::Seed;
 use capsize_mutants::Mutant;
 use libtest_mimic::{Arguments, Failed, Trial};
 
+/// One pair of mutant and form in so many is tried, unless a filter or `ALL_FORMS` asks for all pairs.
+const SAMPLED: usize = 4;
+
 fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let are_all = arguments.filter.is_some() || std::env::var_os("ALL_FORMS").is_some();
+    let mut pairs = 0;
     let trials = capsize_mutants::all().into_iter().flat_map(|mutant| {
         let mutant = Arc::new(mutant);
         let own = (mutant.case.to_owned(), mutant.guarantee);
-        let of_forms: Vec<_> = mutant.forms().collect();
+        let mut of_forms: Vec<_> = mutant.forms().collect();
+        of_forms.retain(|_| {
+            pairs += 1;
+            are_all || pairs % SAMPLED == 0
+        });
         std::iter::once(own).chain(of_forms).map(move |(id, guarantee)| {
             let mutant = Arc::clone(&mutant);
             let form = id.strip_prefix("forms/").map(|form| format!("::{form}")).unwrap_or_default();
@@ -22,7 +32,8 @@ fn main() -> ExitCode {
         })
     });
     let chains = Trial::test("the_evidence_names_the_guilty_component_of_nine_mutants_in_ten", chains);
-    libtest_mimic::run(&Arguments::from_args(), trials.chain([chains]).collect()).exit_code()
+    let trials = trials.chain([chains]).collect();
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
 
 /// The percentage of the mutants for which the first violation has to name the guilty component.

@@ -24,8 +24,8 @@ fn is_reported(marked: &str, why: &str) {
 fn a_mistake_of_shape_is_reported_with_its_place() {
     let cases = [
         ("§flet: {members: 4}\n", "unknown field `flet`"),
-        ("fleet: {members: §many}\n", "invalid"),
-        ("fleet: {members: §-1}\n", "invalid"),
+        ("fleet: {members: §many}\n", "expected a whole number from 0 on"),
+        ("fleet: {members: §-1}\n", "expected a whole number from 0 on"),
         ("fleet: {members: 4}\ngiven:\n  - §workoad: {}\n", "unknown variant `workoad`"),
         ("fleet: {members: 4}\ngiven:\n  - wait: §-5s\n", "cannot be negative"),
         ("fleet: {members: 4}\ngiven:\n  - wait: §2 x patience\n", "no timing `patience`"),

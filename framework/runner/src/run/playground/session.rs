@@ -91,7 +91,11 @@ impl Playground<'_> {
         let log = self.log();
         let testbed = start_testbed_with(run, case, target, (None, true), set_up).await.map_err(start)?;
         let Testbed { fleet, cluster, .. } = &testbed;
-        let installed = fleet.control_plane().install(implementation.definitions());
+        let definitions = implementation.definitions();
+        // Without an implementation there is no kind of object that registers a member.
+        let are_registered =
+            cluster.is_none() && profile.dialect == DialectKind::Karmada && !definitions.is_empty();
+        let installed = fleet.control_plane().install(definitions);
         installed.map_err(|error| PlaygroundError::Start(error.to_string()))?;
         let recorder = Recorder::start(fleet, run.clock, &profile.dialect, log.clone()).await;
         let _recorder = recorder.map_err(PlaygroundError::Start)?;
@@ -117,7 +121,7 @@ impl Playground<'_> {
         let controllers = controllers.map_err(|error| PlaygroundError::Start(error.to_string()))?;
         let mut driver = Driver::new((run, case), profile, &testbed, controllers, log);
         driver.tolerated = default_toleration(profile);
-        if cluster.is_none() && profile.dialect == DialectKind::Karmada {
+        if are_registered {
             for name in case.scenario.members().iter().filter(|name| !case.scenario.joins_later(name)) {
                 driver.join(name).await.map_err(start)?;
             }
