@@ -68,27 +68,11 @@ pub fn find(target: &str) -> Result<Profile, ProfileError> {
     }
     let shipped = shipped();
     let named = shipped.named(target).cloned();
-    named.or_else(|unknown| covering(&shipped, target).ok_or(unknown))
-}
-
-/// The profile that covers the release in `target`, if it is between two releases with profiles.
-fn covering(shipped: &Profiles, target: &str) -> Option<Profile> {
-    let (implementation, version) = target.rsplit_once('-')?;
-    // A release after the newest profile may behave in another way.
-    let is_known = shipped
-        .iter()
-        .any(|profile| profile.implementation == implementation && newer(&profile.version, version));
-    let profile = shipped.of_release(implementation, version).filter(|_| is_known)?;
-    Some(Profile { version: version.to_owned(), ..profile.clone() })
-}
-
-/// Returns true if `release` is after the release `other`. Both consist of two numbers.
-fn newer(release: &str, other: &str) -> bool {
-    let parse = |text: &str| {
-        let (major, minor) = text.split_once('.')?;
-        Some((major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?))
-    };
-    parse(other).is_some() && parse(release) > parse(other)
+    named.or_else(|unknown| {
+        let (implementation, version) = target.rsplit_once('-').unwrap_or_default();
+        let covering = shipped.covering(implementation, version).ok_or(unknown)?;
+        Ok(Profile { version: version.to_owned(), ..covering.clone() })
+    })
 }
 
 /// The profile in `text`, together with its dialect.

@@ -80,14 +80,11 @@ async fn work(flags: Flags, clock: Clock) -> Result<(), ProcessError> {
     let config = config(flags.kubeconfig.as_deref(), flags.context.as_deref()).await;
     let client = connect(config.map_err(ProcessError::Input)?, rate_limit).await?;
     let mut tasks = JoinSet::new();
-    let (secrets, clusters) =
-        (watch_store::<Secret>(&client, &mut tasks), watch_store::<Cluster>(&client, &mut tasks));
+    let clusters = watch_store::<Cluster>(&client, &mut tasks);
     let leads = Arc::new(AtomicBool::new(false));
     let numbers = Metrics::default();
     serve(&flags, &clusters, &leads, &numbers, &mut tasks).await?;
     let members_rate_limit = RateLimit { qps: flags.cluster_api_qps, burst: flags.cluster_api_burst };
-    // The first probe of a member needs the member's secret.
-    secrets.wait_until_ready().await.into_diagnostic()?;
     let namespace = flags.leader_elect_resource_namespace.as_str();
     if let Some(cluster) = flags.agent_of.clone() {
         let of_member = self::config(flags.member_kubeconfig.as_deref(), None).await;
@@ -97,6 +94,9 @@ async fn work(flags: Flags, clock: Clock) -> Result<(), ProcessError> {
         let agent = Agent { cluster, client, member, clock, settings, rules: Arc::new(ReferenceRules) };
         return lead(candidate, &mut stop, &leads, || agent.start()).await;
     }
+    let secrets = watch_store::<Secret>(&client, &mut tasks);
+    // The first probe of a member needs the member's secret.
+    secrets.wait_until_ready().await.into_diagnostic()?;
     let controllers = || Controllers {
         client: client.clone(),
         members: Arc::new(Members::new(secrets.clone(), members_rate_limit)),

@@ -418,6 +418,15 @@ impl Profiles {
             .max_by_key(|profile| release(&profile.from))
     }
 
+    /// Returns the profile that covers the release `version`, if `implementation` has a profile of a later release, too. A
+    /// release after the newest profile may behave in another way.
+    #[must_use]
+    pub fn covering(&self, implementation: &str, version: &str) -> Option<&Profile> {
+        let is_later = |profile: &Profile| release(&profile.version) > release(version);
+        let mut of_it = self.0.iter().filter(|profile| profile.implementation == implementation);
+        of_it.any(is_later).then(|| self.of_release(implementation, version)).flatten()
+    }
+
     /// Returns the newest profile of the implementation in `header`, if the release in the header is newer than the
     /// release for which that profile was written. Patch releases do not count.
     #[must_use]
