@@ -41,7 +41,8 @@ pub struct Kit {
     /// The timings that the flags of the programs set.
     #[serde(default)]
     timings: BTreeMap<String, String>,
-    /// The programs, in the order in which they start.
+    /// The programs, in the order in which they start; those of the profile where the kit has none.
+    #[serde(default)]
     programs: Vec<Program>,
 }
 
@@ -114,7 +115,9 @@ impl Kit {
         profile.features.retain(|feature| !self.without.contains(feature));
         profile.behaviour = self.behaviour.or(profile.behaviour);
         profile.webhooks = self.webhooks;
-        profile.start = Start::Processes(self.programs);
+        if !self.programs.is_empty() {
+            profile.start = Start::Processes(self.programs);
+        }
         Ok(profile)
     }
 }
