@@ -130,12 +130,8 @@ fn disturbs(case: &Case, is_it: impl Fn(&Disturbance) -> bool) -> bool {
 
 /// Returns true if the case sets how long replicas take to become ready.
 fn sets_start_up(case: &Case) -> bool {
-    let sets = |step: &Spanned<Step>| match step.value.inner() {
-        Step::StartUp(_) => true,
-        Step::Faults(windows) => {
-            windows.iter().any(|window| matches!(window.value.fault.value, Disturbance::StartUp(_)))
-        }
-        _ => false,
-    };
-    case.scenario.fleet.start_up.is_some() || case.scenario.steps().any(sets)
+    let is_step = |step: &Spanned<Step>| matches!(step.value.inner(), Step::StartUp(_));
+    case.scenario.fleet.start_up.is_some()
+        || case.scenario.steps().any(is_step)
+        || disturbs(case, |fault| matches!(fault, Disturbance::StartUp(_)))
 }

@@ -34,7 +34,6 @@ impl Driver<'_> {
             }
             _ => return Ok(None),
         };
-        self.is_inside(fault)?;
         if let ServerFault::Stale { .. } = strikes {
             // A controller with a stale list may re-create a copy whose Work is deleted; nothing cleans that up.
             self.leftovers_allowed.extend(self.scenario.members());
@@ -58,19 +57,13 @@ impl Driver<'_> {
     }
 
     /// Lets the controllers crash at a later write. Nothing is recorded until then.
-    pub(in crate::run) fn arm_crash(
-        &self,
-        fault: &Disturbance,
-        crash: &Crash,
-    ) -> Result<ApiFaultGuard, StepError> {
-        self.is_inside(fault)?;
+    pub(in crate::run) fn arm_crash(&self, crash: &Crash) -> ApiFaultGuard {
         let crash = ServerFault::Crash { write: crash.write.value, done: crash.done };
-        Ok(self.fleet.api_faults().apply(crash))
+        self.fleet.api_faults().apply(crash)
     }
 
     /// Starts a second set of controllers beside the first.
-    pub(in crate::run) async fn start_rival(&mut self, fault: &Disturbance) -> Result<(), StepError> {
-        self.is_inside(fault)?;
+    pub(in crate::run) async fn start_rival(&mut self) -> Result<(), StepError> {
         let started = self.controllers.start_rival().await;
         if started.map_err(|error| StepError::Broken(error.to_string()))? {
             self.log.mark(fault_mark(FaultKind::Rival, None, "begin"));
@@ -82,20 +75,6 @@ impl Driver<'_> {
     pub(in crate::run) fn end_rival(&mut self) {
         if self.controllers.end_rival() {
             self.log.mark(fault_mark(FaultKind::Rival, None, "end"));
-        }
-    }
-
-    /// Fails if the target runs as programs of its own, which these faults cannot reach.
-    fn is_inside(&self, fault: &Disturbance) -> Result<(), StepError> {
-        match self.sockets {
-            None => Ok(()),
-            Some(_) => Err(StepError::Unmet {
-                expected: format!(
-                    "a target that runs in this process, as the fault `{}` needs",
-                    fault.kind()
-                ),
-                seen: format!("{} runs in other processes", self.profile.name),
-            }),
         }
     }
 }

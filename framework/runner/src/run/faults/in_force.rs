@@ -60,7 +60,7 @@ impl Driver<'_> {
             return Ok(Some(InForce::Guards { _guards: vec![guard] }));
         }
         if let Disturbance::Crash(crash) = fault {
-            return Ok(Some(InForce::ArmedCrash { _guard: self.arm_crash(fault, crash)? }));
+            return Ok(Some(InForce::ArmedCrash { _guard: self.arm_crash(crash) }));
         }
         if let Disturbance::Restore(loss) | Disturbance::Wipe(loss) = fault {
             let Some(members) = self.victims_now(&loss.cluster.value) else { return Ok(None) };
@@ -174,7 +174,7 @@ impl Driver<'_> {
                 (before.to_string(), Undo::Object(Box::new(before)))
             }
             Disturbance::Rival(_) => {
-                self.start_rival(fault).await?;
+                self.start_rival().await?;
                 ("rival".to_owned(), Undo::EndRival)
             }
             _ => {
