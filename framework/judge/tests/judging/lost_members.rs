@@ -271,3 +271,11 @@ fn a_copy_that_was_replaced_goes_when_its_member_is_back() {
     let cut = json!({"fault": "partition", "cluster": "m1", "state": "begin"});
     assert!(violated(&left().mark(cut).until(40.0).1).is_empty());
 }
+
+#[test]
+fn a_cluster_may_bring_a_copy_when_it_joins_again() {
+    let object = json!({"apiVersion": "example.com/v1", "kind": "Cluster", "metadata": {"name": "m1"}});
+    let left = Story::new().copy("m1", Added, 2).at(12.0).record(json!({"members": ["m2"]}));
+    let back = left.at(13.0).event(CONTROL_PLANE, Deleted, object).at(20.0).health("m1", "Ready");
+    assert!(violated(&back.until(60.0).1).is_empty());
+}

@@ -124,6 +124,9 @@ static AVAILABILITY_02: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct LeftCopyGoesAfterOutage {
     away: Away,
     deadlines: Deadlines,
+    /// The members that a workload has left while they were in the fleet. Nobody removes a copy from a cluster that left
+    /// the fleet, and a cluster that joins may bring such a copy.
+    left: BTreeSet<Subject>,
 }
 
 impl Guarantee for LeftCopyGoesAfterOutage {
@@ -142,8 +145,12 @@ impl Guarantee for LeftCopyGoesAfterOutage {
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         self.away.observe(fact, context);
         match &fact.change {
-            Change::FaultBegan { member: Some(member), .. } | Change::MemberGone(member) => {
+            Change::FaultBegan { member: Some(member), .. } => {
                 self.deadlines.cancel_all(|subject| subject.is_on(member));
+            }
+            Change::MemberGone(member) => {
+                self.deadlines.cancel_all(|subject| subject.is_on(member));
+                self.left.retain(|subject| !subject.is_on(member));
             }
             Change::FaultEnded { member: Some(member), .. } | Change::Health { member, .. } => {
                 let runs = |(key, workload): (&WorkloadKey, &capsize_history::facts::Workload)| {
@@ -154,6 +161,12 @@ impl Guarantee for LeftCopyGoesAfterOutage {
                 }
             }
             Change::Assigned { workload, was, now, .. } => {
+                for member in now.keys() {
+                    self.left.remove(&Subject::on(workload, member));
+                }
+                for member in was.keys().filter(|member| !now.contains_key(*member)) {
+                    self.left.insert(Subject::on(workload, member));
+                }
                 for member in was.keys().chain(now.keys()) {
                     self.look(workload, member, fact, context);
                 }
@@ -164,7 +177,10 @@ impl Guarantee for LeftCopyGoesAfterOutage {
                     context.tally.record_held_by(margin);
                 }
             }
-            Change::WorkloadGone(key) => self.deadlines.cancel_of(key, |_| true),
+            Change::WorkloadGone(key) => {
+                self.deadlines.cancel_of(key, |_| true);
+                self.left.retain(|subject| !subject.is_of(key));
+            }
             _ => {}
         }
     }
@@ -180,7 +196,12 @@ impl LeftCopyGoesAfterOutage {
             && !workload.assignment.is_empty()
             && !workload.holders().any(|holder| holder == name)
             && !workload.deliveries.get(name).is_some_and(|delivery| delivery.preserved);
-        if !extra || member.health != Some(Health::Ready) || member.leaving || is_hit(name, context) {
+        if !extra
+            || !self.left.contains(&subject)
+            || member.health != Some(Health::Ready)
+            || member.leaving
+            || is_hit(name, context)
+        {
             return self.deadlines.cancel(&subject);
         }
         let expectation = Expectation {
