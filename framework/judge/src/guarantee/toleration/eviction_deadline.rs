@@ -12,6 +12,7 @@ use crate::guarantee::engine::tolerated_until::{Tolerates, is_fresh, tolerates, 
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
+use capsize_history::FaultKind;
 use capsize_history::dialect::DialectKind;
 use capsize_history::facts::{Change, Fact, Taint, Uncertainty, WorkloadKey, World};
 
@@ -86,7 +87,16 @@ impl Guarantee for EvictionAtTolerationEnd {
     }
 
     fn topics(&self) -> Topics {
-        topics![TaintAdded, TaintRemoved, EvictionBegan, Assigned, Wanted, WorkloadGone, MemberGone]
+        topics![
+            TaintAdded,
+            TaintRemoved,
+            EvictionBegan,
+            Assigned,
+            Wanted,
+            WorkloadGone,
+            MemberGone,
+            FaultEnded
+        ]
     }
 
     fn deadlines(&mut self) -> Option<&mut Deadlines> {
@@ -110,6 +120,9 @@ impl Guarantee for EvictionAtTolerationEnd {
                 self.known.retain(|subject, _| !subject.is_of(key));
                 self.eased.retain(|subject, _| !subject.is_of(key));
                 self.deadlines.cancel_of(key, |_| true);
+            }
+            Change::FaultEnded { fault: FaultKind::Kill | FaultKind::ControllerDown, member: None } => {
+                self.restarted(fact, context);
             }
             Change::MemberGone(member) => {
                 self.known.retain(|subject, _| !subject.is_on(member));
@@ -181,26 +194,7 @@ impl EvictionAtTolerationEnd {
         self.deadlines.cancel(&subject);
         if let Some(Tolerates::Until(until, taint)) = &now {
             let from = if rechecked { fact.at + timings.recheck } else { fact.at };
-            let (workloads, looks) = *queue.get_or_init(|| queued(world));
-            let pace = timings.eviction_pace.unwrap_or_default();
-            let rested = looks == 1 && self.last.is_none_or(|last| last.saturating_add(pace) < fact.at);
-            let queue = bounds::queue(timings, workloads, looks);
-            let allowed = queue.saturating_sub(if rested { pace } else { Duration::ZERO }) + timings.latency;
-            let expectation = Expectation {
-                because: format!(
-                    "{member} has had {taint} since {}, and it is tolerated until {}",
-                    clock(taint.seen),
-                    clock(*until)
-                ),
-                missing: format!("{key} is still assigned to {member}"),
-            };
-            self.deadlines.restart(
-                subject.clone(),
-                fact,
-                from.max(*until) + allowed,
-                timings.recheck + allowed,
-                expectation,
-            );
+            self.start_deadline(&subject, fact, from, (*until, taint), queue, context);
         }
         match (self.known.get(&subject), &now) {
             (Some(Tolerates::Until(until, _)), Some(Tolerates::Forever)) if *until <= fact.at => {
@@ -212,6 +206,54 @@ impl EvictionAtTolerationEnd {
             Some(now) => self.known.insert(subject, now),
             None => self.known.remove(&subject),
         };
+    }
+
+    /// Moves the deadlines of nodes to what the present taints say. The time that a controller has set does not move, but
+    /// a controller that was restarted does not know this time, nor the taints that have been replaced since.
+    fn restarted(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
+        if context.profile.dialect != DialectKind::Nodes {
+            return;
+        }
+        let queue = Queue::new();
+        for (subject, known) in self.known.clone() {
+            let (Some(key), Some(name)) = (&subject.workload, &subject.member) else { continue };
+            let Some((workload, member)) = context.workload(key).zip(context.member(name)) else { continue };
+            if let (Tolerates::Until(before, _), Some(Tolerates::Until(until, taint))) =
+                (known, tolerates(workload, member.evicting_taints()))
+                && until > before
+            {
+                self.start_deadline(&subject, fact, fact.at, (until, &taint), &queue, context);
+            }
+        }
+    }
+
+    /// Opens the deadline of a workload that tolerates its member `until` a time because of a taint.
+    fn start_deadline(
+        &mut self,
+        subject: &Subject,
+        fact: &Fact,
+        from: Duration,
+        (until, taint): (Duration, &Taint),
+        queue: &Queue,
+        context: &JudgeContext<'_>,
+    ) {
+        let (Some(key), Some(member)) = (&subject.workload, &subject.member) else { return };
+        let (world, timings) = (context.world, context.timings());
+        let (workloads, looks) = *queue.get_or_init(|| queued(world));
+        let pace = timings.eviction_pace.unwrap_or_default();
+        let rested = looks == 1 && self.last.is_none_or(|last| last.saturating_add(pace) < fact.at);
+        let queue = bounds::queue(timings, workloads, looks);
+        let allowed = queue.saturating_sub(if rested { pace } else { Duration::ZERO }) + timings.latency;
+        let expectation = Expectation {
+            because: format!(
+                "{member} has had {taint} since {}, and it is tolerated until {}",
+                clock(taint.seen),
+                clock(until)
+            ),
+            missing: format!("{key} is still assigned to {member}"),
+        };
+        let latest = from.max(until) + allowed;
+        self.deadlines.restart(subject.clone(), fact, latest, timings.recheck + allowed, expectation);
     }
 
     fn evicted(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
