@@ -105,6 +105,20 @@ fn an_old_copy_whose_deletion_is_suppressed_stays() {
 }
 
 #[test]
+fn a_person_who_writes_the_tasks_decides_which_of_them_stay() {
+    let other = |decision: &Value| {
+        let mut task = json!({"fromCluster": "m2", "producer": "person", "reason": "ApplicationFailure"});
+        task.as_object_mut().unwrap().extend(decision.as_object().unwrap().clone());
+        let story = leaving(delivered()).at(21.0).health("m2", "Unhealthy");
+        let replaced = story.at(25.0).spec(&json!({"gracefulEvictionTasks": [task]}));
+        ids(&replaced.until(25.3), Outcome::is_violated)
+    };
+    assert!(!other(&json!({"suppressDeletion": false})).contains(&"EVICTION-02"));
+    // No person decides here, so a controller has ended the task for m1 too early.
+    assert!(other(&json!({})).contains(&"EVICTION-02"));
+}
+
+#[test]
 fn a_workload_leaves_a_member_where_it_stays_unhealthy() {
     let failover = json!({"propagateDeps": true, "failover": {"application": {"decisionConditions": {"tolerationSeconds": 10}}}});
     let unhealthy = || Story::new().spec(&failover).at(20.0).health("m1", "Unhealthy");

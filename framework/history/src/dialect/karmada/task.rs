@@ -20,6 +20,7 @@ pub(super) fn observe(
     let count =
         |tasks: &[EvictionTask], member: &str| tasks.iter().filter(|task| task.member == member).count();
     let mut changes = Vec::new();
+    let mut is_written_by_person = false;
     for mut task in read.iter().cloned() {
         let of_member = |old: &EvictionTask| old.member == task.member;
         // The only task of its member before and after is the same task, whatever its fields are.
@@ -28,7 +29,10 @@ pub(super) fn observe(
             .iter()
             .position(|old| of_member(old) && old.created == task.created)
             .or_else(|| was.iter().position(|old| of_member(old) && (old.created.is_none() || alone)));
-        match known.map(|place| was.remove(place)) {
+        let old = known.map(|place| was.remove(place));
+        let decision = old.as_ref().and_then(|old| old.suppress_deletion);
+        is_written_by_person |= task.suppress_deletion == Some(false) && decision != Some(false);
+        match old {
             Some(old) => {
                 task.seen = old.seen;
                 task.inherited = old.inherited;
@@ -41,7 +45,13 @@ pub(super) fn observe(
         }
         entry.evictions.push(task);
     }
-    let ended = |task| Change::EvictionEnded { workload: key.clone(), task: Box::new(task) };
+    let ended = |mut task: EvictionTask| {
+        // Only a person decides to drop a copy. A person who writes the list also decides which tasks stay in it.
+        if is_written_by_person {
+            task.suppress_deletion = Some(false);
+        }
+        Change::EvictionEnded { workload: key.clone(), task: Box::new(task) }
+    };
     changes.extend(was.into_iter().map(ended));
     changes
 }
