@@ -21,9 +21,6 @@ use crate::api::{CONDITION_READY, Cluster, ClusterStatus, set_condition};
 use crate::machinery::{Context, Error, erase, patch_status, put_status};
 use crate::rules::{Probe, ProbeRun, Readiness, Write};
 
-/// How often the write of a status is repeated after a conflict (client-go's `retry.DefaultRetry`).
-const ATTEMPTS: usize = 5;
-
 /// The loop of one member.
 struct ProbeLoop {
     /// Ends the pause between two probes.
@@ -153,18 +150,14 @@ async fn write(context: &Context, before: &Arc<Cluster>, found: &ProbeResult) ->
         return if let Some(change) = change { put_status(&api, &name, &change).await } else { Ok(()) };
     }
     let Some(mut cluster) = context.clusters.get("", &name) else { return Ok(()) };
-    for _ in 0..ATTEMPTS {
+    for _ in 0..Error::ATTEMPTS {
         let Some(change) = change(context, &cluster, found)? else { return Ok(()) };
         match patch_status(&api, &*cluster, &change).await {
-            Err(Error::Request(error)) if is_conflict(&error) => cluster = Arc::new(api.get(&name).await?),
+            Err(error) if error.is_conflict() => cluster = Arc::new(api.get(&name).await?),
             outcome => return outcome,
         }
     }
     Err(Error::NotYet("others write the status all the time".into()))
-}
-
-fn is_conflict(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.is_conflict())
 }
 
 /// The changed part of the status; `None` where nothing changes.

@@ -14,6 +14,16 @@ pub(crate) enum Error {
     NotYet(String),
 }
 
+impl Error {
+    /// How often a write is repeated after a conflict (client-go's `retry.DefaultRetry`).
+    pub(crate) const ATTEMPTS: usize = 5;
+
+    /// Whether a write was refused because the object had changed since it was read.
+    pub(crate) fn is_conflict(&self) -> bool {
+        matches!(self, Self::Request(error) if matches!(&**error, kube::Error::Api(status) if status.is_conflict()))
+    }
+}
+
 impl From<kube::Error> for Error {
     fn from(error: kube::Error) -> Self {
         Self::Request(Box::new(error))

@@ -56,12 +56,15 @@ pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
         unbounded: false,
     };
     let start = Instant::now();
-    let reconcile = move |context, binding| reconcile::<B>(context, binding, start);
     match retries {
-        Retries::RateLimited => run_queue(context, queue, reconcile).await,
+        Retries::RateLimited => {
+            run_queue(context, queue, move |context, binding| reconcile::<B>(context, binding, start)).await;
+        }
         Retries::ByPriority => {
             let rules = Arc::clone(&context.rules);
             let priority = move |binding: &B| rules.queue_priority(binding.spec());
+            let reconcile =
+                move |context, binding| reconcile_again_after_conflicts::<B>(context, binding, start);
             run_by_priority(context, queue, BACK_OFF_BY_PRIORITY, priority, reconcile).await;
         }
     }
@@ -83,6 +86,28 @@ fn matters_to_all(change: &Change<Cluster>) -> bool {
         let metadata = &cluster.metadata;
         (metadata.generation, metadata.labels.clone(), metadata.deletion_timestamp.clone())
     })
+}
+
+/// Like [`reconcile`], but repeats a write that was refused because the binding has changed.
+///
+/// The real scheduler does not guard its writes, so a conflict never costs it the back-off of this queue, which is long.
+async fn reconcile_again_after_conflicts<B: Binding>(
+    context: Arc<Context>,
+    mut binding: Arc<B>,
+    start: Instant,
+) -> Result<Action, Error> {
+    for _ in 1..Error::ATTEMPTS {
+        match reconcile(Arc::clone(&context), Arc::clone(&binding), start).await {
+            Err(error) if error.is_conflict() => {
+                let Some(newer) = binding.own_api(&context).get_opt(&binding.name_any()).await? else {
+                    return Ok(Action::await_change());
+                };
+                binding = Arc::new(newer);
+            }
+            outcome => return outcome,
+        }
+    }
+    reconcile(context, binding, start).await
 }
 
 /// Schedules a binding where that is needed. The queue looks at waiting bindings at fixed times after `start`.
