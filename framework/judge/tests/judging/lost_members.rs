@@ -279,3 +279,12 @@ fn a_cluster_may_bring_a_copy_when_it_joins_again() {
     let back = left.at(13.0).event(CONTROL_PLANE, Deleted, object).at(20.0).health("m1", "Ready");
     assert!(violated(&back.until(60.0).1).is_empty());
 }
+
+#[test]
+fn a_backup_may_bring_a_copy_back_that_was_removed() {
+    let restore = |state: &str| json!({"fault": "restore", "cluster": "m1", "state": state});
+    let moved = Story::new().copy("m1", Added, 2).at(12.0).record(json!({"members": ["m2"]}));
+    let removed = moved.at(13.0).copy("m1", Deleted, 2).at(20.0).mark(restore("begin"));
+    let back = removed.copy("m1", Added, 2).mark(restore("end")).until(60.0);
+    assert!(!violated(&back.1).contains(&"AVAILABILITY-02"));
+}

@@ -124,8 +124,8 @@ static AVAILABILITY_02: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct LeftCopyGoesAfterOutage {
     away: Away,
     deadlines: Deadlines,
-    /// The members that a workload has left while they were in the fleet. Nobody removes a copy from a cluster that left
-    /// the fleet, and a cluster that joins may bring such a copy.
+    /// The members that a workload has left, and in which its copy has run since. A copy of another origin is left out:
+    /// a cluster brings it when it joins, or a backup contains it.
     left: BTreeSet<Subject>,
 }
 
@@ -145,8 +145,11 @@ impl Guarantee for LeftCopyGoesAfterOutage {
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         self.away.observe(fact, context);
         match &fact.change {
-            Change::FaultBegan { member: Some(member), .. } => {
+            Change::FaultBegan { fault, member: Some(member) } => {
                 self.deadlines.cancel_all(|subject| subject.is_on(member));
+                if fault.loses_data() {
+                    self.left.retain(|subject| !subject.is_on(member));
+                }
             }
             Change::MemberGone(member) => {
                 self.deadlines.cancel_all(|subject| subject.is_on(member));
@@ -173,9 +176,11 @@ impl Guarantee for LeftCopyGoesAfterOutage {
             }
             Change::Running { workload, member } => self.look(workload, member, fact, context),
             Change::RunningGone { workload, member } => {
-                if let Some(margin) = self.deadlines.met(&Subject::on(workload, member), fact) {
+                let subject = Subject::on(workload, member);
+                if let Some(margin) = self.deadlines.met(&subject, fact) {
                     context.tally.record_held_by(margin);
                 }
+                self.left.remove(&subject);
             }
             Change::WorkloadGone(key) => {
                 self.deadlines.cancel_of(key, |_| true);
