@@ -101,3 +101,16 @@ fn no_node_is_drained_while_none_is_ready_and_nodes_that_were_not_due_start_agai
         .fold(unhealthy(&all, 8).at(12.0), |story, name| story.lease(name, 12).well(name));
     assert_eq!(with_heartbeats(begun, &["a1"], 16, 52).ends(54.4).0, "");
 }
+
+#[test]
+fn nodes_that_were_not_due_start_again_each_time_that_no_node_is_ready() {
+    let silent = ["a1", "a2", "a3"];
+    let lost_twice = |end| {
+        let story = unhealthy(&["a1", "a2", "a3", "b1"], 8).at(12.0).lease("b1", 12).well("b1");
+        let again = with_heartbeats(story, &silent, 16, 20).silent("b1").at(27.0).unknown(&["b1"]);
+        with_heartbeats(again.at(29.0).lease("b1", 29).well("b1"), &silent, 33, end)
+    };
+    violates("b1 was back at 29 s", drained(lost_twice(45).at(46.0), "a1"), 46.5, "NODE-16");
+    holds("twenty seconds after", drained(lost_twice(49).at(49.5), "a1"), 50.0, "NODE-16");
+    assert!(!lost_twice(49).ends(50.0).0.contains("NODE-15"));
+}

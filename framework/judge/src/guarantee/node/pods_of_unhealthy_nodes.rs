@@ -23,6 +23,34 @@ static NODE_15: GuaranteeSpec = GuaranteeSpec {
     source: "Kubernetes 1.16 pkg/controller/nodelifecycle/node_lifecycle_controller.go, doEvictionPass",
 };
 
+/// The times from which the timeouts of unhealthy nodes count anew.
+///
+/// If no node was ready, and then one is, the timeout of each node that is not due yet begins again.
+#[derive(Default)]
+struct Restarts(BTreeMap<String, Duration>);
+
+impl Restarts {
+    /// Restarts the timeout of each unhealthy node that `is_due` does not hold for. Its argument is the present start.
+    fn restart(
+        &mut self,
+        now: Duration,
+        world: &World,
+        since: impl Fn(&str) -> Option<Duration>,
+        is_due: impl Fn(Duration) -> bool,
+    ) {
+        for (name, _) in unhealthy(world) {
+            if since(name).is_some_and(|since| !is_due(self.start_of(name, since))) {
+                self.0.insert(name.to_owned(), now);
+            }
+        }
+    }
+
+    /// Returns when the timeout of a node began that has been unhealthy `since` this time.
+    fn start_of(&self, name: &str, since: Duration) -> Duration {
+        self.0.get(name).map_or(since, |restarted| since.max(*restarted))
+    }
+}
+
 /// Requirement I31: the deletions begin in time.
 ///
 /// Scenario steps check the deletion of each pod.
@@ -34,8 +62,7 @@ pub(crate) struct PodsOfUnhealthyNodeAreDeleted {
     begun: BTreeSet<String>,
     /// The last start of the controllers, from which they count.
     back: Duration,
-    /// The time when a node was last ready again after none was. A node that was not due by then starts again.
-    resumed: Option<Duration>,
+    restarts: Restarts,
 }
 
 impl Guarantee for PodsOfUnhealthyNodeAreDeleted {
@@ -56,12 +83,14 @@ impl Guarantee for PodsOfUnhealthyNodeAreDeleted {
             Change::Health { member, now, .. } => {
                 if *now == Some(Health::Ready) {
                     self.begun.remove(member);
+                    self.restarts.0.remove(member);
                     self.deadlines.cancel(&Subject::member(member));
                 }
                 self.look(member, fact, context);
             }
             Change::MemberGone(member) => {
                 self.begun.remove(member);
+                self.restarts.0.remove(member);
                 self.deadlines.cancel(&Subject::member(member));
                 self.look(member, fact, context);
             }
@@ -98,7 +127,9 @@ impl PodsOfUnhealthyNodeAreDeleted {
         let Some(zones) = &context.profile.zones else { return };
         let paces = paces(context.world, zones);
         if all_are_halted(self.paces.values()) && !all_are_halted(paces.values()) {
-            self.resumed = Some(fact.at);
+            let seen = context.timings().failover_eviction_timeout + bounds::zone_observed(context.timings());
+            let since = |name: &str| context.member(name).map(|member| member.health_since);
+            self.restarts.restart(fact.at, context.world, since, |start| start + seen <= fact.at);
         }
         for (name, member) in unhealthy(context.world) {
             let pace = paces.get(&member.zone).copied();
@@ -125,9 +156,7 @@ impl PodsOfUnhealthyNodeAreDeleted {
         let turns = unhealthy(context.world).filter(|(_, other)| other.zone == member.zone).count();
         let turns = u32::try_from(turns).unwrap_or(u32::MAX).saturating_add(1);
         let timeout = context.timings().failover_eviction_timeout;
-        let seen = bounds::zone_observed(context.timings());
-        let anew = self.resumed.filter(|resumed| member.health_since + timeout + seen > *resumed);
-        let since = anew.map_or(member.health_since, |resumed| resumed.max(member.health_since));
+        let since = self.restarts.start_of(name, member.health_since);
         let allowed = bounds::first_pod_deleted(context.timings()) + bounds::repeated(pause, turns);
         let expectation = Expectation {
             because: format!(
@@ -195,8 +224,7 @@ pub(crate) struct PodDeletionPace {
     last: BTreeMap<Zone, Duration>,
     /// The pace of each zone, and the time when it began.
     paces: BTreeMap<Zone, (Pace, Duration)>,
-    /// The time when a node was last ready again after none was. A node that was not due by then starts again.
-    resumed: Option<Duration>,
+    restarts: Restarts,
 }
 
 impl Guarantee for PodDeletionPace {
@@ -213,11 +241,13 @@ impl Guarantee for PodDeletionPace {
             Change::Health { member, now, .. } => {
                 if *now == Some(Health::Ready) {
                     self.begun.remove(member);
+                    self.restarts.0.remove(member);
                 }
                 self.look(fact.at, context);
             }
             Change::MemberGone(member) => {
                 self.begun.remove(member);
+                self.restarts.0.remove(member);
                 self.look(fact.at, context);
             }
             // After a start the controllers have a new token, and begin with all nodes that are due.
@@ -238,7 +268,10 @@ impl PodDeletionPace {
         let Some(zones) = &context.profile.zones else { return };
         let paces = paces(context.world, zones);
         if all_are_halted(self.paces.values().map(|(pace, _)| pace)) && !all_are_halted(paces.values()) {
-            self.resumed = Some(now);
+            let timings = context.timings();
+            let (timeout, seen) = (timings.failover_eviction_timeout, bounds::zone_observed(timings));
+            let since = |name: &str| unhealthy_since(context.world, name);
+            self.restarts.restart(now, context.world, since, |start| start + timeout <= now + seen);
         }
         for (zone, pace) in paces {
             if self.paces.get(&zone).is_none_or(|(was, _)| *was != pace) {
@@ -259,12 +292,13 @@ impl PodDeletionPace {
         };
         let timings = context.timings();
         let timeout = timings.failover_eviction_timeout;
-        let anew = self.resumed.filter(|resumed| since + timeout > *resumed + bounds::zone_observed(timings));
-        let earliest = (anew.unwrap_or(since) + timeout).saturating_sub(timings.skew);
+        let start = self.restarts.start_of(name, since);
+        let earliest = (start + timeout).saturating_sub(timings.skew);
         context.check_arrival(subject.clone(), fact, earliest, None, || {
-            let since_when = match anew {
-                None => format!("its node has been unhealthy since {}", clock(since)),
-                Some(anew) => format!("no node was ready until {}", clock(anew)),
+            let since_when = if start == since {
+                format!("its node has been unhealthy since {}", clock(since))
+            } else {
+                format!("no node was ready until {}", clock(start))
             };
             (format!("{since_when}, and the timeout is {}", span(timeout)), seen.clone())
         });
