@@ -109,6 +109,20 @@ fn a_copy_that_is_ready_is_reported_to_be_healthy() {
 }
 
 #[test]
+fn a_copy_that_was_there_before_a_suspended_manifest_is_not_reported() {
+    let copied = |fields: &Value| {
+        let story = Story::new().work("m1", fields).copy("m1").health("m1", "Unknown").binding();
+        ids(&story.until(20.0), Outcome::is_violated).contains(&"STATUS-01")
+    };
+    let suspended = json!({"spec": {"suspendDispatching": true}});
+    let applied = json!({"spec": {"suspendDispatching": true},
+        "status": {"conditions": [{"type": "Applied", "status": "True"}]}});
+    assert!(!copied(&suspended));
+    assert!(copied(&applied), "it was dispatched before it was suspended");
+    assert!(copied(&json!({})));
+}
+
+#[test]
 fn a_member_does_not_become_ready_in_an_outage() {
     let away = || Story::new().fault("refuse", "m1", "begin").at(45.0).ready("m1", "False");
     let early = away().at(60.0).ready("m1", "True").until(60.1);

@@ -74,7 +74,9 @@ impl CopyStatusIsReported {
             let whole = copy.is_healthy() && copy.replicas > 0 && copy.replicas == delivery.replicas;
             // A history may leave out the reports.
             let reported = workload.instances.get(member)?.health;
-            let counts = workload.recorded && COUNTED.contains(&key.kind()) && delivery.placed;
+            // A copy for which nothing was dispatched comes from elsewhere, for example from a backup.
+            let dispatched = !delivery.suspended || delivery.applied == Some(true);
+            let counts = workload.recorded && COUNTED.contains(&key.kind()) && delivery.placed && dispatched;
             let lacks = copy.ready < copy.replicas && copy.replicas == delivery.replicas;
             (counts && (whole || lacks)).then(|| {
                 (whole != (reported == InstanceHealth::Healthy)).then(|| Expectation {
