@@ -319,6 +319,18 @@ fn a_healthy_placement_stays() {
 }
 
 #[test]
+fn a_workload_that_grows_from_zero_may_be_placed_anew() {
+    let one = json!({"spreadConstraints": [{"spreadByField": "cluster", "minGroups": 1, "maxGroups": 1}]});
+    let moves = |replicas: u64| {
+        let story = Story::new().policy(one.clone(), replicas).divide(&[("m1", replicas)]).at(20.0);
+        let grown = story.policy_replicas(4).binding().at(20.2).divide(&[("m2", 4)]);
+        ids(&grown.until(20.4), Outcome::is_violated).contains(&"PLACEMENT-01")
+    };
+    assert!(!moves(0));
+    assert!(moves(2));
+}
+
+#[test]
 fn a_choice_has_the_number_of_members_in_the_policy() {
     holds("PLACEMENT-02", &Story::new().until(11.0));
     shows("PLACEMENT-02", &Story::new().assign(&["m1", "m2", "m3"]).until(11.0));

@@ -139,9 +139,11 @@ fn is_bound_to_stay(workload: &Workload, was: &Assignment) -> bool {
     let placement = &workload.placement;
     let joined = workload.assignment.keys().any(|member| !was.contains_key(member));
     let constrained = placement.spread_over_members().is_some();
+    // A workload that was scaled to zero runs nowhere, so its members are chosen again when it grows.
+    let ran = workload.replicas > 0 && was.values().any(|share| *share > 0);
     match placement.scheduling {
         _ if placement.spreads_over_groups() || placement.is_grouped() => false,
-        Scheduling::Duplicated => workload.replicas > 0 || !constrained,
+        Scheduling::Duplicated => ran || !constrained,
         Scheduling::DividedByStaticWeight => !joined,
         Scheduling::DividedByCapacity => !constrained,
     }
