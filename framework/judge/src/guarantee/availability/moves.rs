@@ -167,7 +167,9 @@ impl Guarantee for LeftCopyGoesAfterOutage {
                 for member in now.keys() {
                     self.left.remove(&Subject::on(workload, member));
                 }
-                for member in was.keys().filter(|member| !now.contains_key(*member)) {
+                let is_left =
+                    |member: &&String| !now.contains_key(*member) && context.member(member).is_some();
+                for member in was.keys().filter(is_left) {
                     self.left.insert(Subject::on(workload, member));
                 }
                 for member in was.keys().chain(now.keys()) {

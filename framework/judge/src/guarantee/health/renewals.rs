@@ -133,6 +133,8 @@ static HEALTH_09: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct ReadyMemberStaysReady {
     /// When each member became Ready after it was Unknown.
     back: BTreeMap<String, Duration>,
+    /// By how much the clock of each member was wrong, and how long its earlier stamps may hide renewals.
+    wrong: BTreeMap<String, (Duration, Duration)>,
 }
 
 impl Guarantee for ReadyMemberStaysReady {
@@ -141,10 +143,22 @@ impl Guarantee for ReadyMemberStaysReady {
     }
 
     fn topics(&self) -> Topics {
-        topics![Health, FaultBegan, ClockWrong, MemberGone]
+        topics![Health, FaultBegan, ClockWrong, ClockRight, MemberGone]
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        match &fact.change {
+            Change::ClockWrong { member: Some(member), by } => {
+                self.wrong.insert(member.clone(), (*by, NEVER));
+            }
+            // A renewal counts only if its stamp is later than all before, so a clock that was ahead hides some.
+            Change::ClockRight { member: Some(member), .. } => {
+                if let Some((by, until)) = self.wrong.get_mut(member) {
+                    *until = fact.at.saturating_add(*by).saturating_add(grace(member, context));
+                }
+            }
+            _ => {}
+        }
         match &fact.change {
             Change::Health { member, was: Some(Health::Unknown), now: Some(Health::Ready), .. } => {
                 self.back.insert(member.clone(), fact.at);
@@ -185,6 +199,9 @@ impl Guarantee for ReadyMemberStaysReady {
 impl ReadyMemberStaysReady {
     fn unknown(&mut self, name: &str, back: Duration, fact: &Fact, context: &mut JudgeContext<'_>) {
         if is_hit(name, context) || context.controllers_are_hindered(fact.at) {
+            return;
+        }
+        if self.wrong.get(name).is_some_and(|(_, until)| fact.at < *until) {
             return;
         }
         if !context.world.faults_are_marked || !context.world.clock_set.is_zero() {
