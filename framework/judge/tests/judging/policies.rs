@@ -289,6 +289,9 @@ fn suspended_manifests_are_held_back() {
     // A backup restores a copy that no controller has written.
     let gone = held().at(25.0).copy_gone("m2").at(26.0).fault("restore", "m2", "begin").copy("m2");
     holds("DELIVERY-14", &gone.at(27.0).fault("restore", "m2", "end").until(28.0));
+    // The watches of the controllers are cut, so that they may not know the suspension.
+    let cut = held().mark(json!({"fault": "cut", "every": 4, "state": "begin"}));
+    holds("DELIVERY-14", &cut.at(25.0).copy_gone("m2").at(25.1).copy("m2").until(26.0));
 }
 
 #[test]

@@ -126,8 +126,11 @@ impl SuspendedManifestsAreHeldBack {
         let running = context.workload(key).and_then(|workload| workload.running.get(member));
         let subject = Subject::on(key, member);
         let taken = running.is_some_and(|running| running.managed) && self.taken.remove(&subject);
-        // A copy that a restored backup brings back was not written by a controller.
-        if taken && !context.world.has_lost(member, fact.at, Duration::ZERO) {
+        // A copy that a restored backup brings back was not written by a controller. A controller whose watches are cut
+        // may not know the suspension.
+        let excused = context.world.has_lost(member, fact.at, Duration::ZERO)
+            || context.controllers_are_hindered(fact.at);
+        if taken && !excused {
             let because = format!("the manifest for {member} is suspended");
             let seen = format!("{member} has a copy again");
             context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
