@@ -17,13 +17,13 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 /// Answers a path; `None` for an unknown path.
-pub(crate) type Answers = Arc<dyn Fn(&str) -> Option<(StatusCode, String)> + Send + Sync>;
+pub type Answers = Arc<dyn Fn(&str) -> Option<(StatusCode, String)> + Send + Sync>;
 
 /// How long a client may take for its TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Serves `answers` on `listener` for ever.
-pub(crate) async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, answers: Answers) {
+pub async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, answers: Answers) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {

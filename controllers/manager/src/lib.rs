@@ -17,6 +17,7 @@ mod node_flags;
 
 pub use command::{ProcessError, exit_code, log_to_stderr, run};
 pub use connection::{check_server, config_of};
+pub use endpoints::{Answers, serve};
 pub use flags::{Address, Flags};
 pub use gates::GateSetting;
 pub use leader::{Candidate, Claim, ObservedLease, Times, claim};

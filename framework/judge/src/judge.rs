@@ -103,6 +103,12 @@ impl Judge {
         self.catalogue.is_violated(id)
     }
 
+    /// The verdicts on the entries so far. Later entries may change them.
+    #[must_use]
+    pub fn verdicts_so_far(&self) -> Vec<Verdict> {
+        self.catalogue.so_far()
+    }
+
     /// The faults so far, and what each of them did.
     #[must_use]
     pub fn faults(&self) -> &[FaultEvidence] {

@@ -62,6 +62,15 @@ pub(super) fn observation(evidence: &Evidence) -> Vec<ChainLine> {
     lines
 }
 
+/// A violation in one line, for a reader who follows a recording.
+#[must_use]
+pub fn violation_line(spec: &GuaranteeSpec, evidence: &Evidence) -> String {
+    let Evidence { subject, bound, because, at, seen, short_by, .. } = evidence;
+    let short = short_by.map(|short| format!(", short by {}", span(short))).unwrap_or_default();
+    let allowed = allowed(*bound);
+    format!("{} violated at {}: {subject}: {seen}; allowed {allowed} ({because}){short}", spec.id, clock(*at))
+}
+
 /// The causes: the component that owns the missing or wrong event, what kept that component from its information, the
 /// formula of the bound with its values, the event that started the deadline, known issues, and where to read more.
 pub(super) fn causes(spec: &GuaranteeSpec, evidence: &Evidence, judgement: &Judgement) -> Vec<ChainLine> {

@@ -30,6 +30,7 @@ mod watch;
 pub use budget::{budget, budget_json, budget_within};
 pub use budget_comparison::budget_comparison;
 pub use catalogue::{Traces, guarantees_json, guarantees_page, specs};
+pub use chain::violation_line;
 pub use conformance::{
     CaseClaim, CaseRecord, CaseStatus, Change, ChangeKind, ClaimDifference, ConformanceReport, Policy,
     RunClaim, RunFacts, SuiteClaim, badge_json, badge_svg, changes, changes_json, changes_markdown,

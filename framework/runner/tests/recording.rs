@@ -8,7 +8,7 @@ use std::time::Duration;
 use capsize_clock::{Seed, Simulation, simulate};
 use capsize_clusters::{Direction, Fleet, FleetSpec, LinkFault, MemberSpec};
 use capsize_history::dialect::DialectKind;
-use capsize_history::{Entry, EventType, Kind, Observer, Reader};
+use capsize_history::{Entry, EventType, Kind, Observer, Reader, Writer};
 use capsize_runner::record::{Record, Source, Tidings, of_members, served};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
@@ -61,7 +61,7 @@ async fn recorded(run: Simulation) -> (Vec<Entry>, Vec<Tidings>) {
     let (_, marks) = tokio::sync::mpsc::channel(1);
     let record = Record { clock: run.clock.into(), header: Map::new(), sources: vec![source], marks };
     let report = |tidings| reports.lock().unwrap().push(tidings);
-    record.run(&mut history, happens(run, &fleet), report).await.unwrap();
+    record.run(Writer::new(&mut history), happens(run, &fleet), report).await.unwrap();
     let entries = Reader::new("h.jsonl", history.as_slice()).map(Result::unwrap).collect();
     (entries, reports.into_inner().unwrap())
 }

@@ -6,6 +6,7 @@ mod doctor;
 mod envtest;
 mod existing;
 mod fleet;
+mod following;
 mod interrupted;
 mod kits;
 mod kubeconfigs;

@@ -30,6 +30,11 @@ impl<W: Write> Writer<W> {
         Self { out }
     }
 
+    /// The output.
+    pub fn get_ref(&self) -> &W {
+        &self.out
+    }
+
     /// Writes one entry: `at` to the microsecond, without managed fields.
     ///
     /// # Errors

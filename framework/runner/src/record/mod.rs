@@ -8,13 +8,17 @@ mod exactness;
 mod known;
 mod order;
 mod pace;
+mod parts;
 mod path;
 mod redact;
+mod sink;
 mod write;
 
 pub(crate) use cluster::{Follower, Heard};
 pub use cluster::{Source, Time, chain, time_of};
 pub use pace::Pace;
+pub use parts::{Limit, Parts};
 pub use path::{Resource, is_place, of_control_plane, of_members, served};
 pub use redact::redact;
+pub use sink::EntrySink;
 pub use write::{Record, RecordError, Recorded, Tidings};

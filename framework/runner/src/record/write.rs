@@ -1,7 +1,7 @@
 //! Writes the observations of several clusters as one history.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ use super::Source;
 use super::cluster::{Follower, Heard};
 use super::order::{HELD, Order};
 use super::pace::Pace;
-use capsize_history::{Entry, Kind, Mark, VERSION, Writer};
+use super::sink::EntrySink;
+use capsize_history::{Entry, Kind, Mark, VERSION};
 
 /// A recording to be made.
 pub struct Record {
@@ -70,9 +71,9 @@ const ROOM: usize = 4096;
 /// How often the events that were held back for long enough are written.
 const BETWEEN_WRITES: Duration = Duration::from_millis(50);
 
-struct Ledger<W> {
+struct Ledger<S> {
     clock: Pace,
-    writer: Writer<W>,
+    out: S,
     names: Vec<Arc<str>>,
     /// The latest events of each cluster.
     orders: Vec<Order>,
@@ -87,9 +88,9 @@ impl Record {
     ///
     /// # Errors
     /// If `out` cannot be written, or a cluster never answers.
-    pub async fn run<W: Write>(
+    pub async fn run(
         self,
-        out: W,
+        out: impl EntrySink,
         stop: impl Future<Output = ()>,
         mut report: impl FnMut(Tidings),
     ) -> Result<Recorded, RecordError> {
@@ -97,7 +98,7 @@ impl Record {
         let (to, from) = mpsc::channel(ROOM);
         let mut ledger = Ledger {
             clock,
-            writer: Writer::new(io::BufWriter::new(out)),
+            out,
             names: sources.iter().map(|source| source.name.as_str().into()).collect(),
             orders: sources.iter().map(|_| Order::holding(clock.scaled(HELD))).collect(),
             awaited: (0..sources.len()).collect(),
@@ -119,11 +120,11 @@ impl Record {
     }
 }
 
-impl<W: Write> Ledger<io::BufWriter<W>> {
+impl<S: EntrySink> Ledger<S> {
     fn begin(&mut self, header: Mark) -> io::Result<()> {
         let mut first = Map::from_iter([("history".to_owned(), json!(VERSION))]);
         first.extend(header);
-        self.writer.write(&Entry::mark(Duration::ZERO, first))
+        self.out.write(&Entry::mark(Duration::ZERO, first))
     }
 
     async fn keep(
@@ -181,8 +182,8 @@ impl<W: Write> Ledger<io::BufWriter<W>> {
         self.write(None)?;
         let span = self.clock.elapsed();
         let ended = Map::from_iter([("recorder".to_owned(), json!("ended"))]);
-        self.writer.write(&Entry::mark(span, ended))?;
-        self.writer.finish()?;
+        self.out.write(&Entry::mark(span, ended))?;
+        self.out.flush()?;
         Ok(Recorded { events: self.events, span })
     }
 
@@ -196,9 +197,9 @@ impl<W: Write> Ledger<io::BufWriter<W>> {
         let mut due: Vec<Entry> = self.orders.iter_mut().flat_map(|order| order.due(now)).collect();
         due.sort_by_key(|entry| entry.at);
         for entry in &due {
-            self.writer.write(entry)?;
+            self.out.write(entry)?;
         }
         // The history can be read during the recording, and after a crash.
-        if due.is_empty() { Ok(()) } else { self.writer.flush() }
+        if due.is_empty() { Ok(()) } else { self.out.flush() }
     }
 }

@@ -316,6 +316,17 @@ impl Catalogue {
         spec.features.iter().find(|feature| !self.profile.has(**feature)).copied()
     }
 
+    /// The verdicts on what has happened so far, without the judged times. Later entries may change them.
+    #[must_use]
+    pub fn so_far(&self) -> Vec<Verdict> {
+        let verdict = |state: &GuaranteeState| {
+            let spec = state.guarantee.spec();
+            let outcome = self.lacks(spec).map_or_else(|| state.tally.outcome_so_far(), Outcome::Skipped);
+            Verdict { spec, outcome, windows: Vec::new() }
+        };
+        self.guarantees.iter().map(verdict).collect()
+    }
+
     /// The verdicts.
     #[must_use]
     pub fn finish(mut self) -> Vec<Verdict> {

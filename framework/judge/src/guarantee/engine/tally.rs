@@ -113,6 +113,13 @@ impl Tally {
         self.violated > 0
     }
 
+    /// The outcome of the guarantee so far.
+    pub(crate) fn outcome_so_far(&self) -> Outcome {
+        let Self { held, margin, violated, undecided, .. } = *self;
+        let (evidence, ambiguities) = (self.evidence.clone(), self.ambiguities.clone());
+        Self { held, margin, violated, evidence, undecided, ambiguities, windows: None }.outcome()
+    }
+
     /// The outcome of the guarantee.
     pub(crate) fn outcome(self) -> Outcome {
         let Self { held, margin, violated, evidence, undecided, ambiguities, windows: _ } = self;

@@ -2,21 +2,24 @@
 //!
 //! It only reads. How watches are kept through gaps is left to the framework.
 
-use std::fs::{self, File};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::future::pending;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use capsize_clock::{Clock, Seed, Stop, live};
 use capsize_history::dialect::{DataDialect, Dialect, DialectKind};
 use capsize_history::{CONTROL_PLANE, Kind, Mark};
+use capsize_judge::judge::Judge;
 use capsize_judge::profile::{Profile, Timings};
 use capsize_judge::text::span;
-use capsize_manager::config_of;
+use capsize_manager::{config_of, serve};
 use capsize_real::{read_kubeconfig, server_url};
 use capsize_report::Page;
 use capsize_runner::objects::karmada as objects;
-use capsize_runner::record::{self, Pace, Record, RecordError, Recorded, Source, Tidings};
+use capsize_runner::record::{self, Limit, Pace, Parts, Record, RecordError, Recorded, Source, Tidings};
 use capsize_runner::scenario::Length;
 use clap::Args;
 use kube::api::ListParams;
@@ -25,10 +28,13 @@ use kube::core::DynamicObject;
 use kube::{Api, Client, ResourceExt};
 use miette::{Report, miette};
 use serde_json::{Map, json};
+use tokio::net::TcpListener;
 
+use super::follow::Followed;
+use super::metrics::Metrics;
 use crate::exit::{CommandError, ExitStatus};
 use crate::mark::MarkListener;
-use crate::{dialects, output, targets};
+use crate::{check, dialects, output, targets};
 
 /// Record the objects of the clusters of a kubeconfig until Ctrl-C, without changing anything
 #[derive(Args, Debug)]
@@ -64,6 +70,33 @@ pub struct RecordCommand {
     /// How long to record: 90s, 10m, 2h
     #[arg(long = "for", value_name = "TIME", value_parser = length)]
     lasts: Option<Duration>,
+    /// Judge while recording: report each violation as it happens, and end with exit code 1 if there was one. An entry that
+    /// arrives later may still excuse a violation
+    #[arg(long)]
+    follow: bool,
+    /// Serve the metrics of the recording at this address over HTTP, at the path /metrics: 0.0.0.0:9090
+    #[arg(long, value_name = "ADDRESS", requires = "follow")]
+    metrics: Option<SocketAddr>,
+    /// Begin a new file after this many bytes of changes: 100MB. Complete files get a number before the extension. An
+    /// existing file becomes such a file
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    rotate: Option<u64>,
+    /// How many complete files are kept; older ones are removed
+    #[arg(long, value_name = "FILES", default_value_t = 9, requires = "rotate")]
+    keep: u64,
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    let number = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit = match &text[number.len()..] {
+        "" | "B" => 1,
+        "kB" => 1_000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        _ => 0,
+    };
+    let bytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
+    bytes.filter(|bytes| *bytes > 0).ok_or_else(|| "write a number with kB, MB or GB".to_owned())
 }
 
 fn place(text: &str) -> Result<String, String> {
@@ -100,6 +133,9 @@ impl RecordCommand {
         let dialect = dialect.map_err(|error| CommandError::input(*error))?;
         let of_profile = || profile.as_ref().map(|profile| profile.dialect.clone()).unwrap_or_default();
         let kind = dialect.as_ref().map_or_else(of_profile, capsize_dialect::Dialect::kind);
+        if self.follow && profile.is_none() {
+            return Err(CommandError::Input(miette!("--follow needs --target, by which it judges")));
+        }
         let seconds = seconds(&self.settings)?;
         let sources = self.sources(&kind).await?;
         let clusters: Vec<String> = sources.iter().map(|source| source.name.clone()).collect();
@@ -115,6 +151,9 @@ impl RecordCommand {
         if !seconds.is_empty() {
             header.insert("seconds".to_owned(), json!(seconds));
         }
+        let judge = self.judge(&header, profile.as_ref()).inspect_err(|_| self.remove())?;
+        let metrics = Metrics::of(&clusters);
+        let server = self.server().await.inspect_err(|_| self.remove())?;
         let members = clusters.iter().filter(|name| *name != CONTROL_PLANE).cloned().collect();
         let (listener, marks) = MarkListener::open(&self.out, kind.clone(), members).map_err(|error| {
             CommandError::Environment(miette!("cannot listen to `capsize mark`: {error}"))
@@ -130,17 +169,51 @@ impl RecordCommand {
             }
         };
         let record = Record { clock: pace, header, sources, marks };
+        let mut out = Followed::new(out, judge, Arc::clone(&metrics));
+        let report = |tidings| {
+            metrics.hear(&tidings, &clusters);
+            print(&tidings);
+        };
+        let serve = async {
+            match server {
+                Some(server) => serve(server, None, metrics.answers()).await,
+                None => pending().await,
+            }
+        };
         let recorded = tokio::select! {
             biased;
-            recorded = record.run(out, ended, |tidings| print(&tidings)) => recorded,
+            recorded = record.run(&mut out, ended, report) => recorded,
             never = listener.serve() => match never {},
+            () = serve => unreachable!("the server of the metrics has no end"),
         };
         let recorded = recorded.map_err(|error| self.failed(&error))?;
-        if matches!(kind, DialectKind::Data(_)) {
+        if matches!(kind, DialectKind::Data(_)) && self.rotate.is_none() {
             self.refuse_empty(&kind)?;
         }
+        let conforms = out.finish().is_none_or(|judgement| judgement.conforms());
         output::show(self.summed_up(recorded))?;
-        Ok(ExitStatus::Conforms)
+        Ok(if conforms { ExitStatus::Conforms } else { ExitStatus::Violated })
+    }
+
+    /// The judge that follows the recording, if one is asked for.
+    fn judge(&self, header: &Mark, profile: Option<&Profile>) -> Result<Option<Judge>, CommandError> {
+        if !self.follow {
+            return Ok(None);
+        }
+        let profile = check::profile(&self.out, header, profile).map_err(CommandError::input)?;
+        Ok(Some(Judge::new(profile)))
+    }
+
+    /// The socket of the metrics, if they are asked for.
+    async fn server(&self) -> Result<Option<TcpListener>, CommandError> {
+        let Some(address) = self.metrics else { return Ok(None) };
+        let trouble = |error| CommandError::Environment(miette!("--metrics {address}: {error}"));
+        let listener = TcpListener::bind(address).await.map_err(trouble)?;
+        let address = listener.local_addr().map_err(trouble)?;
+        let mut page = output::page();
+        page.line(&format!("metrics at http://{address}/metrics"));
+        output::show(page)?;
+        Ok(Some(listener))
     }
 
     /// Refuses a recording from which the dialect reads neither a member nor a workload: nothing could be judged.
@@ -168,11 +241,11 @@ impl RecordCommand {
         )))
     }
 
-    /// The file, which must be new, so that no history is overwritten by mistake.
-    fn create(&self) -> Result<File, CommandError> {
+    /// The file, which must be new unless the recording rotates, so that no history is overwritten by mistake.
+    fn create(&self) -> Result<Parts, CommandError> {
         let out = self.out.display();
-        // Objects may contain secrets.
-        File::options().write(true).create_new(true).mode(0o600).open(&self.out).map_err(|error| {
+        let limit = self.rotate.map(|bytes| Limit { bytes, kept: self.keep });
+        Parts::create(&self.out, limit).map_err(|error| {
             CommandError::Input(match error.kind() {
                 std::io::ErrorKind::AlreadyExists => {
                     miette!(help = "name a new file, or remove this one first", "--out {out}: it exists")
