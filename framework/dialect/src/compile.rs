@@ -125,8 +125,23 @@ impl<'a> Compiler<'a> {
         field: &str,
         text: &Text,
     ) -> Result<Expression, DialectError> {
+        self.expression_reading(section, field, text, &mut |_| {})
+    }
+
+    /// The same, and `visit` observes every part of the expression.
+    ///
+    /// # Errors
+    /// An error in the expression.
+    pub(crate) fn expression_reading(
+        &self,
+        section: &Section<'_>,
+        field: &str,
+        text: &Text,
+        visit: &mut dyn FnMut(&IdedExpr),
+    ) -> Result<Expression, DialectError> {
         let parsed = self.parse(text)?;
-        let expanded = self.expand(parsed, section, 0).map_err(|message| self.error(text, message))?;
+        let mut expanded = self.expand(parsed, section, 0).map_err(|message| self.error(text, message))?;
+        visit_all(&mut expanded, visit);
         let known = Known {
             variables: &section.variables,
             indexes: self.document.index.keys().map(String::as_str).collect(),
@@ -137,7 +152,6 @@ impl<'a> Compiler<'a> {
                 return Err(self.located(text, &message, &known));
             }
         }
-        let mut expanded = expanded;
         look_up(&mut expanded);
         Ok(Expression::new(expanded, format!("{}.{field}", section.name)))
     }
@@ -284,6 +298,12 @@ fn rename(expression: &mut IdedExpr, from: &str, to: &str) {
         to.clone_into(name);
     }
     capsize_cel::for_children(expression, &mut |child| rename(child, from, to));
+}
+
+/// Shows every part of an expression to `visit`.
+fn visit_all(expression: &mut IdedExpr, visit: &mut dyn FnMut(&IdedExpr)) {
+    visit(expression);
+    capsize_cel::for_children(expression, &mut |child| visit_all(child, visit));
 }
 
 /// Replaces `by.NAME[KEY]` with a call of the function that looks objects up.

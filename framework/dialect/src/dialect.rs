@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use capsize_cel::Environment;
-use capsize_history::dialect::{DataDialect, DialectKind, DialectProgram, Fold};
+use capsize_history::dialect::{DataDialect, DialectKind, DialectProgram, Fold, StepWriter};
 use capsize_history::{Object, YamlError};
 
 use super::compile::{Compiler, DialectError};
@@ -16,6 +16,7 @@ use super::fold::DataFold;
 use super::index::Indexes;
 use super::member::MemberReader;
 use super::observed::{Scope, reads_of};
+use super::steps::Writer;
 use super::value::text;
 use super::workload::WorkloadReader;
 
@@ -40,6 +41,7 @@ pub(crate) struct Compiled {
     pub(crate) workload: Option<WorkloadReader>,
     pub(crate) delivery: Option<DeliveryReader>,
     pub(crate) running: Option<RunningReader>,
+    pub(crate) steps: Option<Writer>,
 }
 
 /// An alias for places in the API.
@@ -107,6 +109,9 @@ impl Dialect {
             running: (document.running.as_ref())
                 .map(|section| RunningReader::new(&compiler, section, &local))
                 .transpose()?,
+            steps: (document.steps.as_ref())
+                .map(|section| Writer::new(&compiler, section, &control_plane))
+                .transpose()?,
             control_plane,
             members,
         })))
@@ -164,6 +169,10 @@ impl DialectProgram for Dialect {
         let (indexes, failures) = (Indexes::default(), Failures::default());
         let machine = Machine { environment: &self.0.environment, indexes: &indexes, failures: &failures };
         Scope::new(&machine, &reader.name.reads, object).maybe(Some(&reader.name), text)
+    }
+
+    fn step_writer(&self) -> Option<&dyn StepWriter> {
+        self.0.steps.as_ref().map(|writer| writer as &dyn StepWriter)
     }
 }
 

@@ -7,6 +7,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_saphyr::{Location, Spanned};
 
+use super::steps::StepsSection;
+
 /// An expression in CEL, or a name, with its place in the file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(transparent)]
@@ -63,6 +65,9 @@ pub struct Document {
     /// The copies that run in members.
     #[serde(default)]
     pub running: Option<RunningSection>,
+    /// The objects that perform the steps of scenarios.
+    #[serde(default)]
+    pub steps: Option<StepsSection>,
 }
 
 /// The places in the API that are watched, by alias.

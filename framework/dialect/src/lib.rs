@@ -16,6 +16,7 @@ mod instances;
 mod member;
 mod observed;
 mod placement;
+mod steps;
 mod value;
 mod workload;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Karmada, Nodes};
+use super::{Karmada, Nodes, StepWriter};
 use crate::facts::{Fact, World};
 use crate::format::{Entry, Object};
 
@@ -48,6 +48,9 @@ pub trait DialectProgram: Send + Sync {
 
     /// The name of the member with this record.
     fn member_name(&self, object: &Object) -> Option<String>;
+
+    /// Expresses the steps of scenarios; absent if the dialect only reads.
+    fn step_writer(&self) -> Option<&dyn StepWriter>;
 }
 
 /// Folds the entries of a history.
