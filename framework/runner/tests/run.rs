@@ -13,7 +13,8 @@ use capsize_judge::profile::{Profile, Timings};
 use capsize_report::Status;
 use capsize_runner::objects::karmada as objects;
 use capsize_runner::run::{
-    Environment, Implementation, Options, Outcome, StartError, Started, Target, run_case, run_cases,
+    Environment, Implementation, ImplementationInfo, Options, Outcome, StartError, Started, Target, run_case,
+    run_cases,
 };
 use capsize_runner::scenario::Case;
 use futures::StreamExt;
@@ -314,13 +315,53 @@ fn the_same_seed_gives_the_same_bytes_alone_and_among_others() {
         let options = Options { seed: Seed(7), jobs: jobs.try_into().unwrap(), keep_histories: true };
         run_cases(&cases, target, options, |_| ControlFlow::Continue(()))
             .into_iter()
-            .map(|outcome| outcome.history)
+            .map(|(_, outcome)| outcome.history)
             .collect::<Vec<_>>()
     };
     let together = all(3);
     assert_eq!(together, all(1));
     assert_eq!(together[2], run_case(&cases[2], target, Seed(7), true).history);
     assert_ne!(together[2], run_case(&cases[2], target, Seed(8), true).history);
+}
+
+/// [`Idle`] in real time, as programs outside of this process run.
+struct RealTime;
+
+impl Implementation for RealTime {
+    fn definitions(&self) -> Vec<Value> {
+        Idle.definitions()
+    }
+
+    fn admission(&self, timings: &Timings, seed: Seed) -> Option<Admission> {
+        Idle.admission(timings, seed)
+    }
+
+    fn info(&self) -> ImplementationInfo {
+        ImplementationInfo { is_outside: true, ..ImplementationInfo::default() }
+    }
+
+    fn start<'a>(
+        &'a self,
+        environment: &'a Environment<'_>,
+    ) -> LocalBoxFuture<'a, Result<Started, StartError>> {
+        Idle.start(environment)
+    }
+}
+
+#[test]
+fn the_longest_case_begins_first_in_real_time() {
+    let profile = profile();
+    let target = Target { profile: &profile, implementation: &RealTime };
+    let waits = [("short", "1ms"), ("longest", "0.01 x failureThreshold"), ("longer", "100ms")];
+    let cases = waits.map(|(name, wait)| case(name, &format!("  - wait: {wait}\n")));
+    let options = Options { seed: Seed(7), jobs: 1.try_into().unwrap(), keep_histories: false };
+    let mut ended = Vec::new();
+    let outcomes = run_cases(&cases, target, options, |outcome| {
+        ended.push(outcome.case.name.clone());
+        ControlFlow::Continue(())
+    });
+    assert_eq!(ended, ["longest", "longer", "short"]);
+    assert!(outcomes.iter().map(|(_, outcome)| &outcome.case.name).eq(["short", "longest", "longer"]));
 }
 
 #[test]

@@ -168,7 +168,7 @@ impl Run {
                         ControlFlow::Continue(())
                     }
                 });
-                for (mut outcome, case) in ran.into_iter().zip(&cases) {
+                for (case, mut outcome) in ran {
                     let record = record(case, &outcome, seed, &party.profile);
                     outcome.case.replay = self.replay(&record.id, seed);
                     if is_repeated {

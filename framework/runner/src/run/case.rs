@@ -112,7 +112,7 @@ fn with_flags<'a>(case: &Case, profile: Cow<'a, Profile>) -> Result<Cow<'a, Prof
 }
 
 /// The profile with the timings and the features that the scenario sets.
-fn with_settings_of<'a>(case: &Case, profile: &'a Profile) -> Cow<'a, Profile> {
+pub(super) fn with_settings_of<'a>(case: &Case, profile: &'a Profile) -> Cow<'a, Profile> {
     let mut profile = Cow::Borrowed(profile);
     for (name, length) in &case.scenario.timings {
         if let Some(length) = length.value.resolve(&profile.timings) {
@@ -181,8 +181,13 @@ async fn drive(
     let fleet = &testbed.fleet;
     let installed = fleet.control_plane().install(implementation.definitions());
     installed.map_err(|error| at_start(StepError::Broken(error.to_string())))?;
-    let recorder = Recorder::start(fleet, run.clock, &profile.dialect, log.clone()).await;
-    let _recorder = recorder.map_err(|why| at_start(StepError::Broken(why)))?;
+    let record = || async {
+        let recorder = Recorder::start(fleet, run.clock, &profile.dialect, log.clone()).await;
+        recorder.map_err(|why| at_start(StepError::Broken(why)))
+    };
+    // Nodes are ready from the beginning on. A program that is still starting owes them nothing.
+    let begins_late = info.is_outside && testbed.cluster.is_some();
+    let mut recorder = if begins_late { None } else { Some(record().await?) };
     let sockets = if info.is_outside { Some(Sockets::open(fleet).await) } else { None };
     let sockets = sockets.transpose().map_err(|error| at_start(StepError::Broken(error.to_string())))?;
     let sockets = sockets.as_ref();
@@ -200,6 +205,10 @@ async fn drive(
     };
     let controllers = Controllers::new(implementation, environment).await;
     let controllers = controllers.map_err(|error| at_start(StepError::Broken(error.to_string())))?;
+    if begins_late {
+        recorder = Some(record().await?);
+    }
+    let _recorder = recorder;
     let mut driver = Driver::new((run, case), profile, &testbed, controllers, log.clone());
     driver.permission = FaultPermission::of(info.provider.clone(), log.clone());
     driver.sockets = sockets;

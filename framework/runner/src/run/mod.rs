@@ -7,6 +7,7 @@ mod api_error;
 mod case;
 mod controllers;
 mod driver;
+mod expected_duration;
 mod fault_permission;
 mod faults;
 mod implementation;
@@ -30,6 +31,6 @@ pub use implementation::{Collapse, Environment, Implementation, ImplementationIn
 pub use log::Until;
 pub use playground::{FORMS, FaultForm, Hits, Order, Parameter, Playground, PlaygroundError, View};
 pub use requirements::missing_requirement;
-pub use side_by_side::side_by_side;
+pub use side_by_side::{as_they_end, side_by_side};
 pub(crate) use steps::quiescence::AT_REST;
 pub use suite::{Options, run_cases};

@@ -1,4 +1,4 @@
-//! Processes many items in parallel, on several threads, and returns the results in order.
+//! Processes many items in parallel, on several threads, and delivers the results in order or as they end.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -16,31 +16,45 @@ pub fn side_by_side<T: Send, R: Send, E>(
     of: impl Fn(&T) -> R + Sync,
     mut done: impl FnMut(T, R) -> Result<(), E>,
 ) -> Result<(), E> {
-    let items = Mutex::new(items.into_iter().enumerate());
+    let (mut early, mut delivered) = (BTreeMap::new(), 0);
+    let of = |(_, item): &(usize, T)| of(item);
+    as_they_end(jobs, items.into_iter().enumerate(), of, |(index, item), result| {
+        early.insert(index, (item, result));
+        while let Some((item, result)) = early.remove(&delivered) {
+            done(item, result)?;
+            delivered += 1;
+        }
+        Ok(())
+    })
+}
+
+/// Does the same as [`side_by_side`], but calls `done` with each result as soon as its item has ended.
+///
+/// # Errors
+/// The first error of `done`. Items that have not begun are skipped then.
+pub fn as_they_end<T: Send, R: Send, E>(
+    jobs: NonZeroUsize,
+    items: impl IntoIterator<Item = T, IntoIter: Send>,
+    of: impl Fn(&T) -> R + Sync,
+    mut done: impl FnMut(T, R) -> Result<(), E>,
+) -> Result<(), E> {
+    let items = Mutex::new(items.into_iter());
     let next = || items.lock().unwrap_or_else(PoisonError::into_inner).next();
     let (sender, receiver) = mpsc::channel();
     thread::scope(|scope| {
         for _ in 0..jobs.get() {
             let (sender, next, of) = (sender.clone(), &next, &of);
             scope.spawn(move || {
-                while let Some((index, item)) = next() {
+                while let Some(item) = next() {
                     let result = of(&item);
-                    if sender.send((index, item, result)).is_err() {
+                    if sender.send((item, result)).is_err() {
                         return;
                     }
                 }
             });
         }
         drop(sender);
-        let (mut early, mut delivered) = (BTreeMap::new(), 0);
-        for (index, item, result) in receiver {
-            early.insert(index, (item, result));
-            while let Some((item, result)) = early.remove(&delivered) {
-                done(item, result)?;
-                delivered += 1;
-            }
-        }
-        Ok(())
+        receiver.into_iter().try_for_each(|(item, result)| done(item, result))
     })
 }
 
@@ -64,6 +78,24 @@ mod tests {
         );
         assert_eq!(all, Ok(()));
         assert!(results.into_iter().eq((0..50).map(|item| (item, item * 2))));
+    }
+
+    #[test]
+    fn a_long_item_does_not_hold_back_the_results_of_others() {
+        let (release, held) = mpsc::channel();
+        let held = Mutex::new(held);
+        let mut ended = Vec::new();
+        let all = as_they_end(
+            THREE,
+            0..5,
+            |item| if *item == 0 { held.lock().unwrap().recv() } else { Ok(()) },
+            |item, _| {
+                ended.push(item);
+                // The first item ends only after the results of all others have been delivered.
+                if ended.len() == 4 { release.send(()) } else { Ok(()) }
+            },
+        );
+        assert_eq!((all, ended.pop()), (Ok(()), Some(0)));
     }
 
     #[test]
