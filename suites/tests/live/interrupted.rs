@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Two cases, the second of which never ends.
+/// Two cases, the second of which never ends. It starts first, because a run starts the longest cases first.
 fn write_cases(folder: &TempDir) {
     let case = |name: &str, steps: &str| {
         let text = format!(
@@ -28,7 +28,7 @@ fn a_run_that_a_signal_ends_reports_each_case_that_had_ended_and_exits_by_the_si
         write_cases(&folder);
         let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
         command.env("COLUMNS", "1000");
-        command.args(["run", "cases", "--target", "capsize-controllers", "--jobs", "1", "--report", "out"]);
+        command.args(["run", "cases", "--target", "capsize-controllers", "--jobs", "2", "--report", "out"]);
         // The target needs no other program than this one.
         command.current_dir(folder.path()).env("PATH", "").env("CAPSIZE_STATE", folder.path().join("state"));
         let mut run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
