@@ -149,6 +149,7 @@ impl Guarantee for ReadyMemberStaysReady {
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
             Change::ClockWrong { member: Some(member), by } => {
+                self.back.remove(member);
                 self.wrong.insert(member.clone(), (*by, NEVER));
             }
             // A renewal counts only if its stamp is later than all before, so a clock that was ahead hides some.
@@ -157,9 +158,6 @@ impl Guarantee for ReadyMemberStaysReady {
                     *until = fact.at.saturating_add(*by).saturating_add(grace(member, context));
                 }
             }
-            _ => {}
-        }
-        match &fact.change {
             Change::Health { member, was: Some(Health::Unknown), now: Some(Health::Ready), .. } => {
                 self.back.insert(member.clone(), fact.at);
             }
@@ -168,9 +166,9 @@ impl Guarantee for ReadyMemberStaysReady {
                 self.unknown(member, back, fact, context);
             }
             // A silence that begins now may count from a renewal before the recovery.
-            Change::FaultBegan { member: Some(member), .. }
-            | Change::ClockWrong { member: Some(member), .. }
-            | Change::MemberGone(member) => drop(self.back.remove(member)),
+            Change::FaultBegan { member: Some(member), .. } | Change::MemberGone(member) => {
+                self.back.remove(member);
+            }
             Change::FaultBegan { member: None, .. } | Change::ClockWrong { member: None, .. } => {
                 self.back.clear();
             }
