@@ -10,6 +10,7 @@ use super::layout::Page;
 use super::model::NO_EFFECT;
 use super::numbers::{add as numbers, outages, sheet};
 use super::{Case, Failure, Report, Stand, Standing, Status};
+use capsize_history::LONGEST;
 use capsize_history::facts::Uncertainty;
 use capsize_judge::guarantee::{Outcome, Verdict};
 use capsize_judge::judge::Judgement;
@@ -283,12 +284,12 @@ fn undecided_cases(page: &mut Page, verdict: &Verdict) {
 }
 
 fn give_or_take(uncertainty: Uncertainty) -> String {
-    match uncertainty {
-        Uncertainty::UNKNOWN => "after the recorder's clock was set back".to_owned(),
-        Uncertainty { early, late } => {
-            format!("but up to {} earlier or {} later in comparison", span(early), span(late))
-        }
+    let Uncertainty { early, late } = uncertainty;
+    if early.max(late) >= LONGEST {
+        // The cluster did not answer, the clock of the recorder was set back, or the history does not show the beginning.
+        return "but when exactly is not known".to_owned();
     }
+    format!("but up to {} earlier or {} later in comparison", span(early), span(late))
 }
 
 fn and_more(page: &mut Page, times: u64, shown: usize) {

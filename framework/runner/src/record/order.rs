@@ -21,8 +21,7 @@ pub(super) struct Order {
 
 #[derive(Debug)]
 struct Held {
-    received: Duration,
-    /// The event was written at this time at the latest: before the next one was received.
+    /// The event was written at this time at the latest: it was received then, or an event that was written later.
     at: Duration,
     /// The resource version.
     version: Option<u64>,
@@ -45,12 +44,13 @@ impl Order {
         let later = self.waiting.iter().rev().take_while(|held| is_later(held)).count();
         let place = self.waiting.len() - later;
         let at = self.waiting.get(place).map_or(now, |next| next.at);
-        self.waiting.insert(place, Held { received: now, at, version, kind });
+        self.waiting.insert(place, Held { at, version, kind });
     }
 
-    /// The events that have been held back for long enough at `now`, or all if `now` is `None`.
+    /// The events that have been held back for long enough at `now`, or all if `now` is `None`. Their times are never earlier
+    /// than those of an earlier call, in this order or another that holds events for as long.
     pub(super) fn due(&mut self, now: Option<Duration>) -> impl Iterator<Item = Entry> {
-        let is_due = |held: &Held| now.is_none_or(|now| held.received + self.held <= now);
+        let is_due = |held: &Held| now.is_none_or(|now| held.at + self.held <= now);
         let due = self.waiting.iter().take_while(|held| is_due(held)).count();
         self.waiting.drain(..due).map(|held| Entry { at: held.at, kind: held.kind })
     }
@@ -92,6 +92,19 @@ mod tests {
         }
         // 9 was written before 10, which existed at 2 ms.
         assert_eq!(summary(order.due(Some(MS * 110))), expected(&[(1, "8"), (2, "9"), (2, "10")]));
+    }
+
+    #[test]
+    fn events_of_two_clusters_are_never_out_of_order() {
+        let (mut one, mut other) = (Order::holding(HELD), Order::holding(HELD));
+        one.take(MS, event("10"));
+        other.take(MS * 50, event("3"));
+        // The watch of another kind is late.
+        one.take(MS * 90, event("9"));
+        let written = [101, 150, 190]
+            .map(|now| [summary(one.due(Some(MS * now))), summary(other.due(Some(MS * now)))].concat());
+        let nothing = expected(&[]);
+        assert_eq!(written, [expected(&[(1, "9"), (1, "10")]), expected(&[(50, "3")]), nothing]);
     }
 
     #[test]
