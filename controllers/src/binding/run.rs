@@ -141,9 +141,10 @@ async fn reconcile<B: Binding>(
     let ensured = if is_unchanged { Ok(true) } else { ensure(&context, &*binding, &works, &tree).await };
     context.metrics.works_synced(ensured.is_ok(), context.clock.elapsed().saturating_sub(start));
     publish_works(&context, &*binding, &ensured);
-    if let (true, Some(inputs)) = (ensured?, inputs) {
+    if let (Ok(true), Some(inputs)) = (&ensured, inputs) {
         synced.works.set(&*binding, inputs);
     }
+    // The statuses of Works are reported even if another Work cannot be written, as in a namespace that is being deleted.
     if let Some(change) = &change {
         let written = patch_status(&binding.own_api(&context), &*binding, change).await;
         publish_status(&context, &*binding, &written);
@@ -158,7 +159,7 @@ async fn reconcile<B: Binding>(
             synced.aggregated.set(&*binding, aggregated);
         }
     }
-    Ok(Action::await_change())
+    ensured.map(|_| Action::await_change())
 }
 
 /// Publishes that Works were written, or could not be.

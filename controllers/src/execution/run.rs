@@ -101,6 +101,9 @@ async fn reconcile(
     };
     let mut outcome = Ok(WriteOutcome::Nothing);
     if let Some(cluster) = cluster.filter(is_open) {
+        if is_drifted && is_removed(&context, &work).await? {
+            return Ok(Action::await_change());
+        }
         let start = context.clock.elapsed();
         outcome = write(&context, &work, &cluster, !written.equals(&*work, &work.metadata.generation)).await;
         context.metrics.workload_synced(outcome.is_ok(), context.clock.elapsed().saturating_sub(start));
@@ -129,6 +132,16 @@ async fn reconcile(
         }
     }
     outcome.map(|_| Action::await_change())
+}
+
+/// Whether the Work is gone or being deleted, as the API server reports. Another process may have deleted the copy because of a
+/// deletion that this process has not observed yet.
+async fn is_removed(context: &Context, work: &Work) -> Result<bool, Error> {
+    let api = Api::<Work>::namespaced(context.client.clone(), &work.namespace().unwrap_or_default());
+    let present = api.get_opt(&work.name_any()).await?;
+    Ok(present.is_none_or(|present| {
+        present.metadata.uid != work.metadata.uid || present.metadata.deletion_timestamp.is_some()
+    }))
 }
 
 /// Publishes that the manifest of a Work was written to its member, if it was, or that it could not be.

@@ -22,7 +22,8 @@ use super::watch_continuity::{TrackedBody, WatchContinuity};
 ///
 /// The version from which a watch starts may be newer than the member, for example after its etcd was restored from a
 /// snapshot. Such a watch has to begin with a new list. It would otherwise be silent until the member reaches that
-/// version again.
+/// version again. After a watch that could not begin, the member may have been restored and have reached that version
+/// again meanwhile, so the next watch begins with a new list as well.
 pub fn with_time_limit(client: Client, timeout: Duration, rate_limit: Option<RateLimit>) -> Client {
     let namespace = client.default_namespace().to_owned();
     let (bucket, continuity) =
@@ -37,21 +38,29 @@ pub fn with_time_limit(client: Client, timeout: Duration, rate_limit: Option<Rat
                     && !continuity.is_gapless(uri)
                 {
                     wait_for(bucket.as_deref()).await;
-                    if is_ahead(&client, uri).await? {
+                    let refused = continuity.take_refusal(uri);
+                    if version_of(uri) > 0 && (refused || is_ahead(&client, uri).await?) {
                         return Ok(answer_to_relist());
                     }
                     continuity.record_check(uri);
                 }
                 wait_for(bucket.as_deref()).await;
                 let response = client.send(request).await?;
-                if let Some(uri) = &watched {
+                if let Some(uri) = &watched
+                    && !response.status().is_server_error()
+                {
                     return Ok(response.map(|body| continuity.track(uri, body)));
                 }
                 let (head, body) = response.into_parts();
                 let body = Body::from(body.collect().await?.to_bytes());
                 Ok::<_, BoxError>(Response::from_parts(head, TrackedBody { body, end: None }))
             };
-            tokio::time::timeout(timeout, answer).await?
+            let answer = tokio::time::timeout(timeout, answer).await.map_err(BoxError::from).flatten();
+            let begins = answer.as_ref().is_ok_and(|answer| !answer.status().is_server_error());
+            if let (Some(uri), false) = (&watched, begins) {
+                continuity.record_refusal(uri);
+            }
+            answer
         }
     });
     Client::new(service, namespace)
@@ -66,15 +75,16 @@ async fn wait_for(bucket: Option<&TokenBucket>) {
 /// Whether the version from which the watch at `uri` starts is newer than the member, as a list shows. A list that must
 /// not be older than that version would be refused only after a while, and then be retried.
 async fn is_ahead(client: &Client, uri: &Uri) -> Result<bool, BoxError> {
-    let version = parameter(uri, "resourceVersion=").unwrap_or_default();
-    if version == 0 {
-        return Ok(false);
-    }
     let list = Request::get(format!("{}?limit=1", uri.path())).body(Body::empty())?;
     let text = client.send(list).await?.into_body().collect().await?.to_bytes();
     let list: List = serde_json::from_slice(&text).unwrap_or_default();
     let present = list.metadata.resource_version.and_then(|present| present.parse::<u64>().ok());
-    Ok(present.is_some_and(|present| present < version))
+    Ok(present.is_some_and(|present| present < version_of(uri)))
+}
+
+/// The version from which the watch at `uri` starts; zero for any version.
+fn version_of(uri: &Uri) -> u64 {
+    parameter(uri, "resourceVersion=").unwrap_or_default()
 }
 
 /// The number that a request gives for a parameter.
@@ -154,6 +164,35 @@ mod tests {
         let event: WatchEvent<kube::core::DynamicObject> = serde_json::from_str(&answers[0]).unwrap();
         let WatchEvent::Error(status) = event else { panic!("{answers:?}") };
         assert!(must_relist(&watcher::Error::WatchError(status)));
+    }
+
+    #[tokio::test]
+    async fn the_watch_after_one_that_could_not_begin_begins_with_a_list() {
+        let outcomes = Mutex::new(vec![200, 503].into_iter());
+        let member = service_fn(move |request: Request<Body>| {
+            let is_list = request.uri().query() == Some("limit=1");
+            let status = if is_list { Some(200) } else { outcomes.lock().unwrap().next_back() };
+            let answer = status.map(|status| {
+                let body = Body::from(br#"{"metadata": {"resourceVersion": "7"}}"#.to_vec());
+                Response::builder().status(status).body(body).unwrap()
+            });
+            std::future::ready(answer.ok_or_else(|| BoxError::from("connection refused")))
+        });
+        let client = with_time_limit(Client::new(member, "default"), Duration::from_secs(32), None);
+        let mut begins = Vec::new();
+        for path in ["pods", "pods", "pods", "nodes", "nodes"] {
+            let uri = format!("/api/v1/{path}?watch=true&resourceVersion=7");
+            let answer = client.send(Request::get(uri).body(Body::empty()).unwrap()).await;
+            begins.push(match answer {
+                Err(_) => "no answer",
+                Ok(answer) if answer.status() == 503 => "503",
+                Ok(answer) => {
+                    let text = answer.into_body().collect().await.unwrap().to_bytes();
+                    if text.starts_with(br#"{"metadata""#) { "watches" } else { "lists" }
+                }
+            });
+        }
+        assert_eq!(begins, ["503", "lists", "watches", "no answer", "lists"]);
     }
 
     #[tokio::test]

@@ -1,6 +1,7 @@
-//! Detects gapless watches of a member: they show that its versions have not gone back.
+//! Remembers how the watches of a member went, which shows whether its versions may have gone back.
 //!
-//! The version of the member then need not be checked before each watch.
+//! After a gapless watch they have not, so the version of the member need not be checked. After a watch that could not
+//! begin they may have, and then even a check may not show it: the member may have reached the version again.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -27,34 +28,55 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(300);
 pub(super) struct WatchContinuity(Arc<Mutex<BTreeMap<String, WatchState>>>);
 
 #[derive(Clone, Copy)]
-struct WatchState {
-    /// When the version of the member was last checked.
-    checked: Instant,
-    /// When the last watch ended, if it lasted its full time: an API server that is restored ends watches before.
-    ended: Option<Instant>,
+enum WatchState {
+    /// The last watch could not begin.
+    Refused,
+    /// The last watch has begun, or is about to.
+    Begun {
+        /// When the version of the member was last checked.
+        checked: Instant,
+        /// When the watch ended, if it lasted its full time: an API server that is restored ends watches before.
+        ended: Option<Instant>,
+    },
 }
 
 impl WatchContinuity {
     /// Whether a watch at `uri` starts right after a watch that lasted its full time.
     pub(super) fn is_gapless(&self, uri: &Uri) -> bool {
         let now = Instant::now();
-        self.states().get(uri.path()).is_some_and(|watched| {
-            let gapless = watched.ended.is_some_and(|ended| now.duration_since(ended) <= LONGEST_GAP);
-            gapless && now.duration_since(watched.checked) < CHECK_INTERVAL
-        })
+        let Some(WatchState::Begun { checked, ended: Some(ended) }) = self.states().get(uri.path()).copied()
+        else {
+            return false;
+        };
+        now.duration_since(ended) <= LONGEST_GAP && now.duration_since(checked) < CHECK_INTERVAL
+    }
+
+    /// Records that the watch at `uri` could not begin.
+    pub(super) fn record_refusal(&self, uri: &Uri) {
+        self.states().insert(uri.path().to_owned(), WatchState::Refused);
+    }
+
+    /// Whether the last watch at `uri` could not begin. The next watch may begin then.
+    pub(super) fn take_refusal(&self, uri: &Uri) -> bool {
+        let mut states = self.states();
+        let refused = matches!(states.get(uri.path()), Some(WatchState::Refused));
+        if refused {
+            states.remove(uri.path());
+        }
+        refused
     }
 
     /// Records that the member has reached the version from which the watch at `uri` starts.
     pub(super) fn record_check(&self, uri: &Uri) {
-        let checked = WatchState { checked: Instant::now(), ended: None };
-        self.states().insert(uri.path().to_owned(), checked);
+        let begun = WatchState::Begun { checked: Instant::now(), ended: None };
+        self.states().insert(uri.path().to_owned(), begun);
     }
 
     /// The body of a watch at `uri`, whose end is recorded.
     pub(super) fn track(&self, uri: &Uri, body: Body) -> TrackedBody {
         let path = uri.path().to_owned();
-        if let Some(watched) = self.states().get_mut(&path) {
-            watched.ended = None;
+        if let Some(WatchState::Begun { ended, .. }) = self.states().get_mut(&path) {
+            *ended = None;
         }
         let lasts = parameter(uri, "timeoutSeconds=").map(Duration::from_secs);
         let end = lasts.map(|lasts| ExpectedEnd { due: Instant::now() + lasts, path, watches: self.clone() });
@@ -90,10 +112,10 @@ impl http_body::Body for TrackedBody {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
         if frame.is_none()
             && let Some(ExpectedEnd { due, path, watches }) = self.end.take()
-            && let Some(watched) = watches.states().get_mut(&path)
+            && let Some(WatchState::Begun { ended, .. }) = watches.states().get_mut(&path)
         {
             let now = Instant::now();
-            watched.ended = (now >= due).then_some(now);
+            *ended = (now >= due).then_some(now);
         }
         Poll::Ready(frame)
     }
