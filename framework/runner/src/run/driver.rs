@@ -17,6 +17,7 @@ use super::fault_permission::FaultPermission;
 use super::log::Log;
 use super::pod_counts::PodCounts;
 use super::run_state::Eviction;
+use super::steps::by_dialect::writer_of;
 use super::subject::Subject;
 use super::testbed::{AdmissionSlot, Testbed};
 use super::wait_limits::WaitLimits;
@@ -187,7 +188,11 @@ impl Driver<'_> {
 
     /// The full key of a taint in the dialect of the target.
     pub(super) fn taint_key(&self, key: &str) -> String {
-        if self.cluster.is_some() { node_objects::taint_key(key) } else { objects::taint_key(key) }
+        match writer_of(self.profile) {
+            Some(writer) => writer.taint_key(key),
+            None if self.cluster.is_some() => node_objects::taint_key(key),
+            None => objects::taint_key(key),
+        }
     }
 
     pub(super) fn mark(&self, step: &str, more: &[(&str, &str)]) {

@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use super::log::Log;
 use super::watch_lines::WatchLine;
 use crate::objects::{karmada as objects, nodes as node_objects};
-use crate::record::{Follower, Heard, Source, chain, redact, served};
+use crate::record::{Follower, Heard, Source, chain, of_control_plane, of_members, redact, served};
 use crate::run::api_error::error_text;
 use capsize_history::dialect::DialectKind;
 use capsize_history::{Kind, Observer};
@@ -49,25 +49,18 @@ impl Recorder {
         let mut foreign = Vec::new();
         let mut sources: Vec<Arc<str>> = vec!["control-plane".into()];
         let mut streams = SelectAll::new();
-        let watched: &[&str] = match dialect {
-            DialectKind::Karmada | DialectKind::Data(_) => &objects::WATCHED_IN_CONTROL_PLANE,
-            DialectKind::Nodes => &node_objects::WATCHED,
-        };
-        let events: &[&str] = match dialect {
-            DialectKind::Karmada => &objects::WATCHED_EVENTS,
-            DialectKind::Nodes | DialectKind::Data(_) => &[],
-        };
-        for path in watched.iter().chain(events) {
+        for path in watched_in_control_plane(dialect) {
             streams
-                .extend(watch(fleet.control_plane().client(), path, (0, &sources[0])).await.map_err(text)?);
+                .extend(watch(fleet.control_plane().client(), &path, (0, &sources[0])).await.map_err(text)?);
         }
+        let in_members = watched_in_members(dialect);
         for member in fleet.members() {
             if member.machine().is_some() {
-                foreign.push(source_of(member).await?);
+                foreign.push(source_of(member, &in_members).await?);
                 continue;
             }
             let (place, name) = (sources.len(), member.name().into());
-            for path in objects::WATCHED_IN_MEMBERS {
+            for path in &in_members {
                 streams.extend(watch(member.onlooker(), path, (place, &name)).await.map_err(text)?);
             }
             sources.push(name);
@@ -83,10 +76,31 @@ impl Recorder {
     }
 }
 
+/// The paths in the control plane that a run records.
+fn watched_in_control_plane(dialect: &DialectKind) -> Vec<String> {
+    let owned = |path: &&str| (*path).to_owned();
+    match dialect {
+        DialectKind::Karmada => {
+            objects::WATCHED_IN_CONTROL_PLANE.iter().chain(&objects::WATCHED_EVENTS).map(owned).collect()
+        }
+        DialectKind::Nodes => node_objects::WATCHED.iter().map(owned).collect(),
+        DialectKind::Data(_) => of_control_plane(dialect),
+    }
+}
+
+/// The paths in a member that a run records.
+fn watched_in_members(dialect: &DialectKind) -> Vec<String> {
+    match dialect {
+        DialectKind::Karmada | DialectKind::Nodes => objects::WATCHED_IN_MEMBERS.map(str::to_owned).to_vec(),
+        DialectKind::Data(_) => of_members(dialect),
+    }
+}
+
 /// The resources of a member outside of this process that are recorded.
-async fn source_of(member: &Member) -> Result<Source, String> {
+async fn source_of(member: &Member, paths: &[String]) -> Result<Source, String> {
     let (name, client) = (member.name().to_owned(), member.client());
-    let resources = served(&client, &objects::WATCHED_IN_MEMBERS).await;
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let resources = served(&client, &paths).await;
     let resources = resources.map_err(|error| format!("{name} does not answer: {}", chain(&error)))?;
     Ok(Source { name, client, resources })
 }

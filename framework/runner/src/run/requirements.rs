@@ -6,6 +6,7 @@ use serde_saphyr::Spanned;
 
 use super::case::Target;
 use super::implementation::ImplementationInfo;
+use super::steps::by_dialect::{inexpressible, writer_of};
 use crate::scenario::{Case, Disturbance, Length, NotTainted, Place, Step};
 use capsize_history::dialect::DialectKind;
 
@@ -17,10 +18,9 @@ pub fn missing_requirement(case: &Case, target: Target<'_>) -> Option<String> {
     let ImplementationInfo { switches, provider, .. } = &info;
     match (&case.scenario.cluster, &profile.dialect) {
         (None, DialectKind::Nodes) => return Some("fleets, because its members are nodes".into()),
-        (Some(_), DialectKind::Karmada) => {
+        (Some(_), DialectKind::Karmada | DialectKind::Data(_)) => {
             return Some("nodes as members, because its members are clusters".into());
         }
-        (_, DialectKind::Data(_)) => return Some("a translation of steps into objects".into()),
         _ => {}
     }
     let fixed = case.scenario.off.iter().find(|feature| !switches.contains(feature));
@@ -75,8 +75,14 @@ pub fn missing_requirement(case: &Case, target: Target<'_>) -> Option<String> {
     if let Some(feature) = case.scenario.without.iter().find(|feature| profile.has(**feature)) {
         return Some(format!("the behaviour before {feature:?}"));
     }
-    let missing = case.scenario.features.iter().find(|feature| !profile.has(**feature));
-    missing.map(|feature| format!("{feature:?}"))
+    if let Some(feature) = case.scenario.features.iter().find(|feature| !profile.has(**feature)) {
+        return Some(format!("{feature:?}"));
+    }
+    match (&profile.dialect, writer_of(profile)) {
+        (DialectKind::Data(_), None) => Some("the section `steps` in its dialect".into()),
+        (DialectKind::Data(_), Some(writer)) => inexpressible(case, writer, profile),
+        _ => None,
+    }
 }
 
 /// Returns true if a step changes members directly, and not through the implementation.

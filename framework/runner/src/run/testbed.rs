@@ -15,8 +15,9 @@ use super::case::Target;
 use super::driver::{Driver, StepError};
 use super::implementation::{Implementation, ImplementationInfo};
 use super::run_state::Eviction;
+use super::steps::by_dialect::writer_of;
 use super::subject::Subject;
-use crate::objects::karmada as objects;
+use crate::objects::{karmada as objects, neutral};
 use crate::scenario::{Case, ClusterShape, Length, StartUpTime, Step};
 use capsize_history::facts::{Health, World};
 use capsize_judge::profile::{Profile, Timings};
@@ -116,13 +117,8 @@ fn fleet_spec(case: &Case, profile: &Profile) -> Result<FleetSpec, StepError> {
     let fleet = &case.scenario.fleet;
     let start_up = start_up(fleet.start_up.as_ref(), profile)?;
     let member = |name: String| {
-        let mut member = MemberSpec::named(name);
+        let mut member = placed_member(case, name);
         member.start_up = start_up.unwrap_or(member.start_up);
-        let place = |places: &BTreeMap<String, Spanned<String>>| {
-            places.get(&member.name).map(|place| place.value.clone())
-        };
-        let fields = (place(&fleet.providers), place(&fleet.regions), place(&fleet.zones));
-        (member.provider, member.region, member.zone) = fields;
         if fleet.pull.iter().any(|pull| pull.value == member.name) {
             member.sync = SyncMode::Pull;
         }
@@ -131,6 +127,15 @@ fn fleet_spec(case: &Case, profile: &Profile) -> Result<FleetSpec, StepError> {
         member
     };
     Ok(FleetSpec { members: fleet.names().map(member).collect() })
+}
+
+/// A member at its place, with defaults for all else.
+pub(super) fn placed_member(case: &Case, name: String) -> MemberSpec {
+    let fleet = &case.scenario.fleet;
+    let place =
+        |places: &BTreeMap<String, Spanned<String>>| places.get(&name).map(|place| place.value.clone());
+    let (provider, region, zone) = (place(&fleet.providers), place(&fleet.regions), place(&fleet.zones));
+    MemberSpec { provider, region, zone, ..MemberSpec::named(name) }
 }
 
 /// The time that replicas take to become ready, if the scenario sets one.
@@ -199,6 +204,9 @@ impl Driver<'_> {
 
     /// Creates the object of `member`, and the secret that programs need to reach it.
     async fn register(&self, member: &Member) -> Result<(), StepError> {
+        if let Some(writer) = writer_of(self.profile) {
+            return self.perform(writer, &neutral::join(member.spec())).await;
+        }
         let mut cluster = objects::cluster(member.spec());
         if self.sockets.is_some_and(|sockets| sockets.agent(member.name()).is_some()) {
             return self.complete_cluster(cluster).await;

@@ -3,8 +3,9 @@
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::{GuaranteeSpec, Subject};
+use crate::profile::Feature;
 use capsize_history::dialect::DialectKind;
-use capsize_history::facts::{Change, Fact, Workload};
+use capsize_history::facts::{Change, Fact, Health, Workload, WorkloadKey};
 
 static DELIVERY_06: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-06",
@@ -19,6 +20,8 @@ static DELIVERY_06: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct FullyAppliedCondition {
     pub(crate) spec: &'static GuaranteeSpec,
     pub(crate) wrong: fn(workload: &Workload) -> Option<Expectation>,
+    /// Whether nothing is required while a member that holds the workload is lost, if reports have to leave out such copies.
+    pub(crate) ignores_lost_copies: bool,
     pub(crate) deadlines: Deadlines,
 }
 
@@ -44,7 +47,7 @@ impl FullyAppliedCondition {
                 missing: "it is reported as fully applied".to_owned(),
             })
         };
-        Self { spec: &DELIVERY_06, wrong, deadlines: Deadlines::default() }
+        Self { spec: &DELIVERY_06, wrong, ignores_lost_copies: false, deadlines: Deadlines::default() }
     }
 }
 
@@ -54,7 +57,7 @@ impl Guarantee for FullyAppliedCondition {
     }
 
     fn topics(&self) -> Topics {
-        topics![Recorded, DeliveryReported, Recalled, DeliveryGone, WorkloadGone]
+        topics![Recorded, DeliveryReported, Recalled, DeliveryGone, WorkloadGone, Health]
     }
 
     fn deadlines(&mut self) -> Option<&mut Deadlines> {
@@ -66,29 +69,51 @@ impl Guarantee for FullyAppliedCondition {
             Change::Recorded(key)
             | Change::DeliveryReported { workload: key, .. }
             | Change::Recalled { workload: key, .. }
-            | Change::DeliveryGone { workload: key, .. } => {
-                let Some(workload) = context.workload(key).filter(|each| each.recorded) else {
-                    return;
-                };
-                // Controllers that cannot write the manifest for a member do not get to the condition.
-                if workload.holders().any(|member| context.world.is_closed(member)) {
-                    return self.deadlines.cancel(&Subject::workload(key));
+            | Change::DeliveryGone { workload: key, .. } => self.look(key, fact, context),
+            Change::Health { member, .. } if self.ignores_lost_copies && reports_lost_copies(context) => {
+                for (key, _) in context.world.assigned_to(member) {
+                    self.look(key, fact, context);
                 }
-                // A dialect that is data may not read the condition, or reads it from manifests that are not recorded.
-                let is_shown = |member: &String| {
-                    workload.deliveries.contains_key(member) || workload.instances.contains_key(member)
-                };
-                let unread =
-                    workload.condition("FullyApplied").is_empty() || !workload.holders().all(is_shown);
-                if unread && matches!(context.profile.dialect, DialectKind::Data(_)) {
-                    return self.deadlines.cancel(&Subject::workload(key));
-                }
-                let wrong = (self.wrong)(workload);
-                let limit = bounds::change_reported(context.timings());
-                self.deadlines.expect_correction(Subject::workload(key), fact, limit, wrong, context);
             }
             Change::WorkloadGone(key) => self.deadlines.cancel(&Subject::workload(key)),
             _ => {}
         }
     }
+}
+
+impl FullyAppliedCondition {
+    fn look(&mut self, key: &WorkloadKey, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Some(workload) = context.workload(key).filter(|each| each.recorded) else {
+            return;
+        };
+        // Controllers that cannot write the manifest for a member do not get to the condition.
+        if workload.holders().any(|member| context.world.is_closed(member)) {
+            return self.deadlines.cancel(&Subject::workload(key));
+        }
+        if self.ignores_lost_copies && reports_lost_copies(context) && has_lost_holder(workload, context) {
+            return self.deadlines.cancel(&Subject::workload(key));
+        }
+        // A dialect that is data may not read the condition, or reads it from manifests that are not recorded.
+        let is_shown = |member: &String| {
+            workload.deliveries.contains_key(member) || workload.instances.contains_key(member)
+        };
+        let unread = workload.condition("FullyApplied").is_empty() || !workload.holders().all(is_shown);
+        if unread && matches!(context.profile.dialect, DialectKind::Data(_)) {
+            return self.deadlines.cancel(&Subject::workload(key));
+        }
+        let wrong = (self.wrong)(workload);
+        let limit = bounds::change_reported(context.timings());
+        self.deadlines.expect_correction(Subject::workload(key), fact, limit, wrong, context);
+    }
+}
+
+/// Whether the target promises that its reports say so if a copy is in a lost member.
+fn reports_lost_copies(context: &JudgeContext<'_>) -> bool {
+    context.profile.has(Feature::ReportsLostCopies)
+}
+
+/// Whether a member that holds the workload is Unknown. A true report may count its copy or leave it out.
+pub(crate) fn has_lost_holder(workload: &Workload, context: &JudgeContext<'_>) -> bool {
+    let health = |name: &String| context.member(name).and_then(|member| member.health);
+    workload.holders().any(|name| health(name) == Some(Health::Unknown))
 }

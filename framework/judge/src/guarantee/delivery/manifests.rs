@@ -8,8 +8,8 @@ use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
 };
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
-use crate::profile::Timings;
-use capsize_history::facts::{Change, Fact, Workload, WorkloadKey, World};
+use crate::profile::{Feature, Timings};
+use capsize_history::facts::{Change, Fact, Health, InstanceHealth, Workload, WorkloadKey, World};
 
 static DELIVERY_01: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-01",
@@ -91,9 +91,15 @@ impl ManifestsFollowAssignment {
         match (self.judged)(key, workload, member, context.world) {
             None => self.deadlines.cancel(&subject),
             Some(Some(_)) if unseen => {}
+            Some(Some(_)) if self.spec.id == DELIVERY_02.id && may_stay(workload, member, context) => {
+                self.deadlines.cancel(&subject);
+            }
             Some(wrong) => {
                 // After a slow deletion of an old manifest, controllers that waited for it may retry late.
-                let waited = workload.retried_after(member, fact.at);
+                let mut waited = workload.retried_after(member, fact.at);
+                if self.spec.id == DELIVERY_02.id && chooses_again(workload, member, context) {
+                    waited += context.timings().recheck;
+                }
                 let limit = (self.limit)(context.timings(), workload) + waited;
                 self.deadlines.expect_correction(subject, fact, limit, wrong, context);
             }
@@ -116,7 +122,9 @@ impl Guarantee for ManifestsFollowAssignment {
             Delivered,
             Recalled,
             MemberLeaving,
-            MemberGone
+            MemberGone,
+            Health,
+            InstanceHealth
         ]
     }
 
@@ -143,6 +151,17 @@ impl Guarantee for ManifestsFollowAssignment {
                     self.shown.insert(workload.clone());
                     self.look_at_all(workload, fact, context);
                 }
+            }
+            Change::Health { member, .. } if self.spec.id == DELIVERY_02.id && keeps_some(context) => {
+                let workloads = context.world.workloads.iter();
+                for (key, _) in workloads.filter(|(_, it)| it.deliveries.contains_key(member)) {
+                    self.look(key, member, fact, context);
+                }
+            }
+            Change::InstanceHealth { workload, .. }
+                if self.spec.id == DELIVERY_02.id && keeps_some(context) =>
+            {
+                self.look_at_all(workload, fact, context);
             }
             Change::MemberLeaving(member) if self.spec.id == DELIVERY_01.id => {
                 self.deadlines.cancel_all(|subject| subject.is_on(member));
@@ -188,6 +207,32 @@ fn orphaned(key: &WorkloadKey, workload: &Workload, member: &str, _: &World) -> 
         because: format!("{key} has left {member}"),
         missing: format!("its manifest for {member} is not deleted"),
     }))
+}
+
+/// Whether the target promises to keep some copies that workloads have left for a while.
+fn keeps_some(context: &JudgeContext<'_>) -> bool {
+    [Feature::KeepsChosenCopies, Feature::ReplacesBeforeRemoval]
+        .into_iter()
+        .any(|feature| context.profile.has(feature))
+}
+
+/// Whether the workload is being evicted from `member`, and the target may choose the member again when it is back.
+fn chooses_again(workload: &Workload, member: &str, context: &JudgeContext<'_>) -> bool {
+    let evicted = workload.evictions.iter().any(|task| task.member == member);
+    evicted && context.profile.has(Feature::KeepsChosenCopies)
+}
+
+/// Whether the old manifest may stay for now: the member may be chosen again when it is back, or the workload does not run
+/// elsewhere yet.
+fn may_stay(workload: &Workload, member: &str, context: &JudgeContext<'_>) -> bool {
+    let is_ready = context.member(member).is_some_and(|member| member.health == Some(Health::Ready));
+    let healthy = |name: &String| {
+        workload.instances.get(name).is_some_and(|instance| instance.health == InstanceHealth::Healthy)
+    };
+    let evicted = workload.evictions.iter().any(|task| task.member == member);
+    let is_replaced = !workload.assignment.is_empty() && workload.assignment.keys().all(healthy);
+    let awaits_replacement = context.profile.has(Feature::ReplacesBeforeRemoval) && is_ready && !is_replaced;
+    chooses_again(workload, member, context) && !is_ready || evicted && awaits_replacement
 }
 
 static DELIVERY_03: GuaranteeSpec = GuaranteeSpec {

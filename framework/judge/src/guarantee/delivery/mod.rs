@@ -12,7 +12,7 @@ mod namespaces;
 mod retained_replicas;
 mod suspended_manifests;
 
-pub(super) use applied_too_early::FullyAppliedCondition;
+pub(super) use applied_too_early::{FullyAppliedCondition, has_lost_holder};
 pub(super) use autoscalers::AutoscalerFollowsWorkload;
 pub(super) use copies::{CopyFollowsManifest, CopyGoesWithManifest};
 pub(super) use dependencies::DependenciesFollowWorkload;

@@ -116,7 +116,7 @@ pub(crate) fn untainted_no_execute(timings: &Timings) -> Duration {
 pub(crate) const EVICTED: &str = "not before the least tolerationSeconds - 1 s after the taint; at most the least \
      tolerationSeconds + latency after the taint, plus 2 x evictionPace (or latency) for every three workloads in the queue \
      (1 x if no workload tolerates anything; the first three do not count if none was evicted just before), plus recheck if the \
-     workload comes to a member that is already tainted";
+     workload comes to a member that is already tainted; with HaltsWhenNoneReady not while no member is Ready";
 
 /// The time that a queue of `workloads` evictions adds, if each of them is processed `looks` times.
 pub(crate) fn queue(timings: &Timings, workloads: usize, looks: u32) -> Duration {
@@ -263,7 +263,8 @@ pub(crate) fn manifest_written(timings: &Timings, purged: bool) -> Duration {
     timings.latency + if purged { PURGE_CHECK } else { Duration::ZERO }
 }
 
-pub(crate) const MANIFEST_DELETED: &str = "at most latency after the workload has left the member";
+pub(crate) const MANIFEST_DELETED: &str = "at most latency after the workload has left the member; after an eviction, with \
+     ReplacesBeforeRemoval once the workload runs elsewhere, and with KeepsChosenCopies recheck later and once the member is Ready";
 
 /// The longest time from the moment when a workload leaves a member until its manifest is deleted.
 pub(crate) fn manifest_deleted(timings: &Timings) -> Duration {

@@ -31,6 +31,6 @@ impl FullyAppliedCondition {
                 missing: "it is not reported as fully applied".to_owned(),
             })
         };
-        Self { spec: &LIVENESS_02, wrong, deadlines: Deadlines::default() }
+        Self { spec: &LIVENESS_02, wrong, ignores_lost_copies: true, deadlines: Deadlines::default() }
     }
 }

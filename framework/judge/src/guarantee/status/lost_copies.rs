@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::guarantee::delivery::has_lost_holder;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::{GuaranteeSpec, Subject};
@@ -102,7 +103,7 @@ impl Guarantee for RolloutIsReported {
     }
 
     fn topics(&self) -> Topics {
-        topics![Recorded, Assigned, DeliveryReported, Delivered, InstanceHealth, WorkloadGone]
+        topics![Recorded, Assigned, DeliveryReported, Delivered, InstanceHealth, WorkloadGone, Health]
     }
 
     fn deadlines(&mut self) -> Option<&mut Deadlines> {
@@ -112,6 +113,11 @@ impl Guarantee for RolloutIsReported {
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
             Change::WorkloadGone(key) => self.0.cancel(&Subject::workload(key)),
+            Change::Health { member, .. } => {
+                for (key, _) in context.world.assigned_to(member) {
+                    self.look(key, fact, context);
+                }
+            }
             change => {
                 if let Some(key) = change.workload() {
                     self.look(key, fact, context);
@@ -130,7 +136,9 @@ impl RolloutIsReported {
             applied && healthy
         };
         let (condition, members) = (workload.condition(ROLLED_OUT), workload.assignment.len());
-        let done = members > 0 && workload.assignment.keys().all(is_healthy);
+        // A report that leaves out lost copies cannot call the rollout complete.
+        let lost = context.profile.has(Feature::ReportsLostCopies) && has_lost_holder(workload, context);
+        let done = members > 0 && !lost && workload.assignment.keys().all(is_healthy);
         let wrong = match condition {
             "False" if done => Some(Expectation {
                 because: format!("{members} of {members} members have applied the manifest, and are healthy"),

@@ -14,7 +14,7 @@ use crate::profile::Feature;
 use crate::text::{clock, span};
 use capsize_history::FaultKind;
 use capsize_history::dialect::DialectKind;
-use capsize_history::facts::{Change, Fact, Taint, Uncertainty, WorkloadKey, World};
+use capsize_history::facts::{Change, Fact, Health, Taint, Uncertainty, WorkloadKey, World};
 
 /// The result of [`queued`], computed at most once for a fact because it is expensive.
 type Queue = OnceCell<(usize, u32)>;
@@ -43,6 +43,11 @@ fn tolerates_all(world: &World, subject: &Subject) -> bool {
         let tolerated = |taint: &Taint| workload.tolerations.iter().any(|each| each.tolerates(taint));
         member.evicting_taints().all(tolerated)
     })
+}
+
+/// Whether no member is Ready.
+fn none_is_ready(world: &World) -> bool {
+    !world.members.values().any(|member| member.health == Some(Health::Ready))
 }
 
 /// Returns true if a taint of the member has no time, and the toleration of the workload is limited.
@@ -75,6 +80,8 @@ pub(crate) struct EvictionAtTolerationEnd {
     /// The time of the last eviction for a taint.
     last: Option<Duration>,
     deadlines: Deadlines,
+    /// Whether no member is Ready, and the target promises that nothing leaves then.
+    halts: bool,
 }
 
 impl Guarantee for EvictionAtTolerationEnd {
@@ -95,7 +102,8 @@ impl Guarantee for EvictionAtTolerationEnd {
             Wanted,
             WorkloadGone,
             MemberGone,
-            FaultEnded
+            FaultEnded,
+            Health
         ]
     }
 
@@ -123,6 +131,9 @@ impl Guarantee for EvictionAtTolerationEnd {
             }
             Change::FaultEnded { fault: FaultKind::Kill | FaultKind::ControllerDown, member: None } => {
                 self.restarted(fact, context);
+            }
+            Change::Health { .. } if context.profile.has(Feature::HaltsWhenNoneReady) => {
+                self.halted(fact, context);
             }
             Change::MemberGone(member) => {
                 self.known.retain(|subject, _| !subject.is_on(member));
@@ -227,6 +238,25 @@ impl EvictionAtTolerationEnd {
         }
     }
 
+    /// Ends all deadlines while no member is Ready, because nothing may leave then, and opens them again afterwards.
+    fn halted(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
+        let halts = none_is_ready(context.world);
+        if halts == self.halts {
+            return;
+        }
+        self.halts = halts;
+        if halts {
+            return self.deadlines.cancel_all(|_| true);
+        }
+        let queue = Queue::new();
+        for (subject, known) in self.known.clone() {
+            if let Tolerates::Until(until, taint) = known {
+                let from = fact.at + context.timings().recheck;
+                self.start_deadline(&subject, fact, from, (until, &taint), &queue, context);
+            }
+        }
+    }
+
     /// Opens the deadline of a workload that tolerates its member `until` a time because of a taint.
     fn start_deadline(
         &mut self,
@@ -238,6 +268,9 @@ impl EvictionAtTolerationEnd {
         context: &JudgeContext<'_>,
     ) {
         let (Some(key), Some(member)) = (&subject.workload, &subject.member) else { return };
+        if self.halts {
+            return;
+        }
         let (world, timings) = (context.world, context.timings());
         let (workloads, looks) = *queue.get_or_init(|| queued(world));
         let pace = timings.eviction_pace.unwrap_or_default();

@@ -8,8 +8,9 @@ use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use serde_saphyr::Spanned;
 
+use super::by_dialect::writer_of;
 use crate::nemesis::fault_mark;
-use crate::objects::{karmada as objects, nodes as node_objects};
+use crate::objects::{karmada as objects, neutral, nodes as node_objects};
 use crate::run::api_error::error_text;
 use crate::run::driver::{Driver, StepError};
 use crate::scenario::{Override, Remedy, Scale, StartUpTime, Taint, Upgrade, Workload};
@@ -26,6 +27,11 @@ impl Driver<'_> {
             self.tolerated = self.tolerated.max(lasts.unwrap_or_default());
             lasting.push(lasts);
         }
+        if let Some(writer) = writer_of(self.profile) {
+            self.mark("workload", &[("workload", &workload.name.value)]);
+            let step = neutral::workload(workload, &lasting, |key| writer.taint_key(key));
+            return self.perform(writer, &step).await;
+        }
         let policy = objects::policy(workload, &lasting);
         self.mark("workload", &[("workload", &workload.name.value)]);
         self.create(&objects::policy_kind_of(workload), policy).await?;
@@ -34,6 +40,9 @@ impl Driver<'_> {
 
     pub(in crate::run) async fn scale(&self, scale: &Scale) -> Result<(), StepError> {
         self.mark("scale", &[("workload", &scale.workload.value)]);
+        if let Some(writer) = writer_of(self.profile) {
+            return self.perform(writer, &neutral::scale(scale)).await;
+        }
         let patch = json!({"spec": {"replicas": scale.to}});
         let api = self.api(&objects::deployments());
         let patched = api.patch(&scale.workload.value, &PatchParams::default(), &Patch::Merge(&patch)).await;
@@ -96,6 +105,10 @@ impl Driver<'_> {
         let effect = taint.effect.to_string();
         let step = if add { "taint" } else { "untaint" };
         self.mark(step, &[(self.member_word(), &name), ("key", &key), ("effect", &effect)]);
+        if let Some(writer) = writer_of(self.profile) {
+            let step = neutral::taint(taint, add, &name, &key, self.clock.steady());
+            return self.perform(writer, &step).await;
+        }
         let api = self.member_api();
         loop {
             let mut cluster =
@@ -118,6 +131,9 @@ impl Driver<'_> {
     pub(in crate::run) async fn delete_member(&mut self, member: &str) -> Result<(), StepError> {
         self.mark("deleteMember", &[(self.member_word(), member)]);
         self.leftovers_allowed.insert(member.to_owned());
+        if let Some(writer) = writer_of(self.profile) {
+            return self.perform(writer, &neutral::delete_member(member)).await;
+        }
         let deleted = self.member_api().delete(member, &DeleteParams::default()).await;
         deleted.map(drop).map_err(|error| refused("the deletion of a member", &error))
     }

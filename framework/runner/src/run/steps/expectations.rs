@@ -9,7 +9,10 @@ use crate::run::subject::Subject;
 use crate::scenario::{
     Departure, Health, Instance, NotTainted, Placed, Runs, Settled, Stay, Step, Tainted, TaskEnded,
 };
-use capsize_history::facts::{InstanceHealth, Taint, TaintEffect, Workload, World};
+use capsize_history::dialect::DialectKind;
+use capsize_history::facts::{
+    EvictionTask, Health as MemberHealth, InstanceHealth, Taint, TaintEffect, Workload, World,
+};
 use capsize_judge::text::span;
 
 impl Driver<'_> {
@@ -50,7 +53,17 @@ impl Driver<'_> {
         let within = self.within(&settled.within, self.wait_limits().rest(self.tolerated, self.start_up))?;
         let subject = Subject::Workload(name.clone());
         let what = format!("{name} is settled: wholly placed, ready everywhere, and not being evicted");
-        self.until(what, subject, within, move |world, _| world.workload(&name).is_some_and(is_settled)).await
+        // Without an object for an eviction, it lasts until the member deletes the copy: as long as the member is away.
+        let waits_for_members = matches!(self.profile.dialect, DialectKind::Data(_));
+        let holds = move |world: &World, _: &[Eviction]| {
+            let is_ready = |name: &String| world.members.get(name).map(|member| member.health);
+            world.workload(&name).is_some_and(|workload| {
+                let open = |task: &EvictionTask| is_ready(&task.member) == Some(Some(MemberHealth::Ready));
+                let mut evictions = workload.evictions.iter();
+                runs_as_assigned(workload) && evictions.all(|task| waits_for_members && !open(task))
+            })
+        };
+        self.until(what, subject, within, holds).await
     }
 
     async fn health(&self, health: &Health) -> Result<(), StepError> {
@@ -223,6 +236,11 @@ pub(in crate::run) fn has_taint(world: &World, member: &str, key: &str, effect: 
 /// Returns true if a workload is at rest: all wanted replicas are assigned, they run and are reported healthy unless
 /// delivery is suspended, and no eviction is in progress.
 pub(in crate::run) fn is_settled(workload: &Workload) -> bool {
+    runs_as_assigned(workload) && workload.evictions.is_empty()
+}
+
+/// Whether all replicas are assigned, and every assigned member runs its replicas.
+fn runs_as_assigned(workload: &Workload) -> bool {
     use capsize_history::facts::Scheduling;
     let assigned = &workload.assignment;
     let whole = match workload.placement.scheduling {
@@ -242,5 +260,5 @@ pub(in crate::run) fn is_settled(workload: &Workload) -> bool {
         let ready = runs.is_some_and(|running| running.replicas == replicas && running.ready == replicas);
         healthy && ready || workload.held_back.from(member)
     };
-    !assigned.is_empty() && whole && workload.evictions.is_empty() && assigned.iter().all(well)
+    !assigned.is_empty() && whole && assigned.iter().all(well)
 }

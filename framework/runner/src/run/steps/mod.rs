@@ -1,6 +1,7 @@
 //! The steps of a scenario: the dispatcher, and one file for each group of steps.
 
 pub(in crate::run) mod actions;
+pub(in crate::run) mod by_dialect;
 mod dispatch;
 pub(in crate::run) mod expectations;
 pub(in crate::run) mod member_faults;

@@ -1,0 +1,169 @@
+//! Performs the steps of scenarios as the dialect of the target expresses them, if that dialect is data.
+
+use std::time::Duration;
+
+use capsize_history::dialect::{DialectKind, NeutralStep, StepWrite, StepWriter, WriteTarget};
+use capsize_history::facts::Health;
+use capsize_judge::profile::{Feature, Profile};
+use kube::Api;
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use serde_json::json;
+
+use crate::objects::neutral;
+use crate::run::api_error::error_text;
+use crate::run::driver::{Driver, StepError};
+use crate::run::testbed::placed_member;
+use crate::scenario::{Apply, Case, Disturbance, Place, Step, Taint, Toleration};
+
+/// How often a patch is made anew because the object has changed since it was read.
+const CONFLICTS: usize = 5;
+
+/// How the target expresses steps, if its dialect is data and has a section `steps`.
+pub(in crate::run) fn writer_of(profile: &Profile) -> Option<&dyn StepWriter> {
+    match &profile.dialect {
+        DialectKind::Data(data) => data.program()?.step_writer(),
+        DialectKind::Karmada | DialectKind::Nodes => None,
+    }
+}
+
+/// The first part of `case` that `writer` cannot express, to be read after "the target lacks".
+pub(in crate::run) fn inexpressible(
+    case: &Case,
+    writer: &dyn StepWriter,
+    profile: &Profile,
+) -> Option<String> {
+    let join = |name| writer.inexpressible(&neutral::join(&placed_member(case, name)));
+    let mut names = case.scenario.fleet.names();
+    // Members that report by themselves turn Unknown, whatever keeps them from doing so.
+    let not_ready = |step: &Step| matches!(step, Step::Health(health) if health.is == Health::NotReady);
+    let mut steps = case.scenario.steps().map(|step| step.value.inner());
+    if profile.has(Feature::LeaseHeartbeats) && steps.any(not_ready) {
+        return Some("probes of members by the control plane".into());
+    }
+    let mut steps = case.scenario.steps().map(|step| step.value.inner());
+    let lacks = names.find_map(join).or_else(|| steps.find_map(|step| lacking(step, writer, profile)));
+    lacks.map(|lacks| format!("{lacks} in its dialect"))
+}
+
+/// What `writer` lacks for one step. Members that are not known before the run have an empty name.
+fn lacking(step: &Step, writer: &dyn StepWriter, profile: &Profile) -> Option<String> {
+    let taint = |taint: &Taint, add| {
+        let now = jiff::Timestamp::UNIX_EPOCH;
+        writer.inexpressible(&neutral::taint(taint, add, "", &writer.taint_key(&taint.key), now))
+    };
+    let another = |name: &str| Some(format!("the step `{name}`"));
+    match step {
+        Step::Workload(workload) => {
+            let lasting = workload.policy.tolerations.iter().map(|each| lasts(each, profile));
+            let lasting: Vec<Option<Duration>> = lasting.collect();
+            writer.inexpressible(&neutral::workload(workload, &lasting, |key| writer.taint_key(key)))
+        }
+        Step::Scale(scale) => writer.inexpressible(&neutral::scale(scale)),
+        Step::Taint(step) => taint(step, true),
+        Step::Untaint(step) => taint(step, false),
+        Step::DeleteMember(_) => writer.inexpressible(&neutral::delete_member("")),
+        Step::Override(_) => another("override"),
+        Step::Remedy(_) => another("remedy"),
+        Step::Apply(apply) if is_in_control_plane(apply) => another("apply"),
+        Step::Delete(delete) if matches!(delete.from.value, Place::ControlPlane) => another("delete"),
+        Step::Rejected(rejected) if matches!(rejected.by.value, Place::ControlPlane) => another("rejected"),
+        Step::Seen(seen) | Step::Unseen(seen) if matches!(seen.place.value, Place::ControlPlane) => {
+            another("seen")
+        }
+        Step::SeenFor(seen) | Step::UnseenFor(seen) if matches!(seen.place.value, Place::ControlPlane) => {
+            another("seenFor")
+        }
+        Step::Faults(windows) => windows.iter().find_map(|window| window_lacks(&window.value.fault.value)),
+        _ => None,
+    }
+}
+
+/// What a dialect lacks for a fault with an end: no section says how a change of an object is undone.
+fn window_lacks(fault: &Disturbance) -> Option<String> {
+    let changes_objects = match fault {
+        Disturbance::Taint(_) | Disturbance::Scale(_) | Disturbance::DeleteMember(_) => true,
+        Disturbance::Apply(apply) => is_in_control_plane(apply),
+        Disturbance::Delete(delete) => matches!(delete.from.value, Place::ControlPlane),
+        _ => false,
+    };
+    changes_objects.then(|| format!("the fault `{}`", fault.kind()))
+}
+
+fn is_in_control_plane(apply: &Apply) -> bool {
+    matches!(apply.to.value, Place::ControlPlane)
+}
+
+fn lasts(toleration: &Toleration, profile: &Profile) -> Option<Duration> {
+    toleration.lasts.as_ref().and_then(|length| length.resolve(&profile.timings))
+}
+
+impl Driver<'_> {
+    /// Makes the writes that perform `step`.
+    pub(in crate::run) async fn perform(
+        &self,
+        writer: &dyn StepWriter,
+        step: &NeutralStep,
+    ) -> Result<(), StepError> {
+        if let Some(lacks) = writer.inexpressible(step) {
+            let expected = format!("the dialect of the target expresses {lacks}");
+            return Err(StepError::Unmet { expected, seen: "it does not".into() });
+        }
+        for write in writer.writes(step).map_err(StepError::Broken)? {
+            match write {
+                StepWrite::Create(object) => {
+                    let text = |field: &str| object[field].as_str().unwrap_or_default().to_owned();
+                    let kind = ApiResource::from_gvk(&kind_of(&text("apiVersion"), &text("kind")));
+                    self.create(&kind, object).await?;
+                }
+                StepWrite::Patch { target, place } => self.patch(writer, step, (&target, place)).await?,
+                StepWrite::Delete(target) => {
+                    let deleted = self.api_of(&target).delete(&target.name, &DeleteParams::default()).await;
+                    deleted.map_err(|error| refused("the deletion", &target, &error))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes an object. The change is made anew if the object has changed meanwhile, because it may replace a list.
+    async fn patch(
+        &self,
+        writer: &dyn StepWriter,
+        step: &NeutralStep,
+        (target, place): (&WriteTarget, usize),
+    ) -> Result<(), StepError> {
+        let api = self.api_of(target);
+        for attempt in 0.. {
+            let present = api.get(&target.name).await;
+            let present = present.map_err(|error| refused("a request", target, &error))?;
+            let object = serde_json::to_value(&present);
+            let object = object.map_err(|error| StepError::Broken(format!("internal error: {error}")))?;
+            let mut patch = writer.patch(step, place, &object).map_err(StepError::Broken)?;
+            patch["metadata"]["resourceVersion"] = json!(present.metadata.resource_version);
+            match api.patch(&target.name, &PatchParams::default(), &Patch::Merge(&patch)).await {
+                Err(kube::Error::Api(status)) if status.is_conflict() && attempt < CONFLICTS => {}
+                patched => return patched.map(drop).map_err(|error| refused("the change", target, &error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn api_of(&self, target: &WriteTarget) -> Api<DynamicObject> {
+        let kind = ApiResource::from_gvk_with_plural(&kind_of(&target.api_version, ""), &target.plural);
+        match &target.namespace {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &kind),
+            None => Api::all_with(self.client.clone(), &kind),
+        }
+    }
+}
+
+fn kind_of(api_version: &str, kind: &str) -> GroupVersionKind {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    GroupVersionKind::gvk(group, version, kind)
+}
+
+fn refused(what: &str, target: &WriteTarget, error: &kube::Error) -> StepError {
+    let expected = format!("the API server accepts {what} of {} {}", target.plural, target.name);
+    StepError::Unmet { expected, seen: error_text(error) }
+}

@@ -1,0 +1,125 @@
+//! The suite against a small hub that speaks the API of Open Cluster Management.
+//!
+//! The hub is written for this test, and shares no code with the reference. It keeps all that the profile `ocm` asks for, so each
+//! case that the profile has must pass, and those in `cases/hub`: the dialect performs the steps, and the guarantees judge what the
+//! dialect reads. With each of its bugs, the hub must violate the guarantee that names the bug.
+
+mod agent;
+mod api;
+mod hub;
+mod placements;
+mod works;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use capsize::{conformance, targets};
+use capsize_clock::Seed;
+use capsize_clusters::Admission;
+use capsize_judge::guarantee::Outcome;
+use capsize_judge::profile::{Profile, Timings};
+use capsize_report::Status;
+use capsize_runner::run::{
+    Environment, Implementation, StartError, Started, Target, missing_requirement, run_case,
+};
+use capsize_runner::scenario::{self, Case};
+use futures::future::LocalBoxFuture;
+use libtest_mimic::{Arguments, Failed, Trial};
+use serde_json::Value;
+use tokio::task::JoinSet;
+
+use agent::Agent;
+use api::{DECISIONS, MANAGED_CLUSTERS, PLACEMENTS, REPLICA_SETS, SET_BINDINGS, Server, WORKS};
+use hub::{Bug, Hub};
+
+/// The hub and its agents, perhaps with a bug.
+struct StandInHub(Option<Bug>);
+
+/// The bugs: the guarantee that each violates, and a case in which it does.
+const BUGS: [(Bug, &str, &str); 9] = [
+    (Bug::UnknownTooEarly, "HEALTH-08", "evicts-after-the-toleration"),
+    (Bug::ReportsBeforeItRenews, "HEALTH-09", "evicts-after-the-toleration"),
+    (Bug::StampsAnOldTime, "TAINT-11", "evicts-after-the-toleration"),
+    (Bug::ChoosesLostMembers, "PLACEMENT-17", "lost-member-is-no-new-home"),
+    (Bug::ChoosesWhileItDeletes, "PLACEMENT-18", "chosen-again"),
+    (Bug::EvictsFromAll, "EVICTION-17", "all-are-lost"),
+    (Bug::RemovesFirst, "AVAILABILITY-01", "moved-by-a-person"),
+    (Bug::CountsLostCopies, "STATUS-04", "evicts-after-the-toleration"),
+    (Bug::NeverRollsOut, "STATUS-05", "evicts-after-the-toleration"),
+];
+
+impl Implementation for StandInHub {
+    fn definitions(&self) -> Vec<Value> {
+        let kinds = [MANAGED_CLUSTERS, PLACEMENTS, DECISIONS, SET_BINDINGS, WORKS, REPLICA_SETS];
+        kinds.map(api::Kind::definition).to_vec()
+    }
+
+    fn admission(&self, _: &Timings, _: Seed) -> Option<Admission> {
+        None
+    }
+
+    fn start<'a>(
+        &'a self,
+        environment: &'a Environment<'_>,
+    ) -> LocalBoxFuture<'a, Result<Started, StartError>> {
+        let mut tasks = JoinSet::new();
+        let server = Server(environment.fleet.controllers_client());
+        tasks.spawn(Hub { server, clock: environment.clock, bug: self.0 }.run());
+        for member in environment.fleet.members() {
+            let agent = Agent {
+                cluster: member.name().to_owned(),
+                hub: Server(environment.fleet.client_from(member)),
+                member: Server(member.client()),
+                clock: member.clock(),
+                bug: self.0,
+            };
+            tasks.spawn(agent.run());
+        }
+        let started: Started = Box::new(tasks);
+        Box::pin(std::future::ready(Ok(started)))
+    }
+}
+
+fn main() -> ExitCode {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hub/cases");
+    let own = scenario::find(&[own]).expect("the cases of the hub have no mistakes");
+    let bugs = BUGS.iter().map(|(bug, guarantee, name)| {
+        let case = own.iter().find(|case| case.scenario.scenario.value == *name).expect("the case exists");
+        let case = case.clone();
+        Trial::test(format!("{bug:?} violates {guarantee}"), move || violates(&case, *bug, guarantee))
+    });
+    let profile = profile();
+    let target = Target { profile: &profile, implementation: &StandInHub(None) };
+    let suite = conformance::cases().expect("the suite has no mistakes").into_iter();
+    let suite = suite.filter(|case| missing_requirement(case, target).is_none());
+    let conforming =
+        suite.chain(own.clone()).map(|case| Trial::test(case.id().replace('/', "::"), move || passes(&case)));
+    libtest_mimic::run(&Arguments::from_args(), conforming.chain(bugs).collect()).exit_code()
+}
+
+fn profile() -> Profile {
+    targets::find("ocm").expect("the profile comes with Capsize")
+}
+
+fn run(case: &Case, bug: Option<Bug>) -> Result<capsize_report::Case, Failed> {
+    let target = Target { profile: &profile(), implementation: &StandInHub(bug) };
+    let outcome = run_case(case, target, Seed(1), false);
+    outcome.broken.map_or(Ok(outcome.case), |broken| Err(broken.into()))
+}
+
+fn passes(case: &Case) -> Result<(), Failed> {
+    let case = run(case, None)?;
+    let failed = capsize_report::failure(&case, capsize_report::COLUMNS);
+    if case.status == Status::Passed { Ok(()) } else { Err(format!("{:?}: {failed}", case.status).into()) }
+}
+
+/// The bug violates the guarantee, and the guarantee held without it.
+fn violates(case: &Case, bug: Bug, guarantee: &str) -> Result<(), Failed> {
+    let violated = |case: &capsize_report::Case| {
+        let verdicts = case.judgement.iter().flat_map(|judgement| &judgement.verdicts);
+        let violated = verdicts.filter(|verdict| matches!(verdict.outcome, Outcome::Violated { .. }));
+        violated.map(|verdict| verdict.spec.id).collect::<Vec<_>>()
+    };
+    let violated = violated(&run(case, Some(bug))?);
+    if violated.contains(&guarantee) { Ok(()) } else { Err(format!("violated are {violated:?}").into()) }
+}
