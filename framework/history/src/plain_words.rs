@@ -11,6 +11,10 @@ pub(crate) fn plain_words(message: &str) -> String {
     if let Some(number) = number {
         return format!("expected {number}");
     }
+    let mismatch = message.strip_prefix("invalid type: ").and_then(|rest| rest.rsplit_once(", expected "));
+    if let Some((found, name)) = mismatch {
+        return format!("expected {}, and this is {found}", expected_number(name).unwrap_or(name));
+    }
     if message.contains("did not find expected key") {
         return "the indentation of this line fits none of the lines before it".to_owned();
     }
@@ -91,6 +95,7 @@ mod tests {
                 "unknown field `x`, expected `fleet` or `when`",
             ),
             ("a sentence of our own", "a sentence of our own"),
+            (r#"invalid type: string "x", expected f64"#, r#"expected a number, and this is string "x""#),
         ];
         for (message, plain) in cases {
             assert_eq!(plain_words(message), plain);

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::input::{Input, open};
 use super::recall::Recall;
 use super::{Entry, EventType, Field, HistoryError, Kind, Mark, Object, Observer, mark};
+use crate::plain_words::plain_words;
 
 /// The version of the format.
 pub const VERSION: &str = "v1";
@@ -154,7 +155,7 @@ impl<R: BufRead> Reader<R> {
         let text = error.to_string();
         let what = text.split(" at line ").next().unwrap_or(&text);
         let (what, help) = if error.is_data() {
-            (what.to_owned(), "docs/histories.md says what fields an entry has")
+            (plain_words(what), "docs/histories.md says what fields an entry has")
         } else {
             (format!("this is not JSON: {what}"), "a history is one JSON object a line")
         };

@@ -135,8 +135,8 @@ fn groups(report: &Report) -> Vec<GroupClaim> {
         };
         let counts = slot.get_or_insert_with(CountClaim::default);
         *match case.status {
-            // Nothing speaks against a claim where no fault had an effect.
-            Status::Passed | Status::NotExercised => &mut counts.passed,
+            Status::Passed => &mut counts.passed,
+            Status::NotExercised => &mut counts.not_exercised,
             Status::Failed => &mut counts.failed,
             Status::Skipped(_) => &mut counts.skipped,
         } += 1;
@@ -178,7 +178,8 @@ fn guarantee(standing: &Standing) -> GuaranteeClaim {
 /// The claim about a case that ran. The seed and the target are left out where there is only one.
 fn case_claim(case: &Case, record: &CaseRecord, seeds: usize, targets: usize) -> Option<CaseClaim> {
     let status = match case.status {
-        Status::Passed | Status::NotExercised => CaseStatus::Passed,
+        Status::Passed => CaseStatus::Passed,
+        Status::NotExercised => CaseStatus::NotExercised,
         Status::Failed => CaseStatus::Failed,
         Status::Skipped(_) => return None,
     };

@@ -147,12 +147,15 @@ fn of_cases(old: &ConformanceReport, new: &ConformanceReport) -> Vec<Change> {
     let text = |status: &CaseStatus| match status {
         CaseStatus::Passed => "passed".to_owned(),
         CaseStatus::Failed => "failed".to_owned(),
+        CaseStatus::NotExercised => "not exercised".to_owned(),
     };
     let (old, new) = (by_id(old), by_id(new));
     let change = |(id, old, new): (&String, Option<&CaseStatus>, Option<&CaseStatus>)| {
         let kind = match (old, new) {
             (Some(old), Some(new)) if old == new => return None,
-            (Some(_), Some(CaseStatus::Failed)) => ChangeKind::Looser,
+            // A failure is worse than a case that tests nothing.
+            (Some(CaseStatus::Failed), Some(CaseStatus::NotExercised)) => ChangeKind::Stricter,
+            (Some(_), Some(CaseStatus::Failed | CaseStatus::NotExercised)) => ChangeKind::Looser,
             (Some(_), Some(CaseStatus::Passed)) => ChangeKind::Stricter,
             (Some(_), None) => ChangeKind::Gone,
             (None, _) => ChangeKind::New,

@@ -170,6 +170,9 @@ pub struct CountClaim {
     pub failed: usize,
     /// The target lacks what they need.
     pub skipped: usize,
+    /// Nothing failed, but no fault had an effect, so nothing was tested.
+    #[serde(default, rename = "notExercised", skip_serializing_if = "is_no_case")]
+    pub not_exercised: usize,
 }
 
 /// A reason why cases were skipped.
@@ -239,6 +242,13 @@ pub enum CaseStatus {
     Passed,
     /// Something did.
     Failed,
+    /// Nothing failed, but no fault had an effect, so nothing was tested.
+    NotExercised,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_no_case(number: &usize) -> bool {
+    *number == 0
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
@@ -261,6 +271,7 @@ impl ConformanceReport {
             passed: sum.passed + each.passed,
             failed: sum.failed + each.failed,
             skipped: sum.skipped + each.skipped,
+            not_exercised: sum.not_exercised + each.not_exercised,
         })
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use super::claim::{ConformanceReport, GuaranteeClaim};
+use super::claim::{ConformanceReport, CountClaim, GuaranteeClaim};
 use crate::model::Stand;
 use crate::page::escaped;
 use capsize_judge::guarantee::Catalogue;
@@ -47,12 +47,20 @@ fn rows(reports: &[ConformanceReport]) -> Vec<Row> {
                 Cell::new("does not conform", "violated")
             }
         }),
-        row("cases", "The number of cases that passed, failed, and were skipped.", reports, |report| {
-            let totals = report.totals();
-            let text =
-                format!("{} passed, {} failed, {} skipped", totals.passed, totals.failed, totals.skipped);
-            Cell::new(text, "")
-        }),
+        row(
+            "cases",
+            "The number of cases that passed, failed, were not exercised, and were skipped.",
+            reports,
+            |report| {
+                let CountClaim { passed, failed, skipped, not_exercised } = report.totals();
+                let idle = if not_exercised > 0 {
+                    format!("{not_exercised} not exercised, ")
+                } else {
+                    String::new()
+                };
+                Cell::new(format!("{passed} passed, {failed} failed, {idle}{skipped} skipped"), "")
+            },
+        ),
     ];
     for milestone in Milestone::ALL {
         let times = row(milestone.name(), "The 95th percentile after a member fails.", reports, |report| {
