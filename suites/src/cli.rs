@@ -9,7 +9,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::badge::Badge;
 use crate::bench::Bench;
 use crate::budget::BudgetCommand;
-use crate::chaos::{Chaos, Replay};
+use crate::chaos::{CampaignCommand, Chaos, Replay};
 use crate::check::Check;
 use crate::colour::{self, Colour};
 use crate::completions::{Completions, Man};
@@ -58,7 +58,8 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(Box<Run>),
-    Chaos(Chaos),
+    Chaos(Box<Chaos>),
+    Campaign(Box<CampaignCommand>),
     Replay(Replay),
     Check(Check),
     Show(Show),
@@ -148,6 +149,7 @@ impl Cli {
             Command::Mark(mark) => mark.execute(),
             Command::Run(run) => run.execute(),
             Command::Chaos(chaos) => chaos.execute(),
+            Command::Campaign(campaign) => campaign.execute(),
             Command::Replay(replay) => replay.execute(),
             Command::Dialect(dialect) => dialect.execute(),
             Command::List(list) => list.execute(),

@@ -1,24 +1,25 @@
 //! `capsize chaos`: many seeds, one after another or side by side, until one fails.
 
-use std::num::NonZeroUsize;
+use std::env;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use capsize_clock::{Clock, Seed};
+use capsize_clock::Clock;
 use capsize_judge::text::span;
 use capsize_report::Page;
-use capsize_runner::chaos::{Plan, Style, draw};
-use capsize_runner::run::{Target, side_by_side};
+use capsize_runner::chaos::Style;
+use capsize_runner::run::Target;
 use clap::Args;
 use miette::miette;
 
-use super::find::Find;
+use super::campaign::{Campaign, Slice, Store};
 use super::journal::{Done, Header, Journal};
 use super::progress;
 use super::seeds::Seeds;
+use super::session::{Local, Session};
 use super::tally::Tally;
-use super::trial::{Trial, try_plan};
 use crate::empty::EmptyArgs;
 use crate::exit::{CommandError, ExitStatus};
 use crate::{conformance, output, run, targets};
@@ -26,18 +27,11 @@ use crate::{conformance, output, run, targets};
 /// Draw scenarios from seeds, run them, and make the first that fails smaller
 #[derive(Args, Debug)]
 pub struct Chaos {
-    /// The seeds, from A up to B - 1
-    #[arg(long, value_name = "A..B", default_value = "0..1000")]
-    seeds: Seeds,
+    #[command(flatten)]
+    drawn: DrawnArgs,
     /// Run seeds from A on for this time, however many there are
     #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
     lasts: Option<Duration>,
-    /// How many faults: lite, swarm or storm. With graft, faults are added to the scenarios of the conformance suite
-    #[arg(long, default_value_t = Style::Swarm)]
-    style: Style,
-    /// The target profile: the name of one that comes with Capsize, or a file
-    #[arg(long, default_value = "reference")]
-    target: String,
     /// Skip seeds that try no new combination of fault, phase of a failover and kind of workload
     #[arg(long)]
     steer: bool,
@@ -57,24 +51,59 @@ pub struct Chaos {
     #[arg(long, requires = "save")]
     resume: bool,
     #[command(flatten)]
+    slice: SliceArgs,
+    #[command(flatten)]
     empty: EmptyArgs,
+}
+
+/// Which scenarios are drawn, and the target that runs them.
+#[derive(Args, Debug)]
+pub(super) struct DrawnArgs {
+    /// The seeds, from A up to B - 1
+    #[arg(long, value_name = "A..B", default_value = "0..1000")]
+    pub(super) seeds: Seeds,
+    /// How many faults: lite, swarm or storm. With graft, faults are added to the scenarios of the conformance suite
+    #[arg(long, default_value_t = Style::Swarm)]
+    pub(super) style: Style,
+    /// The target profile: the name of one that comes with Capsize, or a file
+    #[arg(long, default_value = "reference")]
+    pub(super) target: String,
+}
+
+/// The options of a pod of `capsize campaign`.
+#[derive(Args, Debug)]
+struct SliceArgs {
+    /// Run one slice of a campaign, and put its results into this store: a directory, s3://… or gs://…
+    #[arg(
+        long,
+        value_name = "STORE",
+        requires = "completions",
+        conflicts_with_all = ["lasts", "steer", "keep_going", "check_determinism", "save", "resume"],
+    )]
+    store: Option<String>,
+    /// The number of slices of the campaign
+    #[arg(long, value_name = "N", requires = "store")]
+    completions: Option<NonZeroU64>,
+    /// Which slice is run, from 0 on; JOB_COMPLETION_INDEX where none is given
+    #[arg(long, value_name = "I", requires = "store")]
+    index: Option<u64>,
+}
+
+impl SliceArgs {
+    /// The index of the slice. Kubernetes puts it into the environment of the pods of an Indexed Job.
+    fn index(&self) -> Result<u64, CommandError> {
+        let variable = || env::var("JOB_COMPLETION_INDEX").ok()?.parse().ok();
+        let index = self.index.or_else(variable);
+        index.ok_or_else(|| {
+            let why = "give --index: JOB_COMPLETION_INDEX is not set to a number";
+            CommandError::Input(miette!("{why}, so there is no slice to run"))
+        })
+    }
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
     let length = text.parse::<jiff::SignedDuration>().ok().and_then(|length| length.try_into().ok());
     length.ok_or_else(|| "write a length of time, as 30s or 5m".to_owned())
-}
-
-/// Why no more seeds are run.
-enum End {
-    Found,
-    CommandError(CommandError),
-}
-
-impl From<CommandError> for End {
-    fn from(trouble: CommandError) -> Self {
-        Self::CommandError(trouble)
-    }
 }
 
 impl Chaos {
@@ -83,67 +112,79 @@ impl Chaos {
     /// # Errors
     /// A target or journal that is wrong, a folder that cannot be written, a run that broke.
     pub fn execute(self) -> Result<ExitStatus, CommandError> {
-        let profile = targets::find(&self.target).map_err(CommandError::input)?;
+        let profile = targets::find(&self.drawn.target).map_err(CommandError::input)?;
         let implementation = run::implementation(&profile)?;
-        let target = Target { profile: &profile, implementation: &*implementation };
         let bases = conformance::plans().map_err(|error| CommandError::input(*error))?;
-        let draw = |seed: u64| draw(Seed(seed), self.style, &profile, &bases);
-        let jobs = self.jobs.or_else(|| thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
-        output::show(self.head(target, jobs))?;
+        let session = Session {
+            style: self.drawn.style,
+            target: Target { profile: &profile, implementation: &*implementation },
+            bases: &bases,
+            jobs: self.jobs.or_else(|| thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN),
+            steer: self.steer,
+            check_determinism: self.check_determinism,
+            keep_going: self.keep_going || self.slice.store.is_some(),
+        };
+        let clock = Clock::real();
+        let tally = match (&self.slice.store, self.slice.completions) {
+            (Some(store), Some(completions)) => self.run_slice(&session, store, completions)?,
+            _ => self.run_here(&session, &clock)?,
+        };
+        output::show(tally.text(Some(clock.elapsed())))?;
+        let untested = tally.is_empty().then(|| "no seed was run".to_owned());
+        self.empty.verdict(tally.is_quiet(), untested)
+    }
+
+    /// Runs the seeds, and keeps the results in the folder of --save, if there is one.
+    fn run_here(&self, session: &Session<'_>, clock: &Clock) -> Result<Tally, CommandError> {
+        let until = self.lasts;
+        let from = until.map(|lasts| format!("{}, from seed {} on", span(lasts), self.drawn.seeds.0.start));
+        output::show(self.head(session, from.unwrap_or_else(|| self.drawn.seeds.to_string())))?;
         let folder = self.save.as_deref().map(output::Folder::create).transpose()?;
         let mut tally = Tally::default();
-        let mut seeds = self.seeds.0.clone();
-        let mut journal = self.journal(target, |done| {
-            let tried = done.tried.into_iter().collect();
-            tally.count(done.seed, done.span, &tried, done.alarm.as_deref());
+        let mut seeds = self.drawn.seeds.0.clone();
+        let journal = self.journal(session, |done| {
             seeds.start = seeds.start.max(done.seed + 1);
+            tally.recount(done);
         })?;
-        let clock = Clock::real();
-        let until = self.lasts;
         if until.is_some() {
             seeds.end = u64::MAX;
         }
         let progress = until.map_or_else(|| progress::of(seeds.end - seeds.start, "seeds"), progress::within);
         let seeds = seeds.take_while(|_| until.is_none_or(|until| clock.elapsed() < until));
-        let is_new = tally.steer();
-        let seeds = seeds.filter(|seed| !self.steer || is_new(&draw(*seed)));
-        let ended = side_by_side(
-            jobs,
-            seeds,
-            |seed| try_plan(&draw(*seed), target, self.check_determinism),
-            |seed, trial| {
-                progress.inc(1);
-                let kind = kind(seed, &trial)?;
-                let is_first = tally.count(seed, trial.span, &trial.coverage, kind.as_deref());
-                if is_first {
-                    progress.suspend(|| self.found(seed, draw(seed), &trial, target, folder.as_ref()))?;
-                }
-                if let Some(journal) = &mut journal {
-                    let tried = trial.coverage.cells().map(|(cell, times)| (cell.clone(), times)).collect();
-                    journal.write(&Done { seed, span: trial.span, alarm: kind.clone(), tried })?;
-                }
-                if kind.is_some() && !self.keep_going { Err(End::Found) } else { Ok(()) }
-            },
-        );
-        progress.finish_and_clear();
-        if let Err(End::CommandError(trouble)) = ended {
-            return Err(trouble);
-        }
-        output::show(tally.text(clock.elapsed()))?;
-        let untested = tally.is_empty().then(|| "no seed was run".to_owned());
-        self.empty.verdict(tally.is_quiet(), untested)
+        session.run(seeds, &mut tally, &progress, &mut Local { folder, journal })?;
+        Ok(tally)
+    }
+
+    /// Runs the seeds of one slice that have no result in the store.
+    fn run_slice(
+        &self,
+        session: &Session<'_>,
+        store: &str,
+        completions: NonZeroU64,
+    ) -> Result<Tally, CommandError> {
+        let campaign = Campaign::new(&self.drawn.seeds, completions)?;
+        let index = self.slice.index()?;
+        let slice = campaign.slice(index)?;
+        let head = self.head(session, format!("{}, slice {index} of {campaign}", Seeds(slice.clone())));
+        let mut keep = Slice::open(Store::open(store)?, slice, campaign.header(session))?;
+        let mut tally = Tally::default();
+        keep.resume(|done| tally.recount(done))?;
+        output::show(head)?;
+        let (seeds, count) = keep.missing();
+        session.run(seeds, &mut tally, &progress::of(count, "seeds"), &mut keep)?;
+        Ok(tally)
     }
 
     /// The options of the run, which are printed before it begins.
-    fn head(&self, target: Target<'_>, jobs: NonZeroUsize) -> Page {
-        let until = self.lasts.map(|lasts| format!("{}, from seed {} on", span(lasts), self.seeds.0.start));
+    fn head(&self, session: &Session<'_>, seeds: String) -> Page {
+        let stops = if session.keep_going { "at the end" } else { "at the first that fails" };
         let options = [
-            ("seeds", until.unwrap_or_else(|| self.seeds.to_string())),
-            ("style", self.style.to_string()),
-            ("target", format!("{} {}", target.profile.name, target.profile.version)),
-            ("jobs", jobs.to_string()),
+            ("seeds", seeds),
+            ("style", session.style.to_string()),
+            ("target", session.target_name()),
+            ("jobs", session.jobs.to_string()),
             ("steers", if self.steer { "to what has not been tried" } else { "nowhere" }.to_owned()),
-            ("stops", if self.keep_going { "at the end" } else { "at the first that fails" }.to_owned()),
+            ("stops", stops.to_owned()),
             ("runs", if self.check_determinism { "each twice" } else { "each once" }.to_owned()),
         ];
         let mut page = output::page();
@@ -154,44 +195,20 @@ impl Chaos {
         page
     }
 
-    fn journal(&self, target: Target<'_>, done: impl FnMut(Done)) -> Result<Option<Journal>, CommandError> {
+    fn journal(
+        &self,
+        session: &Session<'_>,
+        done: impl FnMut(Done),
+    ) -> Result<Option<Journal>, CommandError> {
         let Some(folder) = &self.save else { return Ok(None) };
         let path = folder.join("journal.jsonl");
         let header = Header {
-            target: format!("{} {}", target.profile.name, target.profile.version),
-            style: self.style.to_string(),
-            first_seed: self.seeds.0.start,
+            target: session.target_name(),
+            style: session.style.to_string(),
+            first_seed: self.drawn.seeds.0.start,
+            campaign: None,
         };
         if self.resume { Journal::resume(&path, &header, done) } else { Journal::begin(&path, &header) }
             .map(Some)
     }
-
-    /// Reports the first seed of each kind of failure.
-    fn found(
-        &self,
-        seed: u64,
-        plan: Plan,
-        trial: &Trial,
-        target: Target<'_>,
-        folder: Option<&output::Folder>,
-    ) -> Result<(), CommandError> {
-        let Some(alarm) = &trial.alarm else {
-            let lines = trial.differs.as_deref().unwrap_or_default();
-            return output::print(&format!("\nseed {seed}: two runs differ, first in\n{lines}\n"));
-        };
-        let find = Find::of(seed, self.style, plan, target, alarm);
-        if let Some(folder) = folder {
-            find.save(folder)?;
-        }
-        output::print(&find.text())
-    }
-}
-
-/// The kind of failure of a trial, if it failed.
-fn kind(seed: u64, trial: &Trial) -> Result<Option<String>, CommandError> {
-    if let Some(why) = &trial.broken {
-        return Err(CommandError::Environment(miette!("{why}, with seed {seed}")));
-    }
-    let differs = trial.differs.as_ref().map(|_| "two runs differ".to_owned());
-    Ok(differs.or_else(|| trial.alarm.as_ref().map(|alarm| alarm.kind().to_owned())))
 }

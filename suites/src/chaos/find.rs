@@ -1,10 +1,11 @@
-//! A seed that fails: its plan is made smaller, reported, and saved.
+//! A seed that fails: its plan is made smaller and reported, and becomes files.
+
+use std::borrow::Cow;
 
 use capsize_runner::chaos::{Alarm, Plan, Style, shrink};
 use capsize_runner::run::{Target, Until};
 
 use super::trial::{run, still_fails};
-use crate::exit::CommandError;
 use crate::output;
 
 /// How many smaller plans are tried at most.
@@ -52,11 +53,13 @@ impl Find {
         format!("\n{}{alone}the smallest scenario that fails so:\n\n{}\n", self.failure, self.smallest.text())
     }
 
-    /// Writes the scenarios and the history of the smaller one.
-    pub(super) fn save(&self, folder: &output::Folder) -> Result<(), CommandError> {
+    /// The files of the failure by their names: the scenarios, and the history of the smaller one.
+    pub(super) fn files(&self) -> [(String, Cow<'_, [u8]>); 3] {
         let name = &self.name;
-        folder.write(&format!("{name}.yaml"), self.smallest.text().as_bytes())?;
-        folder.write(&format!("drawn/{name}.yaml"), self.drawn.text().as_bytes())?;
-        folder.write(&format!("histories/{name}.jsonl"), &self.history)
+        [
+            (format!("{name}.yaml"), self.smallest.text().into_bytes().into()),
+            (format!("drawn/{name}.yaml"), self.drawn.text().into_bytes().into()),
+            (format!("histories/{name}.jsonl"), self.history.as_slice().into()),
+        ]
     }
 }

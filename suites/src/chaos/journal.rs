@@ -2,6 +2,7 @@
 //!
 //! A line is written whole or is the last and torn: then its seed is run again.
 
+use std::fmt::Display;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -17,11 +18,25 @@ use crate::exit::CommandError;
 pub(super) struct Journal(File);
 
 /// The run that a journal belongs to. Another run cannot continue it.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Header {
     pub(super) target: String,
     pub(super) style: String,
     pub(super) first_seed: u64,
+    /// The campaign that the run is a part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) campaign: Option<CampaignHeader>,
+}
+
+/// The campaign whose results may be joined.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct CampaignHeader {
+    pub(super) seeds: String,
+    pub(super) completions: u64,
+    /// The digest of the profile of the target.
+    pub(super) profile: String,
+    /// The version of Capsize.
+    pub(super) version: String,
 }
 
 /// The result of a seed.
@@ -31,49 +46,32 @@ pub(super) struct Done {
     pub(super) span: Duration,
     pub(super) alarm: Option<String>,
     pub(super) tried: Vec<(Cell, u64)>,
+    /// The real time since the result before, for runs that count it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) wall: Option<Duration>,
 }
 
 impl Journal {
     /// Begins the journal at `path`, in the place of any that is there.
     pub(super) fn begin(path: &Path, header: &Header) -> Result<Self, CommandError> {
-        let mut journal = Self(
-            File::create(path)
-                .into_diagnostic()
-                .wrap_err_with(|| cannot(path))
-                .map_err(CommandError::Environment)?,
-        );
+        let file = File::create(path).into_diagnostic().wrap_err_with(|| cannot(path));
+        let mut journal = Self(file.map_err(CommandError::Environment)?);
         journal.line(header)?;
         Ok(journal)
     }
 
     /// Opens the journal at `path` to continue it, and calls `done` for each seed in it.
-    pub(super) fn resume(
-        path: &Path,
-        header: &Header,
-        mut done: impl FnMut(Done),
-    ) -> Result<Self, CommandError> {
+    pub(super) fn resume(path: &Path, header: &Header, done: impl FnMut(Done)) -> Result<Self, CommandError> {
         let file = OpenOptions::new().read(true).write(true).open(path).into_diagnostic();
-        let file = file.wrap_err_with(|| cannot(path)).map_err(CommandError::Input)?;
-        let mut reader = BufReader::new(&file);
-        let (mut text, mut whole) = (String::new(), 0);
-        while reader.read_line(&mut text).is_ok_and(|length| length > 0) && text.ends_with('\n') {
-            if whole == 0 {
-                let found: Option<Header> = serde_json::from_str(&text).ok();
-                if found.as_ref() != Some(header) {
-                    let why = "it is the journal of another run: it has another target, style or first seed";
-                    return Err(CommandError::Input(miette!("{}: {why}", path.display())));
-                }
-            } else {
-                let line = serde_json::from_str(&text).into_diagnostic();
-                done(line.wrap_err_with(|| cannot(path)).map_err(CommandError::Input)?);
-            }
-            whole += text.len() as u64;
-            text.clear();
-        }
-        let mut file = file;
+        let mut file = file.wrap_err_with(|| cannot(path)).map_err(CommandError::Input)?;
+        let whole = read(BufReader::new(&file), &path.display(), |found| found == header, done)?;
         let cut = file.set_len(whole).and_then(|()| file.seek(SeekFrom::Start(whole)));
         cut.into_diagnostic().wrap_err_with(|| cannot(path)).map_err(CommandError::Environment)?;
-        Ok(Self(file))
+        let mut journal = Self(file);
+        if whole == 0 {
+            journal.line(header)?;
+        }
+        Ok(journal)
     }
 
     /// Writes down that a seed is done.
@@ -81,10 +79,49 @@ impl Journal {
         self.line(done)
     }
 
-    fn line(&mut self, line: &impl Serialize) -> Result<(), CommandError> {
-        let mut text = serde_json::to_string(line).expect("a line is plain data");
-        text.push('\n');
-        self.0.write_all(text.as_bytes()).into_diagnostic().map_err(CommandError::Environment)
+    fn line(&mut self, value: &impl Serialize) -> Result<(), CommandError> {
+        self.0.write_all(line(value).as_bytes()).into_diagnostic().map_err(CommandError::Environment)
+    }
+}
+
+/// A value as a line of a journal.
+pub(super) fn line(value: &impl Serialize) -> String {
+    let mut text = serde_json::to_string(value).expect("a line is plain data");
+    text.push('\n');
+    text
+}
+
+/// Reads the journal from `place`, and calls `done` for each seed in it, if `belongs` accepts its header. Returns the
+/// length of its whole lines.
+///
+/// # Errors
+/// When it is the journal of another run, or a whole line is no result.
+pub(super) fn read(
+    mut reader: impl BufRead,
+    place: &dyn Display,
+    belongs: impl FnOnce(&Header) -> bool,
+    mut done: impl FnMut(Done),
+) -> Result<u64, CommandError> {
+    let (mut text, mut whole, mut belongs) = (Vec::new(), 0, Some(belongs));
+    loop {
+        let read = reader.read_until(b'\n', &mut text).into_diagnostic();
+        read.wrap_err_with(|| format!("{place} cannot be read")).map_err(CommandError::Environment)?;
+        if !text.ends_with(b"\n") {
+            return Ok(whole);
+        }
+        if let Some(belongs) = belongs.take() {
+            if !serde_json::from_slice(&text).is_ok_and(|found| belongs(&found)) {
+                return Err(CommandError::Input(miette!(
+                    "{place}: it is the journal of another run: its target, style, seeds or version differ"
+                )));
+            }
+        } else {
+            let line = serde_json::from_slice(&text).into_diagnostic();
+            let line = line.wrap_err_with(|| format!("{place} has a line that is not the result of a seed"));
+            done(line.map_err(CommandError::Input)?);
+        }
+        whole += text.len() as u64;
+        text.clear();
     }
 }
 
@@ -100,8 +137,10 @@ mod tests {
     fn a_torn_line_is_cut_off_and_its_seed_is_not_done() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal.jsonl");
-        let header = || Header { target: "reference 1.5".into(), style: "lite".into(), first_seed: 3 };
-        let done = |seed| Done { seed, span: Duration::from_secs(1), alarm: None, tried: Vec::new() };
+        let header =
+            || Header { target: "reference 1.5".into(), style: "lite".into(), first_seed: 3, campaign: None };
+        let done =
+            |seed| Done { seed, span: Duration::from_secs(1), alarm: None, tried: Vec::new(), wall: None };
         let mut journal = Journal::begin(&path, &header()).unwrap();
         journal.write(&done(3)).unwrap();
         journal.write(&done(4)).unwrap();
@@ -119,5 +158,8 @@ mod tests {
         assert_eq!(resume().1, [3, 4]);
         let other = Header { style: "storm".into(), ..header() };
         assert!(matches!(Journal::resume(&path, &other, |_| ()), Err(CommandError::Input(_))));
+        std::fs::write(&path, "{\"targ").unwrap();
+        assert_eq!(resume().1, [0_u64; 0]);
+        assert_eq!(resume().1, [0_u64; 0], "the torn head was written again");
     }
 }

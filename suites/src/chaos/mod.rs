@@ -1,7 +1,8 @@
-//! `capsize chaos` and `capsize replay`: scenarios drawn from seeds, run, and made smaller where they fail.
+//! `capsize chaos`, `replay` and `campaign`: scenarios drawn from seeds, run, and made smaller where they fail.
 //!
 //! The framework draws scenarios and makes them smaller.
 
+mod campaign;
 mod command;
 mod find;
 mod hunt;
@@ -9,9 +10,11 @@ mod journal;
 mod progress;
 mod replay;
 mod seeds;
+mod session;
 mod tally;
 mod trial;
 
+pub use campaign::CampaignCommand;
 pub use command::Chaos;
 pub(crate) use hunt::hunt;
 pub use replay::Replay;

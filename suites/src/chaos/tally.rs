@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::journal::Done;
 use crate::output;
 use capsize_report::Page;
 use capsize_runner::chaos::{Coverage, Phase, Plan, WorkloadKind};
@@ -31,6 +32,11 @@ impl Tally {
         *times == 1
     }
 
+    /// Counts a seed that a journal has.
+    pub(super) fn recount(&mut self, done: Done) {
+        self.count(done.seed, done.span, &done.tried.into_iter().collect(), done.alarm.as_deref());
+    }
+
     fn coverage(&self) -> MutexGuard<'_, Coverage> {
         self.coverage.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -52,17 +58,16 @@ impl Tally {
         self.alarms.is_empty()
     }
 
-    /// The summary that is printed in the end.
-    pub(super) fn text(&self, wall: Duration) -> Page {
+    /// The summary that is printed in the end; `wall` is the time that the seeds took, if that is known.
+    pub(super) fn text(&self, wall: Option<Duration>) -> Page {
         let failed: u64 = self.alarms.values().map(|(times, _)| times).sum();
         let mut page = output::page();
         page.line(&format!("{} seeds: {} held, {failed} failed", self.seeds, self.seeds - failed));
-        let seconds = wall.as_secs_f64().max(0.001);
-        page.line(&format!(
-            "{:.1} h simulated in {seconds:.1} s: {:.1} seeds a second",
-            self.span.as_secs_f64() / 3600.0,
-            self.seeds as f64 / seconds
-        ));
+        let took = wall.map_or(String::new(), |wall| {
+            let seconds = wall.as_secs_f64().max(0.001);
+            format!(" in {seconds:.1} s: {:.1} seeds a second", self.seeds as f64 / seconds)
+        });
+        page.line(&format!("{:.1} h simulated{took}", self.span.as_secs_f64() / 3600.0));
         for (kind, (times, first)) in &self.alarms {
             page.wrapped(&format!("  {times:>5} x "), &format!("{kind} (first with seed {first})"));
         }
