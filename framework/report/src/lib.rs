@@ -4,6 +4,7 @@ mod budget;
 mod budget_comparison;
 mod catalogue;
 mod chain;
+mod chaos_page;
 mod conformance;
 mod console;
 mod dialect;
@@ -31,6 +32,7 @@ pub use budget::{budget, budget_json, budget_within};
 pub use budget_comparison::budget_comparison;
 pub use catalogue::{Traces, guarantees_json, guarantees_page, specs};
 pub use chain::violation_line;
+pub use chaos_page::{ChaosFailure, ChaosResults, chaos_page};
 pub use conformance::{
     CaseClaim, CaseRecord, CaseStatus, Change, ChangeKind, ClaimDifference, ConformanceReport, Policy,
     RunClaim, RunFacts, SuiteClaim, badge_json, badge_svg, changes, changes_json, changes_markdown,

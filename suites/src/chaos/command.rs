@@ -2,11 +2,11 @@
 
 use std::env;
 use std::num::{NonZeroU64, NonZeroUsize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use capsize_clock::Clock;
+use capsize_clock::{Clock, Interrupt};
 use capsize_judge::text::span;
 use capsize_report::Page;
 use capsize_runner::chaos::Style;
@@ -15,6 +15,7 @@ use clap::Args;
 use miette::miette;
 
 use super::campaign::{Campaign, Slice, Store};
+use super::continuous::{self, Database};
 use super::journal::{Done, Header, Journal};
 use super::progress;
 use super::seeds::Seeds;
@@ -51,6 +52,8 @@ pub struct Chaos {
     #[arg(long, requires = "save")]
     resume: bool,
     #[command(flatten)]
+    continuous: ContinuousArgs,
+    #[command(flatten)]
     slice: SliceArgs,
     #[command(flatten)]
     empty: EmptyArgs,
@@ -70,6 +73,20 @@ pub(super) struct DrawnArgs {
     pub(super) target: String,
 }
 
+/// The options of a run without an end.
+#[derive(Args, Debug)]
+struct ContinuousArgs {
+    /// Run seeds from A on without an end, until a signal or the end of --for, and keep the results in the folder of --db
+    #[arg(long, requires = "db", conflicts_with_all = ["keep_going", "save", "resume"])]
+    continuous: bool,
+    /// The folder of the results: the page index.html, and a journal for each commit, target and style
+    #[arg(long, value_name = "DIR", requires = "continuous")]
+    db: Option<PathBuf>,
+    /// The commit or version that the results are about; the version of Capsize where none is given
+    #[arg(long, requires = "continuous", value_parser = continuous::commit)]
+    commit: Option<String>,
+}
+
 /// The options of a pod of `capsize campaign`.
 #[derive(Args, Debug)]
 struct SliceArgs {
@@ -78,7 +95,7 @@ struct SliceArgs {
         long,
         value_name = "STORE",
         requires = "completions",
-        conflicts_with_all = ["lasts", "steer", "keep_going", "check_determinism", "save", "resume"],
+        conflicts_with_all = ["lasts", "steer", "keep_going", "check_determinism", "save", "resume", "continuous"],
     )]
     store: Option<String>,
     /// The number of slices of the campaign
@@ -122,11 +139,12 @@ impl Chaos {
             jobs: self.jobs.or_else(|| thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN),
             steer: self.steer,
             check_determinism: self.check_determinism,
-            keep_going: self.keep_going || self.slice.store.is_some(),
+            keep_going: self.keep_going || self.slice.store.is_some() || self.continuous.continuous,
         };
         let clock = Clock::real();
-        let tally = match (&self.slice.store, self.slice.completions) {
-            (Some(store), Some(completions)) => self.run_slice(&session, store, completions)?,
+        let tally = match (&self.slice.store, self.slice.completions, &self.continuous.db) {
+            (Some(store), Some(completions), _) => self.run_slice(&session, store, completions)?,
+            (.., Some(folder)) => self.run_on(&session, &clock, folder)?,
             _ => self.run_here(&session, &clock)?,
         };
         output::show(tally.text(Some(clock.elapsed())))?;
@@ -175,6 +193,30 @@ impl Chaos {
         Ok(tally)
     }
 
+    /// Runs seeds until a signal or the end of --for, from the first that has no result in the database on.
+    fn run_on(&self, session: &Session<'_>, clock: &Clock, folder: &Path) -> Result<Tally, CommandError> {
+        let until = self.lasts;
+        let lasts = until.map_or_else(|| "without an end".to_owned(), span);
+        let commit = self.continuous.commit.as_deref().unwrap_or(env!("CARGO_PKG_VERSION"));
+        let interrupt = Interrupt::default();
+        interrupt
+            .listen()
+            .map_err(|error| CommandError::Environment(miette!("cannot listen to signals: {error}")))?;
+        let mut tally = Tally::default();
+        let mut first = self.drawn.seeds.0.start;
+        let mut database = Database::open(folder, commit, &self.header(session), |done| {
+            first = first.max(done.seed + 1);
+            tally.recount(done);
+        })?;
+        output::show(self.head(session, format!("{lasts}, from seed {first} on")))?;
+        let goes_on =
+            |_: &u64| interrupt.asked().is_none() && until.is_none_or(|until| clock.elapsed() < until);
+        let progress = until.map_or_else(progress::endless, progress::within);
+        let ended = session.run((first..u64::MAX).take_while(goes_on), &mut tally, &progress, &mut database);
+        database.page()?;
+        ended.map(|()| tally)
+    }
+
     /// The options of the run, which are printed before it begins.
     fn head(&self, session: &Session<'_>, seeds: String) -> Page {
         let stops = if session.keep_going { "at the end" } else { "at the first that fails" };
@@ -202,13 +244,17 @@ impl Chaos {
     ) -> Result<Option<Journal>, CommandError> {
         let Some(folder) = &self.save else { return Ok(None) };
         let path = folder.join("journal.jsonl");
-        let header = Header {
+        let header = self.header(session);
+        if self.resume { Journal::resume(&path, &header, done) } else { Journal::begin(&path, &header) }
+            .map(Some)
+    }
+
+    fn header(&self, session: &Session<'_>) -> Header {
+        Header {
             target: session.target_name(),
             style: session.style.to_string(),
             first_seed: self.drawn.seeds.0.start,
             campaign: None,
-        };
-        if self.resume { Journal::resume(&path, &header, done) } else { Journal::begin(&path, &header) }
-            .map(Some)
+        }
     }
 }

@@ -4,6 +4,7 @@
 
 mod campaign;
 mod command;
+mod continuous;
 mod find;
 mod hunt;
 mod journal;

@@ -19,6 +19,11 @@ pub(super) fn within(time: Duration) -> ProgressBar {
     )
 }
 
+/// Of seeds without an end.
+pub(super) fn endless() -> ProgressBar {
+    styled(ProgressBar::no_length(), "{spinner} {pos} seeds, {per_sec}, {elapsed}")
+}
+
 fn styled(bar: ProgressBar, template: &str) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();

@@ -15,6 +15,8 @@ use capsize_runner::chaos::{Coverage, Phase, Plan, WorkloadKind};
 pub(super) struct Tally {
     seeds: u64,
     span: Duration,
+    /// Whether some of the seeds come from a journal.
+    is_resumed: bool,
     /// By kind of alarm: how many, and the first seed.
     alarms: BTreeMap<String, (u64, u64)>,
     coverage: Arc<Mutex<Coverage>>,
@@ -34,6 +36,7 @@ impl Tally {
 
     /// Counts a seed that a journal has.
     pub(super) fn recount(&mut self, done: Done) {
+        self.is_resumed = true;
         self.count(done.seed, done.span, &done.tried.into_iter().collect(), done.alarm.as_deref());
     }
 
@@ -58,12 +61,13 @@ impl Tally {
         self.alarms.is_empty()
     }
 
-    /// The summary that is printed in the end; `wall` is the time that the seeds took, if that is known.
+    /// The summary that is printed in the end; `wall` is the time that the run took, if that is known. It does not count
+    /// where some of the seeds were run before.
     pub(super) fn text(&self, wall: Option<Duration>) -> Page {
         let failed: u64 = self.alarms.values().map(|(times, _)| times).sum();
         let mut page = output::page();
         page.line(&format!("{} seeds: {} held, {failed} failed", self.seeds, self.seeds - failed));
-        let took = wall.map_or(String::new(), |wall| {
+        let took = wall.filter(|_| !self.is_resumed).map_or(String::new(), |wall| {
             let seconds = wall.as_secs_f64().max(0.001);
             format!(" in {seconds:.1} s: {:.1} seeds a second", self.seeds as f64 / seconds)
         });

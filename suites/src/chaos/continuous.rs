@@ -1,0 +1,207 @@
+//! `capsize chaos --continuous`: seeds without an end, whose results are kept for each commit, and a page about them.
+//!
+//! The folder of a commit, target and style is that of `capsize chaos --save`: a journal and the failures.
+
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::fs::{self, File, TryLockError};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use capsize_clock::Clock;
+use capsize_report::{ChaosFailure, ChaosResults, chaos_page};
+use miette::{IntoDiagnostic, WrapErr, miette};
+
+use super::find::Find;
+use super::journal::{Done, Header, Journal, read};
+use super::session::{Keep, Local};
+use crate::exit::CommandError;
+use crate::output;
+
+/// The file of results in the folder of a commit, target and style.
+const JOURNAL: &str = "journal.jsonl";
+
+/// The real time between two versions of the page, as long as no other kind of failure is found.
+const PAGE_EVERY: Duration = Duration::from_secs(10);
+
+/// The results of all commits in a folder. One process at a time has it open.
+pub(super) struct Database {
+    folder: PathBuf,
+    local: Local,
+    own: ChaosResults,
+    others: Vec<ChaosResults>,
+    clock: Clock,
+    /// When the result before came, and when the page was written.
+    before: Duration,
+    written: Duration,
+    /// Whether there is a failure of another kind than those on the page.
+    is_news: bool,
+    /// It is unlocked when it is closed.
+    _lock: File,
+}
+
+/// A commit or version, which becomes the name of a folder.
+///
+/// # Errors
+/// When it has characters that names of versions do not have.
+pub(super) fn commit(text: &str) -> Result<String, String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
+    if text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(is_plain) {
+        return Ok(text.to_owned());
+    }
+    Err("write a commit or version: letters, digits and `.`, `_`, `+` or `-` between them".to_owned())
+}
+
+impl Database {
+    /// Opens the database in `folder` to add results of `commit`, and calls `done` for each result that it has already.
+    ///
+    /// # Errors
+    /// When another process has it open, or when it cannot be read and written.
+    pub(super) fn open(
+        folder: &Path,
+        commit: &str,
+        header: &Header,
+        mut done: impl FnMut(Done),
+    ) -> Result<Self, CommandError> {
+        let run = format!("{}-{}", header.target, header.style)
+            .replace(|c: char| c == '/' || c.is_whitespace(), "-");
+        let own_folder = folder.join(commit).join(run);
+        let own_journal = own_folder.join(JOURNAL);
+        let local = output::Folder::create(&own_folder)?;
+        let lock = lock(folder)?;
+        let mut own = results(commit, header);
+        let take = |one: Done| {
+            count(&mut own, &one);
+            done(one);
+        };
+        let journal = if own_journal.exists() {
+            Journal::resume(&own_journal, header, take)?
+        } else {
+            Journal::begin(&own_journal, header)?
+        };
+        let local = Local { folder: Some(local), journal: Some(journal) };
+        let others = others(folder, &own_journal)?;
+        let (clock, start) = (Clock::real(), Duration::ZERO);
+        let database = Self {
+            folder: folder.to_owned(),
+            local,
+            own,
+            others,
+            clock,
+            before: start,
+            written: start,
+            is_news: false,
+            _lock: lock,
+        };
+        database.page()?;
+        Ok(database)
+    }
+
+    /// Writes the page.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(super) fn page(&self) -> Result<(), CommandError> {
+        let all: Vec<_> = std::iter::once(&self.own).chain(&self.others).collect();
+        output::write_file(&self.folder.join("index.html"), chaos_page(&all).as_bytes())
+    }
+}
+
+impl Keep for Database {
+    fn found(&mut self, find: &Find) -> Result<(), CommandError> {
+        self.is_news = true;
+        self.local.found(find)
+    }
+
+    fn done(&mut self, mut done: Done) -> Result<(), CommandError> {
+        let now = self.clock.elapsed();
+        done.wall = Some(now.saturating_sub(self.before));
+        self.before = now;
+        count(&mut self.own, &done);
+        self.local.done(done)?;
+        if self.is_news || now.saturating_sub(self.written) >= PAGE_EVERY {
+            (self.written, self.is_news) = (now, false);
+            self.page()?;
+        }
+        Ok(())
+    }
+}
+
+/// Locks the database against other processes.
+fn lock(folder: &Path) -> Result<File, CommandError> {
+    let path = folder.join(".lock");
+    let cannot = || format!("{} cannot be locked", path.display());
+    let file =
+        File::create(&path).into_diagnostic().wrap_err_with(cannot).map_err(CommandError::Environment)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(CommandError::Environment(miette!(
+            "another process adds results to {}: wait until it has ended, or use another folder",
+            folder.display()
+        ))),
+        Err(TryLockError::Error(error)) => {
+            Err(error).into_diagnostic().wrap_err_with(cannot).map_err(CommandError::Environment)
+        }
+    }
+}
+
+/// The results of a run before any of its seeds.
+fn results(commit: &str, header: &Header) -> ChaosResults {
+    let Header { target, style, .. } = header.clone();
+    ChaosResults { commit: commit.to_owned(), target, style, ..ChaosResults::default() }
+}
+
+fn count(results: &mut ChaosResults, done: &Done) {
+    results.seeds += 1;
+    results.simulated += done.span;
+    results.wall += done.wall.unwrap_or_default();
+    if let Some(kind) = done.alarm.clone() {
+        let replay = replay(done.seed, results);
+        results.failures.push(ChaosFailure { seed: done.seed, kind, replay });
+    }
+}
+
+/// The command that repeats a seed.
+fn replay(seed: u64, results: &ChaosResults) -> String {
+    let target = results.target.rsplit_once(' ').map_or(&*results.target, |(name, _)| name);
+    let target = shlex::try_quote(target).unwrap_or_default();
+    format!("capsize replay {seed} --style {} --target {target}", results.style)
+}
+
+/// The results of all journals but `own`, the latest first.
+fn others(folder: &Path, own: &Path) -> Result<Vec<ChaosResults>, CommandError> {
+    let mut found: Vec<(SystemTime, PathBuf, ChaosResults)> = Vec::new();
+    for commit in folders(folder)? {
+        let name = commit.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        for journal in folders(&commit)?.into_iter().map(|run| run.join(JOURNAL)) {
+            if journal == own || !journal.exists() {
+                continue;
+            }
+            let file = File::open(&journal).and_then(|file| Ok((file.metadata()?.modified()?, file)));
+            let (modified, file) = file.map_err(|error| unreadable(&journal, &error))?;
+            let run = RefCell::new(ChaosResults::default());
+            let begin = |header: &Header| {
+                run.replace(results(&name, header));
+                true
+            };
+            read(BufReader::new(file), &journal.display(), begin, |done| {
+                count(&mut run.borrow_mut(), &done)
+            })?;
+            found.push((modified, journal, run.into_inner()));
+        }
+    }
+    found.sort_by_key(|(modified, journal, _)| (Reverse(*modified), journal.clone()));
+    Ok(found.into_iter().map(|(.., results)| results).collect())
+}
+
+/// The folders in a folder.
+fn folders(folder: &Path) -> Result<Vec<PathBuf>, CommandError> {
+    let entries = fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let entries = entries.map_err(|error| unreadable(folder, &error))?;
+    Ok(entries.into_iter().map(|entry| entry.path()).filter(|path| path.is_dir()).collect())
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> CommandError {
+    CommandError::Environment(miette!("{} cannot be read: {error}", path.display()))
+}
