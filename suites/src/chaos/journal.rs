@@ -14,6 +14,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::exit::CommandError;
 
+/// How another run differs.
+pub(super) const DIFFERS: &str = "its target, style, seeds or version differ";
+
 /// The journal of one run.
 pub(super) struct Journal(File);
 
@@ -112,7 +115,7 @@ pub(super) fn read(
         if let Some(belongs) = belongs.take() {
             if !serde_json::from_slice(&text).is_ok_and(|found| belongs(&found)) {
                 return Err(CommandError::Input(miette!(
-                    "{place}: it is the journal of another run: its target, style, seeds or version differ"
+                    "{place}: it is the journal of another run: {DIFFERS}"
                 )));
             }
         } else {

@@ -97,6 +97,8 @@ mod tests {
                 objects.put(&format!("results/{name}"), contents.as_bytes()).unwrap();
             }
             objects.put("found/drawn/x", b"4").unwrap();
+            objects.put("y", b"5").unwrap();
+            assert_eq!(objects.list("").unwrap(), ["y"]);
             assert_eq!(objects.list("results").unwrap(), ["0..4.jsonl", "4..8.jsonl"]);
             assert_eq!(objects.list("found/").unwrap(), [""; 0]);
             assert_eq!(objects.list("found/drawn/").unwrap(), ["x"]);

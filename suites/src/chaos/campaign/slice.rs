@@ -10,9 +10,12 @@ use miette::miette;
 use super::plan::{Campaign, batches};
 use super::store::Store;
 use crate::chaos::find::Find;
-use crate::chaos::journal::{Done, Header, line, read};
+use crate::chaos::journal::{DIFFERS, Done, Header, line, read};
 use crate::chaos::session::Keep;
 use crate::exit::CommandError;
+
+/// The file in a store with the header of its campaign.
+const CAMPAIGN: &str = "campaign.jsonl";
 
 /// The folder of the results in a store.
 pub(super) const RESULTS: &str = "results";
@@ -32,15 +35,22 @@ pub(in crate::chaos) struct Slice {
 }
 
 impl Slice {
-    /// Looks up which batches of `slice` are in the store.
+    /// Looks up which batches of `slice` are in the store. A store without a campaign becomes that of this campaign.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// When the store cannot be read and written, or is that of another campaign.
     pub(in crate::chaos) fn open(
         store: Store,
         slice: Range<u64>,
         header: Header,
     ) -> Result<Self, CommandError> {
+        match header_of(&store)? {
+            None => store.put(CAMPAIGN, line(&header).as_bytes())?,
+            Some(found) if found == header => {}
+            Some(_) => {
+                return Err(CommandError::Input(miette!("{store} is that of another campaign: {DIFFERS}")));
+            }
+        }
         let names = store.list(RESULTS)?;
         let (complete, missing) = batches(slice).partition(|batch| names.binary_search(&file(batch)).is_ok());
         Ok(Self { store, header, complete, missing, waiting: Vec::new() })
@@ -111,26 +121,28 @@ pub(super) fn read_batch(
     Ok(())
 }
 
-/// The campaign of a store, as the first of its results names it.
-///
-/// # Errors
-/// When the store has no result, or the result cannot be read.
-pub(super) fn campaign_of(store: &Store) -> Result<(Header, Campaign), CommandError> {
-    let Some(first) = store.list(RESULTS)?.into_iter().next() else {
-        return Err(CommandError::Input(miette!(
-            "{store} has no results: no pod of a campaign has put any there"
-        )));
-    };
-    let name = format!("{RESULTS}/{first}");
-    let text = store.get(&name)?;
+/// The header of the campaign of a store, if there is one.
+fn header_of(store: &Store) -> Result<Option<Header>, CommandError> {
+    if !store.list("")?.iter().any(|name| name == CAMPAIGN) {
+        return Ok(None);
+    }
+    let text = store.get(CAMPAIGN)?;
     let mut header = None;
     let keep = |found: &Header| {
         header = Some(found.clone());
         true
     };
-    read(text.as_slice(), &format!("{name} in {store}"), keep, |_| ())?;
-    let of = |header: Header| Campaign::of(&header).map(|campaign| (header, campaign));
-    header
-        .and_then(of)
-        .ok_or_else(|| CommandError::Input(miette!("{name} in {store} is not the result of a campaign")))
+    read(text.as_slice(), &format!("{CAMPAIGN} in {store}"), keep, |_| ())?;
+    Ok(header)
+}
+
+/// The campaign of a store.
+///
+/// # Errors
+/// When no pod of a campaign has written there, or the store cannot be read.
+pub(super) fn campaign_of(store: &Store) -> Result<(Header, Campaign), CommandError> {
+    let header = header_of(store)?;
+    let found = header.and_then(|header| Campaign::of(&header).map(|campaign| (header, campaign)));
+    found
+        .ok_or_else(|| CommandError::Input(miette!("{store} has no campaign: no pod has begun to run seeds")))
 }
