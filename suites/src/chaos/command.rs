@@ -101,7 +101,7 @@ struct SliceArgs {
     /// The number of slices of the campaign
     #[arg(long, value_name = "N", requires = "store")]
     completions: Option<NonZeroU64>,
-    /// Which slice is run, from 0 on; JOB_COMPLETION_INDEX where none is given
+    /// Which slice is run, from 0 on; that of the variable `JOB_COMPLETION_INDEX` where none is given
     #[arg(long, value_name = "I", requires = "store")]
     index: Option<u64>,
 }

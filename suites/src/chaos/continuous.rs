@@ -186,7 +186,7 @@ fn others(folder: &Path, own: &Path) -> Result<Vec<ChaosResults>, CommandError> 
                 true
             };
             read(BufReader::new(file), &journal.display(), begin, |done| {
-                count(&mut run.borrow_mut(), &done)
+                count(&mut run.borrow_mut(), &done);
             })?;
             found.push((modified, journal, run.into_inner()));
         }

@@ -44,7 +44,7 @@ pub struct CampaignCommand {
     /// The image of the pods, which has `capsize` as its entrypoint
     #[arg(long, required_unless_present = "collect")]
     image: Option<String>,
-    /// The PersistentVolumeClaim that is mounted as the directory of the store
+    /// The claim of a volume (`PersistentVolumeClaim`) that is mounted as the directory of the store
     #[arg(long, value_name = "NAME")]
     claim: Option<String>,
     /// The Secret with the credentials of the store, as environment variables

@@ -93,8 +93,24 @@ impl Manifests<'_> {
 
     fn pod(&self) -> Value {
         let (volumes, mounts) = self.volumes();
-        let secrets: Vec<Value> =
-            self.secret.iter().map(|name| json!({"secretRef": {"name": name}})).collect();
+        let mut container = json!({
+            "name": "capsize",
+            "image": self.image,
+            "args": self.arguments(),
+            "resources": {"requests": {"cpu": self.jobs.to_string(), "memory": "512Mi"}},
+            "securityContext": {
+                "allowPrivilegeEscalation": false,
+                "readOnlyRootFilesystem": true,
+                "capabilities": {"drop": ["ALL"]},
+            },
+        });
+        // An empty list would look like a change each time that kubectl applies the manifests.
+        if let Some(secret) = self.secret {
+            container["envFrom"] = json!([{"secretRef": {"name": secret}}]);
+        }
+        if !mounts.is_empty() {
+            container["volumeMounts"] = mounts.into();
+        }
         let mut pod = json!({
             "restartPolicy": "Never",
             "automountServiceAccountToken": false,
@@ -105,21 +121,11 @@ impl Manifests<'_> {
                 "fsGroup": USER,
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
-            "containers": [{
-                "name": "capsize",
-                "image": self.image,
-                "args": self.arguments(),
-                "envFrom": secrets,
-                "resources": {"requests": {"cpu": self.jobs.to_string(), "memory": "512Mi"}},
-                "securityContext": {
-                    "allowPrivilegeEscalation": false,
-                    "readOnlyRootFilesystem": true,
-                    "capabilities": {"drop": ["ALL"]},
-                },
-                "volumeMounts": mounts,
-            }],
-            "volumes": volumes,
+            "containers": [container],
         });
+        if !volumes.is_empty() {
+            pod["volumes"] = volumes.into();
+        }
         if is_bucket(self.store) {
             pod["serviceAccountName"] = self.name.into();
         }
