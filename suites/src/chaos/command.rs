@@ -1,10 +1,10 @@
 //! `capsize chaos`: many seeds, one after another or side by side, until one fails.
 
-use std::env;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
+use std::{env, fs};
 
 use capsize_clock::{Clock, Interrupt};
 use capsize_judge::text::span;
@@ -71,6 +71,17 @@ pub(super) struct DrawnArgs {
     /// The target profile: the name of one that comes with Capsize, or a file
     #[arg(long, default_value = "reference")]
     pub(super) target: String,
+}
+
+impl DrawnArgs {
+    /// The text of the profile, if it is a file of the user.
+    pub(super) fn profile_file(&self) -> Result<Option<String>, CommandError> {
+        if !targets::is_file(&self.target) {
+            return Ok(None);
+        }
+        let text = fs::read_to_string(&self.target);
+        text.map(Some).map_err(|error| CommandError::Input(miette!("{}: {error}", self.target)))
+    }
 }
 
 /// The options of a run without an end.
@@ -198,13 +209,14 @@ impl Chaos {
         let until = self.lasts;
         let lasts = until.map_or_else(|| "without an end".to_owned(), span);
         let commit = self.continuous.commit.as_deref().unwrap_or(env!("CARGO_PKG_VERSION"));
+        let profile = self.drawn.profile_file()?;
         let interrupt = Interrupt::default();
         interrupt
             .listen()
             .map_err(|error| CommandError::Environment(miette!("cannot listen to signals: {error}")))?;
         let mut tally = Tally::default();
         let mut first = self.drawn.seeds.0.start;
-        let mut database = Database::open(folder, commit, &self.header(session), |done| {
+        let mut database = Database::open(folder, (commit, profile), &self.header(session), |done| {
             first = first.max(done.seed + 1);
             tally.recount(done);
         })?;

@@ -22,6 +22,9 @@ use crate::output;
 /// The file of results in the folder of a commit, target and style.
 const JOURNAL: &str = "journal.jsonl";
 
+/// The profile of a target that is a file of the user, in the same folder.
+const PROFILE: &str = "target.yaml";
+
 /// The real time between two versions of the page, as long as no other kind of failure is found.
 const PAGE_EVERY: Duration = Duration::from_secs(10);
 
@@ -29,8 +32,8 @@ const PAGE_EVERY: Duration = Duration::from_secs(10);
 pub(super) struct Database {
     folder: PathBuf,
     local: Local,
-    own: ChaosResults,
-    others: Vec<ChaosResults>,
+    own: Run,
+    others: Vec<Run>,
     clock: Clock,
     /// When the result before came, and when the page was written.
     before: Duration,
@@ -55,12 +58,13 @@ pub(super) fn commit(text: &str) -> Result<String, String> {
 
 impl Database {
     /// Opens the database in `folder` to add results of `commit`, and calls `done` for each result that it has already.
+    /// `profile` is the text of the profile of the target, if that is a file of the user.
     ///
     /// # Errors
     /// When another process has it open, or when it cannot be read and written.
     pub(super) fn open(
         folder: &Path,
-        commit: &str,
+        (commit, profile): (&str, Option<String>),
         header: &Header,
         mut done: impl FnMut(Done),
     ) -> Result<Self, CommandError> {
@@ -70,9 +74,12 @@ impl Database {
         let own_journal = own_folder.join(JOURNAL);
         let local = output::Folder::create(&own_folder)?;
         let lock = lock(folder)?;
-        let mut own = results(commit, header);
+        if let Some(profile) = profile {
+            local.write(PROFILE, profile.as_bytes())?;
+        }
+        let mut own = Run::of(&own_folder, commit, header);
         let take = |one: Done| {
-            count(&mut own, &one);
+            own.count(&one);
             done(one);
         };
         let journal = if own_journal.exists() {
@@ -81,7 +88,7 @@ impl Database {
             Journal::begin(&own_journal, header)?
         };
         let local = Local { folder: Some(local), journal: Some(journal) };
-        let others = others(folder, &own_journal)?;
+        let others = others(folder, &own_folder)?;
         let (clock, start) = (Clock::real(), Duration::ZERO);
         let database = Self {
             folder: folder.to_owned(),
@@ -103,7 +110,7 @@ impl Database {
     /// # Errors
     /// When it cannot be written.
     pub(super) fn page(&self) -> Result<(), CommandError> {
-        let all: Vec<_> = std::iter::once(&self.own).chain(&self.others).collect();
+        let all: Vec<_> = std::iter::once(&self.own).chain(&self.others).map(|run| &run.results).collect();
         output::write_file(&self.folder.join("index.html"), chaos_page(&all).as_bytes())
     }
 }
@@ -118,7 +125,7 @@ impl Keep for Database {
         let now = self.clock.elapsed();
         done.wall = Some(now.saturating_sub(self.before));
         self.before = now;
-        count(&mut self.own, &done);
+        self.own.count(&done);
         self.local.done(done)?;
         if self.is_news || now.saturating_sub(self.written) >= PAGE_EVERY {
             (self.written, self.is_news) = (now, false);
@@ -146,53 +153,69 @@ fn lock(folder: &Path) -> Result<File, CommandError> {
     }
 }
 
-/// The results of a run before any of its seeds.
-fn results(commit: &str, header: &Header) -> ChaosResults {
-    let Header { target, style, .. } = header.clone();
-    ChaosResults { commit: commit.to_owned(), target, style, ..ChaosResults::default() }
+/// The results of a commit, target and style.
+struct Run {
+    results: ChaosResults,
+    /// The target of the commands that repeat seeds.
+    target: String,
 }
 
-fn count(results: &mut ChaosResults, done: &Done) {
-    results.seeds += 1;
-    results.simulated += done.span;
-    results.wall += done.wall.unwrap_or_default();
-    if let Some(kind) = done.alarm.clone() {
-        let replay = replay(done.seed, results);
-        results.failures.push(ChaosFailure { seed: done.seed, kind, replay });
+impl Run {
+    /// The run in `folder` before any of its seeds.
+    fn of(folder: &Path, commit: &str, header: &Header) -> Self {
+        let Header { target, style, .. } = header.clone();
+        let profile = folder.join(PROFILE);
+        let argument = if profile.exists() {
+            std::path::absolute(&profile).unwrap_or(profile).display().to_string()
+        } else {
+            target.rsplit_once(' ').map_or(&*target, |(name, _)| name).to_owned()
+        };
+        let argument = shlex::try_quote(&argument).unwrap_or_default().into_owned();
+        let results = ChaosResults { commit: commit.to_owned(), target, style, ..ChaosResults::default() };
+        Self { results, target: argument }
+    }
+
+    fn count(&mut self, done: &Done) {
+        let results = &mut self.results;
+        results.seeds += 1;
+        results.simulated += done.span;
+        results.wall += done.wall.unwrap_or_default();
+        if let Some(kind) = done.alarm.clone() {
+            let (seed, style) = (done.seed, &results.style);
+            let replay = format!("capsize replay {seed} --style {style} --target {}", self.target);
+            results.failures.push(ChaosFailure { seed, kind, replay });
+        }
     }
 }
 
-/// The command that repeats a seed.
-fn replay(seed: u64, results: &ChaosResults) -> String {
-    let target = results.target.rsplit_once(' ').map_or(&*results.target, |(name, _)| name);
-    let target = shlex::try_quote(target).unwrap_or_default();
-    format!("capsize replay {seed} --style {} --target {target}", results.style)
-}
-
 /// The results of all journals but `own`, the latest first.
-fn others(folder: &Path, own: &Path) -> Result<Vec<ChaosResults>, CommandError> {
-    let mut found: Vec<(SystemTime, PathBuf, ChaosResults)> = Vec::new();
+fn others(folder: &Path, own: &Path) -> Result<Vec<Run>, CommandError> {
+    let mut found: Vec<(SystemTime, PathBuf, Run)> = Vec::new();
     for commit in folders(folder)? {
         let name = commit.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        for journal in folders(&commit)?.into_iter().map(|run| run.join(JOURNAL)) {
-            if journal == own || !journal.exists() {
+        for place in folders(&commit)? {
+            let journal = place.join(JOURNAL);
+            if place == own || !journal.exists() {
                 continue;
             }
             let file = File::open(&journal).and_then(|file| Ok((file.metadata()?.modified()?, file)));
             let (modified, file) = file.map_err(|error| unreadable(&journal, &error))?;
-            let run = RefCell::new(ChaosResults::default());
+            let run = RefCell::new(None);
             let begin = |header: &Header| {
-                run.replace(results(&name, header));
+                run.replace(Some(Run::of(&place, &name, header)));
                 true
             };
-            read(BufReader::new(file), &journal.display(), begin, |done| {
-                count(&mut run.borrow_mut(), &done);
-            })?;
-            found.push((modified, journal, run.into_inner()));
+            let take = |done| {
+                if let Some(run) = &mut *run.borrow_mut() {
+                    run.count(&done);
+                }
+            };
+            read(BufReader::new(file), &journal.display(), begin, take)?;
+            found.extend(run.into_inner().map(|run| (modified, journal, run)));
         }
     }
     found.sort_by_key(|(modified, journal, _)| (Reverse(*modified), journal.clone()));
-    Ok(found.into_iter().map(|(.., results)| results).collect())
+    Ok(found.into_iter().map(|(.., run)| run).collect())
 }
 
 /// The folders in a folder.

@@ -8,7 +8,7 @@ use std::thread;
 
 use tempfile::TempDir;
 
-use crate::{TOO_STRICT, capsize, printed, profile};
+use crate::{FAILS, TOO_STRICT, capsize, printed, profile};
 
 /// Runs seeds for a time, and returns the exit code and the output.
 fn chaos(db: &Path, lasts: &str, more: &[&str]) -> (Option<i32>, String) {
@@ -59,12 +59,19 @@ fn a_seed_that_fails_is_on_the_page_with_the_command_that_repeats_it() {
     let folder = TempDir::new().unwrap();
     let db = folder.path().join("db");
     let target = profile(folder.path(), &TOO_STRICT);
-    let (code, text) = chaos(&db, "1s", &["--target", &target]);
+    let seeds = format!("{FAILS}..{}", FAILS + 1);
+    let options = ["--target", &target, "--seeds", &seeds, "--jobs", "1"];
+    let (code, text) = chaos(&db, "500ms", &options);
     assert_eq!(code, Some(1), "{text}");
     let page = page(&db);
-    assert!(page.contains("<code>capsize replay 0 --style lite --target mine</code>"), "{page}");
-    assert!(db.join(env!("CARGO_PKG_VERSION")).join("mine-1.5-lite/lite-0.yaml").is_file());
-    assert_eq!(chaos(&db, "0s", &["--target", &target]).0, Some(1), "the failures of before count");
+    let run = db.join(env!("CARGO_PKG_VERSION")).join("mine-1.5-lite");
+    assert!(run.join(format!("lite-{FAILS}.yaml")).is_file());
+    let replay =
+        format!("capsize replay {FAILS} --style lite --target {}", run.join("target.yaml").display());
+    assert!(page.contains(&format!("<code>{replay}</code>")), "{page}");
+    let repeated = capsize(&replay.split(' ').skip(1).collect::<Vec<_>>());
+    assert_eq!(repeated.status.code(), Some(1), "{}", printed(&repeated));
+    assert_eq!(chaos(&db, "0s", &options).0, Some(1), "the failures of before count");
 }
 
 #[test]

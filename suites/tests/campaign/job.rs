@@ -10,7 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::pods::{Pods, apply};
-use crate::{TOO_STRICT, capsize, printed, profile};
+use crate::{FAILS, TOO_STRICT, capsize, printed, profile};
 
 /// The results of seeds in a text of lines, by seed. A seed that is there twice is an error.
 fn results<'a>(lines: impl Iterator<Item = &'a str>) -> BTreeMap<u64, Value> {
@@ -122,7 +122,8 @@ async fn a_seed_that_fails_ends_its_index_and_the_campaign_with_exit_code_one() 
     let folder = TempDir::new().unwrap();
     let store = folder.path().join("store");
     let target = profile(folder.path(), &TOO_STRICT);
-    let options = ["--seeds", "0..2", "--completions", "2", "--target", &target, "--name", "strict"];
+    let seeds = format!("{FAILS}..{}", FAILS + 2);
+    let options = ["--seeds", &seeds, "--completions", "2", "--target", &target, "--name", "strict"];
     let server = Server::builder().build();
     apply(&server.client(), &manifests(&options)).await;
     let pods = Pods::of(&server.client(), "strict", folder.path(), &store).await;
@@ -137,9 +138,12 @@ async fn a_seed_that_fails_ends_its_index_and_the_campaign_with_exit_code_one() 
     let text = printed(&collected);
     assert!(text.contains("1 seeds: 0 held, 1 failed"), "{text}");
     assert!(text.contains("slice 1 has 0 of 1 seeds"), "{text}");
-    assert!(text.contains(&format!("failure: {}", save.join("lite-0.yaml").display())), "{text}");
-    for file in ["lite-0.yaml", "drawn/lite-0.yaml", "histories/lite-0.jsonl"] {
-        assert!(save.join(file).is_file(), "{file}");
+    assert!(
+        text.contains(&format!("failure: {}", save.join(format!("lite-{FAILS}.yaml")).display())),
+        "{text}"
+    );
+    for (below, ending) in [("", "yaml"), ("drawn", "yaml"), ("histories", "jsonl")] {
+        assert!(save.join(below).join(format!("lite-{FAILS}.{ending}")).is_file(), "{below}");
     }
 }
 

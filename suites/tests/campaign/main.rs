@@ -33,9 +33,8 @@ pub(crate) fn profile(folder: &Path, timings: &[(&str, &str)]) -> String {
     path.display().to_string()
 }
 
-/// Timings that the reference does not keep.
-pub(crate) const TOO_STRICT: [(&str, &str); 3] = [
-    ("silentProbe: 32s", "silentProbe: 0s"),
-    ("latency: 500ms", "latency: 1ms"),
-    ("takeover: 1s", "takeover: 0s"),
-];
+/// A timing that the reference does not keep.
+pub(crate) const TOO_STRICT: [(&str, &str); 1] = [("latency: 500ms", "latency: 1ms")];
+
+/// A seed of the style lite that fails with this timing, and soon becomes small.
+pub(crate) const FAILS: u64 = 4;

@@ -96,7 +96,7 @@ impl CampaignCommand {
             seeds: self.drawn.seeds.to_string(),
             style: self.drawn.style.to_string(),
             target: &self.drawn.target,
-            profile: self.profile()?,
+            profile: self.drawn.profile_file()?,
             store,
             claim: self.claim.as_deref(),
             secret: self.secret.as_deref(),
@@ -116,15 +116,5 @@ impl CampaignCommand {
             (false, _) if !Path::new(store).is_absolute() => wrong("the directory in the pods begins with /"),
             _ => Ok(()),
         }
-    }
-
-    /// The text of the profile, if it is a file of the user.
-    fn profile(&self) -> Result<Option<String>, CommandError> {
-        let target = &self.drawn.target;
-        if !targets::is_file(target) {
-            return Ok(None);
-        }
-        let text = std::fs::read_to_string(target);
-        text.map(Some).map_err(|error| CommandError::Input(miette!("{target}: {error}")))
     }
 }
