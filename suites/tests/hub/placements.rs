@@ -13,7 +13,7 @@ use crate::hub::{Bug, Hub, Look, stamp};
 enum Use {
     /// No workload may be there.
     Never,
-    /// What is there may stay.
+    /// A workload that is there may stay.
     Stay,
     /// Workloads may come, if there is no better cluster.
     Unwanted,

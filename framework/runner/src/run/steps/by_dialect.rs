@@ -46,7 +46,7 @@ pub(in crate::run) fn inexpressible(
     lacks.map(|lacks| format!("{lacks} in its dialect"))
 }
 
-/// What `writer` lacks for one step. Members that are not known before the run have an empty name.
+/// The part of one step that `writer` cannot express. Members that are not known before the run have an empty name.
 fn lacking(step: &Step, writer: &dyn StepWriter, profile: &Profile) -> Option<String> {
     let taint = |taint: &Taint, add| {
         let now = jiff::Timestamp::UNIX_EPOCH;
@@ -79,7 +79,7 @@ fn lacking(step: &Step, writer: &dyn StepWriter, profile: &Profile) -> Option<St
     }
 }
 
-/// What a dialect lacks for a fault with an end: no section says how a change of an object is undone.
+/// The fault with an end that no dialect can express: no section says how a change of an object is undone.
 fn window_lacks(fault: &Disturbance) -> Option<String> {
     let changes_objects = match fault {
         Disturbance::Taint(_) | Disturbance::Scale(_) | Disturbance::DeleteMember(_) => true,
