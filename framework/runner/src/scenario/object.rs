@@ -165,6 +165,12 @@ impl<'de> Deserialize<'de> for Manifest {
 }
 
 impl Manifest {
+    /// The API version of the object.
+    #[must_use]
+    pub fn api_version(&self) -> &str {
+        self.0["apiVersion"].as_str().unwrap_or_default()
+    }
+
     /// The names in `$(…)`, in their order.
     #[must_use]
     pub fn names(&self) -> Vec<String> {

@@ -11,10 +11,11 @@ use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::json;
 
 use crate::objects::neutral;
+use crate::record::of_control_plane;
 use crate::run::api_error::error_text;
 use crate::run::driver::{Driver, StepError};
 use crate::run::testbed::placed_member;
-use crate::scenario::{Apply, Case, Disturbance, Place, Step, Taint, Toleration};
+use crate::scenario::{Case, Disturbance, Manifest, Place, Step, Taint, Toleration};
 
 /// How often a patch is made anew because the object has changed since it was read.
 const CONFLICTS: usize = 5;
@@ -65,14 +66,12 @@ fn lacking(step: &Step, writer: &dyn StepWriter, profile: &Profile) -> Option<St
         Step::DeleteMember(_) => writer.inexpressible(&neutral::delete_member("")),
         Step::Override(_) => another("override"),
         Step::Remedy(_) => another("remedy"),
-        Step::Apply(apply) if is_in_control_plane(apply) => another("apply"),
-        Step::Delete(delete) if matches!(delete.from.value, Place::ControlPlane) => another("delete"),
-        Step::Rejected(rejected) if matches!(rejected.by.value, Place::ControlPlane) => another("rejected"),
-        Step::Seen(seen) | Step::Unseen(seen) if matches!(seen.place.value, Place::ControlPlane) => {
-            another("seen")
-        }
-        Step::SeenFor(seen) | Step::UnseenFor(seen) if matches!(seen.place.value, Place::ControlPlane) => {
-            another("seenFor")
+        Step::Apply(step) => foreign(&step.to.value, &step.object.value, profile),
+        Step::Delete(step) => foreign(&step.from.value, &step.object.value, profile),
+        Step::Rejected(step) => foreign(&step.by.value, &step.object.value, profile),
+        Step::Seen(step) | Step::Unseen(step) => foreign(&step.place.value, &step.object.value, profile),
+        Step::SeenFor(step) | Step::UnseenFor(step) => {
+            foreign(&step.place.value, &step.object.value, profile)
         }
         Step::Faults(windows) => windows.iter().find_map(|window| window_lacks(&window.value.fault.value)),
         _ => None,
@@ -83,15 +82,23 @@ fn lacking(step: &Step, writer: &dyn StepWriter, profile: &Profile) -> Option<St
 fn window_lacks(fault: &Disturbance) -> Option<String> {
     let changes_objects = match fault {
         Disturbance::Taint(_) | Disturbance::Scale(_) | Disturbance::DeleteMember(_) => true,
-        Disturbance::Apply(apply) => is_in_control_plane(apply),
+        Disturbance::Apply(apply) => matches!(apply.to.value, Place::ControlPlane),
         Disturbance::Delete(delete) => matches!(delete.from.value, Place::ControlPlane),
         _ => false,
     };
     changes_objects.then(|| format!("the fault `{}`", fault.kind()))
 }
 
-fn is_in_control_plane(apply: &Apply) -> bool {
-    matches!(apply.to.value, Place::ControlPlane)
+/// The API group of an object in the control plane that the dialect does not watch: the object is one of another
+/// implementation.
+fn foreign(place: &Place, object: &Manifest, profile: &Profile) -> Option<String> {
+    if !matches!(place, Place::ControlPlane) {
+        return None;
+    }
+    let version = object.api_version();
+    let prefix = if version.contains('/') { format!("/apis/{version}/") } else { format!("/api/{version}/") };
+    let watched = of_control_plane(&profile.dialect).iter().any(|path| path.starts_with(&prefix));
+    (!watched).then(|| format!("objects of {version} in the control plane"))
 }
 
 fn lasts(toleration: &Toleration, profile: &Profile) -> Option<Duration> {
