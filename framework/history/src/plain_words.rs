@@ -13,7 +13,7 @@ pub(crate) fn plain_words(message: &str) -> String {
     }
     let mismatch = message.strip_prefix("invalid type: ").and_then(|rest| rest.rsplit_once(", expected "));
     if let Some((found, name)) = mismatch {
-        return format!("expected {}, and this is {found}", expected_number(name).unwrap_or(name));
+        return format!("expected {}, and this is {}", expected_number(name).unwrap_or(name), shape(found));
     }
     if message.contains("did not find expected key") {
         return "the indentation of this line fits none of the lines before it".to_owned();
@@ -38,6 +38,16 @@ pub(crate) fn plain_words(message: &str) -> String {
     match message.split_once(", expected ") {
         Some((what, known)) if what.starts_with("unknown ") => unknown(what, known),
         _ => message.to_owned(),
+    }
+}
+
+/// The value that was found, as a reader describes it.
+fn shape(found: &str) -> &str {
+    match found {
+        "sequence" => "a list",
+        "map" => "a group of fields",
+        "unit value" | "null" => "nothing",
+        other => other.strip_prefix("string ").unwrap_or(other),
     }
 }
 
@@ -95,7 +105,8 @@ mod tests {
                 "unknown field `x`, expected `fleet` or `when`",
             ),
             ("a sentence of our own", "a sentence of our own"),
-            (r#"invalid type: string "x", expected f64"#, r#"expected a number, and this is string "x""#),
+            (r#"invalid type: string "x", expected f64"#, r#"expected a number, and this is "x""#),
+            ("invalid type: sequence, expected a name", "expected a name, and this is a list"),
         ];
         for (message, plain) in cases {
             assert_eq!(plain_words(message), plain);

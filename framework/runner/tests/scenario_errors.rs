@@ -32,7 +32,7 @@ fn a_mistake_of_shape_is_reported_with_its_place() {
         ("fleet: {members: 4}\ngiven:\n  - wait: §5\n", "write a number with"),
         ("fleet: {members: 4}\nthen:\n  - settled: {workload: web, §wihtin: 5s}\n", "unknown field"),
         ("fleet: {members: 4}\nwhen:\n  - refuse: {cluster: {§caring: web}}\n", "unknown field"),
-        ("fleet: {members: 4}\nwhen:\n  - refuse: {§cluster: [m1]}\n", "invalid type"),
+        ("fleet: {members: 4}\nwhen:\n  - refuse: {§cluster: [m1]}\n", "and this is a list"),
         ("fleet: {members: 4}\nwhen: §[\n", ""),
         ("fleet: {members: 4}\n§about: twice\n", "duplicate"),
     ];

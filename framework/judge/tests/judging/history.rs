@@ -47,7 +47,7 @@ fn an_error_is_reported_with_its_line_and_column() {
         (with(r#"{"at":1.0,"mark":{"step":"#), "h.jsonl:2:25: this is not JSON: EOF while parsing a value"),
         (with("at: 1"), "h.jsonl:2:1: this is not JSON: expected value"),
         (with("[]"), "h.jsonl:2:2: invalid length 0, expected an entry of a history"),
-        (with(r#"{"at":"soon","mark":{}}"#), r#"h.jsonl:2:12: expected a number, and this is string "soon""#),
+        (with(r#"{"at":"soon","mark":{}}"#), r#"h.jsonl:2:12: expected a number, and this is "soon""#),
         (with(r#"{"mark":{}}"#), "h.jsonl:2:1: the entry has no `at`"),
         (with(r#"{"at":-1,"mark":{}}"#), "h.jsonl:2:1: `at` is -1"),
         (with(r#"{"at":1e10,"mark":{}}"#), "h.jsonl:2:1: `at` is 10000000000"),

@@ -96,9 +96,12 @@ fn foreign(place: &Place, object: &Manifest, profile: &Profile) -> Option<String
         return None;
     }
     let version = object.api_version();
-    let prefix = if version.contains('/') { format!("/apis/{version}/") } else { format!("/api/{version}/") };
+    // Each implementation uses the kinds of Kubernetes in its own way.
+    let group = version.split_once('/').map_or("", |(group, _)| group);
+    let is_own = group.contains('.') && !group.ends_with(".k8s.io");
+    let prefix = format!("/apis/{version}/");
     let watched = of_control_plane(&profile.dialect).iter().any(|path| path.starts_with(&prefix));
-    (!watched).then(|| format!("objects of {version} in the control plane"))
+    (!is_own || !watched).then(|| format!("objects of {version} in the control plane"))
 }
 
 fn lasts(toleration: &Toleration, profile: &Profile) -> Option<Duration> {
