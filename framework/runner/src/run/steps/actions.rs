@@ -27,13 +27,12 @@ impl Driver<'_> {
             self.tolerated = self.tolerated.max(lasts.unwrap_or_default());
             lasting.push(lasts);
         }
+        self.mark("workload", &[("workload", &workload.name.value)]);
         if let Some(writer) = writer_of(self.profile) {
-            self.mark("workload", &[("workload", &workload.name.value)]);
             let step = neutral::workload(workload, &lasting, |key| writer.taint_key(key));
             return self.perform(writer, &step).await;
         }
         let policy = objects::policy(workload, &lasting);
-        self.mark("workload", &[("workload", &workload.name.value)]);
         self.create(&objects::policy_kind_of(workload), policy).await?;
         self.create(&objects::kind_of(workload), objects::workload(workload)).await
     }

@@ -7,9 +7,10 @@ use capsize_history::facts::Health;
 use capsize_judge::profile::{Feature, Profile};
 use kube::Api;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
-use kube::core::{ApiResource, GroupVersionKind};
+use kube::core::ApiResource;
 use serde_json::json;
 
+use super::objects::kind_of;
 use crate::objects::neutral;
 use crate::record::of_control_plane;
 use crate::run::api_error::error_text;
@@ -166,11 +167,6 @@ impl Driver<'_> {
             None => Api::all_with(self.client.clone(), &kind),
         }
     }
-}
-
-fn kind_of(api_version: &str, kind: &str) -> GroupVersionKind {
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    GroupVersionKind::gvk(group, version, kind)
 }
 
 fn refused(what: &str, target: &WriteTarget, error: &kube::Error) -> StepError {

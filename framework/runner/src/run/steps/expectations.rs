@@ -56,12 +56,15 @@ impl Driver<'_> {
         // Without an object for an eviction, it lasts until the member deletes the copy: as long as the member is away.
         let waits_for_members = matches!(self.profile.dialect, DialectKind::Data(_));
         let holds = move |world: &World, _: &[Eviction]| {
-            let is_ready = |name: &String| world.members.get(name).map(|member| member.health);
-            world.workload(&name).is_some_and(|workload| {
-                let open = |task: &EvictionTask| is_ready(&task.member) == Some(Some(MemberHealth::Ready));
-                let mut evictions = workload.evictions.iter();
-                runs_as_assigned(workload) && evictions.all(|task| waits_for_members && !open(task))
-            })
+            let is_ready = |task: &EvictionTask| {
+                world
+                    .members
+                    .get(&task.member)
+                    .is_some_and(|member| member.health == Some(MemberHealth::Ready))
+            };
+            let may_last = |task: &EvictionTask| waits_for_members && !is_ready(task);
+            let workload = world.workload(&name);
+            workload.is_some_and(|it| runs_as_assigned(it) && it.evictions.iter().all(may_last))
         };
         self.until(what, subject, within, holds).await
     }

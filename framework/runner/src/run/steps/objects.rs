@@ -124,8 +124,7 @@ impl Driver<'_> {
         let wanted = object.expand(|name| self.member_name(&MemberRef::Named(name.to_owned())))?;
         let text = |pointer| wanted.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (api_version, name) = (text("/apiVersion"), text("/metadata/name"));
-        let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
-        let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &text("/kind")));
+        let kind = ApiResource::from_gvk(&kind_of(&api_version, &text("/kind")));
         let namespace = text("/metadata/namespace");
         let api = if namespace.is_empty() {
             Api::all_with(client, &kind)
@@ -230,6 +229,12 @@ impl fmt::Display for ObjectRequest {
         let slash = if namespace.is_some() { "/" } else { "" };
         write!(f, "{kind} {}{slash}{} in {}", namespace.unwrap_or_default(), self.name, self.place)
     }
+}
+
+/// The kind of an object with this `apiVersion` and `kind`.
+pub(in crate::run) fn kind_of(api_version: &str, kind: &str) -> GroupVersionKind {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    GroupVersionKind::gvk(group, version, kind)
 }
 
 pub(in crate::run) fn refused(request: &ObjectRequest, what: &str, error: &kube::Error) -> StepError {
