@@ -38,6 +38,9 @@ pub(crate) enum Bug {
     RemovesFirst,
     CountsLostCopies,
     NeverRollsOut,
+    KeepsOldCopies,
+    NeverEvicts,
+    NeverReportsApplied,
 }
 
 /// The hub.

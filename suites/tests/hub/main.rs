@@ -36,7 +36,7 @@ use hub::{Bug, Hub};
 struct StandInHub(Option<Bug>);
 
 /// The bugs: the guarantee that each violates, and a case in which it does.
-const BUGS: [(Bug, &str, &str); 9] = [
+const BUGS: [(Bug, &str, &str); 12] = [
     (Bug::UnknownTooEarly, "HEALTH-08", "evicts-after-the-toleration"),
     (Bug::ReportsBeforeItRenews, "HEALTH-09", "evicts-after-the-toleration"),
     (Bug::StampsAnOldTime, "TAINT-11", "evicts-after-the-toleration"),
@@ -46,6 +46,9 @@ const BUGS: [(Bug, &str, &str); 9] = [
     (Bug::RemovesFirst, "AVAILABILITY-01", "moved-by-a-person"),
     (Bug::CountsLostCopies, "STATUS-04", "evicts-after-the-toleration"),
     (Bug::NeverRollsOut, "STATUS-05", "evicts-after-the-toleration"),
+    (Bug::KeepsOldCopies, "DELIVERY-02", "moved-by-a-person"),
+    (Bug::NeverEvicts, "TOLERATION-01", "evicts-after-the-toleration"),
+    (Bug::NeverReportsApplied, "LIVENESS-02", "evicts-after-the-toleration"),
 ];
 
 impl Implementation for StandInHub {

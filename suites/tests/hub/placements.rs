@@ -83,7 +83,8 @@ impl Hub {
                 // A cluster that fails is no new home, even if its taint is tolerated for a while.
                 ("NoSelect", true) if tolerated_until != Some(Timestamp::MAX) && !chooses_lost => Use::Stay,
                 (_, true) => Use::Free,
-                ("NoSelect", false) => Use::Never,
+                ("NoSelect", false) if !self.has(Bug::NeverEvicts) => Use::Never,
+                ("NoSelect", false) => Use::Stay,
                 ("NoSelectIfNew", false) => Use::Stay,
                 _ => Use::Unwanted,
             });

@@ -65,7 +65,7 @@ impl Hub {
                 // The cluster may be chosen again when it is back, and then keeps its copy.
                 false => self.has(Bug::ChoosesWhileItDeletes),
             };
-            if !wanted.iter().any(|wanted| wanted == cluster) && must_go {
+            if !wanted.iter().any(|wanted| wanted == cluster) && must_go && !self.has(Bug::KeepsOldCopies) {
                 self.remove(work).await?;
             }
         }
@@ -79,7 +79,9 @@ impl Hub {
     /// not counted.
     async fn report(&self, look: &Look, set: &Value, (works, total): (&[&Value], usize)) -> kube::Result<()> {
         let template = &set["spec"]["manifestWorkTemplate"];
-        let applied = works.iter().filter(|work| condition(work, "Applied") == "True").count();
+        let counts =
+            |work: &&&Value| condition(work, "Applied") == "True" && !self.has(Bug::NeverReportsApplied);
+        let applied = works.iter().filter(counts).count();
         let available = works.iter().filter(|work| is_ready(work, template)).count();
         let all = |count: usize| if count == total && total > 0 { "True" } else { "False" };
         let now = stamp(look.now);
