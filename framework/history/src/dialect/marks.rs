@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::facts::{Change, FaultInForce, LONGEST_BACK_OFF, World};
+use crate::facts::{Change, FaultInForce, LONGEST_BACK_OFF, World, watch_back_off};
 use crate::format::{CONTROL_PLANE, FOREVER, FaultKind, Mark};
 
 /// A history with a later header was cut out of a longer history.
@@ -56,7 +56,10 @@ pub fn observe(world: &mut World, mark: &Mark) -> Change {
                 if over.hinders() {
                     let lasted = world.now.saturating_sub(over.since).min(LONGEST_BACK_OFF);
                     // Delayed messages still arrive late, and before everything that is sent after them.
-                    let waits = lasted.max(over.late);
+                    let mut waits = lasted.max(over.late);
+                    if fault.ends_watches() {
+                        waits = waits.max(watch_back_off(lasted));
+                    }
                     world.hindered = world.hindered.max(world.now.saturating_add(waits));
                 }
             } else {

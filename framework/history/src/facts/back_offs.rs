@@ -6,6 +6,21 @@ use std::time::Duration;
 /// The longest back-off of a work queue.
 pub const LONGEST_BACK_OFF: Duration = Duration::from_secs(1000);
 
+/// The longest back-off of a watch. The back-off of client-go (`tools/cache/reflector.go`) starts at 800 ms and
+/// doubles up to 30 s; jitter may double it once more.
+pub const LONGEST_WATCH_BACK_OFF: Duration = Duration::from_secs(60);
+
+/// The first back-off of a watch, with jitter.
+const FIRST_WATCH_BACK_OFF: Duration = Duration::from_millis(1_600);
+
+/// Returns how late a watch may begin again after its attempts have failed for this time.
+///
+/// Each failed attempt doubles the back-off, and jitter may double the last one only.
+#[must_use]
+pub fn watch_back_off(failed: Duration) -> Duration {
+    failed.saturating_mul(2).saturating_add(FIRST_WATCH_BACK_OFF).min(LONGEST_WATCH_BACK_OFF)
+}
+
 /// For each key, the time in which attempts fail, and how long controllers may back off afterwards.
 ///
 /// Each failed attempt doubles the back-off, so the last back-off is at most as long as all attempts before it.

@@ -16,7 +16,7 @@ mod topic;
 mod workload;
 mod world;
 
-pub use back_offs::{BackOffs, LONGEST_BACK_OFF};
+pub use back_offs::{BackOffs, LONGEST_BACK_OFF, LONGEST_WATCH_BACK_OFF, watch_back_off};
 pub use content::{Content, Template};
 pub use fact::{Change, Fact, ObjectVersion};
 pub use member::{Census, Health, Member, Taint, TaintEffect, Zone};

@@ -227,6 +227,12 @@ impl FaultKind {
             || matches!(self, Self::Slow | Self::Lag | Self::Cut | Self::Repeat | Self::Stale | Self::Rival)
     }
 
+    /// Whether watches of the control plane end under the fault, and may fail to begin again.
+    #[must_use]
+    pub fn ends_watches(self) -> bool {
+        self.fails_requests() || matches!(self, Self::Cut | Self::Stale)
+    }
+
     /// Whether a member comes back from the fault with an old state, or without its data.
     #[must_use]
     pub fn loses_data(self) -> bool {

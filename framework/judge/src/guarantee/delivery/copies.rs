@@ -204,9 +204,12 @@ impl Guarantee for CopyFollowsManifest {
             {
                 self.back(member, fact, context);
             }
+            Change::FaultEnded { member: Some(member), .. } if context.member(member).is_none() => {
+                self.forget_faults(member, context);
+            }
             Change::MemberLeaving(member) | Change::MemberGone(member) => {
                 self.away.swap_remove(member);
-                self.hit.swap_remove(member);
+                self.forget_faults(member, context);
                 self.unobserved.swap_remove(member);
                 self.unwatched.swap_remove(member);
                 self.lost.remove(member);
@@ -279,6 +282,13 @@ impl CopyFollowsManifest {
         let until = fact.at + asking + context.timings().latency;
         self.asking.retain(|_, until| *until > fact.at);
         self.asking.extend(asked.iter().map(|key| (Subject::on(key, member), until)));
+    }
+
+    /// Forgets the faults of a member that is removed. A fault that goes on also hits a new member of the same name.
+    fn forget_faults(&mut self, member: &str, context: &JudgeContext<'_>) {
+        if !is_hit(member, context) {
+            self.hit.swap_remove(member);
+        }
     }
 
     /// Cancels the deadlines of a member that may be unreachable, and remembers their workloads.

@@ -12,6 +12,7 @@ use capsize_history::FOREVER;
 pub(crate) use capsize_history::ProbeFailure as Failing;
 use capsize_history::facts::FaultInForce;
 pub(crate) use capsize_history::facts::LONGEST_BACK_OFF;
+use capsize_history::facts::LONGEST_WATCH_BACK_OFF;
 
 /// The most that a time stamp loses when it is cut to whole seconds.
 pub(crate) const STAMP: Duration = Duration::from_secs(1);
@@ -323,10 +324,6 @@ pub(crate) const COPY_WRITTEN: &str = "at most latency after the manifest is wri
 pub(crate) fn copy_written(timings: &Timings, away: Duration) -> Duration {
     timings.latency + away.min(LONGEST_BACK_OFF)
 }
-
-/// The longest back-off of a watch. The back-off of client-go (`tools/cache/reflector.go`) starts at 800 ms and
-/// doubles up to 30 s; jitter may double it once more.
-const LONGEST_WATCH_BACK_OFF: Duration = Duration::from_secs(60);
 
 /// The longest time from the end of an outage until all controllers have observed what is in the member. It was
 /// `away` for so long.

@@ -35,7 +35,10 @@ impl Away {
                 *latest = until.max(*latest);
             }
             Change::MemberGone(member) => {
-                self.hit.swap_remove(member);
+                // A fault that goes on also hits a new member of the same name.
+                if !is_hit(member, context) {
+                    self.hit.swap_remove(member);
+                }
                 self.until.swap_remove(member);
             }
             _ => {}
@@ -55,6 +58,19 @@ pub(crate) fn in_force<'a>(
 ) -> impl Iterator<Item = &'a FaultInForce> {
     let hits = move |fault: &&FaultInForce| fault.member.as_deref() == Some(member);
     context.world.faults.iter().filter(|fault| !fault.is_of_a_clock()).filter(hits)
+}
+
+/// Returns by how much the clock of `member` is wrong at most, while the faults in force last.
+///
+/// Offsets of several faults add up. Histories do not say which of these offsets are ahead, so the sum is the bound.
+pub(crate) fn clock_offset(member: &str, context: &JudgeContext<'_>) -> Duration {
+    let of_clock = |fault: &&FaultInForce| fault.is_of_a_clock() && fault.member.as_deref() == Some(member);
+    context
+        .world
+        .faults
+        .iter()
+        .filter(of_clock)
+        .fold(Duration::ZERO, |sum, fault| sum.saturating_add(fault.late))
 }
 
 /// Returns true if a fault hits `member` now.

@@ -7,7 +7,7 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
 };
-use crate::guarantee::engine::outdated_views::in_force;
+use crate::guarantee::engine::outdated_views::{clock_offset, in_force};
 use crate::guarantee::node::AllNodesNotReady;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -58,11 +58,11 @@ impl Guarantee for UnknownAfterAgentSilence {
         match &fact.change {
             Change::FaultBegan { member: Some(member), .. } => self.began(member, fact, context),
             Change::FaultEnded { member: Some(member), .. } => self.ended(member, fact, context),
-            Change::ClockWrong { member: Some(member), by }
-            | Change::ClockRight { member: Some(member), by } => {
-                let until = fact.at + *by;
-                let latest = self.turned_back.entry(member.clone()).or_default();
-                *latest = until.max(*latest);
+            Change::ClockWrong { member: Some(member), by } => {
+                self.clock_set(member, clock_offset(member, context).max(*by), fact);
+            }
+            Change::ClockRight { member: Some(member), by } => {
+                self.clock_set(member, clock_offset(member, context).saturating_add(*by), fact);
             }
             Change::FaultEnded { member: None, fault: FaultKind::Kill } => self.agents_restarted(context),
             Change::Health { member, was: Some(_), now: Some(Health::Unknown), .. } => {
@@ -70,7 +70,10 @@ impl Guarantee for UnknownAfterAgentSilence {
             }
             Change::MemberLeaving(member) => self.deadlines.cancel(&Subject::member(member)),
             Change::MemberGone(member) => {
-                self.cut.remove(member);
+                // A fault that goes on also cuts off a new member of the same name.
+                if !is_lossy(member, context) {
+                    self.cut.remove(member);
+                }
                 self.turned_back.remove(member);
                 self.deadlines.cancel(&Subject::member(member));
             }
@@ -140,6 +143,13 @@ fn is_silent(member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
 }
 
 impl UnknownAfterAgentSilence {
+    /// The clock of `member` was set, and is behind its own earlier reports by `back` at most.
+    fn clock_set(&mut self, member: &str, back: Duration, fact: &Fact) {
+        let until = fact.at.saturating_add(back);
+        let latest = self.turned_back.entry(member.to_owned()).or_default();
+        *latest = until.max(*latest);
+    }
+
     /// A node is ready again after none was. All other nodes may be silent for the whole time again, including nodes
     /// that do not count.
     fn restart_deadlines(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
@@ -212,7 +222,7 @@ impl UnknownAfterAgentSilence {
         }
         let behind = self.turned_back.get(member).is_some_and(|until| {
             // The member becomes Unknown within the usual time after its last new report.
-            fact.at <= *until + bounds::agent_silent(context.timings())
+            fact.at <= until.saturating_add(bounds::agent_silent(context.timings()))
         });
         if behind && is_silent(member, fact, context) {
             return;

@@ -7,7 +7,7 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, NEVER, Topics, Violation, topics,
 };
-use crate::guarantee::engine::outdated_views::{in_force, is_hit};
+use crate::guarantee::engine::outdated_views::{clock_offset, in_force, is_hit};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
@@ -60,7 +60,7 @@ impl Guarantee for UnknownAfterLastRenewal {
             }
             Change::ClockWrong { member: Some(member), by } => {
                 let off = self.off.entry(member.clone()).or_default();
-                *off = (*off).max(*by);
+                *off = (*off).max(*by).max(clock_offset(member, context));
             }
             Change::MemberLeaving(member) | Change::MemberGone(member) => {
                 self.deadlines.cancel(&Subject::member(member));
@@ -88,7 +88,7 @@ impl UnknownAfterLastRenewal {
             return;
         }
         let off = self.off.get(name).copied().unwrap_or_default();
-        let limit = bounds::renewal_missed(context.timings(), grace(name, context)) + off;
+        let limit = bounds::renewal_missed(context.timings(), grace(name, context)).saturating_add(off);
         let expectation = Expectation {
             because: format!(
                 "the last renewal of {name} was at {}, and silence may last {} at most",
@@ -97,7 +97,13 @@ impl UnknownAfterLastRenewal {
             ),
             missing: format!("{name} is not Unknown"),
         };
-        self.deadlines.restart(Subject::member(name), fact, fact.at + limit, limit, expectation);
+        self.deadlines.restart(
+            Subject::member(name),
+            fact,
+            fact.at.saturating_add(limit),
+            limit,
+            expectation,
+        );
     }
 
     fn unknown(&mut self, name: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
@@ -109,7 +115,7 @@ impl UnknownAfterLastRenewal {
             return;
         }
         let grace = grace(name, context);
-        let off = self.off.get(name).copied().unwrap_or_default() + context.world.clock_set;
+        let off = self.off.get(name).copied().unwrap_or_default().saturating_add(context.world.clock_set);
         let earliest = (heard + grace).saturating_sub(context.timings().skew).saturating_sub(off);
         context.check_arrival(subject, fact, earliest, margin, || {
             let because =
@@ -150,11 +156,12 @@ impl Guarantee for ReadyMemberStaysReady {
         match &fact.change {
             Change::ClockWrong { member: Some(member), by } => {
                 self.back.remove(member);
-                self.wrong.insert(member.clone(), (*by, NEVER));
+                self.wrong.insert(member.clone(), (clock_offset(member, context).max(*by), NEVER));
             }
             // A renewal counts only if its stamp is later than all before, so a clock that was ahead hides some.
             Change::ClockRight { member: Some(member), .. } => {
-                if let Some((by, until)) = self.wrong.get_mut(member) {
+                let is_right = clock_offset(member, context).is_zero();
+                if let Some((by, until)) = self.wrong.get_mut(member).filter(|_| is_right) {
                     *until = fact.at.saturating_add(*by).saturating_add(grace(member, context));
                 }
             }
