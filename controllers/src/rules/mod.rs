@@ -24,7 +24,7 @@ pub use policy::*;
 pub use release::{
     Behaviour, Bug, Division, Grouping, ReferenceRules, Release, Removal, UnknownBug, UnservedTargets,
 };
-pub use rules_trait::Rules;
+pub use rules_trait::{AsRules, Rules};
 pub use scheduling::*;
 pub use services::{
     collected_service, collected_slice, derived_service, exported_service, imported_slice, is_collected,

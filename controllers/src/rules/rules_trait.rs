@@ -32,15 +32,27 @@ macro_rules! functions {
         $(fn $name:ident $(<$life:lifetime>)? ($($given:ident: $type:ty),* $(,)?) $(-> $answer:ty)?;)*
     ) => {
         $(fn $name $(<$life>)? (&self, $($given: $type),*) $(-> $answer)? {
-            let $rules = self;
+            let $rules = self.as_rules();
             super::$name($first, $($given),*)
         })*
     };
 }
 
+/// Rules as a trait object. Rules that call other rules are compiled once, and not for each implementation.
+pub trait AsRules {
+    /// Returns these rules.
+    fn as_rules(&self) -> &dyn Rules;
+}
+
+impl<R: Rules> AsRules for R {
+    fn as_rules(&self) -> &dyn Rules {
+        self
+    }
+}
+
 /// All rules that the controllers use. An implementation that overrides one shows what that rule is for.
 #[expect(missing_docs, reason = "each method is the function of the same name, which says what it does")]
-pub trait Rules: Send + Sync {
+pub trait Rules: AsRules + Send + Sync {
     /// The differences from other releases. This is not a rule: the rules depend on it.
     fn behaviour(&self) -> Behaviour {
         Behaviour::default()

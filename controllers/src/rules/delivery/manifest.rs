@@ -39,7 +39,7 @@ pub struct Delivery<'a> {
 ///
 /// # Errors
 /// The template is not an object, or an override cannot be applied.
-pub fn manifest<R: Rules + ?Sized>(rules: &R, delivery: &Delivery<'_>) -> Result<Map<String, Value>, String> {
+pub fn manifest(rules: &dyn Rules, delivery: &Delivery<'_>) -> Result<Map<String, Value>, String> {
     let not_an_object = || "the template is not an object".to_owned();
     let mut object = Value::Object(revised(rules, delivery).ok_or_else(not_an_object)?);
     delivery.overriders.iter().try_for_each(|overriders| rules.override_object(&mut object, overriders))?;
@@ -47,7 +47,7 @@ pub fn manifest<R: Rules + ?Sized>(rules: &R, delivery: &Delivery<'_>) -> Result
 }
 
 /// Returns the template without the parts that belong to the control plane, with the cluster's share of replicas.
-fn revised<R: Rules + ?Sized>(rules: &R, delivery: &Delivery<'_>) -> Option<Map<String, Value>> {
+fn revised(rules: &dyn Rules, delivery: &Delivery<'_>) -> Option<Map<String, Value>> {
     let mut manifest = delivery.template.as_object()?.clone();
     rules.prune(&mut manifest);
     let is_job = manifest.get("kind")? == "Job";

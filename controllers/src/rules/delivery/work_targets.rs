@@ -61,8 +61,8 @@ pub fn is_dispatch_suspended(suspension: Option<&Suspension>, cluster: &str) -> 
 /// Returns each cluster's share of the completions of a Job, divided like the replicas. `None` if the template has no
 /// completions, or if every cluster runs all of them.
 #[must_use]
-pub fn completions<R: Rules + ?Sized>(
-    rules: &R,
+pub fn completions(
+    rules: &dyn Rules,
     spec: &ResourceBindingSpec,
     template: &Value,
 ) -> Option<BTreeMap<String, i32>> {

@@ -59,8 +59,8 @@ pub fn tolerated_until(failover: &ApplicationFailover, since: Timestamp) -> Time
 ///
 /// # Errors
 /// The state to preserve is not known, so that the eviction waits.
-pub fn application_task<R: Rules + ?Sized>(
-    rules: &R,
+pub fn application_task(
+    rules: &dyn Rules,
     failover: &ApplicationFailover,
     producer: &str,
     spec: &ResourceBindingSpec,

@@ -39,8 +39,8 @@ pub fn inherited_state(tasks: &[GracefulEvictionTask]) -> Option<&BTreeMap<Strin
 
 /// Returns the state that an eviction task preserves: the [`inherited_state`] if there is one, else the state of the
 /// copy that is evicted.
-pub(super) fn task_state<R: Rules + ?Sized>(
-    rules: &R,
+pub(super) fn task_state(
+    rules: &dyn Rules,
     preservation: Option<&StatePreservation>,
     spec: &ResourceBindingSpec,
     report: Option<&AggregatedStatus>,

@@ -51,8 +51,8 @@ pub fn evict(spec: &mut ResourceBindingSpec, cluster: &str, task: GracefulEvicti
 ///
 /// # Errors
 /// The state to preserve is not known, so that the eviction waits.
-pub fn taint_task<R: Rules + ?Sized>(
-    rules: &R,
+pub fn taint_task(
+    rules: &dyn Rules,
     spec: &ResourceBindingSpec,
     _due: Due,
     flag: Option<PurgeMode>,

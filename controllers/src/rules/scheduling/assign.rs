@@ -15,8 +15,8 @@ use crate::rules::{Rules, affinity_matches};
 ///
 /// # Errors
 /// There is too little room. The targets then stay as they are.
-pub fn assign<R: Rules + ?Sized>(
-    rules: &R,
+pub fn assign(
+    rules: &dyn Rules,
     spec: &ResourceBindingSpec,
     placement: &Placement,
     tiers: &[Vec<&Cluster>],
@@ -71,8 +71,8 @@ pub fn still_assigned(targets: &[TargetCluster], selected: &[&Cluster]) -> Vec<T
 
 /// Assigns by free room. Each tier gets only the replicas for which the tiers before it have no room. Therefore a
 /// schedule that changes anything also moves replicas back from an overflow tier (as from 1.18, #7386).
-fn by_tier<R: Rules + ?Sized>(
-    rules: &R,
+fn by_tier(
+    rules: &dyn Rules,
     spec: &ResourceBindingSpec,
     tiers: &[Vec<&Cluster>],
     aggregated: bool,
@@ -103,14 +103,14 @@ fn sum(targets: &[TargetCluster]) -> i32 {
 }
 
 /// Division of replicas by free room.
-struct Room<'a, R: ?Sized> {
-    rules: &'a R,
+struct Room<'a> {
+    rules: &'a dyn Rules,
     spec: &'a ResourceBindingSpec,
     aggregated: bool,
     fresh: bool,
 }
 
-impl<R: Rules + ?Sized> Room<'_, R> {
+impl Room<'_> {
     /// Returns the room of each cluster, including its replicas in `own`.
     fn room(&self, clusters: &[&Cluster], own: &[TargetCluster]) -> Vec<(String, i64)> {
         let of = |cluster: &&Cluster| {

@@ -89,8 +89,8 @@ pub fn is_static_weighted(scheduling: &ReplicaScheduling) -> bool {
 ///
 /// # Errors
 /// No cluster passes, or the placement cannot be met. Of several affinities, it is the error of the first one tried.
-pub fn schedule<R: Rules + ?Sized>(
-    rules: &R,
+pub fn schedule(
+    rules: &dyn Rules,
     spec: &ResourceBindingSpec,
     status: &BindingStatus,
     input: &SchedulingInput<'_>,
@@ -126,8 +126,8 @@ pub fn terms_to_try<'a>(terms: &'a [ClusterAffinityTerm], in_use: &str) -> &'a [
 }
 
 /// An attempt with one affinity and its overflow affinities.
-struct Attempt<'a, R: ?Sized> {
-    rules: &'a R,
+struct Attempt<'a> {
+    rules: &'a dyn Rules,
     spec: &'a ResourceBindingSpec,
     placement: &'a Placement,
     /// The preferred affinity, then those for the replicas that overflow it; empty: any cluster.
@@ -135,7 +135,7 @@ struct Attempt<'a, R: ?Sized> {
     input: &'a SchedulingInput<'a>,
 }
 
-impl<R: Rules + ?Sized> Attempt<'_, R> {
+impl Attempt<'_> {
     fn targets(&self, fresh: bool) -> Result<Vec<TargetCluster>, ScheduleError> {
         let mut candidates = Vec::new();
         let mut accepted: BTreeMap<&str, (usize, &Cluster)> = BTreeMap::new();
