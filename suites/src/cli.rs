@@ -29,6 +29,7 @@ use crate::mark::MarkCommand;
 use crate::matrix::Matrix;
 use crate::member::MemberCommand;
 use crate::merge::Merge;
+use crate::monitor::MonitorCommand;
 use crate::mutants::Mutants;
 use crate::new::New;
 use crate::numbers::NumbersCommand;
@@ -72,6 +73,8 @@ enum Command {
     Record(RecordCommand),
     Import(Import),
     Mark(MarkCommand),
+    #[command(subcommand)]
+    Monitor(MonitorCommand),
     #[command(subcommand)]
     Dialect(DialectCommand),
     List(List),
@@ -147,6 +150,7 @@ impl Cli {
             Command::Record(record) => record.execute(),
             Command::Import(import) => import.execute(),
             Command::Mark(mark) => mark.execute(),
+            Command::Monitor(monitor) => monitor.execute(),
             Command::Run(run) => run.execute(),
             Command::Chaos(chaos) => chaos.execute(),
             Command::Campaign(campaign) => campaign.execute(),

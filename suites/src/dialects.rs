@@ -28,6 +28,12 @@ pub fn find(name: &str, folder: &Path) -> Result<Dialect, DialectError> {
     Ok(LOADED[place].get_or_init(|| dialect).clone())
 }
 
+/// Returns true if `name` is that of a dialect that ships with Capsize.
+#[must_use]
+pub fn is_shipped(name: &str) -> bool {
+    SHIPPED.iter().any(|(shipped, _)| *shipped == name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

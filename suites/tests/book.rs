@@ -17,7 +17,7 @@ use tempfile::TempDir;
 const OTHERS: [&str; 5] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"];
 
 /// Commands whose second word is a command, too.
-const NESTED: [&str; 3] = ["dialect", "images", "new"];
+const NESTED: [&str; 4] = ["dialect", "images", "monitor", "new"];
 
 /// A part of a page.
 enum Part<'a> {

@@ -1,10 +1,10 @@
 //! `capsize chaos`: many seeds, one after another or side by side, until one fails.
 
+use std::env;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
-use std::{env, fs};
 
 use capsize_clock::{Clock, Interrupt};
 use capsize_judge::text::span;
@@ -23,6 +23,7 @@ use super::session::{Local, Session};
 use super::tally::Tally;
 use crate::empty::EmptyArgs;
 use crate::exit::{CommandError, ExitStatus};
+use crate::pods::profile_file;
 use crate::{conformance, output, run, targets};
 
 /// Draw scenarios from seeds, run them, and make the first that fails smaller
@@ -71,17 +72,6 @@ pub(super) struct DrawnArgs {
     /// The target profile: the name of one that comes with Capsize, or a file
     #[arg(long, default_value = "reference")]
     pub(super) target: String,
-}
-
-impl DrawnArgs {
-    /// The text of the profile, if it is a file of the user.
-    pub(super) fn profile_file(&self) -> Result<Option<String>, CommandError> {
-        if !targets::is_file(&self.target) {
-            return Ok(None);
-        }
-        let text = fs::read_to_string(&self.target);
-        text.map(Some).map_err(|error| CommandError::Input(miette!("{}: {error}", self.target)))
-    }
 }
 
 /// The options of a run without an end.
@@ -209,7 +199,7 @@ impl Chaos {
         let until = self.lasts;
         let lasts = until.map_or_else(|| "without an end".to_owned(), span);
         let commit = self.continuous.commit.as_deref().unwrap_or(env!("CARGO_PKG_VERSION"));
-        let profile = self.drawn.profile_file()?;
+        let profile = profile_file(&self.drawn.target)?;
         let interrupt = Interrupt::default();
         interrupt
             .listen()

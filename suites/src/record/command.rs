@@ -99,7 +99,7 @@ fn size(text: &str) -> Result<u64, String> {
     bytes.filter(|bytes| *bytes > 0).ok_or_else(|| "write a number with kB, MB or GB".to_owned())
 }
 
-fn place(text: &str) -> Result<String, String> {
+pub(crate) fn place(text: &str) -> Result<String, String> {
     let right = record::is_place(text);
     right.then(|| text.to_owned()).ok_or_else(|| "not like /apis/example.com/v1/things".to_owned())
 }

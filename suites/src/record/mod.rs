@@ -5,4 +5,4 @@ mod follow;
 mod metrics;
 
 pub use command::RecordCommand;
-pub(crate) use command::{header, seconds};
+pub(crate) use command::{header, place, seconds};

@@ -10,6 +10,7 @@ mod following;
 mod interrupted;
 mod kits;
 mod kubeconfigs;
+mod monitor;
 mod paths;
 mod playground;
 mod processes;

@@ -18,7 +18,7 @@ pub(crate) use cluster::{Follower, Heard};
 pub use cluster::{Source, Time, chain, time_of};
 pub use pace::Pace;
 pub use parts::{Limit, Parts};
-pub use path::{Resource, is_place, of_control_plane, of_members, served};
+pub use path::{Privileges, Resource, is_place, of_control_plane, of_members, privileges, served};
 pub use redact::redact;
 pub use sink::EntrySink;
 pub use write::{Record, RecordError, Recorded, Tidings};

@@ -1,7 +1,7 @@
 //! The resources of a cluster that are recorded: their API paths, and which of them it serves.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
 use kube::Client;
@@ -95,6 +95,20 @@ fn place(path: &str) -> Option<Place<'_>> {
         }
         _ => None,
     }
+}
+
+/// The plural names of resources by group, for each namespace to which they are limited.
+pub type Privileges = BTreeMap<Option<String>, BTreeMap<String, BTreeSet<String>>>;
+
+/// The resources at `paths`, which an account that records them must be allowed to list and watch.
+#[must_use]
+pub fn privileges<'a>(paths: impl IntoIterator<Item = &'a str>) -> Privileges {
+    let mut privileges = Privileges::new();
+    for place in paths.into_iter().filter_map(place) {
+        let groups = privileges.entry(place.namespace.map(str::to_owned)).or_default();
+        groups.entry(place.group.to_owned()).or_default().insert(place.plural.to_owned());
+    }
+    privileges
 }
 
 /// The resources among `paths` that the cluster serves, in their order.

@@ -7,12 +7,13 @@ use clap::Args;
 use miette::miette;
 
 use super::collect::collect;
-use super::manifests::{Manifests, yaml};
+use super::manifests::Manifests;
 use super::plan::Campaign;
 use super::store::{Store, is_bucket};
 use crate::chaos::command::DrawnArgs;
 use crate::empty::EmptyArgs;
 use crate::exit::{CommandError, ExitStatus};
+use crate::pods::{Pods, profile_file, yaml};
 use crate::{output, run, targets};
 
 /// The options that only the manifests need.
@@ -87,16 +88,19 @@ impl CampaignCommand {
         let profile = targets::find(&self.drawn.target).map_err(CommandError::input)?;
         run::implementation(&profile)?;
         self.check_volume(store)?;
-        let manifests = Manifests {
+        let pods = Pods {
             name: &self.name,
             image,
+            target: &self.drawn.target,
+            profile: profile_file(&self.drawn.target)?,
+        };
+        let manifests = Manifests {
+            pods,
             completions: completions.get(),
             parallelism: self.parallelism.unwrap_or(completions).min(completions).get(),
             jobs: self.jobs.get(),
             seeds: self.drawn.seeds.to_string(),
             style: self.drawn.style.to_string(),
-            target: &self.drawn.target,
-            profile: self.drawn.profile_file()?,
             store,
             claim: self.claim.as_deref(),
             secret: self.secret.as_deref(),
