@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use capsize_clock::Seed;
@@ -30,7 +30,11 @@ pub struct Reference {
     definitions: Vec<Value>,
     /// The release that it behaves like, if it is made from a profile that names one.
     release: Option<String>,
+    addresses: Addresses,
 }
+
+/// The URLs at which members of a fleet listen, with the names of these members. They are set when all members listen.
+pub type Addresses = Arc<OnceLock<BTreeMap<String, String>>>;
 
 /// How often controllers ask at most, by the defaults of `--kube-api-qps` and `--cluster-api-qps`, and of their bursts. Two
 /// controllers that disagree about an object write without end, and only this rate slows them down.
@@ -55,6 +59,7 @@ impl Reference {
             published_events: PublishedEvents::Evictions,
             definitions,
             release: None,
+            addresses: Addresses::default(),
         }
     }
 
@@ -81,6 +86,12 @@ impl Reference {
     #[must_use]
     pub fn publishing_all_events(self) -> Self {
         Self { published_events: PublishedEvents::All, ..self }
+    }
+
+    /// Reaches a member also by a URL at which a member of the fleet listens.
+    #[must_use]
+    pub fn reaching(self, addresses: Addresses) -> Self {
+        Self { addresses, ..self }
     }
 
     /// Installs definitions with descriptions, for users who look at the control plane.
@@ -189,7 +200,7 @@ impl Reference {
             .collect();
         let controllers = Controllers {
             client: client(environment.fleet.controllers_client()),
-            members: Arc::new(Links::of(environment.fleet)),
+            members: Arc::new(Links::of(environment.fleet, Arc::clone(&self.addresses))),
             clock: environment.clock,
             settings,
             rules: Arc::clone(&self.rules),
@@ -229,13 +240,21 @@ struct Links {
     clients: BTreeMap<String, Client>,
     /// The same, as the controllers ask for them.
     bounded: Mutex<BTreeMap<String, Client>>,
+    addresses: Addresses,
 }
 
 impl Links {
-    fn of(fleet: &Fleet) -> Self {
+    fn of(fleet: &Fleet, addresses: Addresses) -> Self {
         let pushed = fleet.members().filter(|member| member.spec().sync == SyncMode::Push);
         let clients = pushed.map(|member| (member.name().to_owned(), member.remote_client())).collect();
-        Self { clients, bounded: Mutex::default() }
+        Self { clients, bounded: Mutex::default(), addresses }
+    }
+
+    /// The member of the fleet to which `endpoint` leads, whatever the name of the Cluster is.
+    fn reached<'a>(&'a self, endpoint: &'a str) -> Option<&'a str> {
+        let by_name = endpoint.strip_prefix("https://").and_then(|rest| rest.strip_suffix(".embedded"));
+        let by_url = || self.addresses.get()?.get(endpoint.trim_end_matches('/')).map(String::as_str);
+        by_name.or_else(by_url)
     }
 }
 
@@ -244,8 +263,7 @@ impl MemberClients for Links {
     fn client(&self, cluster: &api::Cluster, timeout: Duration) -> Option<Client> {
         let name = cluster.metadata.name.as_deref()?;
         let known = cluster.spec.secret_ref.as_ref().is_none_or(|secret| secret.name == name);
-        // An address of the fleet leads to the member that it names, whatever the name of the Cluster is.
-        let reached = cluster.spec.api_endpoint.strip_prefix("https://")?.strip_suffix(".embedded")?;
+        let reached = self.reached(&cluster.spec.api_endpoint)?;
         let client = self.clients.get(reached).filter(|_| known)?;
         let mut made = self.bounded.lock().unwrap_or_else(PoisonError::into_inner);
         Some(

@@ -19,6 +19,7 @@ use super::{fleet, prompt};
 use crate::control::ControlSocket;
 use crate::exit::{CommandError, ExitStatus};
 use crate::output;
+use crate::reference::Addresses;
 
 /// Run a fleet for kubectl and other programs, until Ctrl-C
 #[derive(Args, Debug)]
@@ -94,7 +95,8 @@ impl Up {
         }
         let is_reference = self.controllers == Controllers::Reference;
         let case = fleet::case(self.file.as_deref(), self.members)?;
-        let subject = fleet::subject(&case, is_reference)?;
+        let addresses = Addresses::default();
+        let subject = fleet::subject(&case, is_reference, &addresses)?;
         let mut recording = self.record.as_deref().map(Recording::create).transpose()?;
         let files = Files::create(self.kubeconfigs.as_deref())?;
         let target = Target { profile: &subject.profile, implementation: &*subject.implementation };
@@ -108,6 +110,9 @@ impl Up {
         let (opened, mut open) = tokio::sync::oneshot::channel();
         let mut session = std::pin::pin!(playground.run(set_up, async |fleet, view| {
             let servers = fleet::listen(fleet, self.listen, self.speed).await?;
+            let urls = servers.iter().map(|server| (server.url().to_owned(), server.name().to_owned()));
+            // The fleet starts once, so nothing has set the addresses before.
+            let _ = addresses.set(urls.collect());
             let (sender, orders) = mpsc::channel(WAITING_ORDERS);
             // The other end is there as long as this future is polled.
             let _ = opened.send((servers, view, sender));

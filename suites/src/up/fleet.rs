@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 
 use capsize_apiserver::{ApiServer, Listening};
 use capsize_clock::Seed;
@@ -15,7 +16,7 @@ use miette::miette;
 use serde_json::Value;
 
 use crate::exit::CommandError;
-use crate::reference::Reference;
+use crate::reference::{Addresses, Reference};
 use crate::reference_nodes::NodeReference;
 use crate::targets;
 
@@ -58,15 +59,22 @@ pub(super) fn case(file: Option<&Path>, members: u16) -> Result<Case, CommandErr
     }
 }
 
-/// The reference for the kind of members that `case` has, or nothing.
-pub(super) fn subject(case: &Case, is_reference: bool) -> Result<Subject, CommandError> {
+/// The reference for the kind of members that `case` has, or nothing. The members will listen at `addresses`.
+pub(super) fn subject(
+    case: &Case,
+    is_reference: bool,
+    addresses: &Addresses,
+) -> Result<Subject, CommandError> {
     let of_nodes = case.scenario.cluster.is_some();
     let name = if of_nodes { targets::REFERENCE_NODES } else { targets::REFERENCE };
     let profile = targets::find(name).map_err(CommandError::input)?;
     let implementation: Box<dyn Implementation> = match (is_reference, &profile.dialect) {
         (false, _) => Box::new(Nothing),
         (true, DialectKind::Nodes) => Box::new(NodeReference::default()),
-        (true, _) => Box::new(Reference::default().publishing_all_events().described()),
+        (true, _) => {
+            let reference = Reference::default().publishing_all_events().described();
+            Box::new(reference.reaching(Arc::clone(addresses)))
+        }
     };
     Ok(Subject { profile, implementation })
 }

@@ -65,9 +65,14 @@ impl Drop for Up {
 
 /// A client of the cluster with this context in the kubeconfig.
 pub(crate) async fn client(kubeconfig: &Path, context: &str) -> Client {
+    Client::try_from(config_of(kubeconfig, context).await).unwrap()
+}
+
+/// The configuration of a client of the cluster with this context in the kubeconfig.
+pub(crate) async fn config_of(kubeconfig: &Path, context: &str) -> Config {
     let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
     let options = KubeConfigOptions { context: Some(context.into()), ..KubeConfigOptions::default() };
-    Client::try_from(Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap()).unwrap()
+    Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap()
 }
 
 /// Repeats `attempt` until it returns a value.

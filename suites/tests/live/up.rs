@@ -4,14 +4,16 @@ use std::net::TcpListener;
 use std::process::Command;
 
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::api::core::v1::{Namespace, Node, ServiceAccount};
-use kube::Api;
-use kube::api::{ListParams, PostParams};
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use kube::config::AuthInfo;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::{Api, Client};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::fleet::{Up, client, eventually};
+use crate::fleet::{Up, client, config_of, eventually};
 
 #[tokio::test]
 async fn a_fleet_is_reached_by_its_kubeconfigs_and_works() {
@@ -46,6 +48,49 @@ async fn a_fleet_is_reached_by_its_kubeconfigs_and_works() {
     assert!(printed.contains("stay, and lead nowhere now"), "{printed}");
     for name in ["control-plane", "member1", "member2", "all"] {
         assert!(folder.path().join(format!("{name}.yaml")).is_file(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_cluster_is_reached_at_the_address_that_it_names() {
+    let up = Up::start(&["--members", "2", "--speed", "60"]);
+    let all = up.path("KUBECONFIG=");
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("cluster.karmada.io", "v1alpha1", "Cluster"));
+    let clusters: Api<DynamicObject> = Api::all_with(client(&all, "control-plane").await, &kind);
+    let becomes = async |status: &str| {
+        let cluster = clusters.get("member1").await.unwrap();
+        let conditions = cluster.data["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        conditions.iter().any(|one| one["type"] == "Ready" && one["status"] == *status).then_some(())
+    };
+    let moves = async |address: &str| {
+        let moved = Patch::Merge(json!({"spec": {"apiEndpoint": address}}));
+        clusters.patch("member1", &PatchParams::default(), &moved).await.unwrap();
+    };
+    eventually("the member is ready", async || becomes("True").await).await;
+    moves("https://127.0.0.1:1").await;
+    eventually("nothing is at that address", async || becomes("False").await).await;
+    let (_, listens) = up.printed.split_once("member2").unwrap();
+    moves(listens.split_whitespace().next().unwrap()).await;
+    eventually("another member is at that address", async || becomes("True").await).await;
+}
+
+#[tokio::test]
+async fn requests_are_authorized_only_with_rbac() {
+    for (arguments, is_refused) in [(&["--rbac"][..], true), (&[], false)] {
+        let up = Up::start(&[&["--members", "0"][..], arguments].concat());
+        let all = up.path("KUBECONFIG=");
+        let accounts: Api<ServiceAccount> = Api::default_namespaced(client(&all, "control-plane").await);
+        let made = json!({"metadata": {"name": "robot"}});
+        accounts.create(&PostParams::default(), &serde_json::from_value(made).unwrap()).await.unwrap();
+        let asked = TokenRequest::default();
+        let token = accounts.create_token_request("robot", &PostParams::default(), &asked).await.unwrap();
+        let mut robot = config_of(&all, "control-plane").await;
+        robot.auth_info =
+            AuthInfo { token: Some(token.status.unwrap().token.unwrap().into()), ..AuthInfo::default() };
+        let namespaces: Api<Namespace> = Api::all(Client::try_from(robot).unwrap());
+        let listed = namespaces.list(&ListParams::default()).await;
+        let refused = matches!(&listed, Err(kube::Error::Api(status)) if status.code == 403);
+        assert_eq!((refused, listed.is_ok()), (is_refused, !is_refused), "{arguments:?}: {listed:?}");
     }
 }
 
