@@ -61,7 +61,7 @@ impl Pods<'_> {
         format!("{}-target", self.name)
     }
 
-    /// The ConfigMap with the profile, if it is a file.
+    /// The `ConfigMap` with the profile, if it is a file.
     pub(crate) fn profile_object(&self) -> Option<Value> {
         let profile = self.profile.as_ref()?;
         Some(json!({
