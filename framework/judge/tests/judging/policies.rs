@@ -64,6 +64,13 @@ fn a_template_stays_with_its_policy_unless_another_preempts() {
     let back = |story: Story| mark(story.at(40.0), "kill", "end").at(40.5);
     assert!(!is_broken(back(let_go(away(held()).at(25.0))), 41.0));
     assert!(is_broken(back(away(let_go(held().at(15.0)))), 41.0));
+    // Controllers that die again right after their return have still not acted.
+    let twice = |gap: f64| {
+        let once = mark(let_go(away(held()).at(25.0)).at(40.0 - gap), "kill", "end");
+        back(mark(once.at(39.9), "kill", "begin"))
+    };
+    assert!(!is_broken(twice(0.2), 41.0));
+    assert!(is_broken(twice(10.0), 41.0));
 }
 
 #[test]

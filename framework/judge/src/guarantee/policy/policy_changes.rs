@@ -174,12 +174,18 @@ pub(crate) struct TemplateKeepsItsPolicy {
 }
 
 impl TemplateKeepsItsPolicy {
+    /// Returns true if controllers that are `back` may not have acted yet on the changes of their absence. Another absence that
+    /// begins then continues the first one.
+    fn is_catching_up(back: Duration, fact: &Fact, context: &JudgeContext<'_>) -> bool {
+        let timings = context.timings();
+        fact.at <= back.saturating_add(timings.takeover + timings.latency)
+    }
+
     /// Returns true if the controllers may just have observed a change at `changed` when they act with `fact`.
     fn is_recently_observed(&self, changed: Duration, fact: &Fact, context: &JudgeContext<'_>) -> bool {
         let timings = context.timings();
         let just_back = self.absence.is_some_and(|(since, back)| {
-            changed >= since.saturating_sub(timings.latency)
-                && fact.at <= back.saturating_add(timings.takeover + timings.latency)
+            changed >= since.saturating_sub(timings.latency) && Self::is_catching_up(back, fact, context)
         });
         just_back || changed >= context.latest_surely_observed(fact.at)
     }
@@ -198,7 +204,8 @@ impl Guarantee for TemplateKeepsItsPolicy {
         let (key, was) = match &fact.change {
             Change::Claimed { workload, was } => (workload, was),
             Change::FaultBegan { member: None, .. } => {
-                self.away.get_or_insert(fact.at);
+                let unfinished = self.absence.filter(|(_, back)| Self::is_catching_up(*back, fact, context));
+                self.away.get_or_insert(unfinished.map_or(fact.at, |(since, _)| since));
                 return;
             }
             Change::FaultEnded { member: None, .. } if !context.controllers_are_away() => {
