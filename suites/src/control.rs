@@ -1,4 +1,4 @@
-//! The control socket of a running fleet, by which `fault`, `heal` and `watch` reach `capsize up`.
+//! The control socket of a running fleet, by which `fault`, `heal` and `watch` reach `capsize up`, and `watch` a run.
 //!
 //! The socket is in the state folder of the user, is named after the process, and only the user can use it.
 
@@ -12,7 +12,7 @@ use std::{fs, process};
 
 use capsize_clock::Clock;
 use capsize_real::{make_state_folder, state_folder};
-use capsize_runner::run::{Order, View};
+use capsize_runner::run::{CasesInProgress, Order, View};
 use clap::Args;
 use miette::miette;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
@@ -85,7 +85,10 @@ impl FleetArg {
         let mut running = running.into_iter();
         let (Some((_, mut stream)), None) = (running.next(), running.next()) else {
             return Err(CommandError::Input(match processes.len() {
-                0 => miette!(help = "start `capsize up` first, as the same user", "no such fleet is running"),
+                0 => miette!(
+                    help = "start `capsize up` first, or a run in real time, as the same user",
+                    "no such fleet is running"
+                ),
                 _ => miette!("several fleets are running: name one with --fleet ({})", processes.join(", ")),
             }));
         };
@@ -114,6 +117,15 @@ fn running() -> io::Result<Vec<(u32, UnixStream)>> {
     let mut answering: Vec<_> = sockets.filter_map(answering).collect();
     answering.sort_by_key(|(process, _)| *process);
     Ok(answering)
+}
+
+/// The source of the states on a control socket, and the performer of orders.
+#[derive(Clone)]
+pub enum Controlled {
+    /// A fleet that people started.
+    Fleet(mpsc::Sender<Order>, View),
+    /// The cases of a run, whose faults are their own.
+    Run(CasesInProgress),
 }
 
 /// The side of the fleet.
@@ -152,30 +164,29 @@ impl ControlSocket {
     }
 
     /// Answers all requests, for ever.
-    pub async fn serve(&self, orders: mpsc::Sender<Order>, view: View) -> Infallible {
+    pub async fn serve(&self, controlled: Controlled) -> Infallible {
         loop {
             if let Ok((stream, _)) = self.listener.accept().await {
-                let (orders, view) = (orders.clone(), view.clone());
+                let controlled = controlled.clone();
                 // A client that goes away does not end the fleet.
-                tokio::spawn(async move { answer(stream, &orders, &view).await.ok() });
+                tokio::spawn(async move { answer(stream, &controlled).await.ok() });
             }
         }
     }
 }
 
-async fn answer(stream: tokio::net::UnixStream, orders: &mpsc::Sender<Order>, view: &View) -> io::Result<()> {
+async fn answer(stream: tokio::net::UnixStream, controlled: &Controlled) -> io::Result<()> {
     let (read, mut write) = stream.into_split();
     let mut line = String::new();
     tokio::io::BufReader::new(read).read_line(&mut line).await?;
     match line.trim() {
-        SNAPSHOT => write.write_all(&state(view)).await,
+        SNAPSHOT => write.write_all(&controlled.state()).await,
         WATCH => loop {
-            write.write_all(&state(view)).await?;
-            // A fleet that runs faster is looked at as often.
-            pause(view, LOOK_EVERY).await;
+            write.write_all(&controlled.state()).await?;
+            controlled.pause().await;
         },
         line => {
-            let (outcome, text) = match send(orders, line).await {
+            let (outcome, text) = match controlled.obey(line).await {
                 Ok(text) => (DONE, text),
                 Err(why) => ("refused", why),
             };
@@ -184,10 +195,33 @@ async fn answer(stream: tokio::net::UnixStream, orders: &mpsc::Sender<Order>, vi
     }
 }
 
-fn state(view: &View) -> Vec<u8> {
-    let mut line = serde_json::to_vec(&view.snapshot()).expect("text, numbers and lists are always JSON");
-    line.push(b'\n');
-    line
+impl Controlled {
+    /// The present state as a line of JSON; nothing between two cases of a run.
+    fn state(&self) -> Vec<u8> {
+        let snapshot = match self {
+            Self::Fleet(_, view) => Some(view.snapshot()),
+            Self::Run(cases) => cases.snapshot(),
+        };
+        let Some(snapshot) = snapshot else { return Vec::new() };
+        let mut line = serde_json::to_vec(&snapshot).expect("text, numbers and lists are always JSON");
+        line.push(b'\n');
+        line
+    }
+
+    async fn pause(&self) {
+        match self {
+            // A fleet that runs faster is looked at as often.
+            Self::Fleet(_, view) => pause(view, LOOK_EVERY).await,
+            Self::Run(_) => Clock::real().sleep(LOOK_EVERY).await,
+        }
+    }
+
+    async fn obey(&self, line: &str) -> Result<String, String> {
+        match self {
+            Self::Fleet(orders, _) => send(orders, line).await,
+            Self::Run(_) => Err("a run performs the faults of its cases, and no others".to_owned()),
+        }
+    }
 }
 
 /// Sleeps for a length of real time.

@@ -1,4 +1,4 @@
-//! `capsize watch`: the state of a running fleet over the whole terminal, or once as text.
+//! `capsize watch`: the state of a running fleet, or of a run, over the whole terminal, or once as text.
 
 use std::io::{self, IsTerminal};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
@@ -14,7 +14,7 @@ use crate::control::FleetArg;
 use crate::exit::{CommandError, ExitStatus};
 use crate::output;
 
-/// Watch a running fleet of `capsize up` over the whole terminal
+/// Watch a running fleet of `capsize up`, or a run in real time, over the whole terminal
 #[derive(Args, Debug)]
 pub struct Watch {
     /// Print the state once, as text; this is the default where there is no terminal

@@ -16,6 +16,9 @@ use super::phrase::moment;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Snapshot {
+    /// The case of a run that is in progress; absent for a fleet that people started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub case: Option<String>,
     /// Seconds since the fleet was started, by its own clock.
     pub at_seconds: f64,
     /// The time of day of the fleet.
@@ -113,6 +116,7 @@ impl Snapshot {
         };
         let recorded = world.workloads.iter().filter(|(_, workload)| workload.recorded);
         Self {
+            case: None,
             at_seconds: now.as_secs_f64(),
             time: time.strftime("%H:%M:%S").to_string(),
             speed,

@@ -24,11 +24,12 @@ pub fn snapshot_text(snapshot: &Snapshot, columns: usize) -> String {
     page.finish()
 }
 
-/// `00:01:40 since the start, 12:00:01 by the clock of the fleet, speed 60`.
+/// `up for 00:01:40, 12:00:01 UTC, speed 60`; a case of a run is named before it.
 pub(super) fn heading(snapshot: &Snapshot) -> String {
     let seconds = snapshot.at_seconds as u64;
+    let case = snapshot.case.as_ref().map(|case| format!("{case}, ")).unwrap_or_default();
     format!(
-        "up for {:02}:{:02}:{:02}, {} UTC, speed {}",
+        "{case}up for {:02}:{:02}:{:02}, {} UTC, speed {}",
         seconds / 3600,
         seconds / 60 % 60,
         seconds % 60,

@@ -115,6 +115,7 @@ mod tests {
             places: vec![leaving],
         };
         Snapshot {
+            case: None,
             at_seconds: 100.0,
             time: "12:00:01".into(),
             speed: 60.0,

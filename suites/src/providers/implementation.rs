@@ -5,7 +5,9 @@ use std::sync::Arc;
 use capsize_clock::{Interrupt, Seed};
 use capsize_clusters::{Admission, Provider};
 use capsize_judge::profile::Timings;
-use capsize_runner::run::{Environment, Implementation, ImplementationInfo, StartError, Started};
+use capsize_runner::run::{
+    CasesInProgress, Environment, Implementation, ImplementationInfo, StartError, Started,
+};
 use futures::future::LocalBoxFuture;
 use serde_json::Value;
 
@@ -17,6 +19,8 @@ pub struct Provided {
     pub provider: Option<Arc<dyn Provider>>,
     /// The signals that end runs early.
     pub interrupt: Interrupt,
+    /// The cases in progress.
+    pub in_progress: CasesInProgress,
 }
 
 impl Implementation for Provided {
@@ -30,7 +34,8 @@ impl Implementation for Provided {
 
     fn info(&self) -> ImplementationInfo {
         let (provider, interrupt) = (self.provider.clone(), self.interrupt.clone());
-        ImplementationInfo { provider, interrupt, ..self.implementation.info() }
+        let in_progress = self.in_progress.clone();
+        ImplementationInfo { provider, interrupt, in_progress, ..self.implementation.info() }
     }
 
     fn upgraded(&self, from: &str, to: &str) -> Option<Arc<dyn Implementation>> {

@@ -5,7 +5,7 @@ use capsize_judge::profile::{Feature, Profile, Start};
 use capsize_report::{
     CaseRecord, CaseTimeline, ConformanceReport, Report, RunClaim, RunFacts, SuiteClaim, conformance,
 };
-use capsize_runner::run::Outcome;
+use capsize_runner::run::{CasesInProgress, Outcome};
 use capsize_runner::scenario::Case;
 use miette::miette;
 
@@ -143,7 +143,7 @@ impl Run {
     /// # Errors
     /// As [`Run::execute`].
     pub(crate) fn again(&self) -> Result<ConformanceReport, CommandError> {
-        let parties = self.parties(&Interrupt::default())?;
+        let parties = self.parties(&Interrupt::default(), &CasesInProgress::default())?;
         let selected = self.selection.select()?;
         let seeds = selected.iter().map(|selected| selected.seed.0).collect();
         let mut again = self.perform(&parties, selected, Keep::Digests, |_| {})?;

@@ -9,16 +9,17 @@ use capsize_clock::{Clock, Interrupt, Seed};
 use capsize_judge::profile::{Profile, Start};
 use capsize_report as report;
 use capsize_report::{CaseTimeline, Report, Status};
-use capsize_runner::run::{Options, Outcome, run_cases};
+use capsize_runner::run::{CasesInProgress, Options, Outcome, run_cases};
 use clap::Args;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use miette::miette;
 
 use super::claim::{Ran, lacking_core, record};
-use super::parties::{Party, ProgramSources, cannot_start, replace_program, shared_out};
+use super::parties::{Party, ProgramSources, cannot_start, is_live, replace_program, shared_out};
 use super::progress::Progress;
 use super::selection::{Selected, SelectionArgs};
+use super::watched;
 use crate::empty::EmptyArgs;
 use crate::exit::{CommandError, ExitStatus};
 use crate::kit::{self, Kit};
@@ -121,9 +122,11 @@ impl Run {
             }
         }
         let interrupt = Interrupt::default();
-        let parties = self.parties(&interrupt)?;
+        let in_progress = CasesInProgress::default();
+        let parties = self.parties(&interrupt, &in_progress)?;
         self.check_earlier(&parties)?;
         interrupt.listen().map_err(|error| cannot_start(&error))?;
+        let _watched = if is_live(&parties) { watched::open(in_progress) } else { None };
         let mut canaries = String::new();
         for party in parties.iter().filter(|_| self.canary) {
             canaries += &canary::run(party.target(), self.selection.seed(), |report| report.conforms())?;
@@ -258,9 +261,13 @@ impl Run {
     }
 
     /// The implementations under test.
-    pub(super) fn parties(&self, interrupt: &Interrupt) -> Result<Vec<Party>, CommandError> {
+    pub(super) fn parties(
+        &self,
+        interrupt: &Interrupt,
+        in_progress: &CasesInProgress,
+    ) -> Result<Vec<Party>, CommandError> {
         let sources = self.sources()?;
-        let party = |profile| Party::new(profile, &self.members, &sources, interrupt);
+        let party = |profile| Party::new(profile, &self.members, &sources, (interrupt, in_progress));
         self.profiles()?.into_iter().map(party).collect()
     }
 

@@ -6,6 +6,7 @@ mod digest;
 mod parties;
 mod progress;
 mod selection;
+mod watched;
 
 pub(crate) use claim::{RunPlace, lacking_core, suite};
 pub(crate) use command::repeated;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use capsize_clock::Interrupt;
 use capsize_history::dialect::DialectKind;
 use capsize_judge::profile::{Profile, Program, Start};
-use capsize_runner::run::{Implementation, Target};
+use capsize_runner::run::{CasesInProgress, Implementation, Target};
 use capsize_runner::scenario::Case;
 use miette::miette;
 use serde_json::Value;
@@ -26,12 +26,13 @@ pub(super) struct Party {
 }
 
 impl Party {
-    /// The implementation that `profile` names, on members as they are asked for, ended early by `interrupt`.
+    /// The implementation that `profile` names, on members as they are asked for, ended early by `interrupt`. The cases
+    /// are in `in_progress` while they run.
     pub(super) fn new(
         profile: Profile,
         members: &MemberArgs,
         sources: &ProgramSources,
-        interrupt: &Interrupt,
+        (interrupt, in_progress): (&Interrupt, &CasesInProgress),
     ) -> Result<Self, CommandError> {
         let is_embedded = members.provider == ProviderName::Embedded;
         if profile.dialect == DialectKind::Nodes && !is_embedded {
@@ -62,7 +63,8 @@ impl Party {
             };
             (implementation, members.provider(&journal)?)
         };
-        let provided = Provided { implementation, provider, interrupt: interrupt.clone() };
+        let (interrupt, in_progress) = (interrupt.clone(), in_progress.clone());
+        let provided = Provided { implementation, provider, interrupt, in_progress };
         Ok(Self { profile, implementation: Box::new(provided) })
     }
 

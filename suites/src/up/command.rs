@@ -16,7 +16,7 @@ use super::files::Files;
 use super::page::Server;
 use super::recording::Recording;
 use super::{fleet, prompt};
-use crate::control::ControlSocket;
+use crate::control::{ControlSocket, Controlled};
 use crate::exit::{CommandError, ExitStatus};
 use crate::output;
 use crate::reference::Addresses;
@@ -139,7 +139,7 @@ impl Up {
             ended = &mut session => ended.map_err(failed),
             ended = write_on(recording.as_mut(), &view) => ended,
             Some(ended) = prompt => ended,
-            never = socket.serve(orders, view.clone()) => match never {},
+            never = socket.serve(Controlled::Fleet(orders, view.clone())) => match never {},
             never = async { match &page { Some(page) => page.serve().await, None => pending().await } } => match never {},
         };
         if let Some(recording) = &mut recording {

@@ -21,6 +21,21 @@ fn write_cases(folder: &TempDir) {
     case("second", "when:\n  - wait: 10h\n");
 }
 
+/// Checks that `capsize watch` shows the case in progress, and that nobody else breaks its members.
+fn is_watched(folder: &TempDir) {
+    let asked = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
+        command.env("COLUMNS", "1000").env("CAPSIZE_STATE", folder.path().join("state"));
+        let output = command.args(arguments).output().unwrap();
+        (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+    };
+    let (code, text) = asked(&["watch", "--once"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.starts_with("cases/second, up for ") && text.contains("m1 Ready"), "{text}");
+    let (code, text) = asked(&["fault", "refuse", "m1"]);
+    assert!(code == Some(2) && text.contains("a run performs the faults of its cases"), "{code:?} {text}");
+}
+
 #[test]
 fn a_run_that_a_signal_ends_reports_each_case_that_had_ended_and_exits_by_the_signal() {
     for (signal, code, name) in [("-INT", 130, "SIGINT"), ("-TERM", 143, "SIGTERM")] {
@@ -36,6 +51,7 @@ fn a_run_that_a_signal_ends_reports_each_case_that_had_ended_and_exits_by_the_si
         let mut line = String::new();
         stderr.read_line(&mut line).unwrap();
         assert!(line.starts_with("[1/2] cases/first passed, "), "{line}");
+        is_watched(&folder);
         assert!(Command::new("kill").args([signal, &run.id().to_string()]).status().unwrap().success());
         let (mut printed, mut why) = (String::new(), String::new());
         stderr.read_to_string(&mut why).unwrap();

@@ -17,7 +17,7 @@ use capsize_clusters::{
 };
 use capsize_report::Status;
 use capsize_runner::nemesis::Fault;
-use capsize_runner::run::{Outcome, Target, run_case};
+use capsize_runner::run::{CasesInProgress, Outcome, Target, run_case};
 use capsize_runner::scenario::Case;
 use serde_json::Value;
 
@@ -83,7 +83,12 @@ fn struck_until(step: &str, then: &str, strikes: usize) -> (Outcome, Vec<Value>)
     let profile = targets::find("capsize-controllers").unwrap();
     let provider = Arc::new(Guarded { strikes, asked: AtomicUsize::new(0) });
     let implementation = Box::new(Reference::default());
-    let provided = Provided { implementation, provider: Some(provider), interrupt: Interrupt::default() };
+    let provided = Provided {
+        implementation,
+        provider: Some(provider),
+        interrupt: Interrupt::default(),
+        in_progress: CasesInProgress::default(),
+    };
     let case = Case::from_text("live", "struck.yaml", &text).unwrap();
     let target = Target { profile: &profile, implementation: &provided };
     let outcome = run_case(&case, target, Seed(1), true);

@@ -13,6 +13,7 @@ use super::driver::{Driver, FailedStep, StepError, livelock_error};
 use super::fault_permission::FaultPermission;
 use super::implementation::{Collapse, Environment, Implementation, ImplementationInfo};
 use super::log::{Log, Until};
+use super::playground::View;
 use super::recorder::Recorder;
 use super::requirements::missing_requirement;
 use super::run_state::RunState;
@@ -151,6 +152,8 @@ async fn run_in(
     let on_thread = until == Until::End && members + nodes >= MANY;
     let log = Log::new(run.clock, state, on_thread);
     log.mark(header(case, target.profile));
+    let view = || View { log: log.clone(), clock: run.clock, speed: 1.0 };
+    let _in_progress = info.is_live().then(|| info.in_progress.begin(case.id(), view()));
     let (failure, broken) = match drive(run, case, target, info, &log).await {
         Ok(()) => (None, log.state(|state| state.broken.clone())),
         Err(EarlyEnd::Failed(failure)) => (Some(*failure), None),

@@ -10,6 +10,7 @@ use serde_json::Value;
 use thiserror::Error;
 use tokio::sync::Notify;
 
+use super::in_progress::CasesInProgress;
 use capsize_judge::profile::{Feature, Timings, Zones};
 
 /// An implementation that can be started on a fleet.
@@ -52,6 +53,8 @@ pub struct ImplementationInfo {
     pub provider: Option<Arc<dyn Provider>>,
     /// Ends a run in real time early. The run undoes its changes then. Simulations ignore the interrupt.
     pub interrupt: Interrupt,
+    /// The cases of a run in real time that are in progress.
+    pub in_progress: CasesInProgress,
 }
 
 impl ImplementationInfo {

@@ -11,6 +11,7 @@ mod expected_duration;
 mod fault_permission;
 mod faults;
 mod implementation;
+mod in_progress;
 mod judge_worker;
 mod log;
 mod playground;
@@ -28,6 +29,7 @@ mod watch_lines;
 
 pub use case::{Outcome, Target, run_case, run_case_until};
 pub use implementation::{Collapse, Environment, Implementation, ImplementationInfo, StartError, Started};
+pub use in_progress::CasesInProgress;
 pub use log::Until;
 pub use playground::{FORMS, FaultForm, Hits, Order, Parameter, Playground, PlaygroundError, View};
 pub use requirements::missing_requirement;

@@ -9,9 +9,9 @@ use crate::run::run_state::RunState;
 /// A view of a running fleet. Clones see the same fleet.
 #[derive(Clone)]
 pub struct View {
-    pub(super) log: Log,
-    pub(super) clock: Clock,
-    pub(super) speed: f64,
+    pub(in crate::run) log: Log,
+    pub(in crate::run) clock: Clock,
+    pub(in crate::run) speed: f64,
 }
 
 impl View {
