@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::clocks_set_back::ClocksSetBack;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
 };
-use crate::guarantee::engine::outdated_views::{clock_offset, in_force};
+use crate::guarantee::engine::outdated_views::in_force;
 use crate::guarantee::node::AllNodesNotReady;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -24,9 +25,7 @@ use capsize_history::facts::{Change, Fact, FaultInForce, Health};
 pub(crate) struct UnknownAfterAgentSilence {
     /// The members whose agent may be silent; with the time when that ended, if it has.
     cut: BTreeMap<String, Option<Duration>>,
-    /// The time until which the clock of a member may be behind its own earlier reports, after the clock was set
-    /// back. Reports until then are nothing new.
-    turned_back: BTreeMap<String, Duration>,
+    clocks: ClocksSetBack,
     /// For nodes, whether any counting node is ready.
     all_not_ready: AllNodesNotReady,
     deadlines: Deadlines,
@@ -55,15 +54,10 @@ impl Guarantee for UnknownAfterAgentSilence {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        self.clocks.observe(fact, context);
         match &fact.change {
             Change::FaultBegan { member: Some(member), .. } => self.began(member, fact, context),
             Change::FaultEnded { member: Some(member), .. } => self.ended(member, fact, context),
-            Change::ClockWrong { member: Some(member), by } => {
-                self.clock_set(member, clock_offset(member, context).max(*by), fact);
-            }
-            Change::ClockRight { member: Some(member), by } => {
-                self.clock_set(member, clock_offset(member, context).saturating_add(*by), fact);
-            }
             Change::FaultEnded { member: None, fault: FaultKind::Kill } => self.agents_restarted(context),
             Change::Health { member, was: Some(_), now: Some(Health::Unknown), .. } => {
                 self.unknown(member, fact, context);
@@ -74,7 +68,6 @@ impl Guarantee for UnknownAfterAgentSilence {
                 if !is_lossy(member, context) {
                     self.cut.remove(member);
                 }
-                self.turned_back.remove(member);
                 self.deadlines.cancel(&Subject::member(member));
             }
             _ => {}
@@ -143,13 +136,6 @@ fn is_silent(member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
 }
 
 impl UnknownAfterAgentSilence {
-    /// The clock of `member` was set, and is behind its own earlier reports by `back` at most.
-    fn clock_set(&mut self, member: &str, back: Duration, fact: &Fact) {
-        let until = fact.at.saturating_add(back);
-        let latest = self.turned_back.entry(member.to_owned()).or_default();
-        *latest = until.max(*latest);
-    }
-
     /// A node is ready again after none was. All other nodes may be silent for the whole time again, including nodes
     /// that do not count.
     fn restart_deadlines(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
@@ -220,7 +206,7 @@ impl UnknownAfterAgentSilence {
         if context.profile.has(Feature::LeaseHeartbeats) {
             return;
         }
-        let behind = self.turned_back.get(member).is_some_and(|until| {
+        let behind = self.clocks.until(member).is_some_and(|until| {
             // The member becomes Unknown within the usual time after its last new report.
             fact.at <= until.saturating_add(bounds::agent_silent(context.timings()))
         });

@@ -1,6 +1,7 @@
 //! The guarantees about the reported health of members: HEALTH.
 
 mod agent_silence;
+mod clocks_set_back;
 mod never_reported;
 mod not_ready;
 mod probed_members;
@@ -8,6 +9,7 @@ mod remedies;
 mod renewals;
 
 pub(super) use agent_silence::{UnknownAfterAgentSilence, is_cut, is_lossy};
+pub(super) use clocks_set_back::ClocksSetBack;
 pub(super) use never_reported::UnknownAfterStartupGrace;
 pub(super) use not_ready::NotReadyAfterFailureThreshold;
 pub(super) use probed_members::{

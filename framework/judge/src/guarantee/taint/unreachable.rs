@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::engine::outdated_views::is_hit;
-use crate::guarantee::health::{is_cut, is_lossy};
+use crate::guarantee::health::{ClocksSetBack, is_cut, is_lossy};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
@@ -25,6 +25,7 @@ static TAINT_07: GuaranteeSpec = GuaranteeSpec {
 #[derive(Default)]
 pub(crate) struct NoExecuteTaintAfterSilence {
     cut: Table<String, FaultPeriod>,
+    clocks: ClocksSetBack,
     deadlines: Deadlines,
 }
 
@@ -42,7 +43,7 @@ impl Guarantee for NoExecuteTaintAfterSilence {
     }
 
     fn topics(&self) -> Topics {
-        topics![FaultBegan, FaultEnded, Health, MemberLeaving, MemberGone, TaintAdded]
+        topics![FaultBegan, FaultEnded, ClockWrong, ClockRight, Health, MemberLeaving, MemberGone, TaintAdded]
     }
 
     fn deadlines(&mut self) -> Option<&mut Deadlines> {
@@ -50,6 +51,7 @@ impl Guarantee for NoExecuteTaintAfterSilence {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        self.clocks.observe(fact, context);
         match &fact.change {
             Change::FaultBegan { member: Some(member), .. } => {
                 let again = self.began(member, fact, context);
@@ -122,6 +124,8 @@ impl NoExecuteTaintAfterSilence {
             _ if context.world.is_hindered(fact.at) => context.world.blind_since.min(fact.at),
             _ => fact.at,
         };
+        // The last report that was news may be older than the fault.
+        let since = self.clocks.since(member, fact.at).map_or(since, |set_back| set_back.min(since));
         let fresh = FaultPeriod { since, ended: None };
         let Some(cut) = self.cut.get_mut(member) else {
             self.cut.insert(member.to_owned(), fresh);

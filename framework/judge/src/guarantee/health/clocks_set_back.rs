@@ -1,0 +1,54 @@
+//! Tracks the members whose clocks were set back, so that their new reports seem older than earlier ones.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::guarantee::engine::context::JudgeContext;
+use crate::guarantee::engine::outdated_views::clock_offset;
+use capsize_history::facts::{Change, Fact};
+
+/// The members whose clocks were set back.
+#[derive(Default)]
+pub(crate) struct ClocksSetBack(BTreeMap<String, SetBack>);
+
+/// A period in which the reports of a member may be no news, because an earlier report has a later time.
+struct SetBack {
+    since: Duration,
+    until: Duration,
+}
+
+impl ClocksSetBack {
+    /// Must be called for every fact about the clock of a member, and for every member that is removed.
+    pub(crate) fn observe(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
+        match &fact.change {
+            Change::ClockWrong { member: Some(member), by } => {
+                self.set(member, clock_offset(member, context).max(*by), fact.at);
+            }
+            Change::ClockRight { member: Some(member), by } => {
+                self.set(member, clock_offset(member, context).saturating_add(*by), fact.at);
+            }
+            Change::MemberGone(member) => drop(self.0.remove(member)),
+            _ => {}
+        }
+    }
+
+    /// The clock of `member` was set, and is behind its own earlier reports by `back` at most.
+    fn set(&mut self, member: &str, back: Duration, now: Duration) {
+        let fresh = SetBack { since: now, until: now };
+        let known = self.0.entry(member.to_owned()).or_insert(fresh);
+        if known.until < now {
+            known.since = now;
+        }
+        known.until = known.until.max(now.saturating_add(back));
+    }
+
+    /// The time until which reports of `member` may be no news; `None` if its clock was never set.
+    pub(crate) fn until(&self, member: &str) -> Option<Duration> {
+        self.0.get(member).map(|known| known.until)
+    }
+
+    /// The time since which reports of `member` may be no news, if they still may be.
+    pub(crate) fn since(&self, member: &str, now: Duration) -> Option<Duration> {
+        self.0.get(member).filter(|known| now <= known.until).map(|known| known.since)
+    }
+}
