@@ -4,6 +4,7 @@
 //! but every scenario is run with at least one profile.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use capsize::run::implementation;
 use capsize::{conformance, targets};
@@ -18,9 +19,11 @@ fn main() -> ExitCode {
     let cases = conformance::cases().expect("the suite has no mistakes");
     let shipped = targets::shipped();
     let profiles = shipped.iter().filter(|profile| profile.start == Start::Reference);
-    let targets: Vec<_> =
-        profiles.map(|profile| (profile, implementation(profile).expect("the profile is right"))).collect();
-    let has = |(profile, implementation): &(&Profile, Box<dyn Implementation>), case: &Case| {
+    // The definitions of an implementation take longer than many a case, so its cases share it.
+    let shared =
+        |profile| Arc::<dyn Implementation>::from(implementation(profile).expect("the profile is right"));
+    let targets: Vec<_> = profiles.map(|profile| (profile, shared(profile))).collect();
+    let has = |(profile, implementation): &(&Profile, Arc<dyn Implementation>), case: &Case| {
         missing_requirement(case, Target { profile, implementation: &**implementation }).is_none()
     };
     for case in &cases {
@@ -32,16 +35,16 @@ fn main() -> ExitCode {
         let exercised = cases.iter().filter(move |case| has(target, case)).cloned();
         exercised.map(move |case| {
             let name = format!("{prefix}{}", case.id().replace('/', "::"));
-            let profile = profile.clone();
-            Trial::test(name, move || trial(&case, &profile))
+            let (profile, implementation) = (profile.clone(), Arc::clone(&target.1));
+            Trial::test(name, move || {
+                trial(&case, Target { profile: &profile, implementation: &*implementation })
+            })
         })
     });
     libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
 }
 
-fn trial(case: &Case, profile: &Profile) -> Result<(), Failed> {
-    let implementation = implementation(profile).map_err(|_| "the profile is wrong")?;
-    let target = Target { profile, implementation: &*implementation };
+fn trial(case: &Case, target: Target<'_>) -> Result<(), Failed> {
     let outcome = run_case(case, target, Seed(1), false);
     if let Some(broken) = outcome.broken {
         return Err(broken.into());

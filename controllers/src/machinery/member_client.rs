@@ -22,8 +22,8 @@ use super::watch_continuity::{TrackedBody, WatchContinuity};
 ///
 /// The version from which a watch starts may be newer than the member, for example after its etcd was restored from a
 /// snapshot. Such a watch has to begin with a new list. It would otherwise be silent until the member reaches that
-/// version again. After a watch that could not begin, the member may have been restored and have reached that version
-/// again meanwhile, so the next watch begins with a new list as well.
+/// version again. After a watch that could not begin or ended early, the member may have been restored and have reached
+/// that version again meanwhile, so the next watch begins with a new list as well.
 pub fn with_time_limit(client: Client, timeout: Duration, rate_limit: Option<RateLimit>) -> Client {
     let namespace = client.default_namespace().to_owned();
     let (bucket, continuity) =
@@ -38,8 +38,8 @@ pub fn with_time_limit(client: Client, timeout: Duration, rate_limit: Option<Rat
                     && !continuity.is_gapless(uri)
                 {
                     wait_for(bucket.as_deref()).await;
-                    let refused = continuity.take_refusal(uri);
-                    if version_of(uri) > 0 && (refused || is_ahead(&client, uri).await?) {
+                    let broken = continuity.take_break(uri);
+                    if version_of(uri) > 0 && (broken || is_ahead(&client, uri).await?) {
                         return Ok(answer_to_relist());
                     }
                     continuity.record_check(uri);
@@ -233,9 +233,10 @@ mod tests {
         assert_eq!(checks, [1, 1, 1]);
         // The member may have been restored during a pause.
         assert_eq!(watch(SECOND).await, 2);
-        // The watch ended before its time.
+        // After a watch that ended before its time, the watcher is asked for a new list, and the watch after that is checked.
         *lasts.lock().unwrap() = 29 * SECOND;
-        assert_eq!([watch(Duration::ZERO).await, watch(Duration::ZERO).await], [2, 3]);
+        let checks = [watch(Duration::ZERO).await, watch(Duration::ZERO).await, watch(Duration::ZERO).await];
+        assert_eq!(checks, [2, 2, 3]);
         // Even if its watches are gapless, the version of the member is checked from time to time.
         *lasts.lock().unwrap() = 30 * SECOND;
         let mut asked = 0;

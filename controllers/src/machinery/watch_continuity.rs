@@ -1,7 +1,8 @@
 //! Remembers how the watches of a member went, which shows whether its versions may have gone back.
 //!
 //! After a gapless watch they have not, so the version of the member need not be checked. After a watch that could not
-//! begin they may have, and then even a check may not show it: the member may have reached the version again.
+//! begin or ended early they may have, and then even a check may not show it: the member may have reached the version
+//! again.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -29,13 +30,13 @@ pub(super) struct WatchContinuity(Arc<Mutex<BTreeMap<String, WatchState>>>);
 
 #[derive(Clone, Copy)]
 enum WatchState {
-    /// The last watch could not begin.
-    Refused,
+    /// The last watch could not begin, or ended early.
+    Broken,
     /// The last watch has begun, or is about to.
     Begun {
         /// When the version of the member was last checked.
         checked: Instant,
-        /// When the watch ended, if it lasted its full time: an API server that is restored ends watches before.
+        /// When the watch ended after its full time: an API server that is restored ends watches before.
         ended: Option<Instant>,
     },
 }
@@ -53,17 +54,21 @@ impl WatchContinuity {
 
     /// Records that the watch at `uri` could not begin.
     pub(super) fn record_refusal(&self, uri: &Uri) {
-        self.states().insert(uri.path().to_owned(), WatchState::Refused);
+        self.record_break(uri.path());
     }
 
-    /// Whether the last watch at `uri` could not begin. The next watch may begin then.
-    pub(super) fn take_refusal(&self, uri: &Uri) -> bool {
+    fn record_break(&self, path: &str) {
+        self.states().insert(path.to_owned(), WatchState::Broken);
+    }
+
+    /// Whether the last watch at `uri` could not begin, or ended early. The next watch may begin then.
+    pub(super) fn take_break(&self, uri: &Uri) -> bool {
         let mut states = self.states();
-        let refused = matches!(states.get(uri.path()), Some(WatchState::Refused));
-        if refused {
+        let broken = matches!(states.get(uri.path()), Some(WatchState::Broken));
+        if broken {
             states.remove(uri.path());
         }
-        refused
+        broken
     }
 
     /// Records that the member has reached the version from which the watch at `uri` starts.
@@ -101,6 +106,28 @@ pub(super) struct ExpectedEnd {
     watches: WatchContinuity,
 }
 
+impl TrackedBody {
+    /// Records whether the watch lasted its full time, unless that is already recorded.
+    fn record_end(&mut self) {
+        let Some(ExpectedEnd { due, path, watches }) = self.end.take() else { return };
+        let now = Instant::now();
+        // The server counts the time from the request, and the client from the answer.
+        if now + LONGEST_GAP < due {
+            return watches.record_break(&path);
+        }
+        if let Some(WatchState::Begun { ended, .. }) = watches.states().get_mut(&path) {
+            *ended = Some(now);
+        }
+    }
+}
+
+impl Drop for TrackedBody {
+    /// A watch that fails is dropped without an end.
+    fn drop(&mut self) {
+        self.record_end();
+    }
+}
+
 impl http_body::Body for TrackedBody {
     type Data = Bytes;
     type Error = kube::Error;
@@ -110,12 +137,8 @@ impl http_body::Body for TrackedBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, kube::Error>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
-        if frame.is_none()
-            && let Some(ExpectedEnd { due, path, watches }) = self.end.take()
-            && let Some(WatchState::Begun { ended, .. }) = watches.states().get_mut(&path)
-        {
-            let now = Instant::now();
-            *ended = (now >= due).then_some(now);
+        if frame.is_none() {
+            self.record_end();
         }
         Poll::Ready(frame)
     }
