@@ -448,3 +448,35 @@ fn the_taints_of_a_policy_follow_its_conditions() {
     let unasked = Story::new().object(policy("NotIn")).fault("slow", "m2", "begin").at(12.0);
     breaks("TAINT-08", &unasked.taint("m1", "evacuate", "NoSchedule").until(13.5));
 }
+
+#[test]
+fn a_policy_explains_two_health_taints_only_if_its_conditions_have_matched() {
+    let policy = |key: &str, status: &str| {
+        let when = json!([{"conditionType": "Ready", "operator": "In", "statusValues": [status]}]);
+        json!({
+            "apiVersion": "policy.karmada.io/v1alpha1", "kind": "ClusterTaintPolicy", "metadata": {"name": key},
+            "spec": {
+                "addOnConditions": when,
+                "taints": [{"key": format!("cluster.karmada.io/{key}"), "effect": "NoExecute"}],
+            },
+        })
+    };
+    let failed = |status: &'static str| {
+        let policies =
+            Story::new().object(policy("not-ready", "False")).object(policy("unreachable", "Unknown"));
+        policies.fault("refuse", "m1", "begin").at(14.0).ready("m1", status)
+    };
+    let excludes = |story: Story| ids(&story.until(40.0), Outcome::is_violated).contains(&"TAINT-05");
+    let not_ready = || failed("False").at(14.2).taint("m1", "not-ready", "NoExecute");
+    assert!(!excludes(not_ready()));
+    assert!(excludes(not_ready().at(14.3).taint("m1", "unreachable", "NoExecute")));
+    // A policy without conditions for the removal leaves its taint where the condition has changed.
+    let unknown =
+        || failed("Unknown").at(14.2).taint("m1", "unreachable", "NoExecute").at(20.0).ready("m1", "False");
+    assert!(!excludes(unknown().at(20.2).taint("m1", "not-ready", "NoExecute")));
+    // Controllers may act on a condition that has just changed.
+    let late =
+        || failed("Unknown").at(20.0).ready("m1", "False").at(20.1).taint("m1", "not-ready", "NoExecute");
+    assert!(!excludes(late().at(20.2).taint("m1", "unreachable", "NoExecute")));
+    assert!(excludes(late().at(25.0).taint("m1", "unreachable", "NoExecute")));
+}

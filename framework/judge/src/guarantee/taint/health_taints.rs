@@ -1,18 +1,18 @@
 //! Checks that the taints of a member follow its health: TAINT.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
-    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+    Deadlines, Expectation, Guarantee, JudgeContext, NEVER, Topics, Violation, topics,
 };
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
 use capsize_history::dialect::DialectKind;
 use capsize_history::digest::Table;
-use capsize_history::facts::{Change, Fact, Health, Member, Taint, TaintEffect};
+use capsize_history::facts::{Change, Fact, Health, Member, Taint, TaintEffect, TaintPolicy};
 
 static TAINT_01: GuaranteeSpec = GuaranteeSpec {
     id: "TAINT-01",
@@ -308,6 +308,43 @@ static TAINT_05: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct HealthTaintsExcludeEachOther {
     /// The members and the keys of their health taints that a person has set.
     by_hand: BTreeSet<(String, String)>,
+    /// Until when a policy required a NoExecute taint, by member and key.
+    required: BTreeMap<(String, String), Duration>,
+}
+
+impl HealthTaintsExcludeEachOther {
+    /// Records which NoExecute taints the policies require on the member with this name.
+    fn follow_policies(&mut self, name: &str, fact: &Fact, context: &JudgeContext<'_>) {
+        let Some(member) = context.member(name) else { return };
+        for until in self.required.iter_mut().filter(|((of, _), _)| of == name).map(|(_, until)| until) {
+            *until = fact.at.min(*until);
+        }
+        let wants = |policy: &&TaintPolicy| policy.wants(name, member) == Some(true);
+        for policy in context.world.taint_policies.values().filter(wants) {
+            let evicting = policy.taints.iter().filter(|(_, effect)| *effect == TaintEffect::NoExecute);
+            self.required.extend(evicting.map(|(key, _)| ((name.to_owned(), key.clone()), NEVER)));
+        }
+    }
+
+    /// Returns true if a policy may have set the taint. The history need not contain policies.
+    fn is_of_a_policy(
+        &self,
+        name: &str,
+        (taint, is_first): (&Taint, bool),
+        fact: &Fact,
+        context: &JudgeContext<'_>,
+    ) -> bool {
+        if !context.profile.has(Feature::ClusterTaintPolicies) || taint.effect != TaintEffect::NoExecute {
+            return false;
+        }
+        let required = self.required.get(&(name.to_owned(), taint.key.clone()));
+        let observed = context.latest_surely_observed(fact.at);
+        // What the policies required before the history began is not known.
+        context.world.taint_policies.is_empty()
+            || is_first
+            || context.controllers_are_hindered(fact.at)
+            || required.is_some_and(|until| *until >= observed)
+    }
 }
 
 impl Guarantee for HealthTaintsExcludeEachOther {
@@ -316,7 +353,7 @@ impl Guarantee for HealthTaintsExcludeEachOther {
     }
 
     fn topics(&self) -> Topics {
-        topics![TaintAdded, TaintRemoved, MemberGone]
+        topics![TaintAdded, TaintRemoved, Conditions, TaintPolicy, MemberGone]
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
@@ -326,11 +363,19 @@ impl Guarantee for HealthTaintsExcludeEachOther {
                 self.by_hand.remove(&(member.clone(), taint.key.clone()));
                 return;
             }
-            Change::MemberGone(member) => return self.by_hand.retain(|(name, _)| name != member),
+            Change::Conditions(member) => return self.follow_policies(member, fact, context),
+            Change::TaintPolicy(_) => {
+                for member in context.world.members.keys() {
+                    self.follow_policies(member, fact, context);
+                }
+                return;
+            }
+            Change::MemberGone(member) => {
+                self.required.retain(|(name, _), _| name != member);
+                return self.by_hand.retain(|(name, _)| name != member);
+            }
             _ => return,
         };
-        let policies =
-            context.profile.has(Feature::ClusterTaintPolicies) && taint.effect == TaintEffect::NoExecute;
         let member = context.member(name);
         let Some(member) = member.filter(|_| taint.health.is_some()) else { return };
         let recent = |by_hand: Duration| {
@@ -342,7 +387,7 @@ impl Guarantee for HealthTaintsExcludeEachOther {
         if self.by_hand.iter().any(|(of, _)| of == name) {
             return;
         }
-        if policies {
+        if self.is_of_a_policy(name, (taint, *first), fact, context) {
             return;
         }
         if member.taints.iter().filter(|each| is_health_taint(each, taint.effect)).count() < 2 {
