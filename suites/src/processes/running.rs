@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use capsize_clock::Clock;
 use capsize_clusters::{Member, SyncMode};
+use capsize_controllers::Identity;
 use capsize_judge::profile::Program;
 use capsize_real::free_port;
 use capsize_runner::run::{Collapse, Environment};
@@ -48,6 +49,8 @@ pub(super) struct Running {
     names: BTreeSet<String>,
     /// The ports of programs, by their placeholders.
     ports: Mutex<BTreeMap<String, u16>>,
+    /// The definitions of the user, by name. Members get some of them.
+    definitions: BTreeMap<String, Value>,
 }
 
 /// One program at work.
@@ -75,8 +78,17 @@ impl Process {
 
 impl Running {
     pub(super) fn new(folder: Folder, bin: Option<PathBuf>, names: BTreeSet<String>) -> Self {
-        let (watching, children, ports) = Default::default();
-        Self { watching, children, folder, bin, names, ports }
+        let (watching, children, ports, definitions) = Default::default();
+        Self { watching, children, folder, bin, names, ports, definitions }
+    }
+
+    /// With definitions for members.
+    pub(super) fn with_definitions(self, definitions: &[Value]) -> Self {
+        let name =
+            |definition: &Value| definition["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let definitions =
+            definitions.iter().map(|definition| (name(definition), definition.clone())).collect();
+        Self { definitions, ..self }
     }
 
     /// Starts a program, once or in each Pull member, waits until it is ready, and applies its objects.
@@ -105,12 +117,39 @@ impl Running {
         let known = |name: &str| self.placeholder(program, member, name);
         let port = self.port(&format!("{}.port", program.name))?;
         let filled = program.filled(settings, &known)?;
-        let objects = program.filled_objects(settings, &known)?;
+        let common_name = program.filled_identity(settings, &known)?;
+        let identity = common_name.map(|name| Identity::of_client(&name)).transpose();
+        let identity = identity.map_err(|error| error.to_string())?;
+        let in_objects = |name: &str| match (name, &identity) {
+            ("identity.certificate", Some(identity)) => Some(identity.certificates.clone()),
+            ("identity.key", Some(identity)) => Some(identity.key.clone()),
+            _ => known(name),
+        };
+        let objects = Program::filled_objects(&program.objects, settings, &in_objects)?;
+        let of_member = Program::filled_objects(&program.member_objects, settings, &in_objects)?;
+        if let Some(member) = member.and_then(|member| environment.fleet.member(member)) {
+            self.furnish(&member.client(), program, &of_member).await?;
+        }
         self.spawn(program, &filled)?;
         self.ready(program, port, environment.clock).await?;
         let client = environment.fleet.control_plane().client();
         for object in &objects {
             apply(&client, object).await?;
+        }
+        Ok(())
+    }
+
+    /// Applies definitions and objects to the member of an agent.
+    async fn furnish(&self, member: &Client, agent: &Program, objects: &[Value]) -> Result<(), String> {
+        for name in &agent.member_definitions {
+            let definition = self.definitions.get(name);
+            let definition = definition.ok_or_else(|| {
+                format!("--definitions has no CustomResourceDefinition {name}, which each member needs")
+            })?;
+            apply(member, definition).await?;
+        }
+        for object in objects {
+            apply(member, object).await?;
         }
         Ok(())
     }
@@ -132,28 +171,27 @@ impl Running {
 
     /// The value of a placeholder that depends on the run.
     fn placeholder(&self, program: &Program, member: Option<&str>, name: &str) -> Option<String> {
-        let text = |path: PathBuf| path.display().to_string();
-        match (name, member) {
-            ("member", Some(member)) => return Some(member.to_owned()),
-            ("kubeconfig", Some(member)) => return Some(text(self.folder.kubeconfig_of_agent(member))),
-            ("member.kubeconfig", Some(member)) => {
-                return Some(text(self.folder.kubeconfig_of_member(member)));
-            }
-            _ => {}
+        if !exists(name, program, &self.names) {
+            return None;
         }
+        let text = |path: PathBuf| path.display().to_string();
+        let kubeconfig = || match member {
+            Some(member) => self.folder.kubeconfig_of_agent(member),
+            None => self.folder.kubeconfig(),
+        };
         match name {
-            "kubeconfig" => Some(text(self.folder.kubeconfig())),
+            // Only objects have it.
+            "identity.certificate" | "identity.key" => None,
+            "member" => member.map(str::to_owned),
+            "member.kubeconfig" => Some(text(self.folder.kubeconfig_of_member(member?))),
+            "kubeconfig" => Some(text(kubeconfig())),
+            "kubeconfig.text" => fs::read_to_string(kubeconfig()).ok(),
             "folder" => Some(text(self.folder.path().to_owned())),
             "certificates" => Some(text(self.folder.certificates())),
             "caBundle" => Some(self.folder.authority_bundle()),
             name => {
-                let own = name == "port" || name.starts_with("port.");
-                let name = if own { format!("{}.{name}", program.name) } else { name.to_owned() };
-                let (of, rest) = name.split_once('.')?;
-                let is_port = rest == "port" || rest.starts_with("port.");
-                ((own || self.names.contains(of)) && is_port)
-                    .then(|| self.port(&name).ok())?
-                    .map(|port| port.to_string())
+                let name = if is_port(name) { format!("{}.{name}", program.name) } else { name.to_owned() };
+                self.port(&name).ok().map(|port| port.to_string())
             }
         }
     }
@@ -186,6 +224,8 @@ impl Running {
         };
         let mut command = command(folder.keeper(), &file);
         command.args(included).args(arguments);
+        // What the program leaves among the temporary files is removed with the folder.
+        command.env("TMPDIR", folder.path());
         command.stdin(Stdio::null());
         command.stdout(log.try_clone().map_err(text)?).stderr(log);
         let child = command.spawn().map_err(|error| format!("{name} cannot be started: {error}"))?;
@@ -219,7 +259,22 @@ impl Running {
     }
 }
 
-/// Applies an object of a program to the control plane.
+/// Whether a placeholder depends on the run, in a program that starts together with programs of these `names`.
+pub(crate) fn exists(placeholder: &str, program: &Program, names: &BTreeSet<String>) -> bool {
+    match placeholder {
+        "kubeconfig" | "kubeconfig.text" | "folder" | "certificates" | "caBundle" => true,
+        "member" | "member.kubeconfig" => program.per_pull_member,
+        "identity.certificate" | "identity.key" => program.identity.is_some(),
+        port if is_port(port) => true,
+        other => other.split_once('.').is_some_and(|(of, port)| names.contains(of) && is_port(port)),
+    }
+}
+
+fn is_port(placeholder: &str) -> bool {
+    placeholder == "port" || placeholder.starts_with("port.")
+}
+
+/// Applies an object of a program to a cluster.
 async fn apply(client: &Client, object: &Value) -> Result<(), String> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind, name) = (text("/apiVersion"), text("/kind"), text("/metadata/name"));

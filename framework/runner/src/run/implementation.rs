@@ -40,6 +40,19 @@ pub trait Implementation: Send + Sync {
         &'a self,
         environment: &'a Environment<'_>,
     ) -> LocalBoxFuture<'a, Result<Started, StartError>>;
+
+    /// Starts the agents in the members, if they are programs of their own, and waits until they are ready. They go on
+    /// while the controllers are killed.
+    ///
+    /// # Errors
+    /// If an agent does not start.
+    fn start_agents<'a>(
+        &'a self,
+        environment: &'a Environment<'_>,
+    ) -> LocalBoxFuture<'a, Result<Option<Started>, StartError>> {
+        let _ = environment;
+        Box::pin(std::future::ready(Ok(None)))
+    }
 }
 
 /// The facts about an implementation and about the fleet that it needs. By default, all of it runs in this process.
