@@ -60,6 +60,8 @@ pub trait Implementation: Send + Sync {
 pub struct ImplementationInfo {
     /// The implementation runs outside of this process, and needs a fleet with sockets.
     pub is_outside: bool,
+    /// Its agents obey the switches of their members, and reach their members over links of their own.
+    pub has_agents: bool,
     /// The features that can be switched off in it.
     pub switches: &'static [Feature],
     /// The provider of the members, if they run outside of this process.
