@@ -151,7 +151,8 @@ impl Implementation for Processes {
     }
 
     fn info(&self) -> ImplementationInfo {
-        ImplementationInfo { is_outside: true, ..ImplementationInfo::default() }
+        let has_agents = self.programs.iter().any(|program| program.per_pull_member);
+        ImplementationInfo { is_outside: true, has_agents, ..ImplementationInfo::default() }
     }
 
     fn start<'a>(
@@ -168,7 +169,7 @@ impl Implementation for Processes {
         environment: &'a Environment<'_>,
     ) -> LocalBoxFuture<'a, Result<Option<Started>, StartError>> {
         Box::pin(async move {
-            if !self.programs.iter().any(|program| program.per_pull_member) {
+            if !self.info().has_agents {
                 return Ok(None);
             }
             self.started(true, environment).await.map(|running| Some(Box::new(running) as Started))
@@ -190,7 +191,7 @@ impl Processes {
         for program in programs() {
             running.start(program, environment).await.map_err(|why| failed(program, &why))?;
         }
-        running.watch(environment.clock, environment.collapse.clone());
+        running.watch(environment.fleet, environment.clock, environment.collapse.clone());
         Ok(running)
     }
 }

@@ -6,11 +6,11 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use capsize_clock::Clock;
-use capsize_clusters::{Member, SyncMode};
+use capsize_clusters::{AgentSwitch, Fleet, Member, SyncMode};
 use capsize_controllers::Identity;
 use capsize_judge::profile::Program;
 use capsize_real::free_port;
@@ -42,7 +42,7 @@ const FIELD_MANAGER: &str = "capsize-kit";
 pub(super) struct Running {
     /// Looks whether a program has ended. It stops before the programs are killed.
     watching: JoinSet<()>,
-    children: Arc<Mutex<Vec<Process>>>,
+    children: Processes,
     folder: Folder,
     bin: Option<PathBuf>,
     /// The names of all programs.
@@ -56,23 +56,77 @@ pub(super) struct Running {
 /// One program at work.
 struct Process {
     name: String,
-    child: Child,
+    /// The member of an agent.
+    member: Option<String>,
+    launch: Launch,
+    /// `None` while a fault keeps the program dead.
+    child: Option<Child>,
+}
+
+/// The parts of a command that starts a program, also a second time.
+struct Launch {
+    file: PathBuf,
+    arguments: Vec<String>,
     log: PathBuf,
+    /// Where its temporary files are.
+    folder: PathBuf,
+    keeper: Option<Keeper>,
+}
+
+impl Launch {
+    fn spawn(&self) -> io::Result<Child> {
+        let log = File::options().create(true).append(true).open(&self.log)?;
+        let mut command = command(self.keeper.as_ref(), &self.file);
+        // Its temporary files are removed with the folder.
+        command.args(&self.arguments).env("TMPDIR", &self.folder);
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn()
+    }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.kill();
     }
 }
 
 impl Process {
-    /// How the program ended and the end of its log, if it has ended.
+    fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            // It may have ended by itself.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// How the program ended and the end of its log, if it has ended by itself.
     fn ended(&mut self) -> Option<String> {
-        let status = self.child.try_wait().ok()??;
-        Some(format!("it ended ({status}), and the last that it said was:\n{}", tail(&self.log)))
+        let status = self.child.as_mut()?.try_wait().ok()??;
+        Some(format!("it ended ({status}), and the last that it said was:\n{}", tail(&self.launch.log)))
+    }
+}
+
+/// The programs at work, which several tasks use.
+type Processes = Arc<Mutex<Vec<Process>>>;
+
+fn lock(processes: &Processes) -> MutexGuard<'_, Vec<Process>> {
+    processes.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Kills the agents of a member while its switch says so, and starts them again.
+async fn obey(switch: AgentSwitch, member: String, processes: Processes, collapse: Collapse) {
+    let of_member = |process: &&mut Process| process.member.as_ref() == Some(&member);
+    loop {
+        switch.turns(true).await;
+        lock(&processes).iter_mut().filter(of_member).for_each(Process::kill);
+        switch.turns(false).await;
+        for process in lock(&processes).iter_mut().filter(of_member) {
+            match process.launch.spawn() {
+                Ok(child) => process.child = Some(child),
+                Err(error) => {
+                    collapse.report(format!("the program {} cannot be started: {error}", process.name));
+                }
+            }
+        }
     }
 }
 
@@ -130,7 +184,7 @@ impl Running {
         if let Some(member) = member.and_then(|member| environment.fleet.member(member)) {
             self.furnish(&member.client(), program, &of_member).await?;
         }
-        self.spawn(program, &filled)?;
+        self.spawn(program, member, &filled)?;
         self.ready(program, port, environment.clock).await?;
         let client = environment.fleet.control_plane().client();
         for object in &objects {
@@ -154,14 +208,18 @@ impl Running {
         Ok(())
     }
 
-    /// From now on, reports a program that ends by itself.
-    pub(super) fn watch(&mut self, clock: Clock, collapse: Collapse) {
+    /// From now on, reports a program that ends by itself, and lets agents obey the switches of their members.
+    pub(super) fn watch(&mut self, fleet: &Fleet, clock: Clock, collapse: Collapse) {
+        for member in fleet.members() {
+            let (switch, name) = (member.agent().clone(), member.name().to_owned());
+            self.watching.spawn(obey(switch, name, Arc::clone(&self.children), collapse.clone()));
+        }
         let children = Arc::clone(&self.children);
         self.watching.spawn(async move {
             loop {
                 clock.sleep(PAUSE).await;
-                let mut children = children.lock().unwrap_or_else(PoisonError::into_inner);
-                let ended = children.iter_mut().find_map(|each| Some((each.ended()?, each.name.clone())));
+                let ended =
+                    lock(&children).iter_mut().find_map(|each| Some((each.ended()?, each.name.clone())));
                 if let Some((why, name)) = ended {
                     return collapse.report(format!("the program {name} ended during the case: {why}"));
                 }
@@ -207,11 +265,9 @@ impl Running {
         Ok(port)
     }
 
-    fn spawn(&self, program: &Program, filled: &[String]) -> Result<(), String> {
+    fn spawn(&self, program: &Program, member: Option<&str>, filled: &[String]) -> Result<(), String> {
         let folder = &self.folder;
-        let text = |error: io::Error| error.to_string();
         let [name, arguments @ ..] = filled else { return Err("its command is empty".into()) };
-        let log = File::create(folder.log(&program.name)).map_err(text)?;
         let Some(located) = located(name, self.bin.as_deref()) else {
             return Err(format!("{name} cannot be started: there is no such program"));
         };
@@ -219,18 +275,19 @@ impl Running {
             Located::File(path) => (path, None),
             Located::Included(command) => match folder.keeper() {
                 Some(keeper) => (keeper.capsize.clone(), Some(command)),
-                None => (env::current_exe().map_err(text)?, Some(command)),
+                None => (env::current_exe().map_err(|error| error.to_string())?, Some(command)),
             },
         };
-        let mut command = command(folder.keeper(), &file);
-        command.args(included).args(arguments);
-        // What the program leaves among the temporary files is removed with the folder.
-        command.env("TMPDIR", folder.path());
-        command.stdin(Stdio::null());
-        command.stdout(log.try_clone().map_err(text)?).stderr(log);
-        let child = command.spawn().map_err(|error| format!("{name} cannot be started: {error}"))?;
-        let process = Process { name: program.name.clone(), child, log: folder.log(&program.name) };
-        self.children.lock().unwrap_or_else(PoisonError::into_inner).push(process);
+        let launch = Launch {
+            file,
+            arguments: included.map(str::to_owned).into_iter().chain(arguments.iter().cloned()).collect(),
+            log: folder.log(&program.name),
+            folder: folder.path().to_owned(),
+            keeper: folder.keeper().cloned(),
+        };
+        let child = launch.spawn().map_err(|error| format!("{name} cannot be started: {error}"))?;
+        let (name, member) = (program.name.clone(), member.map(str::to_owned));
+        lock(&self.children).push(Process { name, member, launch, child: Some(child) });
         Ok(())
     }
 
@@ -238,10 +295,7 @@ impl Running {
     async fn ready(&self, program: &Program, port: u16, clock: Clock) -> Result<(), String> {
         let since = clock.elapsed();
         loop {
-            let ended = {
-                let mut children = self.children.lock().unwrap_or_else(PoisonError::into_inner);
-                children.last_mut().and_then(Process::ended)
-            };
+            let ended = lock(&self.children).last_mut().and_then(Process::ended);
             if let Some(why) = ended {
                 return Err(why);
             }
