@@ -12,6 +12,7 @@ use kube::Client;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
+use crate::agent_switch::AgentSwitch;
 use crate::api_faults::ApiFaults;
 use crate::deployments::{self, StartUp, StartUpSetting};
 use crate::external::{Machine, Provider, ProviderError, RemoteMember, Workloads};
@@ -141,8 +142,10 @@ impl Fleet {
             let passed = spec.has_api_faults.then_some(&api_faults);
             let external = RemoteMember::reach(external, &link, passed, workloads).await?;
             let place = Place::External(Box::new(external));
-            let member = Member { spec: spec.clone(), clock: run.clock, link, api_faults, start_up, place };
-            members.insert(spec.name.clone(), member);
+            let (own_link, agent) = Member::own_link_and_agent(run, spec);
+            let (spec, clock) = (spec.clone(), run.clock);
+            let member = Member { spec, clock, link, own_link, agent, api_faults, start_up, place };
+            members.insert(member.spec.name.clone(), member);
         }
         Ok(Self { members, ..fleet })
     }
@@ -194,6 +197,9 @@ pub struct Member {
     spec: MemberSpec,
     clock: Clock,
     link: Link,
+    /// The way of the agent to the API server of its own member.
+    own_link: Link,
+    agent: AgentSwitch,
     api_faults: ApiFaults,
     start_up: StartUpSetting,
     place: Place,
@@ -226,7 +232,12 @@ impl Member {
         let remote = link.wrap(api_faults.wrap(api.service())).client();
         let workloads = Mutex::new(run_workloads(run, spec, &api.client(), start_up.clone()));
         let place = Place::Embedded { api, remote, run, workloads };
-        Self { spec: spec.clone(), clock: run.clock, link, api_faults, start_up, place }
+        let (own_link, agent) = Self::own_link_and_agent(run, spec);
+        Self { spec: spec.clone(), clock: run.clock, link, own_link, agent, api_faults, start_up, place }
+    }
+
+    fn own_link_and_agent(run: Simulation, spec: &MemberSpec) -> (Link, AgentSwitch) {
+        (Link::new(run.clock, seed_of(run, spec).stream("own-link")), AgentSwitch::default())
     }
 
     /// The simulation of a member, with its own clock, and the link to the member.
@@ -342,6 +353,27 @@ impl Member {
     #[must_use]
     pub fn link(&self) -> &Link {
         &self.link
+    }
+
+    /// The way of the agent in the member to the API server of the member. Only its faults affect the agent.
+    #[must_use]
+    pub fn own_link(&self) -> &Link {
+        &self.own_link
+    }
+
+    /// The switch of the agent in the member. It has no effect on agents whose runner does not obey it.
+    #[must_use]
+    pub fn agent(&self) -> &AgentSwitch {
+        &self.agent
+    }
+
+    /// A client that reaches the member as its agent does, over the way of its own.
+    #[must_use]
+    pub fn client_of_agent(&self) -> Client {
+        match &self.place {
+            Place::Embedded { api, .. } => self.own_link.wrap(api.service()).client(),
+            Place::External(external) => external.client(),
+        }
     }
 
     /// The API faults of the member. They have no effect unless [`MemberSpec::has_api_faults`] is set.

@@ -4,6 +4,7 @@
 //! link in both directions. [`ApiFaults`] injects faults of the API server of the control plane or of a member. Other
 //! crates have the controllers of a fleet and the guarantees.
 
+mod agent_switch;
 mod api_fault_body;
 mod api_fault_proxy;
 mod api_faults;
@@ -25,6 +26,7 @@ mod splice;
 mod tcp_link_proxy;
 mod verb;
 
+pub use agent_switch::{AgentKill, AgentSwitch};
 pub use api_fault_body::ApiFaultBody;
 pub use api_fault_proxy::ApiFaultProxy;
 pub use api_faults::{ApiFaultGuard, ApiFaultLayer, ApiFaults, ErrorStatus, STALE_AT_MOST, ServerFault};

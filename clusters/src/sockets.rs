@@ -22,6 +22,8 @@ struct AgentSockets {
     control_plane: TcpLinkProxy,
     /// A kubeconfig of the member, without the link, because the agent is in the member.
     member_kubeconfig: String,
+    /// The way to the member.
+    _own: TcpLinkProxy,
 }
 
 /// The kubeconfigs (YAML) of an agent. They contain secret keys.
@@ -55,7 +57,9 @@ impl Sockets {
             if let Some((server, ..)) = reached.open.as_ref().filter(|_| member.spec().sync == SyncMode::Pull)
             {
                 let way = TcpLinkProxy::open_back(member.link().clone(), control_plane.address()).await?;
-                let agent = AgentSockets { control_plane: way, member_kubeconfig: server.kubeconfig() };
+                let own = TcpLinkProxy::open(member.own_link().clone(), server.address()).await?;
+                let member_kubeconfig = server.kubeconfig_at(own.address());
+                let agent = AgentSockets { control_plane: way, member_kubeconfig, _own: own };
                 agents.insert(member.name().to_owned(), agent);
             }
             members.insert(member.name().to_owned(), reached);

@@ -14,12 +14,13 @@ use serde_json::Value;
 use thiserror::Error;
 
 /// The kits that come with Capsize, by the names of their profiles.
-const SHIPPED: [(&str, &str); 5] = [
+const SHIPPED: [(&str, &str); 6] = [
     ("capsize-controllers", include_str!("../targets/capsize-controllers/kit.yaml")),
     ("karmada-1.13", include_str!("../targets/karmada-1.13/kit.yaml")),
     ("karmada-1.18", include_str!("../targets/karmada-1.18/kit.yaml")),
     ("karmada-1.19", include_str!("../targets/karmada-1.19/kit.yaml")),
     ("kube-controller-manager-1.36", include_str!("../targets/kube-controller-manager-1.36/kit.yaml")),
+    ("ocm", include_str!("../targets/ocm/kit.yaml")),
 ];
 
 /// How a profile changes when its programs are started.
@@ -29,6 +30,9 @@ pub struct Kit {
     /// The release whose definitions Capsize provides.
     #[serde(default)]
     behaviour: Option<String>,
+    /// Where to find the definitions of a release, if Capsize has none of the implementation.
+    #[serde(default)]
+    definitions: Option<String>,
     /// Whether the programs include the webhooks.
     #[serde(default)]
     webhooks: bool,
@@ -75,6 +79,15 @@ pub enum KitError {
         "name the folder of a release that has its definitions, such as charts/karmada/_crds/bases, or an archive of it"
     ))]
     NoDefinitions(String),
+    /// The kit needs definitions, and the user gave none.
+    #[error("--bin: Capsize has no definitions of the target {target}")]
+    #[diagnostic(help("add --definitions DIR with the folder {place}"))]
+    NeedsDefinitions {
+        /// The target.
+        target: String,
+        /// Where the definitions of a release are.
+        place: String,
+    },
 }
 
 impl Kit {
@@ -102,11 +115,14 @@ impl Kit {
             .map_err(|error| KitError::Invalid(Box::new(YamlError::of_yaml(file, text, &error))))
     }
 
-    /// Returns `profile` as the programs of the kit fulfil it.
+    /// Returns `profile` as the programs of the kit fulfil it, with definitions of the user if `is_defined` is true.
     ///
     /// # Errors
-    /// A timing that does not exist, or has no length.
-    pub fn applied(self, mut profile: Profile) -> Result<Profile, KitError> {
+    /// A timing that does not exist, or has no length; definitions that are needed and absent.
+    pub fn applied(self, mut profile: Profile, is_defined: bool) -> Result<Profile, KitError> {
+        if let Some(place) = self.definitions.filter(|_| !is_defined) {
+            return Err(KitError::NeedsDefinitions { target: profile.name, place });
+        }
         for (name, value) in &self.timings {
             let set = profile.timings.set_text(&format!("{name}={value}"));
             set.map_err(|reason| KitError::Timing { file: format!("{}/kit.yaml", profile.name), reason })?;
@@ -189,9 +205,12 @@ fn files_of_archive(path: &Path) -> Files {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use capsize_history::dialect::DialectKind;
 
     use super::*;
+    use crate::processes::exists;
     use crate::targets;
 
     #[test]
@@ -199,13 +218,47 @@ mod tests {
         for (name, _) in SHIPPED {
             let profile = targets::find(name).unwrap();
             let features = profile.features.len();
-            let kitted = Kit::of(name).unwrap().unwrap().applied(profile).unwrap();
+            let kitted = Kit::of(name).unwrap().unwrap().applied(profile, true).unwrap();
             let Start::Processes(programs) = &kitted.start else { panic!("{name} starts nothing") };
+            let expected = match kitted.dialect {
+                DialectKind::Karmada => 4,
+                DialectKind::Nodes => 1,
+                DialectKind::Data(_) => 6,
+            };
+            assert_eq!(programs.len(), expected, "{name}");
             let is_of_nodes = kitted.dialect == DialectKind::Nodes;
-            assert_eq!(programs.len(), if is_of_nodes { 1 } else { 4 }, "{name}");
             assert!(kitted.webhooks != is_of_nodes && kitted.features.len() <= features + 1, "{name}");
         }
         assert!(Kit::of("reference").unwrap().is_none());
+    }
+
+    #[test]
+    fn a_kit_without_definitions_of_ours_says_where_a_release_has_them() {
+        let kit = Kit::of("ocm").unwrap().unwrap();
+        let error = kit.applied(targets::find("ocm").unwrap(), false).unwrap_err();
+        assert_eq!(error.to_string(), "--bin: Capsize has no definitions of the target ocm");
+        assert!(error.help().unwrap().to_string().contains("--definitions DIR"));
+    }
+
+    #[test]
+    fn every_placeholder_of_a_shipped_kit_exists() {
+        for (name, _) in SHIPPED {
+            let kitted = Kit::of(name).unwrap().unwrap().applied(targets::find(name).unwrap(), true).unwrap();
+            let Start::Processes(programs) = &kitted.start else { panic!("{name} starts nothing") };
+            for program in programs {
+                let of_same_start =
+                    programs.iter().filter(|it| it.per_pull_member == program.per_pull_member);
+                let names: BTreeSet<String> = of_same_start.map(|it| it.name.clone()).collect();
+                let known =
+                    |placeholder: &str| exists(placeholder, program, &names).then(|| placeholder.to_owned());
+                let settings = (&kitted.timings, kitted.zones.as_ref());
+                let objects = [&program.objects[..], &program.member_objects].concat();
+                let filled = program.filled(settings, &known).map(drop);
+                let filled = filled.and(Program::filled_objects(&objects, settings, &known).map(drop));
+                let filled = filled.and(program.filled_identity(settings, &known).map(drop));
+                assert_eq!(filled, Ok(()), "{name}: {}", program.name);
+            }
+        }
     }
 
     #[test]

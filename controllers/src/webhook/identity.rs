@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rcgen::CertifiedKey;
+use rcgen::{CertificateParams, CertifiedKey, DistinguishedName, DnType, KeyPair};
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -40,6 +40,19 @@ impl Identity {
     pub fn generate(names: Vec<String>) -> Result<Self, IdentityError> {
         let CertifiedKey { cert, signing_key } = rcgen::generate_simple_self_signed(names)?;
         Ok(Self { certificates: cert.pem(), key: signing_key.serialize_pem() })
+    }
+
+    /// Makes a new self-signed identity for a client with this common name. No server trusts it.
+    ///
+    /// # Errors
+    /// When the machine has no randomness for a key.
+    pub fn of_client(common_name: &str) -> Result<Self, IdentityError> {
+        let mut parameters = CertificateParams::default();
+        parameters.distinguished_name = DistinguishedName::new();
+        parameters.distinguished_name.push(DnType::CommonName, common_name);
+        let key = KeyPair::generate()?;
+        let certificate = parameters.self_signed(&key)?;
+        Ok(Self { certificates: certificate.pem(), key: key.serialize_pem() })
     }
 
     /// The TLS configuration of a server with this identity.

@@ -29,7 +29,8 @@ pub struct StepsSection {
     /// The full keys of the taints that scenarios call `not-ready` and `unreachable`.
     #[serde(default)]
     pub taint_keys: BTreeMap<String, String>,
-    /// A member joins: `step.member`, and `step.labels`, `step.provider`, `step.region`, `step.zone` if it has any.
+    /// A member joins: `step.member`, and `step.labels`, `step.provider`, `step.region`, `step.zone` if it has any. Agents
+    /// that renew leases do so every `step.heartbeat` seconds.
     #[serde(default)]
     pub join: Option<StepSection>,
     /// A workload is created, with `step.template` as its object, and the wishes of its policy.

@@ -137,6 +137,11 @@ fn the_dialect_of_open_cluster_management_expresses_what_its_placements_can_ask_
     );
     assert_eq!(set["spec"]["manifestWorkTemplate"]["workload"]["manifests"], json!([template]));
 
+    let join = step(StepKind::Join, json!({"member": "m1", "heartbeat": 2}));
+    let joined = writer.writes(&join).expect("every expression has a value");
+    let [StepWrite::Create(cluster)] = &joined[..] else { panic!("{joined:?}") };
+    assert_eq!(cluster["spec"]["leaseDurationSeconds"], 2);
+
     let mut apart = web;
     apart.fields.insert("min".to_owned(), json!(3));
     assert!(writer.inexpressible(&apart).is_some());

@@ -120,9 +120,12 @@ impl Processes {
 
 impl Implementation for Processes {
     fn definitions(&self) -> Vec<Value> {
-        // Nodes and what belongs to them are part of every cluster.
-        if self.dialect == DialectKind::Nodes {
-            return Vec::new();
+        match self.dialect {
+            DialectKind::Karmada => {}
+            // Nodes and what belongs to them are part of every cluster.
+            DialectKind::Nodes => return Vec::new(),
+            // Capsize has no definitions of other implementations.
+            DialectKind::Data(_) => return self.definitions.clone().unwrap_or_default(),
         }
         let namespaces = NAMESPACES
             .map(|name| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}));
@@ -143,30 +146,53 @@ impl Implementation for Processes {
     }
 
     fn admission(&self, timings: &Timings, seed: Seed) -> Option<Admission> {
-        if self.webhooks { None } else { self.reference.admission(timings, seed) }
+        let has_own = self.webhooks || matches!(self.dialect, DialectKind::Data(_));
+        if has_own { None } else { self.reference.admission(timings, seed) }
     }
 
     fn info(&self) -> ImplementationInfo {
-        ImplementationInfo { is_outside: true, ..ImplementationInfo::default() }
+        let has_agents = self.programs.iter().any(|program| program.per_pull_member);
+        ImplementationInfo { is_outside: true, has_agents, ..ImplementationInfo::default() }
     }
 
     fn start<'a>(
         &'a self,
         environment: &'a Environment<'_>,
     ) -> LocalBoxFuture<'a, Result<Started, StartError>> {
+        Box::pin(
+            async move { self.started(false, environment).await.map(|running| Box::new(running) as Started) },
+        )
+    }
+
+    fn start_agents<'a>(
+        &'a self,
+        environment: &'a Environment<'_>,
+    ) -> LocalBoxFuture<'a, Result<Option<Started>, StartError>> {
         Box::pin(async move {
-            let sockets = environment.sockets.ok_or_else(|| StartError("the fleet has no sockets".into()))?;
-            let logs = self.logs.as_ref().map(|logs| logs.join(environment.case));
-            let folder = Folder::create(sockets, self.keeper.clone(), logs)
-                .map_err(|error| StartError(error.to_string()))?;
-            let names = self.programs.iter().map(|program| program.name.clone()).collect();
-            let mut running = Running::new(folder, self.bin.clone(), names);
-            for program in &self.programs {
-                running.start(program, environment).await.map_err(|why| failed(program, &why))?;
+            if !self.info().has_agents {
+                return Ok(None);
             }
-            running.watch(environment.clock, environment.collapse.clone());
-            Ok(Box::new(running) as Started)
+            self.started(true, environment).await.map(|running| Some(Box::new(running) as Started))
         })
+    }
+}
+
+impl Processes {
+    /// Starts either the agents or the other programs.
+    async fn started(&self, agents: bool, environment: &Environment<'_>) -> Result<Running, StartError> {
+        let sockets = environment.sockets.ok_or_else(|| StartError("the fleet has no sockets".into()))?;
+        let logs = self.logs.as_ref().map(|logs| logs.join(environment.case));
+        let folder = Folder::create(sockets, self.keeper.clone(), logs)
+            .map_err(|error| StartError(error.to_string()))?;
+        let programs = || self.programs.iter().filter(|program| program.per_pull_member == agents);
+        let names = programs().map(|program| program.name.clone()).collect();
+        let definitions = self.definitions.as_deref().unwrap_or_default();
+        let mut running = Running::new(folder, self.bin.clone(), names).with_definitions(definitions);
+        for program in programs() {
+            running.start(program, environment).await.map_err(|why| failed(program, &why))?;
+        }
+        running.watch(environment.fleet, environment.clock, environment.collapse.clone());
+        Ok(running)
     }
 }
 

@@ -5,3 +5,5 @@ mod implementation;
 mod running;
 
 pub use implementation::{Keeper, Processes};
+#[cfg(test)]
+pub(crate) use running::exists;

@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use capsize_clock::Clock;
-use capsize_clusters::{Member, SyncMode};
+use capsize_clusters::{AgentSwitch, Fleet, Member, SyncMode};
+use capsize_controllers::Identity;
 use capsize_judge::profile::Program;
 use capsize_real::free_port;
 use capsize_runner::run::{Collapse, Environment};
@@ -41,42 +42,107 @@ const FIELD_MANAGER: &str = "capsize-kit";
 pub(super) struct Running {
     /// Looks whether a program has ended. It stops before the programs are killed.
     watching: JoinSet<()>,
-    children: Arc<Mutex<Vec<Process>>>,
+    children: Processes,
     folder: Folder,
     bin: Option<PathBuf>,
     /// The names of all programs.
     names: BTreeSet<String>,
     /// The ports of programs, by their placeholders.
     ports: Mutex<BTreeMap<String, u16>>,
+    /// The definitions of the user, by name. Members get some of them.
+    definitions: BTreeMap<String, Value>,
 }
 
 /// One program at work.
 struct Process {
     name: String,
-    child: Child,
+    /// The member of an agent.
+    member: Option<String>,
+    launch: Launch,
+    /// `None` while a fault keeps the program dead.
+    child: Option<Child>,
+}
+
+/// The parts of a command that starts a program, also a second time.
+struct Launch {
+    file: PathBuf,
+    arguments: Vec<String>,
     log: PathBuf,
+    /// Where its temporary files are.
+    folder: PathBuf,
+    keeper: Option<Keeper>,
+}
+
+impl Launch {
+    fn spawn(&self) -> io::Result<Child> {
+        let log = File::options().create(true).append(true).open(&self.log)?;
+        let mut command = command(self.keeper.as_ref(), &self.file);
+        // Its temporary files are removed with the folder.
+        command.args(&self.arguments).env("TMPDIR", &self.folder);
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn()
+    }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.kill();
     }
 }
 
 impl Process {
-    /// How the program ended and the end of its log, if it has ended.
+    fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            // It may have ended by itself.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// How the program ended and the end of its log, if it has ended by itself.
     fn ended(&mut self) -> Option<String> {
-        let status = self.child.try_wait().ok()??;
-        Some(format!("it ended ({status}), and the last that it said was:\n{}", tail(&self.log)))
+        let status = self.child.as_mut()?.try_wait().ok()??;
+        Some(format!("it ended ({status}), and the last that it said was:\n{}", tail(&self.launch.log)))
+    }
+}
+
+/// The programs at work, which several tasks use.
+type Processes = Arc<Mutex<Vec<Process>>>;
+
+fn lock(processes: &Processes) -> MutexGuard<'_, Vec<Process>> {
+    processes.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Kills the agents of a member while its switch says so, and starts them again.
+async fn obey(switch: AgentSwitch, member: String, processes: Processes, collapse: Collapse) {
+    let of_member = |process: &&mut Process| process.member.as_ref() == Some(&member);
+    loop {
+        switch.turns(true).await;
+        lock(&processes).iter_mut().filter(of_member).for_each(Process::kill);
+        switch.turns(false).await;
+        for process in lock(&processes).iter_mut().filter(of_member) {
+            match process.launch.spawn() {
+                Ok(child) => process.child = Some(child),
+                Err(error) => {
+                    collapse.report(format!("the program {} cannot be started: {error}", process.name));
+                }
+            }
+        }
     }
 }
 
 impl Running {
     pub(super) fn new(folder: Folder, bin: Option<PathBuf>, names: BTreeSet<String>) -> Self {
-        let (watching, children, ports) = Default::default();
-        Self { watching, children, folder, bin, names, ports }
+        let (watching, children, ports, definitions) = Default::default();
+        Self { watching, children, folder, bin, names, ports, definitions }
+    }
+
+    /// With definitions for members.
+    pub(super) fn with_definitions(self, definitions: &[Value]) -> Self {
+        let name =
+            |definition: &Value| definition["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let definitions =
+            definitions.iter().map(|definition| (name(definition), definition.clone())).collect();
+        Self { definitions, ..self }
     }
 
     /// Starts a program, once or in each Pull member, waits until it is ready, and applies its objects.
@@ -105,8 +171,20 @@ impl Running {
         let known = |name: &str| self.placeholder(program, member, name);
         let port = self.port(&format!("{}.port", program.name))?;
         let filled = program.filled(settings, &known)?;
-        let objects = program.filled_objects(settings, &known)?;
-        self.spawn(program, &filled)?;
+        let common_name = program.filled_identity(settings, &known)?;
+        let identity = common_name.map(|name| Identity::of_client(&name)).transpose();
+        let identity = identity.map_err(|error| error.to_string())?;
+        let in_objects = |name: &str| match (name, &identity) {
+            ("identity.certificate", Some(identity)) => Some(identity.certificates.clone()),
+            ("identity.key", Some(identity)) => Some(identity.key.clone()),
+            _ => known(name),
+        };
+        let objects = Program::filled_objects(&program.objects, settings, &in_objects)?;
+        let of_member = Program::filled_objects(&program.member_objects, settings, &in_objects)?;
+        if let Some(member) = member.and_then(|member| environment.fleet.member(member)) {
+            self.furnish(&member.client(), program, &of_member).await?;
+        }
+        self.spawn(program, member, &filled)?;
         self.ready(program, port, environment.clock).await?;
         let client = environment.fleet.control_plane().client();
         for object in &objects {
@@ -115,14 +193,33 @@ impl Running {
         Ok(())
     }
 
-    /// From now on, reports a program that ends by itself.
-    pub(super) fn watch(&mut self, clock: Clock, collapse: Collapse) {
+    /// Applies definitions and objects to the member of an agent.
+    async fn furnish(&self, member: &Client, agent: &Program, objects: &[Value]) -> Result<(), String> {
+        for name in &agent.member_definitions {
+            let definition = self.definitions.get(name);
+            let definition = definition.ok_or_else(|| {
+                format!("--definitions has no CustomResourceDefinition {name}, which each member needs")
+            })?;
+            apply(member, definition).await?;
+        }
+        for object in objects {
+            apply(member, object).await?;
+        }
+        Ok(())
+    }
+
+    /// From now on, reports a program that ends by itself, and lets agents obey the switches of their members.
+    pub(super) fn watch(&mut self, fleet: &Fleet, clock: Clock, collapse: Collapse) {
+        for member in fleet.members() {
+            let (switch, name) = (member.agent().clone(), member.name().to_owned());
+            self.watching.spawn(obey(switch, name, Arc::clone(&self.children), collapse.clone()));
+        }
         let children = Arc::clone(&self.children);
         self.watching.spawn(async move {
             loop {
                 clock.sleep(PAUSE).await;
-                let mut children = children.lock().unwrap_or_else(PoisonError::into_inner);
-                let ended = children.iter_mut().find_map(|each| Some((each.ended()?, each.name.clone())));
+                let ended =
+                    lock(&children).iter_mut().find_map(|each| Some((each.ended()?, each.name.clone())));
                 if let Some((why, name)) = ended {
                     return collapse.report(format!("the program {name} ended during the case: {why}"));
                 }
@@ -132,28 +229,27 @@ impl Running {
 
     /// The value of a placeholder that depends on the run.
     fn placeholder(&self, program: &Program, member: Option<&str>, name: &str) -> Option<String> {
-        let text = |path: PathBuf| path.display().to_string();
-        match (name, member) {
-            ("member", Some(member)) => return Some(member.to_owned()),
-            ("kubeconfig", Some(member)) => return Some(text(self.folder.kubeconfig_of_agent(member))),
-            ("member.kubeconfig", Some(member)) => {
-                return Some(text(self.folder.kubeconfig_of_member(member)));
-            }
-            _ => {}
+        if !exists(name, program, &self.names) {
+            return None;
         }
+        let text = |path: PathBuf| path.display().to_string();
+        let kubeconfig = || match member {
+            Some(member) => self.folder.kubeconfig_of_agent(member),
+            None => self.folder.kubeconfig(),
+        };
         match name {
-            "kubeconfig" => Some(text(self.folder.kubeconfig())),
+            // Only objects have it.
+            "identity.certificate" | "identity.key" => None,
+            "member" => member.map(str::to_owned),
+            "member.kubeconfig" => Some(text(self.folder.kubeconfig_of_member(member?))),
+            "kubeconfig" => Some(text(kubeconfig())),
+            "kubeconfig.text" => fs::read_to_string(kubeconfig()).ok(),
             "folder" => Some(text(self.folder.path().to_owned())),
             "certificates" => Some(text(self.folder.certificates())),
             "caBundle" => Some(self.folder.authority_bundle()),
             name => {
-                let own = name == "port" || name.starts_with("port.");
-                let name = if own { format!("{}.{name}", program.name) } else { name.to_owned() };
-                let (of, rest) = name.split_once('.')?;
-                let is_port = rest == "port" || rest.starts_with("port.");
-                ((own || self.names.contains(of)) && is_port)
-                    .then(|| self.port(&name).ok())?
-                    .map(|port| port.to_string())
+                let name = if is_port(name) { format!("{}.{name}", program.name) } else { name.to_owned() };
+                self.port(&name).ok().map(|port| port.to_string())
             }
         }
     }
@@ -169,11 +265,9 @@ impl Running {
         Ok(port)
     }
 
-    fn spawn(&self, program: &Program, filled: &[String]) -> Result<(), String> {
+    fn spawn(&self, program: &Program, member: Option<&str>, filled: &[String]) -> Result<(), String> {
         let folder = &self.folder;
-        let text = |error: io::Error| error.to_string();
         let [name, arguments @ ..] = filled else { return Err("its command is empty".into()) };
-        let log = File::create(folder.log(&program.name)).map_err(text)?;
         let Some(located) = located(name, self.bin.as_deref()) else {
             return Err(format!("{name} cannot be started: there is no such program"));
         };
@@ -181,16 +275,19 @@ impl Running {
             Located::File(path) => (path, None),
             Located::Included(command) => match folder.keeper() {
                 Some(keeper) => (keeper.capsize.clone(), Some(command)),
-                None => (env::current_exe().map_err(text)?, Some(command)),
+                None => (env::current_exe().map_err(|error| error.to_string())?, Some(command)),
             },
         };
-        let mut command = command(folder.keeper(), &file);
-        command.args(included).args(arguments);
-        command.stdin(Stdio::null());
-        command.stdout(log.try_clone().map_err(text)?).stderr(log);
-        let child = command.spawn().map_err(|error| format!("{name} cannot be started: {error}"))?;
-        let process = Process { name: program.name.clone(), child, log: folder.log(&program.name) };
-        self.children.lock().unwrap_or_else(PoisonError::into_inner).push(process);
+        let launch = Launch {
+            file,
+            arguments: included.map(str::to_owned).into_iter().chain(arguments.iter().cloned()).collect(),
+            log: folder.log(&program.name),
+            folder: folder.path().to_owned(),
+            keeper: folder.keeper().cloned(),
+        };
+        let child = launch.spawn().map_err(|error| format!("{name} cannot be started: {error}"))?;
+        let (name, member) = (program.name.clone(), member.map(str::to_owned));
+        lock(&self.children).push(Process { name, member, launch, child: Some(child) });
         Ok(())
     }
 
@@ -198,10 +295,7 @@ impl Running {
     async fn ready(&self, program: &Program, port: u16, clock: Clock) -> Result<(), String> {
         let since = clock.elapsed();
         loop {
-            let ended = {
-                let mut children = self.children.lock().unwrap_or_else(PoisonError::into_inner);
-                children.last_mut().and_then(Process::ended)
-            };
+            let ended = lock(&self.children).last_mut().and_then(Process::ended);
             if let Some(why) = ended {
                 return Err(why);
             }
@@ -219,7 +313,22 @@ impl Running {
     }
 }
 
-/// Applies an object of a program to the control plane.
+/// Whether a placeholder depends on the run, in a program that starts together with programs of these `names`.
+pub(crate) fn exists(placeholder: &str, program: &Program, names: &BTreeSet<String>) -> bool {
+    match placeholder {
+        "kubeconfig" | "kubeconfig.text" | "folder" | "certificates" | "caBundle" => true,
+        "member" | "member.kubeconfig" => program.per_pull_member,
+        "identity.certificate" | "identity.key" => program.identity.is_some(),
+        port if is_port(port) => true,
+        other => other.split_once('.').is_some_and(|(of, port)| names.contains(of) && is_port(port)),
+    }
+}
+
+fn is_port(placeholder: &str) -> bool {
+    placeholder == "port" || placeholder.starts_with("port.")
+}
+
+/// Applies an object of a program to a cluster.
 async fn apply(client: &Client, object: &Value) -> Result<(), String> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind, name) = (text("/apiVersion"), text("/kind"), text("/metadata/name"));

@@ -49,4 +49,11 @@ impl Implementation for Provided {
     ) -> LocalBoxFuture<'a, Result<Started, StartError>> {
         self.implementation.start(environment)
     }
+
+    fn start_agents<'a>(
+        &'a self,
+        environment: &'a Environment<'_>,
+    ) -> LocalBoxFuture<'a, Result<Option<Started>, StartError>> {
+        self.implementation.start_agents(environment)
+    }
 }

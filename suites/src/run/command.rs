@@ -314,7 +314,7 @@ impl Run {
     /// The profile with the programs of its kit. A profile that starts programs needs no kit.
     fn kitted(&self, profile: Profile) -> Result<Profile, CommandError> {
         match Kit::of(&profile.name).map_err(CommandError::input)? {
-            Some(kit) => kit.applied(profile).map_err(CommandError::input),
+            Some(kit) => kit.applied(profile, self.definitions.is_some()).map_err(CommandError::input),
             None if matches!(profile.start, Start::Processes(_)) => Ok(profile),
             None => Err(CommandError::Input(miette!(
                 "--bin: Capsize has no kit for the target {}: `start: processes` in a profile of your own starts programs",

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use capsize_clock::Clock;
+use capsize_clusters::AgentSwitch;
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
@@ -28,6 +29,7 @@ const DEPLOYMENTS: Kind =
     Kind { group: "apps", version: "v1", name: "Deployment", plural: "deployments", namespaced: true };
 
 /// The agent of one member.
+#[derive(Clone)]
 pub(crate) struct Agent {
     pub(crate) cluster: String,
     /// The hub, as it is reached from the member.
@@ -38,8 +40,19 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
+    /// Runs the agent, except while the switch of its member keeps it dead.
+    pub(crate) async fn run_while_allowed(self, switch: AgentSwitch) {
+        loop {
+            tokio::select! {
+                () = switch.turns(true) => {}
+                () = self.clone().run() => {}
+            }
+            switch.turns(false).await;
+        }
+    }
+
     /// Runs the agent without end.
-    pub(crate) async fn run(self) {
+    async fn run(self) {
         let hub = self.hub.changes(&[WORKS], &self.cluster);
         let mut changes = stream::select(hub, self.member.changes(&[DEPLOYMENTS], "")).ready_chunks(64);
         let mut due = Instant::now();

@@ -20,7 +20,8 @@ use capsize_judge::guarantee::Outcome;
 use capsize_judge::profile::{Profile, Timings};
 use capsize_report::Status;
 use capsize_runner::run::{
-    Environment, Implementation, StartError, Started, Target, missing_requirement, run_case,
+    Environment, Implementation, ImplementationInfo, StartError, Started, Target, missing_requirement,
+    run_case,
 };
 use capsize_runner::scenario::{self, Case};
 use futures::future::LocalBoxFuture;
@@ -61,6 +62,10 @@ impl Implementation for StandInHub {
         None
     }
 
+    fn info(&self) -> ImplementationInfo {
+        ImplementationInfo { has_agents: true, ..ImplementationInfo::default() }
+    }
+
     fn start<'a>(
         &'a self,
         environment: &'a Environment<'_>,
@@ -68,18 +73,27 @@ impl Implementation for StandInHub {
         let mut tasks = JoinSet::new();
         let server = Server(environment.fleet.controllers_client());
         tasks.spawn(Hub { server, clock: environment.clock, bug: self.0 }.run());
+        let started: Started = Box::new(tasks);
+        Box::pin(std::future::ready(Ok(started)))
+    }
+
+    fn start_agents<'a>(
+        &'a self,
+        environment: &'a Environment<'_>,
+    ) -> LocalBoxFuture<'a, Result<Option<Started>, StartError>> {
+        let mut tasks = JoinSet::new();
         for member in environment.fleet.members() {
             let agent = Agent {
                 cluster: member.name().to_owned(),
                 hub: Server(environment.fleet.client_from(member)),
-                member: Server(member.client()),
+                member: Server(member.client_of_agent()),
                 clock: member.clock(),
                 bug: self.0,
             };
-            tasks.spawn(agent.run());
+            tasks.spawn(agent.run_while_allowed(member.agent().clone()));
         }
         let started: Started = Box::new(tasks);
-        Box::pin(std::future::ready(Ok(started)))
+        Box::pin(std::future::ready(Ok(Some(started))))
     }
 }
 

@@ -133,12 +133,13 @@ fn each_mistake_of_a_user_has_one_message() {
     let wrong = folder.path().to_str().unwrap();
     fs::remove_file(bin.path().join("scheduler")).unwrap();
     let bin = bin.path().to_str().unwrap();
-    let rows: [(&[&str], &str); 5] = [
+    let rows: [(&[&str], &str); 6] = [
         (&["--target", "capsize-controllers", "--bin", bin], "there is no program scheduler in"),
         (&["--target", "capsize-controllers", "--bin", "/no/such/folder"], "there is no such folder"),
         (&["--target", "karmada-1.14", "--bin", bin], "Capsize has no kit for the target karmada-1.14"),
         (&["--target", "karmada-1.18", "--definitions", wrong, "--bin", bin], "wrong.yaml:1:"),
         (&["--target", "karmada-1.18"], "--bin DIR"),
+        (&["--target", "ocm", "--bin", bin], "Capsize has no definitions of the target ocm"),
     ];
     for (arguments, expected) in rows {
         let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));

@@ -120,6 +120,8 @@ fn of_link(fault: Fault) -> &'static str {
         Fault::Fail { .. } => "disturb: {cluster: m1, by: {fail: {with: InternalError, every: 1}}}",
         Fault::Slow { .. } => "disturb: {cluster: m1, by: {slow: {by: 10ms, verb: list}}}",
         Fault::CutWatches { .. } => "disturb: {cluster: m1, by: {cutWatches: {every: 2}}}",
+        Fault::OwnApi => "disturb: {cluster: m1, by: ownApi}",
+        Fault::AgentDown => "disturb: {cluster: m1, by: agentDown}",
     }
 }
 

@@ -46,7 +46,7 @@ impl StepKind {
     #[must_use]
     pub fn fields(self) -> &'static [&'static str] {
         match self {
-            Self::Join => &["member", "labels", "provider", "region", "zone"],
+            Self::Join => &["member", "heartbeat", "labels", "provider", "region", "zone"],
             Self::Workload => &[
                 "name",
                 "namespace",

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Timings, Zones};
 
 /// One program of an implementation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Program {
     /// The name in messages.
@@ -20,9 +20,20 @@ pub struct Program {
     /// Its port uses TLS. The certificate is not checked.
     #[serde(default)]
     pub tls: bool,
-    /// The program is an agent, and runs once for each member in pull mode.
+    /// The program is an agent, and runs once for each member in pull mode. It goes on when the controllers are killed.
     #[serde(default)]
     pub per_pull_member: bool,
+    /// The common name of a self-signed certificate that is made for each start of the program, with placeholders. The
+    /// texts of objects have it as `{{identity.certificate}}`, and its key as `{{identity.key}}`.
+    #[serde(default)]
+    pub identity: Option<String>,
+    /// The names of the definitions of the user that the member of an agent gets, too.
+    #[serde(default)]
+    pub member_definitions: Vec<String>,
+    /// Objects that are applied to the member of an agent before the agent starts, in this order. Their texts have
+    /// placeholders, too.
+    #[serde(default)]
+    pub member_objects: Vec<Value>,
     /// Objects that are applied to the control plane when the program is ready, in this order. Their texts have
     /// placeholders, too.
     #[serde(default)]
@@ -49,17 +60,30 @@ impl Program {
         self.command.iter().map(|part| fill(part, value)).collect()
     }
 
-    /// Returns the objects with all placeholders in their texts replaced.
+    /// Returns `objects` of the program with all placeholders in their texts replaced.
     ///
     /// # Errors
     /// An unknown placeholder.
     pub fn filled_objects(
-        &self,
+        objects: &[Value],
         settings: (&Timings, Option<&Zones>),
         known: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Vec<Value>, String> {
         let value = |name: &str| known(name).or_else(|| setting(settings, name));
-        self.objects.iter().map(|object| fill_object(object, &value)).collect()
+        objects.iter().map(|object| fill_object(object, &value)).collect()
+    }
+
+    /// Returns the common name of the program's certificate with all placeholders replaced, if it has one.
+    ///
+    /// # Errors
+    /// An unknown placeholder.
+    pub fn filled_identity(
+        &self,
+        settings: (&Timings, Option<&Zones>),
+        known: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Option<String>, String> {
+        let value = |name: &str| known(name).or_else(|| setting(settings, name));
+        self.identity.as_ref().map(|name| fill(name, value)).transpose()
     }
 }
 
@@ -103,8 +127,9 @@ fn fill(part: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, St
         let name = name.trim();
         let unknown = || {
             format!(
-                "`{{{{{name}}}}}` is not a placeholder: use kubeconfig, port, NAME.port of another program, folder, \
-                 certificates, caBundle, or a timing or flag of the profile"
+                "`{{{{{name}}}}}` is not a placeholder: use kubeconfig, kubeconfig.text, port, NAME.port of another program, \
+                 folder, certificates, caBundle, a timing or flag of the profile, member and member.kubeconfig in an agent, \
+                 or identity.certificate and identity.key in an object of a program with an identity"
             )
         };
         filled.push_str(&value(name).ok_or_else(unknown)?);
@@ -123,7 +148,7 @@ mod tests {
 
     fn program(command: &[&str], objects: Vec<Value>) -> Program {
         let command = command.iter().map(|part| (*part).to_owned()).collect();
-        Program { name: "it".into(), command, ready: None, tls: false, per_pull_member: false, objects }
+        Program { name: "it".into(), command, objects, ..Program::default() }
     }
 
     fn timings() -> Timings {
@@ -171,7 +196,19 @@ mod tests {
     fn texts_of_objects_are_filled_at_any_depth() {
         let known = |name: &str| (name == "webhook.port").then(|| "8443".to_owned());
         let objects = vec![json!({"a": [{"url": "https://localhost:{{webhook.port}}/x", "count": 2}]})];
-        let filled = program(&[], objects).filled_objects((&timings(), None), &known);
+        let filled = Program::filled_objects(&objects, (&timings(), None), &known);
         assert_eq!(filled, Ok(vec![json!({"a": [{"url": "https://localhost:8443/x", "count": 2}]})]));
+    }
+
+    #[test]
+    fn the_name_of_an_identity_has_placeholders() {
+        let identity = |text: Option<&str>| {
+            let agent = Program { identity: text.map(str::to_owned), ..program(&[], vec![]) };
+            let known = |name: &str| (name == "member").then(|| "m1".to_owned());
+            agent.filled_identity((&timings(), None), &known)
+        };
+        assert_eq!(identity(Some("agent-of-{{member}}")), Ok(Some("agent-of-m1".into())));
+        assert_eq!(identity(None), Ok(None));
+        assert!(identity(Some("{{nobody}}")).is_err_and(|why| why.contains("identity.key")));
     }
 }

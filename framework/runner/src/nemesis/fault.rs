@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use capsize_clock::SetOff;
 use capsize_clusters::{
-    ApiFaultGuard, ApiFaults, Direction, ErrorStatus, FaultEffect, KubeletGuard, Link, LinkFault, LinkGuard,
-    ServerFault, ShutOff, Verb,
+    AgentKill, AgentSwitch, ApiFaultGuard, ApiFaults, Direction, ErrorStatus, FaultEffect, KubeletGuard,
+    Link, LinkFault, LinkGuard, Member, ServerFault, ShutOff, Verb,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -75,12 +75,42 @@ pub enum Fault {
         /// In place of every how many events a watch ends.
         every: u32,
     },
+    /// The API server of the member refuses the agent in the member.
+    OwnApi,
+    /// The agent in the member is dead.
+    AgentDown,
+}
+
+/// The parts of a member that faults strike. Copies are the same parts.
+#[derive(Clone)]
+pub struct Struck {
+    link: Link,
+    own_link: Link,
+    agent: AgentSwitch,
+    api_faults: ApiFaults,
+}
+
+impl Struck {
+    /// The parts of `member`.
+    #[must_use]
+    pub fn of(member: &Member) -> Self {
+        Self {
+            link: member.link().clone(),
+            own_link: member.own_link().clone(),
+            agent: member.agent().clone(),
+            api_faults: member.api_faults().clone(),
+        }
+    }
 }
 
 /// The part of a member that a fault strikes.
 enum Blow {
     /// The connection to the member.
     Link(LinkFault),
+    /// The connection from the agent in the member to its API server.
+    OwnLink(LinkFault),
+    /// The agent in the member.
+    Agent,
     /// The API server of the member, as the control plane observes it.
     Server(ServerFault),
 }
@@ -105,29 +135,34 @@ impl Fault {
             Self::Fail { .. } => FaultKind::Fail,
             Self::Slow { .. } => FaultKind::Slow,
             Self::CutWatches { .. } => FaultKind::CutWatches,
+            Self::OwnApi => FaultKind::ApiServer,
+            Self::AgentDown => FaultKind::AgentDown,
         }
     }
 
-    /// Begins the fault on the `link` to `member` or its `gate`. It ends when the guard is dropped. `record` receives a
-    /// mark now, and another one at the end.
-    pub fn begin(
-        self,
-        member: &str,
-        (link, api_faults): (&Link, &ApiFaults),
-        record: impl Fn(Mark) + Send + 'static,
-    ) -> FaultGuard {
+    /// Begins the fault on a part of `member`. It ends when the guard is dropped. `record` receives a mark now, and
+    /// another one at the end.
+    pub fn begin(self, member: &str, struck: &Struck, record: impl Fn(Mark) + Send + 'static) -> FaultGuard {
         record(self.mark(member, "begin"));
         let end = self.mark(member, "end");
         match self.into() {
-            Blow::Link(fault) => FaultGuard::new(link.apply(fault), end, record),
-            Blow::Server(fault) => FaultGuard::new(api_faults.apply(fault), end, record),
+            Blow::Link(fault) => FaultGuard::new(struck.link.apply(fault), end, record),
+            Blow::OwnLink(fault) => FaultGuard::new(struck.own_link.apply(fault), end, record),
+            Blow::Agent => FaultGuard::new(struck.agent.kill(), end, record),
+            Blow::Server(fault) => FaultGuard::new(struck.api_faults.apply(fault), end, record),
         }
     }
 
     fn mark(self, member: &str, state: &str) -> Mark {
         let mut mark = fault_mark(self.kind(), Some(("cluster", member)), state);
         match self {
-            Self::Refuse | Self::Cut | Self::RefuseNew | Self::DropNew | Self::HalfOpen => {}
+            Self::Refuse
+            | Self::Cut
+            | Self::RefuseNew
+            | Self::DropNew
+            | Self::HalfOpen
+            | Self::OwnApi
+            | Self::AgentDown => {}
             Self::Partition { direction } => drop(mark.insert("direction".into(), json!(direction))),
             Self::Delay { by } | Self::Jitter { by } => {
                 mark.insert("seconds".into(), json!(by.as_secs_f64()));
@@ -162,6 +197,8 @@ impl From<Fault> for Blow {
             }
             Fault::Slow { by, verb } => return Self::Server(ServerFault::Slow { by, verb }),
             Fault::CutWatches { every } => return Self::Server(ServerFault::Cut { every }),
+            Fault::OwnApi => return Self::OwnLink(LinkFault::Refuse),
+            Fault::AgentDown => return Self::Agent,
         })
     }
 }
@@ -186,6 +223,7 @@ impl Undo for ApiFaultGuard {
     }
 }
 
+impl Undo for AgentKill {}
 impl Undo for SetOff {}
 impl Undo for KubeletGuard {}
 impl Undo for ShutOff {}

@@ -10,13 +10,18 @@ use serde_saphyr::Spanned;
 use super::karmada::{NAMESPACE, workload as template};
 use crate::scenario::{AffinityGroup, FieldMatch, Policy, Scale, Scheduling, Taint, Workload};
 use capsize_history::dialect::{NeutralStep, StepKind};
+use capsize_judge::profile::{Feature, Profile};
 
-/// A member of the fleet joins.
+/// A member of the fleet joins. If members of the target renew leases, the step says how often, in whole seconds.
 #[must_use]
-pub fn join(member: &MemberSpec) -> NeutralStep {
+pub fn join(member: &MemberSpec, profile: &Profile) -> NeutralStep {
     let places = [("provider", &member.provider), ("region", &member.region), ("zone", &member.zone)];
     let places = places.into_iter().filter_map(|(field, place)| Some((field, json!(place.as_ref()?))));
-    step(StepKind::Join, places.chain([("member", json!(member.name))]))
+    let heartbeat = profile.has(Feature::LeaseHeartbeats).then(|| {
+        let seconds = profile.timings.status_update_frequency.as_millis().div_ceil(1000);
+        ("heartbeat", json!(u64::try_from(seconds).unwrap_or(u64::MAX)))
+    });
+    step(StepKind::Join, places.chain(heartbeat).chain([("member", json!(member.name))]))
 }
 
 /// A workload is created. `lasting` contains the duration of each toleration, or `None` for ever.

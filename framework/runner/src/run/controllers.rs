@@ -13,6 +13,8 @@ pub(super) struct Controllers<'a> {
     running: Option<Started>,
     /// A second set of controllers, which runs at the same time.
     rival: Option<Started>,
+    /// The agents in the members, if they are programs of their own.
+    agents: Option<Started>,
 }
 
 impl<'a> Controllers<'a> {
@@ -22,8 +24,9 @@ impl<'a> Controllers<'a> {
         environment: Environment<'a>,
     ) -> Result<Self, StartError> {
         let mut controllers =
-            Self { implementation, upgraded: None, environment, running: None, rival: None };
+            Self { implementation, upgraded: None, environment, running: None, rival: None, agents: None };
         controllers.start().await?;
+        controllers.agents = implementation.start_agents(&controllers.environment).await?;
         Ok(controllers)
     }
 

@@ -40,6 +40,19 @@ pub trait Implementation: Send + Sync {
         &'a self,
         environment: &'a Environment<'_>,
     ) -> LocalBoxFuture<'a, Result<Started, StartError>>;
+
+    /// Starts the agents in the members, if they are programs of their own, and waits until they are ready. They go on
+    /// while the controllers are killed.
+    ///
+    /// # Errors
+    /// If an agent does not start.
+    fn start_agents<'a>(
+        &'a self,
+        environment: &'a Environment<'_>,
+    ) -> LocalBoxFuture<'a, Result<Option<Started>, StartError>> {
+        let _ = environment;
+        Box::pin(std::future::ready(Ok(None)))
+    }
 }
 
 /// The facts about an implementation and about the fleet that it needs. By default, all of it runs in this process.
@@ -47,6 +60,8 @@ pub trait Implementation: Send + Sync {
 pub struct ImplementationInfo {
     /// The implementation runs outside of this process, and needs a fleet with sockets.
     pub is_outside: bool,
+    /// Its agents obey the switches of their members, and reach their members over links of their own.
+    pub has_agents: bool,
     /// The features that can be switched off in it.
     pub switches: &'static [Feature],
     /// The provider of the members, if they run outside of this process.

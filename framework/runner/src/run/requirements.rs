@@ -9,6 +9,7 @@ use super::implementation::ImplementationInfo;
 use super::steps::by_dialect::{inexpressible, writer_of};
 use crate::scenario::{Case, Disturbance, Length, NotTainted, Place, Step};
 use capsize_history::dialect::DialectKind;
+use capsize_judge::profile::{Feature, Profile};
 
 /// The first requirement of `case` that `target` does not meet, to be read after "the target lacks".
 #[must_use]
@@ -41,14 +42,8 @@ pub fn missing_requirement(case: &Case, target: Target<'_>) -> Option<String> {
     if let Some(lacks) = spared {
         return Some(lacks.into());
     }
-    if provider.is_some() && loses_data(case) {
-        return Some("members in this process, whose data can be deleted and restored".into());
-    }
-    if info.is_live() && sets_clocks(case) {
-        return Some("clocks in this process, which can be set wrong".into());
-    }
-    if info.is_outside && hits_control_plane(case) {
-        return Some("controllers in this process, whose requests to the control plane can fail".into());
+    if let Some(lacks) = unreachable_parts(case, &info, profile) {
+        return Some(lacks.into());
     }
     let zero = case.scenario.steps().find_map(|step| match step.value.inner() {
         Step::NotTainted(NotTainted { lasts: Length::Timing { name, .. }, .. }) => Some(name),
@@ -83,6 +78,22 @@ pub fn missing_requirement(case: &Case, target: Target<'_>) -> Option<String> {
         (DialectKind::Data(_), Some(writer)) => inexpressible(case, writer, profile),
         _ => None,
     }
+}
+
+/// The parts of the target that faults of the case must reach, and cannot.
+fn unreachable_parts(case: &Case, info: &ImplementationInfo, profile: &Profile) -> Option<&'static str> {
+    if info.provider.is_some() && loses_data(case) {
+        return Some("members in this process, whose data can be deleted and restored");
+    }
+    if info.is_live() && sets_clocks(case) {
+        return Some("clocks in this process, which can be set wrong");
+    }
+    if info.is_outside && hits_control_plane(case) {
+        return Some("controllers in this process, whose requests to the control plane can fail");
+    }
+    let has_agents = info.has_agents && profile.has(Feature::LeaseHeartbeats);
+    (!has_agents && strikes_agents(case))
+        .then_some("agents that can be killed, or cut off from their own members")
 }
 
 /// Returns true if a step changes members directly, and not through the implementation.
@@ -123,6 +134,14 @@ fn hits_control_plane(case: &Case) -> bool {
                 | Disturbance::Rival(_)
         )
     })
+}
+
+/// Returns true if a fault hits the agent of a member, or its way to the API server of the member.
+fn strikes_agents(case: &Case) -> bool {
+    let is_step =
+        |step: &Spanned<Step>| matches!(step.value.inner(), Step::Disturb(it) if it.by.value.is_of_agent());
+    case.scenario.steps().any(is_step)
+        || disturbs(case, |fault| matches!(fault, Disturbance::Disturb(it) if it.by.value.is_of_agent()))
 }
 
 /// Returns true if the step `faults` contains such a fault.

@@ -20,7 +20,7 @@ use super::subject::Subject;
 use crate::objects::{karmada as objects, neutral};
 use crate::scenario::{Case, ClusterShape, Length, StartUpTime, Step};
 use capsize_history::facts::{Health, World};
-use capsize_judge::profile::{Profile, Timings};
+use capsize_judge::profile::{Feature, Profile, Timings};
 
 /// The fleet, and the cluster with nodes if the case uses one.
 pub(super) struct Testbed {
@@ -119,7 +119,9 @@ fn fleet_spec(case: &Case, profile: &Profile) -> Result<FleetSpec, StepError> {
     let member = |name: String| {
         let mut member = placed_member(case, name);
         member.start_up = start_up.unwrap_or(member.start_up);
-        if fleet.pull.iter().any(|pull| pull.value == member.name) {
+        // Members with leases report by themselves, whatever the scenario says.
+        let reports = profile.has(Feature::LeaseHeartbeats);
+        if reports || fleet.pull.iter().any(|pull| pull.value == member.name) {
             member.sync = SyncMode::Pull;
         }
         member.has_api_faults = case.scenario.troubles_members();
@@ -205,7 +207,7 @@ impl Driver<'_> {
     /// Creates the object of `member`, and the secret that programs need to reach it.
     async fn register(&self, member: &Member) -> Result<(), StepError> {
         if let Some(writer) = writer_of(self.profile) {
-            return self.perform(writer, &neutral::join(member.spec())).await;
+            return self.perform(writer, &neutral::join(member.spec(), self.profile)).await;
         }
         let mut cluster = objects::cluster(member.spec());
         if self.sockets.is_some_and(|sockets| sockets.agent(member.name()).is_some()) {

@@ -317,7 +317,7 @@ pub struct Disturb {
     pub alias: Option<Spanned<String>>,
 }
 
-/// A fault of the connection to a member, or of its API server, that is not a full outage.
+/// A fault of the connection to a member, of its API server, or of its agent, that is not a full outage.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum ConnectionFault {
@@ -341,9 +341,19 @@ pub enum ConnectionFault {
     Slow(Slow),
     /// The watches of the control plane on the member end early.
     CutWatches(Cut),
+    /// The API server of the member refuses the agent in the member, and nobody else.
+    OwnApi,
+    /// The agent in the member is killed, and is started again at the end.
+    AgentDown,
 }
 
 impl ConnectionFault {
+    /// Returns true if the fault is one of the agent in a member, or of its way to the API server there.
+    #[must_use]
+    pub fn is_of_agent(&self) -> bool {
+        matches!(self, Self::OwnApi | Self::AgentDown)
+    }
+
     /// Returns true if the fault is one of the API server, and not of the connection.
     #[must_use]
     pub fn is_of_server(&self) -> bool {

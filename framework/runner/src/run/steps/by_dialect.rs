@@ -35,7 +35,7 @@ pub(in crate::run) fn inexpressible(
     writer: &dyn StepWriter,
     profile: &Profile,
 ) -> Option<String> {
-    let join = |name| writer.inexpressible(&neutral::join(&placed_member(case, name)));
+    let join = |name| writer.inexpressible(&neutral::join(&placed_member(case, name), profile));
     let mut names = case.scenario.fleet.names();
     // Members that report by themselves turn Unknown, whatever keeps them from doing so.
     let not_ready = |step: &Step| matches!(step, Step::Health(health) if health.is == Health::NotReady);

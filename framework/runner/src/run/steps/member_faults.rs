@@ -5,7 +5,7 @@ use capsize_history::FaultKind;
 use serde_saphyr::Spanned;
 use tokio::task::JoinSet;
 
-use crate::nemesis::{Fault, FaultGuard, break_node, breakdown_mark};
+use crate::nemesis::{Fault, FaultGuard, Struck, break_node, breakdown_mark};
 use crate::run::driver::{Driver, StepError};
 use crate::run::log::Log;
 use crate::scenario::{self, BreakdownKind, ConnectionFault, Flap};
@@ -65,6 +65,8 @@ impl Driver<'_> {
             ConnectionFault::Fail(it) => Fault::Fail { with: it.with, every: it.every.value, verb: it.verb },
             ConnectionFault::Slow(it) => Fault::Slow { by: self.length(&it.by)?, verb: it.verb },
             ConnectionFault::CutWatches(it) => Fault::CutWatches { every: it.every.value },
+            ConnectionFault::OwnApi => Fault::OwnApi,
+            ConnectionFault::AgentDown => Fault::AgentDown,
         })
     }
 
@@ -107,8 +109,8 @@ impl Driver<'_> {
 
     /// Begins `fault` on the connection to `member`, or on its API server, at once.
     pub(in crate::run) fn break_link(&self, member: &str, fault: Fault) -> Result<FaultGuard, StepError> {
-        let (log, struck) = (self.log.clone(), self.member(member)?);
-        Ok(fault.begin(member, (struck.link(), struck.api_faults()), move |mark| log.mark(mark)))
+        let (log, struck) = (self.log.clone(), Struck::of(self.member(member)?));
+        Ok(fault.begin(member, &struck, move |mark| log.mark(mark)))
     }
 
     pub(in crate::run) async fn flap(&mut self, flap: &Flap) -> Result<(), StepError> {
@@ -127,9 +129,8 @@ impl Driver<'_> {
                 })
             }
             None => {
-                let flapping = self.member(&name)?;
-                let (link, gate) = (flapping.link().clone(), flapping.api_faults().clone());
-                Box::new(move |log| Fault::Refuse.begin(&member, (&link, &gate), move |mark| log.mark(mark)))
+                let struck = Struck::of(self.member(&name)?);
+                Box::new(move |log| Fault::Refuse.begin(&member, &struck, move |mark| log.mark(mark)))
             }
         };
         let (mut task, flapping) = (JoinSet::new(), name.clone());
