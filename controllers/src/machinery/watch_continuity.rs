@@ -111,13 +111,15 @@ impl TrackedBody {
     fn record_end(&mut self) {
         let Some(ExpectedEnd { due, path, watches }) = self.end.take() else { return };
         let now = Instant::now();
-        // The server counts the time from the request, and the client from the answer.
-        if now + LONGEST_GAP < due {
-            return watches.record_break(&path);
+        if now >= due {
+            if let Some(WatchState::Begun { ended, .. }) = watches.states().get_mut(&path) {
+                *ended = Some(now);
+            }
+        } else if now + LONGEST_GAP < due {
+            watches.record_break(&path);
         }
-        if let Some(WatchState::Begun { ended, .. }) = watches.states().get_mut(&path) {
-            *ended = Some(now);
-        }
+        // The server counts the time from the request, and the client from the answer. So a watch that ended a little early may
+        // have lasted its full time, and a check of the version is enough.
     }
 }
 
@@ -137,8 +139,15 @@ impl http_body::Body for TrackedBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, kube::Error>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
-        if frame.is_none() {
-            self.record_end();
+        match &frame {
+            None => self.record_end(),
+            // The watcher takes the end of a failed watch after its back-off only.
+            Some(Err(_)) => {
+                if let Some(ExpectedEnd { path, watches, .. }) = self.end.take() {
+                    watches.record_break(&path);
+                }
+            }
+            Some(Ok(_)) => {}
         }
         Poll::Ready(frame)
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::facts::{Change, FaultInForce, LONGEST_BACK_OFF, World, watch_back_off};
+use crate::facts::{Change, FaultInForce, World};
 use crate::format::{CONTROL_PLANE, FOREVER, FaultKind, Mark};
 
 /// A history with a later header was cut out of a longer history.
@@ -53,15 +53,7 @@ pub fn observe(world: &mut World, mark: &Mark) -> Change {
             let mut faults = world.faults.iter();
             if let Some(place) = faults.position(exactly).or_else(|| world.faults.iter().position(same)) {
                 let over = world.faults.remove(place);
-                if over.hinders() {
-                    let lasted = world.now.saturating_sub(over.since).min(LONGEST_BACK_OFF);
-                    // Delayed messages still arrive late, and before everything that is sent after them.
-                    let mut waits = lasted.max(over.late);
-                    if fault.ends_watches() {
-                        waits = waits.max(watch_back_off(lasted));
-                    }
-                    world.hindered = world.hindered.max(world.now.saturating_add(waits));
-                }
+                world.note_end(&over);
             } else {
                 world.unknown_past = Some(world.now);
             }

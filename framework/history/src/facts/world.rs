@@ -6,8 +6,8 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
-    Assignment, BackOffs, Census, Health, Member, Observers, OverridePolicy, Policy, TaintPolicy, Template,
-    Workload, WorkloadKey, Zone,
+    Assignment, BackOffs, Census, Health, LONGEST_BACK_OFF, Member, Observers, OverridePolicy, Policy,
+    TaintPolicy, Template, Workload, WorkloadKey, Zone, watch_back_off,
 };
 use crate::format::FaultKind;
 use crate::format::digest::Table;
@@ -35,6 +35,8 @@ pub struct World {
     pub hindered: Duration,
     /// The start of the period that `hindered` ends. Controllers may have missed changes since then.
     pub blind_since: Duration,
+    /// The periods in which controllers did not run, in the order of their ends: the beginning and the end of each.
+    pub absences: Vec<(Duration, Duration)>,
     /// The wall time at the start of the history, as derived from time stamps. The real start is later by at
     /// most a second and the latency of an observation.
     pub wall_start: Option<Timestamp>,
@@ -116,6 +118,12 @@ impl FaultInForce {
         self.fault == FaultKind::Skew
     }
 
+    /// Whether the fault hits the control plane, and its controllers do not run meanwhile.
+    #[must_use]
+    pub fn stops_controllers(&self) -> bool {
+        self.member.is_none() && !self.is_of_a_clock() && !self.hinders()
+    }
+
     /// Whether the fault hits the control plane while controllers keep running.
     #[must_use]
     pub fn hinders(&self) -> bool {
@@ -157,6 +165,29 @@ impl World {
     #[must_use]
     pub fn is_hindered(&self, now: Duration) -> bool {
         now < self.hindered || self.faults.iter().any(FaultInForce::hinders)
+    }
+
+    /// Notes from when to when controllers did not run, or how late they may act, after the fault `over` has ended.
+    pub fn note_end(&mut self, over: &FaultInForce) {
+        if over.stops_controllers() {
+            self.absences.push((over.since, self.now));
+        }
+        if !over.hinders() {
+            return;
+        }
+        let lasted = self.now.saturating_sub(over.since).min(LONGEST_BACK_OFF);
+        let mut others = self.faults.iter().filter(|fault| fault.hinders()).peekable();
+        let overlaps = others.peek().is_some();
+        let waits = if overlaps && others.chain([over]).any(|fault| fault.fault.fails_requests()) {
+            // Late events lead to more attempts than the back-off does, and each attempt that fails doubles it.
+            LONGEST_BACK_OFF
+        } else if over.fault.ends_watches() {
+            lasted.max(watch_back_off(lasted))
+        } else {
+            lasted
+        };
+        // Delayed messages still arrive late, and before everything that is sent after them.
+        self.hindered = self.hindered.max(self.now.saturating_add(waits.max(over.late)));
     }
 
     /// Whether `member` is without its data at `now`, or lost it at most `recent` ago.

@@ -141,7 +141,9 @@ impl Guarantee for OldManifestIsFrozen {
         let delivery = workload.deliveries.get(member);
         let scaled = delivery.is_some_and(|it| !it.overridden && Some(it.replicas) != task.replicas)
             && self.as_recorded.contains(&Subject::on(key, member))
-            && !context.controllers_are_hindered(fact.at);
+            && !context.controllers_are_hindered(fact.at)
+            // A change of the template may be under way.
+            && workload.wanted_since < context.latest_surely_observed(fact.at);
         let target = workload.targets().any(|target| target == member);
         let leaving = delivery.is_none_or(|delivery| delivery.leaving.is_some());
         let recent = context.latest_surely_observed(fact.at) <= task.seen;

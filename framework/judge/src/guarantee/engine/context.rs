@@ -240,9 +240,22 @@ impl<'a> JudgeContext<'a> {
     }
 
     /// A controller that acts at `now` has surely observed every change before the returned time.
+    ///
+    /// Controllers that return observe the changes of their absence during the takeover. An absence that begins before that is
+    /// over continues the one before.
     pub(crate) fn latest_surely_observed(&self, now: Duration) -> Duration {
-        let usual = now.saturating_sub(self.timings().latency);
-        if self.world.is_hindered(now) { usual.min(self.world.blind_since) } else { usual }
+        let Timings { latency, takeover, .. } = *self.timings();
+        let usual = now.saturating_sub(latency);
+        let running = if self.world.is_hindered(now) { usual.min(self.world.blind_since) } else { usual };
+        let (mut acts, mut observed) = (now, running);
+        for (since, back) in self.world.absences.iter().rev() {
+            if acts > back.saturating_add(takeover).saturating_add(latency) {
+                break;
+            }
+            acts = acts.min(*since);
+            observed = observed.min(since.saturating_sub(latency));
+        }
+        observed
     }
 
     /// Returns true if a fault of the control plane is in force, so that its controllers may not act.

@@ -11,6 +11,7 @@ use crate::guarantee::engine::formula::EVICTION_WORKERS;
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
+use capsize_history::FaultKind;
 use capsize_history::facts::{Change, Fact, InstanceHealth, TaintEffect, Uncertainty, WorkloadKey};
 
 static EVICTION_10: GuaranteeSpec = GuaranteeSpec {
@@ -281,7 +282,10 @@ impl Guarantee for EvictionPace {
         };
         let queue = self.queues.entry(key.namespace().is_empty()).or_default();
         queue.push_back(fact.at);
-        if queue.len() <= EVICTION_WORKERS as usize {
+        // Controllers that run twice have twice as many workers.
+        let faults = &context.world.faults;
+        let rivals = faults.iter().filter(|fault| fault.fault == FaultKind::Rival).count();
+        if queue.len() <= EVICTION_WORKERS as usize * (rivals + 1) {
             return;
         }
         let Some(first) = queue.pop_front() else { return };

@@ -165,31 +165,7 @@ static POLICY_02: GuaranteeSpec = GuaranteeSpec {
 
 /// Requirement P2: a policy keeps its template as long as it selects the template. A namespaced policy outranks a cluster-wide
 /// one.
-#[derive(Default)]
-pub(crate) struct TemplateKeepsItsPolicy {
-    /// The time since which controllers are away.
-    away: Option<Duration>,
-    /// The last absence of the controllers. They observe its changes when they return.
-    absence: Option<(Duration, Duration)>,
-}
-
-impl TemplateKeepsItsPolicy {
-    /// Returns true if controllers that are `back` may not have acted yet on the changes of their absence. Another absence that
-    /// begins then continues the first one.
-    fn is_catching_up(back: Duration, fact: &Fact, context: &JudgeContext<'_>) -> bool {
-        let timings = context.timings();
-        fact.at <= back.saturating_add(timings.takeover + timings.latency)
-    }
-
-    /// Returns true if the controllers may just have observed a change at `changed` when they act with `fact`.
-    fn is_recently_observed(&self, changed: Duration, fact: &Fact, context: &JudgeContext<'_>) -> bool {
-        let timings = context.timings();
-        let just_back = self.absence.is_some_and(|(since, back)| {
-            changed >= since.saturating_sub(timings.latency) && Self::is_catching_up(back, fact, context)
-        });
-        just_back || changed >= context.latest_surely_observed(fact.at)
-    }
-}
+pub(crate) struct TemplateKeepsItsPolicy;
 
 impl Guarantee for TemplateKeepsItsPolicy {
     fn spec(&self) -> &'static GuaranteeSpec {
@@ -197,27 +173,15 @@ impl Guarantee for TemplateKeepsItsPolicy {
     }
 
     fn topics(&self) -> Topics {
-        topics![Claimed, FaultBegan, FaultEnded]
+        topics![Claimed]
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let (key, was) = match &fact.change {
-            Change::Claimed { workload, was } => (workload, was),
-            Change::FaultBegan { member: None, .. } => {
-                let unfinished = self.absence.filter(|(_, back)| Self::is_catching_up(*back, fact, context));
-                self.away.get_or_insert(unfinished.map_or(fact.at, |(since, _)| since));
-                return;
-            }
-            Change::FaultEnded { member: None, .. } if !context.controllers_are_away() => {
-                self.absence = self.away.take().map(|since| (since, fact.at)).or(self.absence);
-                return;
-            }
-            _ => return,
-        };
+        let Change::Claimed { workload: key, was } = &fact.change else { return };
         let policies = &context.world.policies;
         let Some(workload) = context.workload(key) else { return };
         let (Some(before), Some(after)) = (policies.get(was), policies.get(&workload.policy)) else { return };
-        if before.by_labels || self.is_recently_observed(before.changed, fact, context) {
+        if before.by_labels || before.changed >= context.latest_surely_observed(fact.at) {
             return;
         }
         let outranks = match (before.everywhere, after.everywhere) {
