@@ -146,7 +146,8 @@ fn a_manifest_matches_its_template() {
 fn a_manifest_follows_its_template_as_long_as_a_policy_holds_it() {
     let [old, new] = ["web:1", "web:2"].map(deployment);
     let changed = |is_held: bool, until: f64, is_held_then: bool| {
-        let held = |story: Story, is_held| if is_held { story.belongs_to("web") } else { story.belongs_to_none() };
+        let held =
+            |story: Story, is_held| if is_held { story.belongs_to("web") } else { story.belongs_to_none() };
         let story = Story::new().object(policy("web", 2, &json!({}))).object(old.clone());
         let story = delivered(story.belongs_to("web"), [&old, &old]).at(20.0).object(new.clone());
         let story = held(held(story.at(20.1), is_held).at(until), is_held_then);

@@ -298,14 +298,17 @@ static TAINT_05: GuaranteeSpec = GuaranteeSpec {
     id: "TAINT-05",
     sentence: "a member never has two health taints of one effect",
     features: &[Feature::HealthProbes],
-    formula: "at every version",
+    formula: "at every version; for nodes, at most latency, because the taints are replaced by two requests",
     releases: "all",
-    source: "Karmada pkg/controllers/cluster/cluster_controller.go, taintClusterByCondition",
+    source: "Karmada pkg/controllers/cluster/cluster_controller.go, taintClusterByCondition; Kubernetes \
+        pkg/controller/util/node/controller_utils.go, SwapNodeControllerTaint",
 };
 
 /// Requirement S11: `not-ready` and `unreachable` exclude each other, unless a person or a policy of the user has set one.
 #[derive(Default)]
 pub(crate) struct HealthTaintsExcludeEachOther {
+    /// The nodes that have both taints of one effect for the moment.
+    deadlines: Deadlines,
     /// The members and the keys of their health taints that a person has set.
     by_hand: BTreeSet<(String, String)>,
 }
@@ -319,14 +322,24 @@ impl Guarantee for HealthTaintsExcludeEachOther {
         topics![TaintAdded, TaintRemoved, MemberGone]
     }
 
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
+    }
+
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let (name, taint, first) = match &fact.change {
             Change::TaintAdded { member, taint, first } => (member, taint, first),
             Change::TaintRemoved { member, taint } => {
                 self.by_hand.remove(&(member.clone(), taint.key.clone()));
+                if context.profile.dialect == DialectKind::Nodes && taint.health.is_some() {
+                    self.look_at_node(member, fact, context);
+                }
                 return;
             }
-            Change::MemberGone(member) => return self.by_hand.retain(|(name, _)| name != member),
+            Change::MemberGone(member) => {
+                self.deadlines.cancel(&Subject::member(member));
+                return self.by_hand.retain(|(name, _)| name != member);
+            }
             _ => return,
         };
         let policies =
@@ -345,15 +358,43 @@ impl Guarantee for HealthTaintsExcludeEachOther {
         if policies {
             return;
         }
-        if member.taints.iter().filter(|each| is_health_taint(each, taint.effect)).count() < 2 {
-            return context.tally.record_held();
-        }
-        // Admission taints every new Node, whatever taints it already has.
-        if *first && context.profile.dialect == DialectKind::Nodes {
+        if context.profile.dialect == DialectKind::Nodes {
+            // Admission taints every new Node, whatever taints it already has.
+            if !*first {
+                self.look_at_node(name, fact, context);
+            }
             return;
         }
-        let because = "a member is either NotReady or Unknown".to_owned();
-        let seen = format!("{name} has both {} health taints", taint.effect);
+        let Some((because, seen)) = both_taints(name, member) else {
+            return context.tally.record_held();
+        };
         context.report_violation(Violation::by(fact, Subject::member(name), Bound::Never, because, seen));
     }
+}
+
+impl HealthTaintsExcludeEachOther {
+    /// The controllers of nodes add the new taint and remove the old one by two requests.
+    fn look_at_node(&mut self, name: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Some(member) = context.member(name) else { return };
+        let subject = Subject::member(name);
+        if self.by_hand.iter().any(|(of, _)| of == name) {
+            return self.deadlines.cancel(&subject);
+        }
+        let wrong = both_taints(name, member);
+        if wrong.is_none() && !self.deadlines.has(&subject) {
+            return context.tally.record_held();
+        }
+        let wrong = wrong.map(|(because, missing)| Expectation { because, missing });
+        let allowed = bounds::change_reported(context.timings());
+        self.deadlines.expect_correction(subject, fact, allowed, wrong, context);
+    }
+}
+
+/// Why a member must not have both of its health taints of one effect, and that it has them, if it has.
+fn both_taints(name: &str, member: &Member) -> Option<(String, String)> {
+    let number = |effect| member.taints.iter().filter(|taint| is_health_taint(taint, effect)).count();
+    let effect =
+        [TaintEffect::NoSchedule, TaintEffect::NoExecute].into_iter().find(|effect| number(*effect) > 1)?;
+    let because = "a member is either NotReady or Unknown".to_owned();
+    Some((because, format!("{name} has both {effect} health taints")))
 }
