@@ -409,6 +409,23 @@ then:
 }
 
 #[test]
+fn an_unmet_number_of_tainted_nodes_lists_the_nodes_with_the_taint_of_that_effect() {
+    // Admission gives each new node the taint of the effect NoSchedule, and nobody removes it.
+    let text = "\
+scenario: s
+about: a
+cluster: {nodes: 2}
+when: [wait: 1s]
+then:
+  - taintedNodes: {key: not-ready, effect: NoExecute, atLeast: 1, within: 1s}
+";
+    let case = Case::from_text("tests", "s.yaml", text).unwrap();
+    let profile = Profile { dialect: DialectKind::Nodes, ..profile() };
+    let outcome = run_case(&case, Target { profile: &profile, implementation: &Idle }, Seed(1), false);
+    assert!(outcome.case.failures[0].seen.contains("0 nodes have it"), "{:?}", outcome.case.failures);
+}
+
+#[test]
 fn a_case_with_a_feature_that_the_target_lacks_is_skipped() {
     let text = "scenario: s\nabout: a\nfeatures: [StaticWeights]\nfleet: {members: 1}\nwhen: [wait: 1s]\n";
     let outcome = run(&Case::from_text("tests", "s.yaml", text).unwrap(), 1);
