@@ -11,6 +11,7 @@ use crate::auth;
 use crate::endpoint::discovery::Documents;
 use crate::endpoint::metrics::Metrics;
 use crate::http::failure::Failure;
+use crate::kind::defaults::DefaultTolerations;
 use crate::kind::kinds::Kind;
 use crate::state::{Admission, ApiServer, Inner, State};
 use crate::store::Store;
@@ -44,6 +45,7 @@ pub struct Builder {
     repeats_bookmarks: bool,
     transports: Transports,
     history_limit: usize,
+    default_tolerations: DefaultTolerations,
     pub(crate) access: auth::Settings,
 }
 
@@ -106,6 +108,13 @@ impl Builder {
         Self { history_limit: events, ..self }
     }
 
+    /// Sets for how many seconds a pod without tolerations of its own tolerates a node that is not ready or unreachable:
+    /// `--default-not-ready-toleration-seconds` and `--default-unreachable-toleration-seconds`. The default is 300 for
+    /// both.
+    pub fn default_tolerations(self, not_ready: u64, unreachable: u64) -> Self {
+        Self { default_tolerations: DefaultTolerations { not_ready, unreachable }, ..self }
+    }
+
     /// Builds the server with the default objects of every cluster.
     #[must_use]
     pub fn build(self) -> ApiServer {
@@ -130,6 +139,7 @@ impl Builder {
                 namespace_controller: self.namespace_controller,
                 tracks_updates: self.tracks_updates,
                 repeats_bookmarks: self.repeats_bookmarks,
+                default_tolerations: self.default_tolerations,
                 access,
                 metrics: Metrics::default(),
                 transports: self.transports,
@@ -199,6 +209,7 @@ impl ApiServer {
             repeats_bookmarks: true,
             transports: Transports::default(),
             history_limit: 10_000,
+            default_tolerations: DefaultTolerations::default(),
             access: auth::Settings::default(),
         }
     }

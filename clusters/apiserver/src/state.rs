@@ -11,6 +11,7 @@ use crate::auth::{Access, Grants};
 use crate::endpoint::discovery::Documents;
 use crate::endpoint::metrics::Metrics;
 use crate::kind::builtin::BUILTIN;
+use crate::kind::defaults::DefaultTolerations;
 use crate::kind::kinds::{self, Kind};
 use crate::store::Store;
 use crate::write::allocate::Allocated;
@@ -55,6 +56,7 @@ pub(crate) struct Inner {
     pub namespace_controller: bool,
     pub tracks_updates: bool,
     pub repeats_bookmarks: bool,
+    pub default_tolerations: DefaultTolerations,
     pub access: Access,
     pub metrics: Metrics,
     pub transports: Transports,

@@ -46,13 +46,13 @@ pub(super) async fn apply(
     let version = present.resource_version();
     let present = present.tree()?;
     let mut wanted = Value::Object(context.rules.retained(&manifest.tree()?, &present));
-    let is_its = context.rules.belongs_to_work(
+    let may_write = context.rules.may_write_copy(
         &present,
         work.metadata.namespace.as_deref().unwrap_or_default(),
         work.metadata.name.as_deref().unwrap_or_default(),
     );
     let word = wanted["metadata"]["annotations"].get(ANNOTATION_CONFLICT_RESOLUTION);
-    if !is_its && word.is_none_or(|word| word != "overwrite") {
+    if !may_write && word.is_none_or(|word| word != "overwrite") {
         return Err(Error::NotYet(
             "resource(s) already exist in the member and are not managed by the Work".into(),
         ));
@@ -76,7 +76,7 @@ pub(super) enum Removal {
     Release,
 }
 
-/// Deletes the copy in the member, or releases it, if it belongs to the Work.
+/// Deletes the copy in the member, or releases it, if the Work may do so.
 pub(super) async fn remove_copy(
     context: &Context,
     client: Client,
@@ -92,7 +92,7 @@ pub(super) async fn remove_copy(
         present => present?,
     };
     let object = present.tree()?;
-    if !context.rules.belongs_to_work(&object, &work.namespace().unwrap_or_default(), &work.name_any()) {
+    if !context.rules.may_write_copy(&object, &work.namespace().unwrap_or_default(), &work.name_any()) {
         return Ok(());
     }
     if removal == Removal::Release {

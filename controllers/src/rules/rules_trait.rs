@@ -347,6 +347,8 @@ pub trait Rules: AsRules + Send + Sync {
         ) -> Option<(bool, &'static str, String)>;
         fn dispatching_condition(reported: bool, suspended: bool) -> Option<(bool, &'static str, &'static str)>;
         fn binding_mark(binding: BindingRef<'_>) -> (&'static str, String);
+        fn ignores_copy(object: &Value, work_namespace: &str, work_name: &str) -> bool;
+        fn may_write_copy(object: &Value, work_namespace: &str, work_name: &str) -> bool;
         fn template_status(
             kind: &str, template: &Value, reports: &[AggregatedStatus], now: Timestamp,
         ) -> Option<Map<String, Value>>;

@@ -121,9 +121,9 @@ async fn reconcile(
         return Ok(Action::await_change());
     }
     reported.forget(&*work);
-    let Inspection { matches, status } = inspect(&context, &work, manifest, object.as_deref())?;
+    let Inspection { matches, is_ignored, status } = inspect(&context, &work, manifest, object.as_deref())?;
     let repairs = cluster.is_ready() || touched && context.rules.behaviour().repairs_unready_members;
-    if was_applied && !matches && store.is_ready() && repairs {
+    if was_applied && !matches && !is_ignored && store.is_ready() && repairs {
         // The copy was deleted or edited in the member. Or it does not exist yet, which the execution controller will
         // find out.
         context.drifted_works.report(&work);
@@ -158,6 +158,8 @@ fn publish(context: &Context, work: &Work, status: &ManifestStatus) {
 struct Inspection {
     /// Whether the copy exists and matches the manifest.
     matches: bool,
+    /// Whether changes of the copy are ignored, because it names another Work.
+    is_ignored: bool,
     /// The status to report on the Work, if the copy belongs to the Work.
     status: Option<ManifestStatus>,
 }
@@ -169,13 +171,15 @@ fn inspect(
     object: Option<&RawObject>,
 ) -> Result<Inspection, Error> {
     let Some(object) = object.map(RawObject::tree).transpose()? else {
-        return Ok(Inspection { matches: false, status: None });
+        return Ok(Inspection { matches: false, is_ignored: false, status: None });
     };
     let wanted = Value::Object(context.rules.retained(&manifest.tree()?, &object));
     let matches = context.rules.matches_manifest(&object, &wanted);
     let namespace = work.metadata.namespace.as_deref().unwrap_or_default();
     let is_its = context.rules.belongs_to_work(&object, namespace, &work.name_any());
-    Ok(Inspection { matches, status: is_its.then(|| status_of(context, manifest, &object)) })
+    let is_ignored = context.rules.ignores_copy(&object, namespace, &work.name_any());
+    let status = is_its.then(|| status_of(context, manifest, &object));
+    Ok(Inspection { matches, is_ignored, status })
 }
 
 /// The statuses that a Work shows.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use capsize_clock::Seed;
 use capsize_clusters::Admission;
+use capsize_history::dialect::DialectKind;
 use capsize_history::{Kind, Mark, Reader};
 use capsize_judge::profile::{Profile, Timings};
 use capsize_report::Status;
@@ -377,6 +378,51 @@ fn no_outcome_follows_the_one_that_ends_a_run() {
         };
         assert_eq!(run_cases(&cases, target, options, until_third).len(), 3);
     }
+}
+
+#[test]
+fn pods_tolerate_lost_nodes_for_as_long_as_the_timings_of_the_case_say() {
+    let text = "\
+scenario: s
+about: a
+cluster: {nodes: 1}
+timings: {notReadyTolerationSeconds: 20s, unreachableTolerationSeconds: 40s}
+when:
+  - pods: {name: web, kind: Pod, on: [n1]}
+then:
+  - seen:
+      in: controlPlane
+      object:
+        apiVersion: v1
+        kind: Pod
+        metadata: {name: web-0, namespace: default}
+        spec:
+          tolerations:
+            - {key: node.kubernetes.io/not-ready, tolerationSeconds: 20}
+            - {key: node.kubernetes.io/unreachable, tolerationSeconds: 40}
+";
+    let case = Case::from_text("tests", "s.yaml", text).unwrap();
+    let profile = Profile { dialect: DialectKind::Nodes, ..profile() };
+    let outcome = run_case(&case, Target { profile: &profile, implementation: &Idle }, Seed(1), true);
+    assert_eq!(outcome.broken, None);
+    assert!(outcome.case.failures.is_empty(), "{:?}", outcome.case.failures);
+}
+
+#[test]
+fn an_unmet_number_of_tainted_nodes_lists_the_nodes_with_the_taint_of_that_effect() {
+    // Admission gives each new node the taint of the effect NoSchedule, and nobody removes it.
+    let text = "\
+scenario: s
+about: a
+cluster: {nodes: 2}
+when: [wait: 1s]
+then:
+  - taintedNodes: {key: not-ready, effect: NoExecute, atLeast: 1, within: 1s}
+";
+    let case = Case::from_text("tests", "s.yaml", text).unwrap();
+    let profile = Profile { dialect: DialectKind::Nodes, ..profile() };
+    let outcome = run_case(&case, Target { profile: &profile, implementation: &Idle }, Seed(1), false);
+    assert!(outcome.case.failures[0].seen.contains("0 nodes have it"), "{:?}", outcome.case.failures);
 }
 
 #[test]

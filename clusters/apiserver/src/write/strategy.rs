@@ -21,7 +21,7 @@ impl Writer<'_> {
         match (&*kind.group, &*kind.plural) {
             ("", "pods") => {
                 self.prioritize(kind, object)?;
-                tolerate_lost_nodes(object);
+                tolerate_lost_nodes(object, self.server.default_tolerations);
             }
             ("", "nodes") => {
                 // A new node accepts no pods until it is known to be ready.

@@ -74,6 +74,24 @@ fn binding(pod: &str, node: &str) -> Value {
 }
 
 #[test]
+fn a_pod_tolerates_lost_nodes_for_as_long_as_the_server_is_told() {
+    for (told, expected) in [(None, [300, 300]), (Some((20, 0)), [20, 0])] {
+        simulate(Seed(1), |run| async move {
+            let server = ApiServer::builder(run.clock, run.seed.stream("api"));
+            let server = match told {
+                Some((not_ready, unreachable)) => server.default_tolerations(not_ready, unreachable),
+                None => server,
+            };
+            let pod = Api { server: server.build(), run }.pod("p", "", None).await;
+            let tolerations = pod["spec"]["tolerations"].as_array().unwrap();
+            let seconds = tolerations.iter().map(|each| each["tolerationSeconds"].as_u64().unwrap());
+            assert!(seconds.eq(expected), "{tolerations:?}");
+            assert_eq!(tolerations[1]["key"], "node.kubernetes.io/unreachable");
+        });
+    }
+}
+
+#[test]
 fn a_pod_is_bound_once() {
     with_api(|api| async move {
         for (name, path) in

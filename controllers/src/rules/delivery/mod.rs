@@ -16,7 +16,7 @@ pub use copy_removal::{CopyRemoval, copy_removal, may_serve_more};
 pub use image::override_image;
 pub use manifest::{Delivery, covers, manifest, matches_manifest, template_replicas};
 pub use namespaces::is_synced;
-pub use origin_labels::{BindingRef, belongs_to_work, binding_mark, identify};
+pub use origin_labels::{BindingRef, belongs_to_work, binding_mark, identify, ignores_copy, may_write_copy};
 pub use overrides::{OverridePolicyRef, override_object, overrides_for};
 pub use prune::prune;
 pub use retain::retained;

@@ -111,9 +111,34 @@ fn conflict_resolution(own: Option<&str>, policy: Option<ConflictResolution>) ->
 /// Whether the object in a member was created by the Work.
 #[must_use]
 pub fn belongs_to_work(object: &Value, work_namespace: &str, work_name: &str) -> bool {
+    named_work(object) == Some((work_namespace, work_name))
+}
+
+/// Whether a change of the object in a member is ignored because the object names another Work; as from 1.10
+/// (karmada-io/karmada v1.18.2 `pkg/controllers/status/work_status_controller.go`, `syncWorkStatus`). Before, the reference
+/// reports that the Work is not applied any more.
+#[must_use]
+pub fn ignores_copy(behaviour: Behaviour, object: &Value, work_namespace: &str, work_name: &str) -> bool {
+    let names_another = named_work(object).is_some_and(|named| named != (work_namespace, work_name));
+    behaviour.owns_managed_copies && names_another
+}
+
+/// Whether the Work may write or delete the object that a member already has: from 1.10 on, every object with the label of
+/// managed objects (karmada-io/karmada v1.18.2 `pkg/util/objectwatcher/objectwatcher.go`, `allowUpdate`). Before, only its own.
+#[must_use]
+pub fn may_write_copy(behaviour: Behaviour, object: &Value, work_namespace: &str, work_name: &str) -> bool {
+    if behaviour.owns_managed_copies {
+        object.get("metadata").is_some_and(|metadata| metadata["labels"][LABEL_MANAGED] == "true")
+    } else {
+        belongs_to_work(object, work_namespace, work_name)
+    }
+}
+
+/// The namespace and the name of the Work that an object in a member names.
+fn named_work(object: &Value) -> Option<(&str, &str)> {
     let in_place = |place: &str, key: &str| object.get("metadata")?.get(place)?.get(key)?.as_str();
     let mark = |key: &str| in_place("annotations", key).or_else(|| in_place("labels", key));
-    mark(WORK_NAMESPACE) == Some(work_namespace) && mark(WORK_NAME) == Some(work_name)
+    Some((mark(WORK_NAMESPACE)?, mark(WORK_NAME)?))
 }
 
 /// Gives an object the permanent `id`, if its kind has one and it has none yet; as from 1.8. The manifests of a Work
@@ -320,6 +345,37 @@ mod tests {
         ];
         for (object, expected) in cases {
             assert_eq!(belongs_to_work(&object, "karmada-es-m1", "w"), expected, "{object}");
+            let names_none = object["metadata"].as_object().is_some_and(serde_json::Map::is_empty);
+            for (release, ignored) in [("1.9", false), ("1.10", !expected && !names_none)] {
+                let behaviour = Behaviour::of(release);
+                assert_eq!(
+                    ignores_copy(behaviour, &object, "karmada-es-m1", "w"),
+                    ignored,
+                    "{release} {object}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_managed_object_is_written_whichever_work_it_names_from_1_10_on() {
+        let object = |label: &str, name: &str| {
+            json!({"metadata": {"labels": {"karmada.io/managed": label}, "annotations": {
+                "work.karmada.io/namespace": "karmada-es-m1", "work.karmada.io/name": name}}})
+        };
+        // (object, until 1.9, from 1.10 on)
+        let cases = [
+            (object("true", "w"), true, true),
+            (object("true", "v"), false, true),
+            (object("false", "w"), true, false),
+            (json!({"metadata": {}}), false, false),
+            (json!({}), false, false),
+        ];
+        for (object, before, since) in cases {
+            for (release, expected) in [("1.9", before), ("1.10", since), ("1.18", since)] {
+                let may = may_write_copy(Behaviour::of(release), &object, "karmada-es-m1", "w");
+                assert_eq!(may, expected, "{release} {object}");
+            }
         }
     }
 

@@ -60,6 +60,13 @@ pub struct Behaviour {
     /// Drifted copies are repaired whenever the watch of a member shows them, also in a member that is not ready, and a
     /// copy that is created again is reported with a reason of its own; until 1.18 (#7552).
     pub repairs_unready_members: bool,
+    /// In the status of a template, an ingress point without a host name gets the name of its cluster; until 1.13. Later,
+    /// points stay as reported, each of them once, in the order of host name and address
+    /// (`pkg/resourceinterpreter/default/native/aggregatestatus.go`).
+    pub names_ingress_points: bool,
+    /// A copy with the label `karmada.io/managed` may be written and deleted, whichever Work it names; as from 1.10
+    /// (`pkg/util/objectwatcher/objectwatcher.go`). Before, only a copy that named the Work.
+    pub owns_managed_copies: bool,
 }
 
 /// How a target is treated that is no longer known to serve the workload's kind.
@@ -140,6 +147,8 @@ impl Behaviour {
             rebalances_from_the_first: release >= (1, 19),
             has_former_purge_modes: release < (1, 19),
             repairs_unready_members: release < (1, 19),
+            names_ingress_points: release < (1, 14),
+            owns_managed_copies: release >= (1, 10),
         }
     }
 
@@ -189,6 +198,8 @@ mod tests {
             rebalances_from_the_first: false,
             has_former_purge_modes: true,
             repairs_unready_members: true,
+            names_ingress_points: true,
+            owns_managed_copies: false,
         };
         let ranked = Behaviour { grouping: Grouping::WithinLimits, ranks_by_room: true, ..old };
         let reporting = Behaviour {
@@ -198,7 +209,12 @@ mod tests {
             ..ranked
         };
         let identified = Behaviour { permanent_ids: true, ..reporting };
-        let counted = Behaviour { reports_generation: true, policy_finalizers: true, ..identified };
+        let counted = Behaviour {
+            reports_generation: true,
+            policy_finalizers: true,
+            owns_managed_copies: true,
+            ..identified
+        };
         let dispatching = Behaviour { always_reports_dispatching: true, ..counted };
         let graciously = Behaviour { purge_mode: Some(PurgeMode::Graciously), ..dispatching };
         let in_doubt = Behaviour { unserved_targets: UnservedTargets::StayInDoubt, ..graciously };
@@ -206,6 +222,7 @@ mod tests {
             taints_not_ready_clusters: false,
             evicts_by: EvictsBy::Everything,
             removal: Removal::Scheduling,
+            names_ingress_points: false,
             ..in_doubt
         };
         let newest = Behaviour {

@@ -2,6 +2,8 @@
 //!
 //! karmada-io/karmada v1.18.2 `pkg/resourceinterpreter/default/native/aggregatestatus.go`, `pkg/util/helper/job.go`.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -43,9 +45,9 @@ pub fn template_status(
         "HorizontalPodAutoscaler" => sums(reports, &["currentReplicas"], &["desiredReplicas"]),
         "PodDisruptionBudget" => disruption_budget(reports),
         "Service" if template.pointer("/spec/type").is_some_and(|kind| kind == "LoadBalancer") => {
-            load_balancer(reports)
+            load_balancer(behaviour, reports)
         }
-        "Ingress" => load_balancer(reports),
+        "Ingress" => load_balancer(behaviour, reports),
         "Job" => job(template, reports, now)?,
         "CronJob" => cron_job(reports),
         "Pod" => pod(reports),
@@ -113,21 +115,52 @@ fn disruption_budget(reports: &[AggregatedStatus]) -> Map<String, Value> {
     status
 }
 
-/// All ingress points; those without a host name get the name of their cluster.
-fn load_balancer(reports: &[AggregatedStatus]) -> Map<String, Value> {
+/// All ingress points. Until 1.13, those without a host name get the name of their cluster. From 1.14 on, points that only
+/// differ in their ports are one, and those without a host name are the last (`pkg/util/helper/service.go`,
+/// `pkg/util/helper/ingress.go`).
+fn load_balancer(behaviour: Behaviour, reports: &[AggregatedStatus]) -> Map<String, Value> {
     let points = reported(reports).flat_map(|(cluster, status)| {
         let points = status.get("loadBalancer").and_then(|balancer| balancer.get("ingress")?.as_array());
-        points.into_iter().flatten().map(move |point| {
-            let mut point = point.clone();
-            if point["hostname"].as_str().unwrap_or_default().is_empty() {
-                point["hostname"] = cluster.into();
-            }
-            point
-        })
+        points.into_iter().flatten().map(move |point| (cluster, point.clone()))
     });
-    let points: Vec<Value> = points.collect();
+    let points = if behaviour.names_ingress_points { named(points) } else { merged(points) };
     let balancer = if points.is_empty() { json!({}) } else { json!({ "ingress": points }) };
     Map::from_iter([("loadBalancer".to_owned(), balancer)])
+}
+
+fn named<'a>(points: impl Iterator<Item = (&'a str, Value)>) -> Vec<Value> {
+    let named = points.map(|(cluster, mut point)| {
+        if point["hostname"].as_str().unwrap_or_default().is_empty() {
+            point["hostname"] = cluster.into();
+        }
+        point
+    });
+    named.collect()
+}
+
+fn merged<'a>(points: impl Iterator<Item = (&'a str, Value)>) -> Vec<Value> {
+    // Of each text, an empty one is the last.
+    let mut merged: BTreeMap<[(bool, String); 3], (Value, Vec<Value>)> = BTreeMap::new();
+    for (_, mut point) in points {
+        let text = |field: &str| point[field].as_str().unwrap_or_default().to_owned();
+        let key = ["hostname", "ip", "ipMode"].map(text).map(|text| (text.is_empty(), text));
+        let ports = point.as_object_mut().and_then(|point| point.remove("ports"));
+        let (_, all) = merged.entry(key).or_insert_with(|| (point, Vec::new()));
+        let ports = ports.as_ref().and_then(Value::as_array).into_iter().flatten();
+        for port in ports {
+            if !all.contains(port) {
+                all.push(port.clone());
+            }
+        }
+    }
+    let points = merged.into_values().map(|(mut point, mut ports)| {
+        ports.sort_by_key(|port| (port["port"].as_i64(), port["protocol"].to_string()));
+        if !ports.is_empty() {
+            point["ports"] = ports.into();
+        }
+        point
+    });
+    points.collect()
 }
 
 /// The type of the condition with which a Job has ended, if it has.
@@ -319,6 +352,23 @@ mod tests {
         let service = |kind: &str| json!({"spec": {"type": kind}});
         assert_eq!(status("Service", &service("LoadBalancer"), &statuses), Some(expected));
         assert_eq!(status("Service", &service("ClusterIP"), &statuses), None);
+    }
+
+    #[test]
+    fn ways_in_stay_as_reported_from_1_14_on_and_each_is_listed_once() {
+        let statuses = [
+            json!({"loadBalancer": {"ingress": [{"ip": "1.1.1.1", "ports": [{"port": 80, "protocol": "TCP"}]}]}}),
+            json!({"loadBalancer": {"ingress": [{"hostname": "two.example"}]}}),
+            json!({"loadBalancer": {"ingress": [
+                {"ip": "1.1.1.1", "ports": [{"port": 80, "protocol": "TCP"}, {"port": 7, "protocol": "TCP"}]}]}}),
+        ];
+        let expected = json!({"loadBalancer": {"ingress": [{"hostname": "two.example"},
+            {"ip": "1.1.1.1", "ports": [{"port": 7, "protocol": "TCP"}, {"port": 80, "protocol": "TCP"}]}]}});
+        for release in ["1.14", "1.19"] {
+            assert_eq!(as_release(release, "Ingress", &json!({}), &statuses).as_ref(), Some(&expected));
+        }
+        let old = as_release("1.13", "Ingress", &json!({}), &statuses).unwrap();
+        assert_eq!(old["loadBalancer"]["ingress"].as_array().map(Vec::len), Some(3));
     }
 
     #[test]

@@ -137,6 +137,8 @@ pub enum Feature {
     ReplacesBeforeRemoval,
     /// A copy that was replaced during an outage is removed when its member is back.
     RemovesLeftCopies,
+    /// A copy that somebody makes the copy of another manifest is reported as not applied.
+    ReportsTakenCopies,
     /// A copy in a member that is Unknown is not reported as available.
     ReportsLostCopies,
     /// The record of a workload reports whether its rollout is complete.

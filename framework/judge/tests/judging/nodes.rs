@@ -481,6 +481,17 @@ fn a_taint_of_another_owner_is_removed_by_persons_only() {
 }
 
 #[test]
+fn a_node_has_two_health_taints_of_one_effect_only_while_one_replaces_the_other() {
+    let both = || {
+        let tainted = unhealthy(4, 0, &["a1"]).at(32.0).taint("a1", "not-ready", "NoExecute");
+        tainted.at(32.1).taint("a1", "unreachable", "NoExecute")
+    };
+    let swapped = both().at(32.2).untaint("a1", "not-ready", "NoExecute").ends(35.0);
+    assert!(!swapped.0.contains("TAINT-05") && swapped.1.contains(&"TAINT-05"), "{swapped:?}");
+    assert!(both().ends(35.0).0.contains("TAINT-05"));
+}
+
+#[test]
 fn a_health_taint_stays_while_the_node_is_unhealthy() {
     let tainted = || unhealthy(4, 0, &["a1"]).at(32.0).taint("a1", "unreachable", "NoExecute").at(33.0);
     let gone = tainted().untaint("a1", "unreachable", "NoExecute");

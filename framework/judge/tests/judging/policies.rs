@@ -143,6 +143,23 @@ fn a_manifest_matches_its_template() {
 }
 
 #[test]
+fn a_manifest_follows_its_template_as_long_as_a_policy_holds_it() {
+    let [old, new] = ["web:1", "web:2"].map(deployment);
+    let changed = |is_held: bool, until: f64, is_held_then: bool| {
+        let held =
+            |story: Story, is_held| if is_held { story.belongs_to("web") } else { story.belongs_to_none() };
+        let story = Story::new().object(policy("web", 2, &json!({}))).object(old.clone());
+        let story = delivered(story.belongs_to("web"), [&old, &old]).at(20.0).object(new.clone());
+        let story = held(held(story.at(20.1), is_held).at(until), is_held_then);
+        ids(&story.until(until + 5.0), Outcome::is_violated).contains(&"DELIVERY-11")
+    };
+    assert!(changed(true, 20.2, true));
+    assert!(!changed(false, 20.2, false));
+    // A policy that comes back owes what the template asks for.
+    assert!(changed(false, 30.0, true));
+}
+
+#[test]
 fn an_override_changes_a_manifest() {
     let [old, new] = ["web:1", "web:2"].map(deployment);
     let overriders = json!({"imageOverrider": [{"component": "Tag", "operator": "replace", "value": "2"}]});

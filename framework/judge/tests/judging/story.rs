@@ -188,6 +188,12 @@ impl Story {
         self.binding()
     }
 
+    /// The binding loses the marks of its policy.
+    pub(crate) fn belongs_to_none(mut self) -> Self {
+        self.marks = json!({});
+        self.binding()
+    }
+
     /// An object of a member is written.
     pub(crate) fn in_member(self, member: &str, object: Value) -> Self {
         self.event(member, EventType::Modified, object)

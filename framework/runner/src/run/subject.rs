@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::pod_counts::PodCounts;
 use super::steps::quiescence::{Unsettled, first_unsettled};
-use capsize_history::facts::{InstanceHealth, Workload, World};
+use capsize_history::facts::{InstanceHealth, Taint, TaintEffect, Workload, World};
 
 /// The subject of an expectation. It is described when the expectation is not met.
 pub(super) enum Subject {
@@ -12,10 +12,11 @@ pub(super) enum Subject {
     Member(String),
     /// The pods of a workload.
     Pods(String),
-    /// The nodes that have a taint with this key, in one zone or in all.
+    /// The nodes that have a taint with this key and effect, in one zone or in all.
     Tainted {
         zone: Option<String>,
         key: String,
+        effect: TaintEffect,
     },
     /// The whole fleet, or with `nodes` the whole cluster.
     Everything {
@@ -42,10 +43,11 @@ impl Subject {
                 None => format!("{name} does not exist"),
             },
             Self::Pods(name) => format!("{name} is {}", PodCounts::of(world, name)),
-            Self::Tainted { zone, key } => {
+            Self::Tainted { zone, key, effect } => {
                 let nodes = world.members.iter();
                 let nodes = nodes.filter(|(_, node)| zone.is_none() || node.field("zone") == zone.as_slice());
-                let tainted = nodes.filter(|(_, node)| node.taints.iter().any(|taint| taint.key == *key));
+                let this = |taint: &Taint| taint.key == *key && taint.effect == *effect;
+                let tainted = nodes.filter(|(_, node)| node.taints.iter().any(this));
                 let names: Vec<&str> = tainted.map(|(name, _)| name.as_str()).collect();
                 format!("{} nodes have it: {}", names.len(), names.join(", "))
             }

@@ -88,6 +88,9 @@ pub(super) async fn start_testbed_with(
         });
         let mut spec = cluster_spec(&shape.value, after, profile.timings.status_update_frequency);
         spec.collects_pods_out_of_service = profile.is_at_least(OUT_OF_SERVICE_TAINT);
+        let not_ready = profile.timings.not_ready_toleration_seconds.as_secs();
+        let unreachable = profile.timings.unreachable_toleration_seconds.as_secs();
+        let set_up = |server: Builder| set_up(server.default_tolerations(not_ready, unreachable));
         let cluster = Cluster::start_with(run, &spec, set_up);
         let fleet = Fleet::alone(run, cluster.api().clone());
         let start_up = after.unwrap_or_default();

@@ -101,6 +101,10 @@ fn service(object: &mut Value) {
     for port in objects(spec, "ports") {
         default(port, "protocol", || "TCP".into());
         let number = port["port"].clone();
+        // Clients in Go send the zero value of a field that is not set.
+        if port["targetPort"] == 0 || port["targetPort"] == "" {
+            port["targetPort"] = Value::Null;
+        }
         default(port, "targetPort", || number);
     }
     let balanced = spec["type"] == "LoadBalancer";
@@ -200,6 +204,16 @@ fn event(object: &mut Value, fields: [&str; 3]) {
 mod tests {
     use super::*;
     use crate::kind::builtin::builtin;
+
+    #[test]
+    fn a_target_port_that_go_leaves_empty_is_the_port() {
+        for given in [Value::Null, json!(0), json!(""), json!(8080), json!("http")] {
+            let mut object = json!({"spec": {"ports": [{"port": 80, "targetPort": given}]}});
+            service(&mut object);
+            let expected = if given == 8080 || given == "http" { given } else { json!(80) };
+            assert_eq!(object["spec"]["ports"][0]["targetPort"], expected);
+        }
+    }
 
     #[test]
     fn a_node_can_allocate_its_whole_capacity_and_has_its_range_in_two_fields() {

@@ -8,4 +8,4 @@ mod workload;
 
 pub(crate) use empty::empty_form;
 pub(crate) use kinds::{default, set_defaults};
-pub(crate) use pod::{quality_of_service, tolerate_lost_nodes};
+pub(crate) use pod::{DefaultTolerations, quality_of_service, tolerate_lost_nodes};

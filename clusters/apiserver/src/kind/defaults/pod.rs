@@ -127,18 +127,36 @@ fn downward(volume: &mut Value) {
     }
 }
 
-/// Adds the default tolerations of 300 seconds for nodes that are not ready or unreachable.
-pub(crate) fn tolerate_lost_nodes(pod: &mut Value) {
+/// For how many seconds a pod without tolerations of its own tolerates a lost node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DefaultTolerations {
+    /// A node that is not ready.
+    pub not_ready: u64,
+    /// A node that is unreachable.
+    pub unreachable: u64,
+}
+
+impl Default for DefaultTolerations {
+    fn default() -> Self {
+        Self { not_ready: 300, unreachable: 300 }
+    }
+}
+
+/// Adds the default tolerations for nodes that are not ready or unreachable.
+pub(crate) fn tolerate_lost_nodes(pod: &mut Value, tolerated: DefaultTolerations) {
     let spec = &mut pod["spec"];
     let mut tolerations = spec["tolerations"].as_array().cloned().unwrap_or_default();
-    for key in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {
+    for (key, seconds) in [
+        ("node.kubernetes.io/not-ready", tolerated.not_ready),
+        ("node.kubernetes.io/unreachable", tolerated.unreachable),
+    ] {
         let covers = |toleration: &Value| {
             let any = |field: &str| toleration[field].as_str().unwrap_or_default().is_empty();
             (toleration["key"] == key || any("key")) && (toleration["effect"] == "NoExecute" || any("effect"))
         };
         if !tolerations.iter().any(covers) {
             tolerations.push(
-                json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}),
+                json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}),
             );
         }
     }

@@ -6,7 +6,8 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use capsize_history::facts::{
-    Change, Content, Delivery, Fact, Member, Override, Scheduling, Workload, WorkloadKey, World, sum,
+    Change, Content, Delivery, Fact, Member, Override, Scheduling, Template, Workload, WorkloadKey, World,
+    sum,
 };
 
 static DELIVERY_11: GuaranteeSpec = GuaranteeSpec {
@@ -19,9 +20,14 @@ static DELIVERY_11: GuaranteeSpec = GuaranteeSpec {
 };
 
 /// Requirements P4 and R1: a manifest has the assigned replicas, completions in the same order of size, the overridden images, and
-/// the data of the template. A manifest for a member that the workload is leaving does not change.
+/// the data of the template. A manifest for a member that the workload is leaving does not change. A workload that its policy
+/// has let go of stays as it was: changes of its template are not passed on.
 #[derive(Default)]
-pub(crate) struct ManifestMatchesTemplate(Deadlines);
+pub(crate) struct ManifestMatchesTemplate {
+    deadlines: Deadlines,
+    /// The workloads without a policy that had one.
+    let_go: BTreeSet<WorkloadKey>,
+}
 
 impl Guarantee for ManifestMatchesTemplate {
     fn spec(&self) -> &'static GuaranteeSpec {
@@ -31,6 +37,7 @@ impl Guarantee for ManifestMatchesTemplate {
     fn topics(&self) -> Topics {
         topics![
             Template,
+            Claimed,
             Assigned,
             EvictionEnded,
             DeliveryGone,
@@ -44,12 +51,21 @@ impl Guarantee for ManifestMatchesTemplate {
     }
 
     fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.0)
+        Some(&mut self.deadlines)
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        if let Change::Claimed { workload, was } = &fact.change {
+            let has_policy = context.workload(workload).is_some_and(|known| !known.policy.is_empty());
+            if has_policy {
+                self.let_go.remove(workload);
+            } else if !was.is_empty() {
+                self.let_go.insert(workload.clone());
+            }
+        }
         match &fact.change {
             Change::Template(key)
+            | Change::Claimed { workload: key, .. }
             | Change::Assigned { workload: key, .. }
             | Change::EvictionEnded { workload: key, .. }
             | Change::DeliveryGone { workload: key, .. }
@@ -60,9 +76,12 @@ impl Guarantee for ManifestMatchesTemplate {
                     self.look(key, fact, context);
                 }
             }
-            Change::WorkloadGone(key) => self.0.cancel_of(key, |_| true),
+            Change::WorkloadGone(key) => {
+                self.let_go.remove(key);
+                self.deadlines.cancel_of(key, |_| true);
+            }
             Change::MemberLeaving(member) | Change::MemberGone(member) => {
-                self.0.cancel_all(|subject| subject.is_on(member));
+                self.deadlines.cancel_all(|subject| subject.is_on(member));
             }
             _ => {}
         }
@@ -75,7 +94,7 @@ impl ManifestMatchesTemplate {
             return;
         };
         let asked: BTreeSet<&String> = workload.assignment.keys().collect();
-        self.0
+        self.deadlines
             .cancel_of(key, |subject| !subject.member.as_ref().is_some_and(|member| asked.contains(member)));
         // While a task purges an old manifest directly, new manifests and changes wait for it.
         let purged = workload.evictions.iter().any(|task| task.directly);
@@ -84,16 +103,17 @@ impl ManifestMatchesTemplate {
             let known = context.member(member).filter(|known| !known.leaving && !purged);
             let delivery = workload.deliveries.get(member).filter(|it| it.placed && it.leaving.is_none());
             let Some((known, delivery)) = known.zip(delivery) else {
-                self.0.cancel(&subject);
+                self.deadlines.cancel(&subject);
                 continue;
             };
-            let wrong = mismatch(key, workload, member, known, delivery, context.world);
+            let template = context.world.templates.get(key).filter(|_| !self.let_go.contains(key));
+            let wrong = mismatch(key, workload, (member, known, delivery), template, context.world);
             let wrong = wrong.map(|(because, missing)| Expectation { because, missing });
-            if wrong.is_none() && !self.0.has(&subject) {
+            if wrong.is_none() && !self.deadlines.has(&subject) {
                 context.tally.record_held();
                 continue;
             }
-            self.0.expect_correction(
+            self.deadlines.expect_correction(
                 subject,
                 fact,
                 bounds::change_reported(context.timings()),
@@ -104,13 +124,12 @@ impl ManifestMatchesTemplate {
     }
 }
 
-/// Returns what is wrong with the manifest for `member`: the reason, and the observation.
+/// Returns what is wrong with the manifest for the member: the reason, and the observation. Without a template, only replicas count.
 fn mismatch(
     key: &WorkloadKey,
     workload: &Workload,
-    member: &str,
-    known: &Member,
-    delivery: &Delivery,
+    (member, known, delivery): (&str, &Member, &Delivery),
+    template: Option<&Template>,
     world: &World,
 ) -> Option<(String, String)> {
     let overrides = overrides(key, member, known, delivery, world)?;
@@ -126,7 +145,7 @@ fn mismatch(
         let because = format!("{key} is assigned to {member} with {assigned} replicas");
         return Some((because, format!("its manifest asks for {replicas}")));
     }
-    let template = world.templates.get(key).filter(|template| !template.leaving)?;
+    let template = template.filter(|template| !template.leaving)?;
     if let Some(wrong) = completions(workload, member, delivery, &template.content) {
         return Some(wrong);
     }

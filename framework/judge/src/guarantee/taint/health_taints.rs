@@ -298,14 +298,17 @@ static TAINT_05: GuaranteeSpec = GuaranteeSpec {
     id: "TAINT-05",
     sentence: "a member never has two health taints of one effect",
     features: &[Feature::HealthProbes],
-    formula: "at every version",
+    formula: "at every version; for nodes, at most latency, because the taints are replaced by two requests",
     releases: "all",
-    source: "Karmada pkg/controllers/cluster/cluster_controller.go, taintClusterByCondition",
+    source: "Karmada pkg/controllers/cluster/cluster_controller.go, taintClusterByCondition; Kubernetes \
+        pkg/controller/util/node/controller_utils.go, SwapNodeControllerTaint",
 };
 
 /// Requirement S11: `not-ready` and `unreachable` exclude each other, unless a person or a policy of the user has set one.
 #[derive(Default)]
 pub(crate) struct HealthTaintsExcludeEachOther {
+    /// The nodes that have both taints of one effect for the moment.
+    deadlines: Deadlines,
     /// The members and the keys of their health taints that a person has set.
     by_hand: BTreeSet<(String, String)>,
     /// Until when a policy required a NoExecute taint, by member and key.
@@ -356,11 +359,18 @@ impl Guarantee for HealthTaintsExcludeEachOther {
         topics![TaintAdded, TaintRemoved, Conditions, TaintPolicy, MemberGone]
     }
 
+    fn deadlines(&mut self) -> Option<&mut Deadlines> {
+        Some(&mut self.deadlines)
+    }
+
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let (name, taint, first) = match &fact.change {
             Change::TaintAdded { member, taint, first } => (member, taint, first),
             Change::TaintRemoved { member, taint } => {
                 self.by_hand.remove(&(member.clone(), taint.key.clone()));
+                if context.profile.dialect == DialectKind::Nodes && taint.health.is_some() {
+                    self.look_at_node(member, fact, context);
+                }
                 return;
             }
             Change::Conditions(member) => return self.follow_policies(member, fact, context),
@@ -372,6 +382,7 @@ impl Guarantee for HealthTaintsExcludeEachOther {
             }
             Change::MemberGone(member) => {
                 self.required.retain(|(name, _), _| name != member);
+                self.deadlines.cancel(&Subject::member(member));
                 return self.by_hand.retain(|(name, _)| name != member);
             }
             _ => return,
@@ -390,15 +401,42 @@ impl Guarantee for HealthTaintsExcludeEachOther {
         if self.is_of_a_policy(name, (taint, *first), fact, context) {
             return;
         }
-        if member.taints.iter().filter(|each| is_health_taint(each, taint.effect)).count() < 2 {
-            return context.tally.record_held();
-        }
-        // Admission taints every new Node, whatever taints it already has.
-        if *first && context.profile.dialect == DialectKind::Nodes {
+        if context.profile.dialect == DialectKind::Nodes {
+            // Admission taints every new Node, whatever taints it already has.
+            if !*first {
+                self.look_at_node(name, fact, context);
+            }
             return;
         }
-        let because = "a member is either NotReady or Unknown".to_owned();
-        let seen = format!("{name} has both {} health taints", taint.effect);
+        let Some((because, seen)) = both_taints(name, member, &[taint.effect]) else {
+            return context.tally.record_held();
+        };
         context.report_violation(Violation::by(fact, Subject::member(name), Bound::Never, because, seen));
     }
+}
+
+impl HealthTaintsExcludeEachOther {
+    /// The controllers of nodes add the new taint and remove the old one by two requests.
+    fn look_at_node(&mut self, name: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Some(member) = context.member(name) else { return };
+        let subject = Subject::member(name);
+        if self.by_hand.iter().any(|(of, _)| of == name) {
+            return self.deadlines.cancel(&subject);
+        }
+        let wrong = both_taints(name, member, &[TaintEffect::NoSchedule, TaintEffect::NoExecute]);
+        if wrong.is_none() && !self.deadlines.has(&subject) {
+            return context.tally.record_held();
+        }
+        let wrong = wrong.map(|(because, missing)| Expectation { because, missing });
+        let allowed = bounds::change_reported(context.timings());
+        self.deadlines.expect_correction(subject, fact, allowed, wrong, context);
+    }
+}
+
+/// Why a member must not have both of its health taints of one of these effects, and that it has them, if it has.
+fn both_taints(name: &str, member: &Member, effects: &[TaintEffect]) -> Option<(String, String)> {
+    let number = |effect| member.taints.iter().filter(|taint| is_health_taint(taint, effect)).count();
+    let effect = effects.iter().find(|effect| number(**effect) > 1)?;
+    let because = "a member is either NotReady or Unknown".to_owned();
+    Some((because, format!("{name} has both {effect} health taints")))
 }

@@ -148,7 +148,7 @@ impl Driver<'_> {
         };
         let place = zone.as_ref().map(|zone| format!(" of zone {zone}")).unwrap_or_default();
         let what = format!("{wanted} nodes{place} have taint {}:{effect}", step.key);
-        let subject = Subject::Tainted { zone: zone.clone(), key: key.clone() };
+        let subject = Subject::Tainted { zone: zone.clone(), key: key.clone(), effect };
         let holds = move |world: &World, _: &[Eviction]| {
             let this = |taint: &Taint| taint.key == key && taint.effect == effect;
             let nodes = world.members.values();
