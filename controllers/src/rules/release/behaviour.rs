@@ -175,9 +175,9 @@ impl Default for Behaviour {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_switch_is_on_for_the_releases_that_have_it() {
-        let old = Behaviour {
+    /// The behaviour of release 1.5.
+    fn oldest() -> Behaviour {
+        Behaviour {
             division: Division::LargestWeight,
             grouping: Grouping::Fewest,
             ranks_by_room: false,
@@ -200,7 +200,12 @@ mod tests {
             repairs_unready_members: true,
             names_ingress_points: true,
             owns_managed_copies: false,
-        };
+        }
+    }
+
+    #[test]
+    fn a_switch_is_on_for_the_releases_that_have_it() {
+        let old = oldest();
         let ranked = Behaviour { grouping: Grouping::WithinLimits, ranks_by_room: true, ..old };
         let reporting = Behaviour {
             specific_reasons: true,

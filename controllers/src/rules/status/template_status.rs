@@ -138,9 +138,11 @@ fn named<'a>(points: impl Iterator<Item = (&'a str, Value)>) -> Vec<Value> {
     named.collect()
 }
 
+/// The identity of an ingress point: three texts, each with whether it is empty. An empty text is the last in the order.
+type IngressPoint = [(bool, String); 3];
+
 fn merged<'a>(points: impl Iterator<Item = (&'a str, Value)>) -> Vec<Value> {
-    // Of each text, an empty one is the last.
-    let mut merged: BTreeMap<[(bool, String); 3], (Value, Vec<Value>)> = BTreeMap::new();
+    let mut merged: BTreeMap<IngressPoint, (Value, Vec<Value>)> = BTreeMap::new();
     for (_, mut point) in points {
         let text = |field: &str| point[field].as_str().unwrap_or_default().to_owned();
         let key = ["hostname", "ip", "ipMode"].map(text).map(|text| (text.is_empty(), text));
