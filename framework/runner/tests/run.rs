@@ -385,7 +385,7 @@ fn pods_tolerate_lost_nodes_for_as_long_as_the_timings_of_the_case_say() {
     let text = "\
 scenario: s
 about: a
-cluster: {nodes: 1}
+cluster: {nodes: 1, later: [n1]}
 timings: {notReadyTolerationSeconds: 20s, unreachableTolerationSeconds: 40s}
 when:
   - pods: {name: web, kind: Pod, on: [n1]}
@@ -414,8 +414,8 @@ fn an_unmet_number_of_tainted_nodes_lists_the_nodes_with_the_taint_of_that_effec
     let text = "\
 scenario: s
 about: a
-cluster: {nodes: 2}
-when: [wait: 1s]
+cluster: {nodes: 1, later: [n1]}
+when: [join: n1, wait: 1m]
 then:
   - taintedNodes: {key: not-ready, effect: NoExecute, atLeast: 1, within: 1s}
 ";
