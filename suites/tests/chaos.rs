@@ -20,6 +20,7 @@ fn what_chaos_once_found_is_found_no_more() {
     let corpus: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("chaos/corpus");
     for case in scenario::find(&[corpus]).unwrap() {
         let profile = match &case.scenario {
+            scenario if scenario.features.contains(&Feature::WaitsForRoom) => "reference-1.19",
             scenario if scenario.cluster.is_none() => "reference",
             scenario if scenario.features.contains(&Feature::DrainsAfterTimeout) => {
                 "reference-nodes-1.16-drains"
