@@ -7,6 +7,7 @@ use capsize_clock::{Seed, live};
 use capsize_real::{CleanUpReport, Journal, Resource, clean_up, state_folder};
 use miette::miette;
 
+use crate::control::remove_dead_sockets;
 use crate::exit::CommandError;
 use crate::output;
 
@@ -30,11 +31,12 @@ pub fn dry_journal() -> Result<Arc<Journal>, CommandError> {
     Journal::begin(&state_folder()).map(Arc::new).map_err(|error| unkept(&error))
 }
 
-/// Removes the resources of runs that are over.
+/// Removes the resources and the control sockets of runs that are over.
 ///
 /// # Errors
 /// The journals cannot be read.
 pub fn clean_up_earlier() -> Result<CleanUpReport, CommandError> {
+    remove_dead_sockets().map_err(|error| unkept(&error))?;
     let folder = state_folder();
     let report = live(Seed(0), 1.0, |_| async { clean_up(&folder).await });
     report.flatten().map_err(|error| unkept(&error))

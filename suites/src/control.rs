@@ -101,20 +101,39 @@ fn gone(error: io::Error) -> CommandError {
     CommandError::Environment(miette!("the fleet does not answer: {error}"))
 }
 
-/// The fleets that answer, with their processes.
-fn running() -> io::Result<Vec<(u32, UnixStream)>> {
+/// The control sockets in the state folder.
+fn sockets() -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(state_folder()) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
     };
-    let sockets = entries.flatten().map(|entry| entry.path());
-    let sockets = sockets.filter(|path| path.extension().is_some_and(|ending| ending == ENDING));
+    let paths = entries.flatten().map(|entry| entry.path());
+    Ok(paths.filter(|path| path.extension().is_some_and(|ending| ending == ENDING)).collect())
+}
+
+/// Removes the control sockets that killed fleets and runs have left.
+///
+/// # Errors
+/// The state folder cannot be read.
+pub fn remove_dead_sockets() -> io::Result<()> {
+    let is_dead = |path: &PathBuf| {
+        UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+    };
+    for path in sockets()?.into_iter().filter(is_dead) {
+        // Another process may remove it at the same time.
+        let _ = fs::remove_file(path);
+    }
+    Ok(())
+}
+
+/// The fleets that answer, with their processes.
+fn running() -> io::Result<Vec<(u32, UnixStream)>> {
     let answering = |path: PathBuf| {
         let process = path.file_stem()?.to_str()?.parse().ok()?;
         // A socket that a killed fleet has left does not answer.
         Some((process, UnixStream::connect(path).ok()?))
     };
-    let mut answering: Vec<_> = sockets.filter_map(answering).collect();
+    let mut answering: Vec<_> = sockets()?.into_iter().filter_map(answering).collect();
     answering.sort_by_key(|(process, _)| *process);
     Ok(answering)
 }
