@@ -74,11 +74,11 @@ fn binding(pod: &str, node: &str) -> Value {
 }
 
 #[test]
-fn a_pod_tolerates_lost_nodes_for_as_long_as_the_server_is_told() {
-    for (told, expected) in [(None, [300, 300]), (Some((20, 0)), [20, 0])] {
+fn a_pod_tolerates_lost_nodes_for_as_long_as_the_builder_says() {
+    for (seconds, expected) in [(None, [300, 300]), (Some((20, 0)), [20, 0])] {
         simulate(Seed(1), |run| async move {
             let server = ApiServer::builder(run.clock, run.seed.stream("api"));
-            let server = match told {
+            let server = match seconds {
                 Some((not_ready, unreachable)) => server.default_tolerations(not_ready, unreachable),
                 None => server,
             };

@@ -342,7 +342,7 @@ impl HealthTaintsExcludeEachOther {
         }
         let required = self.required.get(&(name.to_owned(), taint.key.clone()));
         let observed = context.latest_surely_observed(fact.at);
-        // What the policies required before the history began is not known.
+        // The history does not contain the taints that policies required before it began.
         context.world.taint_policies.is_empty()
             || is_first
             || context.controllers_are_hindered(fact.at)
