@@ -219,6 +219,13 @@ impl FaultKind {
         }
     }
 
+    /// Whether a probe may fail at once under the fault, by chance or because its connection is cut or is a new one.
+    /// Such a probe may succeed as well.
+    #[must_use]
+    pub fn may_break_probes(self) -> bool {
+        matches!(self, Self::Cut | Self::Lose | Self::RefuseNew)
+    }
+
     /// Whether controllers keep running under the fault, but fail or observe an old state, if the fault hits
     /// the control plane. Controllers that are killed start again.
     #[must_use]

@@ -18,7 +18,7 @@ use capsize_history::facts::LONGEST_WATCH_BACK_OFF;
 pub(crate) const STAMP: Duration = Duration::from_secs(1);
 
 pub(crate) const NOT_READY: &str = "counted from the beginning of the fault, and depends on its kind; never before failureThreshold; if probes are \
-     refused for a part of a silence, at most statusUpdateFrequency + silentProbe + failureThreshold + latency after the first failed probe";
+     or may be refused for a part of a silence, at most statusUpdateFrequency + silentProbe + failureThreshold + latency after the first failed probe";
 
 /// Returns how probes fail under `fault`, or `None` if they may succeed.
 pub(crate) fn failing(fault: &FaultInForce) -> Option<Failing> {
@@ -40,11 +40,12 @@ pub(crate) fn not_ready(timings: &Timings, silent: bool) -> Option<Duration> {
 }
 
 /// The longest time until a member is not ready whose probes get no answer, except for a while in which they are
-/// refused. The refusals begin `after` the beginning of the silence. A silent probe may begin just before the threshold
+/// refused. The refusals begin `after` the beginning of the silence, or never. A silent probe may begin just before the threshold
 /// has passed, and then delays the condition by its whole length.
 pub(crate) fn not_ready_mixed(timings: &Timings, after: Duration) -> Option<Duration> {
     let silent = timings.status_update_frequency + timings.silent_probe?;
-    let first = silent.min(after + timings.status_update_frequency + timings.refused_probe);
+    let refused = timings.status_update_frequency + timings.refused_probe;
+    let first = silent.min(after.saturating_add(refused));
     let mixed = first + timings.failure_threshold + silent + timings.latency;
     not_ready(timings, true).map(|unmixed| mixed.max(unmixed))
 }

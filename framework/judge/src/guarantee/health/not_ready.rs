@@ -11,7 +11,8 @@ use crate::guarantee::engine::outdated_views::{in_force, is_hit};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::{Feature, Timings};
 use crate::text::{clock, span};
-use capsize_history::facts::{Change, Fact, Health};
+use capsize_history::FOREVER;
+use capsize_history::facts::{Change, Fact, FaultInForce, Health};
 
 /// Requirement T1: a member that fails is reported as not ready in time, and not before the failure threshold has passed.
 ///
@@ -51,7 +52,8 @@ struct Outage {
     late: Duration,
     /// The time from which the upper bound counts.
     anew: Duration,
-    /// The part of that time after which refusals interrupted a silence, if they did.
+    /// The part of that time after which refusals interrupted a silence, if they did. It is [`FOREVER`] if a probe
+    /// may have failed at once, and none surely did.
     broken: Option<Duration>,
 }
 
@@ -93,8 +95,7 @@ impl Guarantee for NotReadyAfterFailureThreshold {
                 // A change of the member may trigger a probe early, and shift the next ones.
                 let subject = Subject::member(member);
                 if let Some(outage) = self.outages.get_mut(member).filter(|_| self.deadlines.has(&subject)) {
-                    let broken = is_refused(member, context).then_some(Duration::ZERO);
-                    (outage.anew, outage.broken) = (fact.at, broken);
+                    (outage.anew, outage.broken) = (fact.at, broken_after(member, Duration::ZERO, context));
                     self.start_deadline(member, fact, context);
                 }
             }
@@ -153,9 +154,13 @@ fn failing_now(member: &str, context: &JudgeContext<'_>) -> Option<Failing> {
     in_force(member, context).filter_map(bounds::failing).max()
 }
 
-/// Returns true if some probes of the member fail at once.
-fn is_refused(member: &str, context: &JudgeContext<'_>) -> bool {
-    in_force(member, context).any(|fault| bounds::failing(fault) == Some(Failing::Refused))
+/// Returns the time after which a probe of the member fails at once, if one may fail in this way. Refusals began
+/// `after` the beginning of the outage.
+fn broken_after(member: &str, after: Duration, context: &JudgeContext<'_>) -> Option<Duration> {
+    let refuses = |fault: &FaultInForce| bounds::failing(fault) == Some(Failing::Refused);
+    let may_break = |fault: &FaultInForce| fault.fault.may_break_probes();
+    let surely = in_force(member, context).any(refuses).then_some(after);
+    surely.or_else(|| in_force(member, context).any(may_break).then_some(FOREVER))
 }
 
 impl NotReadyAfterFailureThreshold {
@@ -184,10 +189,11 @@ impl NotReadyAfterFailureThreshold {
         if anew {
             (outage.anew, outage.broken) = (fact.at, None);
         }
-        let breaks =
-            is_refused(member, context) && outage.failing == Some(Failing::Silent) && outage.broken.is_none();
+        let broken = broken_after(member, fact.at.saturating_sub(outage.anew), context)
+            .filter(|_| outage.failing == Some(Failing::Silent));
+        let breaks = broken.is_some_and(|after| outage.broken.is_none_or(|earlier| after < earlier));
         if breaks {
-            outage.broken = Some(fact.at.saturating_sub(outage.anew));
+            outage.broken = broken;
         }
         let ready = context.member(member).is_some_and(|member| member.health == Some(Health::Ready));
         if (anew || breaks) && ready {
