@@ -95,8 +95,12 @@ impl ReplacementRunsBeforeRemoval {
         let subject = Subject::on(key, name);
         let Some(names) = self.replacements.get(&subject).filter(|names| !names.is_empty()) else { return };
         let ready = context.member(name).is_some_and(|it| it.health == Some(Health::Ready) && !it.leaving);
-        let ran = context.workload(key).and_then(|workload| workload.running.get(name));
-        if !ready || is_hit(name, context) || !ran.is_some_and(Running::is_healthy) {
+        // The removal of a copy without ready replicas is no outage.
+        let serves = context.workload(key).is_some_and(|workload| {
+            let ran = workload.running.get(name);
+            ran.is_some_and(|copy| copy.is_healthy() && (copy.ready > 0 || !workload.has_replicas))
+        });
+        if !ready || is_hit(name, context) || !serves {
             return;
         }
         match waits_for(&subject, names, context) {
