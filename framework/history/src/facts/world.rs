@@ -132,6 +132,12 @@ impl FaultInForce {
 }
 
 impl World {
+    /// Whether no member is Ready.
+    #[must_use]
+    pub fn no_member_is_ready(&self) -> bool {
+        !self.members.values().any(|member| member.health == Some(Health::Ready))
+    }
+
     /// Bounds the wall time of the start by stamps that are never in the future, unless clocks were wrong.
     pub fn bound_start(&mut self, stamps: impl IntoIterator<Item = Timestamp>) {
         if self.stamps_are_off {

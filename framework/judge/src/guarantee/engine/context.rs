@@ -143,16 +143,16 @@ impl<'a> JudgeContext<'a> {
         let uncertainty = uncertainty.and(cause.unwrap_or_else(|| self.uncertainty_of(&subject)));
         if self.past_may_explain(at) {
             let because = format!("{because}; what was under way when the history began may explain it");
-            return self.tally.record_undecided(Ambiguity {
+            return self.tally.record_undecided(Ambiguity::new(
                 subject,
                 bound,
                 because,
                 at,
-                uncertainty: Uncertainty::UNKNOWN,
-            });
+                Uncertainty::UNKNOWN,
+            ));
         }
         if is_ambiguous(bound, at, uncertainty) {
-            return self.tally.record_undecided(Ambiguity { subject, bound, because, at, uncertainty });
+            return self.tally.record_undecided(Ambiguity::new(subject, bound, because, at, uncertainty));
         }
         let short_by = match bound {
             Bound::NotBefore(time) => Some(time.saturating_sub(at)),
@@ -193,13 +193,13 @@ impl<'a> JudgeContext<'a> {
         }
         if is_ambiguous(bound, fact.at, uncertainty) {
             let (because, _) = describe();
-            return self.tally.record_undecided(Ambiguity {
+            return self.tally.record_undecided(Ambiguity::new(
                 subject,
                 bound,
                 because,
-                at: fact.at,
+                fact.at,
                 uncertainty,
-            });
+            ));
         }
         let late = fact.at.saturating_sub(earliest).saturating_sub(uncertainty.early);
         let margin = margin.map_or(late.into(), |margin| margin.or_less(late));

@@ -134,12 +134,14 @@ impl Deadlines {
         let Deadline { since, uncertainty, until, because, .. } = deadline;
         let (latest, earliest_end) =
             (fact.at.saturating_add(fact.uncertainty.late), until.saturating_sub(uncertainty.early));
-        let ambiguity = || Ambiguity {
-            subject: subject.clone(),
-            bound: Bound::NotAfter(until),
-            because,
-            at: fact.at,
-            uncertainty: fact.uncertainty.and(uncertainty),
+        let ambiguity = || {
+            Ambiguity::new(
+                subject.clone(),
+                Bound::NotAfter(until),
+                because,
+                fact.at,
+                fact.uncertainty.and(uncertainty),
+            )
         };
         Some(Margin {
             time: earliest_end.saturating_sub(latest),
@@ -224,8 +226,7 @@ impl Deadlines {
             if !context.world.faults_are_marked {
                 // The component that should have acted may have been down.
                 let because = format!("{because}; the history marks no faults");
-                let ambiguity =
-                    Ambiguity { subject, bound, because, at: now, uncertainty: Uncertainty::UNKNOWN };
+                let ambiguity = Ambiguity::new(subject, bound, because, now, Uncertainty::UNKNOWN);
                 context.tally.record_undecided(ambiguity);
                 continue;
             }

@@ -97,13 +97,7 @@ impl Tally {
         }
         for Evidence { subject, bound, because, at, .. } in self.evidence.drain(..) {
             if self.ambiguities.len() < EVIDENCE_KEPT {
-                self.ambiguities.push(Ambiguity {
-                    subject,
-                    bound,
-                    because,
-                    at,
-                    uncertainty: Uncertainty::UNKNOWN,
-                });
+                self.ambiguities.push(Ambiguity::new(subject, bound, because, at, Uncertainty::UNKNOWN));
             }
         }
     }

@@ -164,3 +164,16 @@ pub struct Ambiguity {
     /// The uncertainty of the time between the observation and the moment from which the bound counts.
     pub uncertainty: Uncertainty,
 }
+
+impl Ambiguity {
+    /// Creates the reason from its parts, in the order of the fields.
+    pub(crate) fn new(
+        subject: Subject,
+        bound: Bound,
+        because: String,
+        at: Duration,
+        uncertainty: Uncertainty,
+    ) -> Self {
+        Self { subject, bound, because, at, uncertainty }
+    }
+}

@@ -234,13 +234,13 @@ impl EvictionOfUnhealthyWorkload {
         if self.inherited.contains(&subject) && fact.at < earliest {
             let bound = Bound::NotBefore(earliest);
             let uncertainty = Uncertainty::UNKNOWN;
-            return context.tally.record_undecided(Ambiguity {
+            return context.tally.record_undecided(Ambiguity::new(
                 subject,
                 bound,
                 because,
-                at: fact.at,
+                fact.at,
                 uncertainty,
-            });
+            ));
         }
         context.check_arrival(subject, fact, earliest, margin, || (because, seen));
     }

@@ -6,7 +6,7 @@ use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violati
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
-use capsize_history::facts::{Change, Fact, Health, Member, Workload};
+use capsize_history::facts::{Change, Fact, Member, Workload};
 
 static EVICTION_17: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-17",
@@ -37,9 +37,8 @@ impl Guarantee for NothingLeavesWhileNoneIsReady {
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Change::Assigned { workload: key, was, now, first: false } = &fact.change else {
-            let none = !context.world.members.values().any(|member| member.health == Some(Health::Ready));
             let was = self.none_since;
-            self.none_since = none.then(|| was.unwrap_or(fact.at));
+            self.none_since = context.world.no_member_is_ready().then(|| was.unwrap_or(fact.at));
             if let (Some(was), None) = (was, self.none_since)
                 && !std::mem::take(&mut self.left)
                 && fact.at > was + context.timings().latency

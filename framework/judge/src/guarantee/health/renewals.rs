@@ -8,6 +8,7 @@ use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, NEVER, Topics, Violation, topics,
 };
 use crate::guarantee::engine::outdated_views::{clock_offset, in_force, is_hit};
+use crate::guarantee::health::clocks_set_back::ClocksSetBack;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
@@ -139,8 +140,8 @@ static HEALTH_09: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct ReadyMemberStaysReady {
     /// When each member became Ready after it was Unknown.
     back: BTreeMap<String, Duration>,
-    /// By how much the clock of each member was wrong, and how long its earlier stamps may hide renewals.
-    wrong: BTreeMap<String, (Duration, Duration)>,
+    /// A renewal counts only if its stamp is later than all before, so a clock that was set back hides some.
+    clocks: ClocksSetBack,
 }
 
 impl Guarantee for ReadyMemberStaysReady {
@@ -153,18 +154,9 @@ impl Guarantee for ReadyMemberStaysReady {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        self.clocks.observe(fact, context);
         match &fact.change {
-            Change::ClockWrong { member: Some(member), by } => {
-                self.back.remove(member);
-                self.wrong.insert(member.clone(), (clock_offset(member, context).max(*by), NEVER));
-            }
-            // A renewal counts only if its stamp is later than all before, so a clock that was ahead hides some.
-            Change::ClockRight { member: Some(member), .. } => {
-                let is_right = clock_offset(member, context).is_zero();
-                if let Some((by, until)) = self.wrong.get_mut(member).filter(|_| is_right) {
-                    *until = fact.at.saturating_add(*by).saturating_add(grace(member, context));
-                }
-            }
+            Change::ClockWrong { member: Some(member), .. } => drop(self.back.remove(member)),
             Change::Health { member, was: Some(Health::Unknown), now: Some(Health::Ready), .. } => {
                 self.back.insert(member.clone(), fact.at);
             }
@@ -206,13 +198,14 @@ impl ReadyMemberStaysReady {
         if is_hit(name, context) || context.controllers_are_hindered(fact.at) {
             return;
         }
-        if self.wrong.get(name).is_some_and(|(_, until)| fact.at < *until) {
+        let grace = grace(name, context);
+        let hides = |until: Duration| fact.at < until.saturating_add(grace);
+        if !clock_offset(name, context).is_zero() || self.clocks.until(name).is_some_and(hides) {
             return;
         }
         if !context.world.faults_are_marked || !context.world.clock_set.is_zero() {
             return;
         }
-        let grace = grace(name, context);
         let bound = Bound::NotBefore((back + grace).saturating_sub(context.timings().skew));
         let because = format!(
             "{name} is Ready again since {}, and only a silence of {} makes it Unknown",

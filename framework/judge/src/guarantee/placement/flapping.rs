@@ -71,8 +71,7 @@ impl Guarantee for NoReturnToTaintedMember {
                     let ages = !off.is_zero() && workload.is_some_and(tolerated);
                     if ages && fact.at <= until.saturating_add(off) {
                         let uncertainty = fact.uncertainty.wider(off);
-                        let ambiguity =
-                            Ambiguity { subject, bound: Bound::Never, because, at: fact.at, uncertainty };
+                        let ambiguity = Ambiguity::new(subject, Bound::Never, because, fact.at, uncertainty);
                         context.tally.record_undecided(ambiguity);
                         continue;
                     }

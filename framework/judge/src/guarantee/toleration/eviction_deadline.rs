@@ -14,7 +14,7 @@ use crate::profile::Feature;
 use crate::text::{clock, span};
 use capsize_history::FaultKind;
 use capsize_history::dialect::DialectKind;
-use capsize_history::facts::{Change, Fact, Health, Taint, Uncertainty, WorkloadKey, World};
+use capsize_history::facts::{Change, Fact, Taint, Uncertainty, WorkloadKey, World};
 
 /// The result of [`queued`], computed at most once for a fact because it is expensive.
 type Queue = OnceCell<(usize, u32)>;
@@ -43,11 +43,6 @@ fn tolerates_all(world: &World, subject: &Subject) -> bool {
         let tolerated = |taint: &Taint| workload.tolerations.iter().any(|each| each.tolerates(taint));
         member.evicting_taints().all(tolerated)
     })
-}
-
-/// Whether no member is Ready.
-fn none_is_ready(world: &World) -> bool {
-    !world.members.values().any(|member| member.health == Some(Health::Ready))
 }
 
 /// Returns true if a taint of the member has no time, and the toleration of the workload is limited.
@@ -240,7 +235,7 @@ impl EvictionAtTolerationEnd {
 
     /// Ends all deadlines while no member is Ready, because nothing may leave then, and opens them again afterwards.
     fn halted(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
-        let halts = none_is_ready(context.world);
+        let halts = context.world.no_member_is_ready();
         if halts == self.halts {
             return;
         }
@@ -307,13 +302,13 @@ impl EvictionAtTolerationEnd {
             Tolerates::Forever if is_undated(key, member, context) => {
                 let because = "a NoExecute taint has no time from which its toleration counts".to_owned();
                 let (bound, uncertainty) = (Bound::Never, Uncertainty::UNKNOWN);
-                return context.tally.record_undecided(Ambiguity {
+                return context.tally.record_undecided(Ambiguity::new(
                     subject,
                     bound,
                     because,
-                    at: fact.at,
+                    fact.at,
                     uncertainty,
-                });
+                ));
             }
             Tolerates::Forever => {
                 let because = "every NoExecute taint is tolerated for ever".to_owned();

@@ -144,13 +144,13 @@ fn report_violation(
             );
             if earliest < removed {
                 let bound = Bound::Never;
-                return context.tally.record_undecided(Ambiguity {
+                return context.tally.record_undecided(Ambiguity::new(
                     subject,
                     bound,
                     because,
-                    at: fact.at,
+                    fact.at,
                     uncertainty,
-                });
+                ));
             }
             because
         }
