@@ -21,6 +21,10 @@ use super::member_client::parameter;
 /// The longest pause between two gapless watches. An API server that is restored is away for longer.
 const LONGEST_GAP: Duration = Duration::from_millis(100);
 
+/// The most by which a watch that lasted its full time may seem to end early: the server counts from the request, and
+/// the client from the answer.
+const LONGEST_EARLY_END: Duration = Duration::from_millis(100);
+
 /// The longest time without a check of the version, however the watches end: limits the time of a wrong conclusion.
 const CHECK_INTERVAL: Duration = Duration::from_secs(300);
 
@@ -115,11 +119,10 @@ impl TrackedBody {
             if let Some(WatchState::Begun { ended, .. }) = watches.states().get_mut(&path) {
                 *ended = Some(now);
             }
-        } else if now + LONGEST_GAP < due {
+        } else if now + LONGEST_EARLY_END < due {
             watches.record_break(&path);
         }
-        // The server counts the time from the request, and the client from the answer. So a watch that ended a little early may
-        // have lasted its full time, and a check of the version is enough.
+        // A watch that ended a little early may have lasted its full time, and a check of the version is enough.
     }
 }
 

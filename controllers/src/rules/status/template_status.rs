@@ -123,7 +123,8 @@ fn load_balancer(behaviour: Behaviour, reports: &[AggregatedStatus]) -> Map<Stri
         let points = status.get("loadBalancer").and_then(|balancer| balancer.get("ingress")?.as_array());
         points.into_iter().flatten().map(move |point| (cluster, point.clone()))
     });
-    let points = if behaviour.names_ingress_points { named(points) } else { merged(points) };
+    let points =
+        if behaviour.names_ingress_points { named(points) } else { merged(points.map(|(_, point)| point)) };
     let balancer = if points.is_empty() { json!({}) } else { json!({ "ingress": points }) };
     Map::from_iter([("loadBalancer".to_owned(), balancer)])
 }
@@ -141,9 +142,9 @@ fn named<'a>(points: impl Iterator<Item = (&'a str, Value)>) -> Vec<Value> {
 /// The identity of an ingress point: three texts, each with whether it is empty. An empty text is the last in the order.
 type IngressPoint = [(bool, String); 3];
 
-fn merged<'a>(points: impl Iterator<Item = (&'a str, Value)>) -> Vec<Value> {
+fn merged(points: impl Iterator<Item = Value>) -> Vec<Value> {
     let mut merged: BTreeMap<IngressPoint, (Value, Vec<Value>)> = BTreeMap::new();
-    for (_, mut point) in points {
+    for mut point in points {
         let text = |field: &str| point[field].as_str().unwrap_or_default().to_owned();
         let key = ["hostname", "ip", "ipMode"].map(text).map(|text| (text.is_empty(), text));
         let ports = point.as_object_mut().and_then(|point| point.remove("ports"));
