@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
+mod parallel;
+
 use std::path::{Path, PathBuf};
 
 use capsize::chaos::try_plan;
@@ -9,35 +11,38 @@ use capsize::reference::Reference;
 use capsize::reference_nodes::NodeReference;
 use capsize::{conformance, targets};
 use capsize_clock::Seed;
-use capsize_judge::profile::Feature;
+use capsize_judge::profile::{Feature, Profile};
 use capsize_report::Status;
 use capsize_runner::chaos::{Plan, Style, draw};
 use capsize_runner::run::{Target, run_case};
-use capsize_runner::scenario;
+use capsize_runner::scenario::{self, Case};
+
+/// The shipped profile of the reference on which a scenario of the corpus runs.
+fn profile_of(case: &Case) -> Profile {
+    let name = match &case.scenario {
+        scenario if scenario.features.contains(&Feature::WaitsForRoom) => "reference-1.19",
+        scenario if scenario.cluster.is_none() => "reference",
+        scenario if scenario.features.contains(&Feature::DrainsAfterTimeout) => "reference-nodes-1.16-drains",
+        _ => "reference-nodes",
+    };
+    targets::find(name).unwrap()
+}
 
 #[test]
 fn what_chaos_once_found_is_found_no_more() {
     let corpus: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("chaos/corpus");
-    for case in scenario::find(&[corpus]).unwrap() {
-        let profile = match &case.scenario {
-            scenario if scenario.features.contains(&Feature::WaitsForRoom) => "reference-1.19",
-            scenario if scenario.cluster.is_none() => "reference",
-            scenario if scenario.features.contains(&Feature::DrainsAfterTimeout) => {
-                "reference-nodes-1.16-drains"
-            }
-            _ => "reference-nodes",
-        };
-        let profile = targets::find(profile).unwrap();
+    parallel::on_each(&scenario::find(&[corpus]).unwrap(), |case| {
+        let profile = profile_of(case);
         let implementation = capsize::run::implementation(&profile).unwrap();
         let target = Target { profile: &profile, implementation: &*implementation };
-        let outcome = run_case(&case, target, Seed(1), false);
+        let outcome = run_case(case, target, Seed(1), false);
         assert_eq!(outcome.broken, None);
         assert!(
             outcome.case.status != Status::Failed,
             "{}",
             capsize_report::failure(&outcome.case, capsize_report::COLUMNS)
         );
-    }
+    });
 }
 
 #[test]

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 mod files;
+mod parallel;
 mod recorded;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -119,32 +120,30 @@ fn exercised_scenarios() -> Vec<Guarantees> {
     let profiles = targets::shipped();
     let profiles = profiles.iter().filter(|profile| profile.start == Start::Reference);
     let targets: Vec<_> = profiles.map(|profile| (profile, implementation(profile).unwrap())).collect();
-    let mut all = Vec::new();
-    for case in conformance::cases().unwrap() {
+    parallel::on_each(&conformance::cases().unwrap(), |case| {
         let able = targets
             .iter()
             .map(|(profile, implementation)| Target { profile, implementation: &**implementation });
         let able: Vec<Target<'_>> =
-            able.filter(|target| missing_requirement(&case, *target).is_none()).collect();
+            able.filter(|target| missing_requirement(case, *target).is_none()).collect();
         let ends = if able.len() > 1 { vec![able[0], able[able.len() - 1]] } else { able };
         let mut exercised = BTreeSet::new();
         for target in ends {
-            let judgement = run_case(&case, target, Seed(1), false).case.judgement.unwrap();
+            let judgement = run_case(case, target, Seed(1), false).case.judgement.unwrap();
             exercised.extend(ids(&judgement.verdicts, is_exercised));
         }
-        all.push((case.id(), exercised.into_iter().collect()));
-    }
-    all
+        (case.id(), exercised.into_iter().collect())
+    })
 }
 
 /// The recordings of real systems with the guarantees that hold there, and with those that are violated.
 fn judged_recordings() -> (Vec<Guarantees>, Vec<Guarantees>) {
-    let judged = |path: PathBuf| {
-        let verdicts = check(&path, None).unwrap().verdicts;
+    let judged = |path: &PathBuf| {
+        let verdicts = check(path, None).unwrap().verdicts;
         let held = ids(&verdicts, |outcome| is_exercised(outcome) && !outcome.is_violated());
-        ((name(&path), held), (name(&path), ids(&verdicts, Outcome::is_violated)))
+        ((name(path), held), (name(path), ids(&verdicts, Outcome::is_violated)))
     };
-    recordings().into_iter().map(judged).unzip()
+    parallel::on_each(&recordings(), judged).into_iter().unzip()
 }
 
 /// The issues that `docs/known-bugs.md` names for each switch.

@@ -9,7 +9,8 @@ use capsize_apiserver::Server;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::pods::{Pods, apply};
+use crate::manifests::{apply, documents};
+use crate::pods::Pods;
 use crate::{FAILS, TOO_STRICT, capsize, printed, profile};
 
 /// The results of seeds in a text of lines, by seed. A seed that is there twice is an error.
@@ -57,7 +58,7 @@ async fn each_seed_counts_once_although_a_pod_is_killed_and_its_index_runs_again
     let target = profile(folder.path(), &[]);
     let manifests = manifests(&["--seeds", "0..12", "--completions", "3", "--target", &target]);
     let server = Server::builder().build();
-    let applied = apply(&server.client(), &manifests).await;
+    let applied = apply(&server.client(), &documents(&manifests)).await;
     assert_eq!(applied, ["ConfigMap capsize-campaign-target", "Job capsize-campaign"]);
     let pods = Pods::of(&server.client(), "capsize-campaign", folder.path(), &store).await;
     assert_eq!(pods.completions(), 3);
@@ -125,7 +126,7 @@ async fn a_seed_that_fails_ends_its_index_and_the_campaign_with_exit_code_one() 
     let seeds = format!("{FAILS}..{}", FAILS + 2);
     let options = ["--seeds", &seeds, "--completions", "2", "--target", &target, "--name", "strict"];
     let server = Server::builder().build();
-    apply(&server.client(), &manifests(&options)).await;
+    apply(&server.client(), &documents(&manifests(&options))).await;
     let pods = Pods::of(&server.client(), "strict", folder.path(), &store).await;
     let failed = pods.start(0).wait_with_output().unwrap();
     assert_eq!(failed.status.code(), Some(1), "{}", printed(&failed));
@@ -153,7 +154,7 @@ async fn a_bucket_needs_an_account_and_no_volume() {
     let output = capsize(&[&options[..], &["--store", "s3://bucket/runs"]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
     let server = Server::builder().build();
-    let applied = apply(&server.client(), &printed(&output)).await;
+    let applied = apply(&server.client(), &documents(&printed(&output))).await;
     assert_eq!(applied, ["ServiceAccount capsize-campaign", "Job capsize-campaign"]);
 }
 

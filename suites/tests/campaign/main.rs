@@ -4,6 +4,8 @@
 
 mod continuous;
 mod job;
+#[path = "../manifests/mod.rs"]
+mod manifests;
 mod pods;
 
 use std::fs;

@@ -6,26 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Container, EnvVar};
-use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
 use kube::{Api, Client};
-use serde_json::Value;
-
-/// Applies manifests as kubectl does. Unknown fields are errors.
-pub(crate) async fn apply(client: &Client, manifests: &str) -> Vec<String> {
-    let mut applied = Vec::new();
-    for document in manifests.split("---\n").filter(|document| !document.is_empty()) {
-        let object: Value = serde_saphyr::from_str(document).unwrap();
-        let object: DynamicObject = serde_json::from_value(object).unwrap();
-        let kind = GroupVersionKind::try_from(object.types.as_ref().unwrap()).unwrap();
-        let api: Api<DynamicObject> =
-            Api::namespaced_with(client.clone(), "default", &ApiResource::from_gvk(&kind));
-        let name = object.metadata.name.clone().unwrap();
-        let params = PatchParams::apply("kubectl").validation_strict();
-        api.patch(&name, &params, &Patch::Apply(&object)).await.unwrap();
-        applied.push(format!("{} {name}", kind.kind));
-    }
-    applied
-}
 
 /// A Job whose pods are processes of this machine.
 pub(crate) struct Pods {

@@ -20,7 +20,9 @@ use libtest_mimic::{Arguments, Trial};
 use support::{away, build_image, node_image};
 
 fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    // These tests take real time and little processor time.
+    arguments.test_threads.get_or_insert(4);
     let away = away();
     if let Some(why) = &away {
         println!("SKIP: tests that need Docker: {why}");

@@ -10,6 +10,8 @@ mod following;
 mod interrupted;
 mod kits;
 mod kubeconfigs;
+#[path = "../manifests/mod.rs"]
+mod manifests;
 mod monitor;
 mod paths;
 mod playground;

@@ -6,13 +6,14 @@ use std::process::{Command, Output};
 
 use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
-use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams};
+use kube::Api;
+use kube::api::{ListParams, PostParams};
 use kube::config::Kubeconfig;
-use kube::{Api, Client};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::fleet::{Up, client};
+use crate::manifests::{apply, documents};
 
 fn capsize(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_capsize")).env("COLUMNS", "1000").args(arguments).output().unwrap()
@@ -26,25 +27,7 @@ fn printed(output: &Output) -> String {
 fn manifests(arguments: &[&str]) -> Vec<Value> {
     let output = capsize(&[&["monitor"], arguments].concat());
     assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
-    let text = String::from_utf8(output.stdout).unwrap();
-    let documents = text.split("---\n").filter(|document| !document.is_empty());
-    documents.map(|document| serde_saphyr::from_str(document).unwrap()).collect()
-}
-
-/// Applies objects as kubectl does. Unknown fields are errors.
-async fn apply(client: &Client, objects: &[Value]) {
-    for object in objects {
-        let object: DynamicObject = serde_json::from_value(object.clone()).unwrap();
-        let kind =
-            ApiResource::from_gvk(&GroupVersionKind::try_from(object.types.as_ref().unwrap()).unwrap());
-        let api: Api<DynamicObject> = match &object.metadata.namespace {
-            Some(namespace) => Api::namespaced_with(client.clone(), namespace, &kind),
-            None => Api::all_with(client.clone(), &kind),
-        };
-        let name = object.metadata.name.clone().unwrap();
-        let params = PatchParams::apply("kubectl").validation_strict();
-        api.patch(&name, &params, &Patch::Apply(&object)).await.unwrap();
-    }
+    documents(&String::from_utf8(output.stdout).unwrap())
 }
 
 /// Replaces the user of each context by the account `capsize-monitor` of its cluster.

@@ -16,7 +16,9 @@ use std::process::ExitCode;
 use libtest_mimic::{Arguments, Trial};
 
 fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    // These tests take real time and little processor time.
+    arguments.test_threads.get_or_insert(4);
     let missing = support::assets().err();
     if let Some(why) = &missing {
         println!("SKIP: tests of members that are processes: {why}");

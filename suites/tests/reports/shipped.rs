@@ -28,7 +28,7 @@ fn the_reports_of_the_shipped_targets_are_up_to_date() {
         let differences = claim_differences(&there, &found);
         assert!(differences.is_empty(), "{} {old}: {:?}", file.display(), differences.first());
         assert_eq!(text, found.yaml(), "{} {old}", file.display());
-        assert!(found.conforms, "{}", profile.name);
+        assert!(found.conforms, "{} does not conform: see `capsize run --target {0}`", profile.name);
         reports.push(found);
     }
     let matrix = format!("# Comparison of the reports\n\n{}", matrix_markdown(&reports));
