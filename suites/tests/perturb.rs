@@ -1,16 +1,24 @@
-//! Perturbs the recordings of real systems: the guarantees detect what is wrong, and name it rightly.
+//! Perturbs recordings of real systems and small scenarios: the guarantees detect what is wrong, and name it rightly.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 #[expect(dead_code, reason = "this test needs only the paths")]
 mod recorded;
 
+use std::fs;
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use capsize::perturb::perturbed;
+use capsize::run::implementation;
+use capsize::{conformance, targets};
+use capsize_clock::Seed;
+use capsize_judge::profile::Feature;
 use capsize_perturb::{Options, Rates, all};
-use capsize_runner::run::side_by_side;
+use capsize_report::Status;
+use capsize_runner::run::{Target, run_case, side_by_side};
+use capsize_runner::scenario::{self, Case};
+use tempfile::TempDir;
 
 use recorded::recordings;
 
@@ -20,17 +28,69 @@ const DETECTED: f64 = 98.0;
 /// The least share that a guarantee of the class must detect, in percent.
 const NAMED: f64 = 97.0;
 
-/// The classes that have a place in the recordings, at least. A class that finds no place measures nothing.
-const USED: usize = 100;
+/// Cases of the suite that show behaviour of which there is no recording, each with its profile.
+const CASES: [(&str, &str); 17] = [
+    ("dependencies/move-with-the-workload", "reference"),
+    ("dependencies/stay-as-long-as-the-workload", "reference"),
+    ("delivery/suspended", "reference"),
+    ("eviction/directly-with-its-state", "reference"),
+    ("eviction/two-members-at-once", "reference"),
+    ("forms/spread", "reference"),
+    ("membership/remedy", "reference-1.18"),
+    ("namespaces/everywhere", "reference"),
+    ("nodes/daemons-stay", "reference-nodes"),
+    ("nodes/drained-after-a-timeout", "reference-nodes-1.16-drains"),
+    ("nodes/zones-come-back-in-turn", "reference-nodes"),
+    ("placement/rebalanced", "reference"),
+    ("placement/spread-over-regions", "reference"),
+    ("placement/two-members-in-turn", "reference"),
+    ("services/addresses-are-withdrawn", "reference"),
+    ("tainting/silent-agent", "reference"),
+    ("toleration/taint-removed-in-time", "reference"),
+];
 
-/// The rates of all classes on the recordings, with one place of each class in each recording.
+/// The profile for one of the scenarios that were written for the classes.
+fn profile_of(case: &Case) -> &'static str {
+    match &case.scenario {
+        scenario if scenario.cluster.is_none() => "reference",
+        scenario if scenario.features.contains(&Feature::DrainsAfterTimeout) => "reference-nodes-1.16-drains",
+        _ => "reference-nodes",
+    }
+}
+
+/// Runs a case, and writes its history to a file in `folder`.
+fn history(case: &Case, profile: &str, folder: &Path) -> PathBuf {
+    let profile = targets::find(profile).unwrap();
+    let implementation = implementation(&profile).unwrap();
+    let target = Target { profile: &profile, implementation: &*implementation };
+    let outcome = run_case(case, target, Seed(1), true);
+    assert_eq!((outcome.case.status, outcome.broken), (Status::Passed, None), "{}", case.id());
+    let path = folder.join(case.id().replace('/', "-")).with_extension("jsonl");
+    fs::write(&path, outcome.history.unwrap()).unwrap();
+    path
+}
+
+/// The histories of the chosen cases of the suite, and of the scenarios that were written for the classes.
+fn histories(folder: &Path) -> Vec<PathBuf> {
+    let suite = conformance::cases().unwrap();
+    let chosen = CASES.iter().map(|(id, profile)| {
+        let case = suite.iter().find(|case| case.id() == *id);
+        history(case.unwrap_or_else(|| panic!("there is no case {id}")), profile, folder)
+    });
+    let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("perturb/scenarios");
+    let scenarios = scenario::find(&[scenarios]).unwrap();
+    chosen.chain(scenarios.iter().map(|case| history(case, profile_of(case), folder))).collect()
+}
+
+/// The rates of all classes on the recordings and the scenarios, with one place of each class in each history.
 fn rates() -> Vec<Rates> {
+    let folder = TempDir::new().unwrap();
     let options = Options { seed: 1, places: 1, classes: Vec::new() };
     let mut rates: Vec<Rates> = all().iter().map(Rates::new).collect();
     let jobs = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     side_by_side(
         jobs,
-        &recordings(),
+        recordings().into_iter().chain(histories(folder.path())),
         |path| perturbed(path, None, &options),
         |_, measured| {
             rates.iter_mut().zip(measured?).for_each(|(all, one)| all.add(one));
@@ -44,11 +104,12 @@ fn rates() -> Vec<Rates> {
 #[test]
 fn perturbed_recordings_are_detected_and_named_rightly() {
     let rates = rates();
-    let used: Vec<&Rates> = rates.iter().filter(|rates| rates.applied > 0).collect();
-    assert!(used.len() >= USED, "{} classes have a place", used.len());
-    let blind: Vec<&str> = used.iter().filter(|rates| rates.named == 0).map(|rates| rates.class).collect();
+    let unused: Vec<&str> =
+        rates.iter().filter(|rates| rates.applied == 0).map(|rates| rates.class).collect();
+    assert!(unused.is_empty(), "no history has a place for {unused:?}");
+    let blind: Vec<&str> = rates.iter().filter(|rates| rates.named == 0).map(|rates| rates.class).collect();
     assert!(blind.is_empty(), "no guarantee names {blind:?}");
-    let sum = |count: fn(&Rates) -> usize| used.iter().map(|rates| count(rates)).sum::<usize>() as f64;
+    let sum = |count: fn(&Rates) -> usize| rates.iter().map(count).sum::<usize>() as f64;
     let applied = sum(|rates| rates.applied);
     let (detected, named) = (sum(|rates| rates.detected), sum(|rates| rates.named));
     assert!(detected * 100.0 >= DETECTED * applied, "{detected} of {applied} are detected");
@@ -58,7 +119,7 @@ fn perturbed_recordings_are_detected_and_named_rightly() {
 #[test]
 fn the_page_lists_every_class_with_the_guarantees_that_name_it() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/perturbations.md");
-    let page = std::fs::read_to_string(page).unwrap();
+    let page = fs::read_to_string(page).unwrap();
     for class in all() {
         let row = format!("| {} | {} | {} |", class.name, class.wrong, class.named.join(", "));
         assert!(page.contains(&row), "docs/perturbations.md lacks the row {row}");

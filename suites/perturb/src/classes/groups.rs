@@ -33,7 +33,7 @@ pub(super) const CLASSES: &[Class] = &[
 ];
 
 fn group(binding: &Value) -> &str {
-    binding["status"]["schedulerObservedAffinityName"].as_str().unwrap_or_default()
+    binding["status"]["schedulerObservingAffinityName"].as_str().unwrap_or_default()
 }
 
 /// The versions with which a binding goes on to another group, and the group before.
@@ -52,7 +52,7 @@ fn earlier_group(recording: &Recording<'_>) -> Vec<Edit> {
     let places = next_groups(recording).map(|(binding, number)| {
         let at = f64::midpoint(binding.versions[number].at, recording.end);
         let before = binding.versions[number - 1].object.clone();
-        binding.alter(at, None, |object| copy(object, &before, &["/status/schedulerObservedAffinityName"]))
+        binding.alter(at, None, |object| copy(object, &before, &["/status/schedulerObservingAffinityName"]))
     });
     places.collect()
 }
@@ -73,7 +73,7 @@ fn next_group_not_tried(recording: &Recording<'_>) -> Vec<Edit> {
         (fits && binding.stays(at, due) && recording.is_calm(at, due)).then(|| {
             let before = binding.versions[chosen - 1].object.clone();
             binding.alter(binding.versions[chosen].at, None, |object| {
-                copy(object, &before, &["/spec/clusters", "/status/schedulerObservedAffinityName"]);
+                copy(object, &before, &["/spec/clusters", "/status/schedulerObservingAffinityName"]);
                 let gone: Vec<String> = tasks(object)
                     .iter()
                     .filter_map(|task| task["fromCluster"].as_str().map(str::to_owned))

@@ -308,8 +308,9 @@ fn foreign_lost(recording: &Recording<'_>) -> Vec<Edit> {
             })
         };
         for number in member.begins(foreign) {
-            let from = member.versions[number].at + 1.0 + recording.timing("latency");
             let until = member.holds_until(number, recording.end, foreign);
+            // The step that set the taint explains nothing that happens much later.
+            let from = f64::midpoint(member.versions[number].at, until);
             if from + 1.0 < until && recording.is_calm(from, until) {
                 let steps = recording
                     .steps()

@@ -28,7 +28,13 @@ impl Templates {
             | "ConfigMap"
             | "Secret"
             | "Service"
-            | "HorizontalPodAutoscaler" => self.template(world, observed),
+            | "HorizontalPodAutoscaler"
+            | "PriorityClass"
+            | "StorageClass"
+            | "Role"
+            | "RoleBinding"
+            | "ClusterRole"
+            | "ClusterRoleBinding" => self.template(world, observed),
             _ if content::is_custom(&text(observed.object.whole("apiVersion")), OWN) => {
                 self.template(world, observed)
             }
