@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use capsize_controllers::rules::node::{
-    Census, DrainAction, NodeBehaviour, NodeHealth, NodeRules, Rates, ZoneState, draining, zone_rate,
-    zone_state,
+    Census, DrainAction, NodeBehaviour, NodeHealth, NodeRules, Rates, ZoneState, drained, draining,
+    zone_rate, zone_state,
 };
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
@@ -53,6 +53,13 @@ mutants! { NodeRules, of_drains, as_1_16_drains:
             now: Timestamp,
         ) -> Option<DrainAction> {
             draining(ready, health, timeout, now).filter(|draining| *draining == DrainAction::Due)
+        }
+    }
+
+    some_pods_of_a_drained_node_are_left_out("nodes/drained-after-a-timeout", "NODE-15") {
+        fn drained(&self, pod: &Pod) -> bool {
+            let is_left_out = |name: &String| name.bytes().map(u32::from).sum::<u32>() % 2 == 1;
+            drained(pod) && !pod.metadata.name.as_ref().is_some_and(is_left_out)
         }
     }
 

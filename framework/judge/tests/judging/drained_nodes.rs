@@ -26,10 +26,15 @@ fn with_heartbeats(story: Story, silent: &[&str], from: u32, end: u32) -> Story 
 
 /// The pod of a node, with an owner of this kind; it is in deletion if `deleted` is true.
 fn pod(story: Story, node: &str, owner: &str, deleted: bool) -> Story {
+    named_pod(story, &format!("on-{node}"), node, owner, deleted)
+}
+
+/// The same for a pod with this name.
+fn named_pod(story: Story, name: &str, node: &str, owner: &str, deleted: bool) -> Story {
     let owner = json!({"apiVersion": "apps/v1", "kind": owner, "name": "web", "uid": "u"});
     let mut pod = json!({
         "apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": format!("on-{node}"), "namespace": "default", "ownerReferences": [owner]},
+        "metadata": {"name": name, "namespace": "default", "ownerReferences": [owner]},
         "spec": {"nodeName": node},
     });
     if deleted {
@@ -55,6 +60,19 @@ fn a_node_that_is_unhealthy_for_too_long_is_drained_and_not_before() {
     // The bound is 20 s, two periods and the latency, plus the pauses for two nodes.
     assert_eq!(unhealthy(&["a1"], 48).ends(50.3).0, "");
     shows("never", unhealthy(&["a1"], 48), 50.5, "NODE-15");
+}
+
+#[test]
+fn all_pods_of_a_drained_node_are_deleted_except_those_of_daemons() {
+    let second = |story, owner, deleted| named_pod(story, "second", "a1", owner, deleted);
+    let before = |owner| with_heartbeats(second(unhealthy(&["a1"], 20), owner, false), &["a1"], 24, 28);
+    let first = |owner| drained(before(owner).at(28.0), "a1");
+    let later = |story| with_heartbeats(story, &["a1"], 32, 40);
+    violates("the second stays", later(first("Deployment")), 40.0, "NODE-15");
+    holds("both go", later(second(first("Deployment").at(28.2), "Deployment", true)), 40.0, "NODE-15");
+    holds("a daemon's stays", later(first("DaemonSet")), 40.0, "NODE-15");
+    let arrived = second(drained(unhealthy(&["a1"], 28).at(28.0), "a1").at(28.1), "Deployment", false);
+    holds("it came later", later(arrived), 40.0, "NODE-15");
 }
 
 #[test]

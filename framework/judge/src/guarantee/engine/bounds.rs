@@ -214,7 +214,12 @@ pub(crate) fn zone_observed(timings: &Timings) -> Duration {
 }
 
 pub(crate) const FIRST_POD_DELETED: &str = "at most failoverEvictionTimeout + 2 x monitorPeriod + latency, plus an eviction pause for each \
-     unhealthy node of the zone";
+     unhealthy node of the zone; then at most 2 x latency for all other pods of the node";
+
+/// The longest time from the first deletion of a pod on a node until all other pods of the node are deleted as well.
+pub(crate) fn other_pods_deleted(timings: &Timings) -> Duration {
+    timings.latency * 2
+}
 
 /// The longest time from the eviction timeout of a node until the first of its pods is deleted, without the time that
 /// other nodes of the zone take.

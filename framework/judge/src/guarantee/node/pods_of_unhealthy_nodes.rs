@@ -12,7 +12,9 @@ use crate::guarantee::engine::context::{
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
-use capsize_history::facts::{Change, EvictionTask, Fact, Health, Member, WorkloadKey, World, Zone};
+use capsize_history::facts::{
+    Change, EvictionTask, Fact, Health, Member, Workload, WorkloadKey, World, Zone,
+};
 
 static NODE_15: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-15",
@@ -51,12 +53,15 @@ impl Restarts {
     }
 }
 
-/// Requirement I31: the deletions begin in time.
+/// Requirement I31: the deletions begin in time, and then no pod is left out.
 ///
-/// Scenario steps check the deletion of each pod.
+/// The controllers delete all pods of a node one after another, and look at no pod that comes later.
 #[derive(Default)]
 pub(crate) struct PodsOfUnhealthyNodeAreDeleted {
+    /// The deadlines of the first deletion on each node, and then of each other pod.
     deadlines: Deadlines,
+    /// When each pod came to its node.
+    arrivals: BTreeMap<Subject, Duration>,
     paces: BTreeMap<Zone, Pace>,
     /// The unhealthy nodes whose pods are being deleted.
     begun: BTreeSet<String>,
@@ -71,7 +76,7 @@ impl Guarantee for PodsOfUnhealthyNodeAreDeleted {
     }
 
     fn topics(&self) -> Topics {
-        topics![Health, MemberGone, FaultEnded, EvictionBegan]
+        topics![Health, MemberGone, FaultEnded, Assigned, EvictionBegan, WorkloadGone]
     }
 
     fn deadlines(&mut self) -> Option<&mut Deadlines> {
@@ -82,46 +87,98 @@ impl Guarantee for PodsOfUnhealthyNodeAreDeleted {
         match &fact.change {
             Change::Health { member, now, .. } => {
                 if *now == Some(Health::Ready) {
-                    self.begun.remove(member);
-                    self.restarts.0.remove(member);
-                    self.deadlines.cancel(&Subject::member(member));
+                    self.forget(member);
                 }
                 self.look(member, fact, context);
             }
             Change::MemberGone(member) => {
-                self.begun.remove(member);
-                self.restarts.0.remove(member);
-                self.deadlines.cancel(&Subject::member(member));
+                self.forget(member);
                 self.look(member, fact, context);
             }
             Change::FaultEnded { member: None, .. } => {
                 self.back = fact.at;
                 self.begun.clear();
+                self.deadlines.cancel_all(|subject| subject.workload.is_some());
                 for (name, _) in unhealthy(context.world) {
                     self.look(name, fact, context);
                 }
             }
-            Change::EvictionBegan { workload, task } if is_drain(workload, task, fact, context) => {
-                self.begun.insert(task.member.clone());
-                if let Some(margin) = self.deadlines.met(&Subject::member(&task.member), fact) {
-                    context.tally.record_held_by(margin);
+            Change::Assigned { workload, now, .. } => {
+                for name in now.keys() {
+                    self.arrivals.entry(Subject::on(workload, name)).or_insert(fact.at);
                 }
             }
-            // It may have been the last pod to drain.
-            Change::EvictionBegan { task, .. } if !has_pods(context.world, &task.member) => {
-                self.deadlines.cancel(&Subject::member(&task.member));
+            Change::EvictionBegan { workload, task } => self.deleted(workload, task, fact, context),
+            Change::WorkloadGone(workload) => {
+                self.arrivals.retain(|subject, _| !subject.is_of(workload));
+                self.deadlines.cancel_of(workload, |_| true);
             }
             _ => {}
         }
     }
 }
 
-/// Returns true if a node has pods to drain. Pods of daemons and pods that are being deleted do not count.
+/// Returns the pods of a node that are to be drained. Pods of daemons and pods that are being deleted do not count.
+fn pods<'a>(world: &'a World, name: &'a str) -> impl Iterator<Item = (&'a WorkloadKey, &'a Workload)> {
+    world
+        .assigned_to(name)
+        .filter(move |(_, workload)| !workload.everywhere && workload.eviction(name).is_none())
+}
+
 fn has_pods(world: &World, name: &str) -> bool {
-    world.assigned_to(name).any(|(_, workload)| !workload.everywhere && workload.eviction(name).is_none())
+    pods(world, name).next().is_some()
 }
 
 impl PodsOfUnhealthyNodeAreDeleted {
+    /// Forgets the drain of a node that is ready again or gone.
+    fn forget(&mut self, name: &str) {
+        self.begun.remove(name);
+        self.restarts.0.remove(name);
+        self.deadlines.cancel_all(|subject| subject.is_on(name));
+        self.deadlines.cancel(&Subject::member(name));
+    }
+
+    /// The deletion of a pod began.
+    fn deleted(
+        &mut self,
+        workload: &WorkloadKey,
+        task: &EvictionTask,
+        fact: &Fact,
+        context: &mut JudgeContext<'_>,
+    ) {
+        let node = Subject::member(&task.member);
+        if let Some(margin) = self.deadlines.met(&Subject::on(workload, &task.member), fact) {
+            context.tally.record_held_by(margin);
+        }
+        if is_drain(workload, task, fact, context) {
+            if let Some(margin) = self.deadlines.met(&node, fact) {
+                context.tally.record_held_by(margin);
+            }
+            if self.begun.insert(task.member.clone()) {
+                self.expect_others(&task.member, fact, context);
+            }
+        } else if !has_pods(context.world, &task.member) {
+            // It may have been the last pod to drain.
+            self.deadlines.cancel(&node);
+        }
+    }
+
+    /// The drain of a node began, and its other pods have to follow.
+    fn expect_others(&mut self, name: &str, fact: &Fact, context: &JudgeContext<'_>) {
+        let observed = context.latest_surely_observed(fact.at);
+        for (key, workload) in pods(context.world, name) {
+            let subject = Subject::on(key, name);
+            if workload.finished || self.arrivals.get(&subject).is_some_and(|arrival| *arrival >= observed) {
+                continue;
+            }
+            let expectation = Expectation {
+                because: format!("the deletion of the pods of {name} began at {}", clock(fact.at)),
+                missing: format!("{key} is not being deleted"),
+            };
+            self.deadlines.start(subject, fact, bounds::other_pods_deleted(context.timings()), expectation);
+        }
+    }
+
     /// Computes the deadline of the changed node, and of all nodes in zones whose state has changed.
     fn look(&mut self, changed: &str, fact: &Fact, context: &JudgeContext<'_>) {
         let Some(zones) = &context.profile.zones else { return };
