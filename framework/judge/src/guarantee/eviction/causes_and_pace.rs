@@ -140,7 +140,7 @@ impl Guarantee for EvictionOfUnhealthyWorkload {
     }
 
     fn topics(&self) -> Topics {
-        topics![InstanceHealth, Assigned, Wanted, EvictionBegan, WorkloadGone]
+        topics![InstanceHealth, Assigned, Wanted, EvictionBegan, EvictionEnded, WorkloadGone]
     }
 
     fn deadlines(&mut self) -> Option<&mut Deadlines> {
@@ -168,6 +168,13 @@ impl Guarantee for EvictionOfUnhealthyWorkload {
             }
             Change::EvictionBegan { workload, task } if task.by_health && !task.inherited => {
                 self.evicted(workload, &task.member, fact, context);
+            }
+            // The state that the task preserved is lost with the task, and has to be reported anew.
+            Change::EvictionEnded { workload: key, .. } => {
+                let members = context.workload(key).map(|workload| workload.assignment.keys());
+                for member in members.into_iter().flatten() {
+                    self.look(key, member, fact, context);
+                }
             }
             Change::WorkloadGone(key) => {
                 self.since.retain(|subject, _| !subject.is_of(key));

@@ -115,24 +115,37 @@ fn is_one_way(fault: &FaultInForce) -> bool {
 
 /// Returns true if reports of the agent arrive by chance, or not at all.
 pub(crate) fn is_lossy(member: &str, context: &JudgeContext<'_>) -> bool {
-    is_cut(member, context) || in_force(member, context).any(|fault| fault.fault == FaultKind::Lose)
+    is_cut(member, context)
+        || is_too_slow(member, context)
+        || in_force(member, context).any(|fault| fault.fault == FaultKind::Lose)
+}
+
+/// The messages of a renewal that has to be made anew: an update that fails, a read and a write, each with its answer.
+const MESSAGES_OF_A_RENEWAL: u32 = 6;
+
+/// Returns true if messages are so late that a renewal may arrive after the grace period.
+fn is_too_slow(member: &str, context: &JudgeContext<'_>) -> bool {
+    let late: Duration = in_force(member, context).map(|fault| fault.late).sum();
+    !late.is_zero() && late.saturating_mul(MESSAGES_OF_A_RENEWAL) >= grace(member, context)
+}
+
+/// Returns for how long the agent of `member` may be silent.
+pub(super) fn grace(member: &str, context: &JudgeContext<'_>) -> Duration {
+    let own = context.member(member).and_then(|member| member.grace);
+    own.unwrap_or(context.timings().monitor_grace_period)
 }
 
 /// Returns the longest time from the moment when the agent of `member` is cut off until the member is unknown.
 fn longest_silence(member: &str, context: &JudgeContext<'_>) -> Duration {
     let timings = context.timings();
-    let own = context.member(member).and_then(|member| member.grace);
     let usual = bounds::agent_silent(timings);
-    own.map_or(usual, |own| usual.saturating_sub(timings.monitor_grace_period) + own)
+    usual.saturating_sub(timings.monitor_grace_period) + grace(member, context)
 }
 
 /// Returns true if the history shows no new report from `member` for the grace period.
 fn is_silent(member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
-    let timings = context.timings();
     let heard = context.member(member).and_then(|member| member.sign_of_life);
-    let own = context.member(member).and_then(|member| member.grace);
-    let grace = own.unwrap_or(timings.monitor_grace_period);
-    heard.is_none_or(|heard| heard + grace <= fact.at + timings.skew)
+    heard.is_none_or(|heard| heard + grace(member, context) <= fact.at + context.timings().skew)
 }
 
 impl UnknownAfterAgentSilence {

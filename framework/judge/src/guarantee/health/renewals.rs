@@ -8,6 +8,7 @@ use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, NEVER, Topics, Violation, topics,
 };
 use crate::guarantee::engine::outdated_views::{clock_offset, in_force, is_hit};
+use crate::guarantee::health::agent_silence::grace;
 use crate::guarantee::health::clocks_set_back::ClocksSetBack;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -32,12 +33,6 @@ pub(crate) struct UnknownAfterLastRenewal {
     late: BTreeMap<String, bool>,
     /// By how much the clock of each member is wrong, or was until a short time ago.
     off: BTreeMap<String, Duration>,
-}
-
-/// Returns for how long the member called `name` may be silent.
-fn grace(name: &str, context: &JudgeContext<'_>) -> Duration {
-    let own = context.member(name).and_then(|member| member.grace);
-    own.unwrap_or(context.timings().monitor_grace_period)
 }
 
 impl Guarantee for UnknownAfterLastRenewal {
