@@ -2,9 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
-mod parallel;
-
+use std::convert::Infallible;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use capsize::chaos::try_plan;
 use capsize::reference::Reference;
@@ -14,7 +15,7 @@ use capsize_clock::Seed;
 use capsize_judge::profile::{Feature, Profile};
 use capsize_report::Status;
 use capsize_runner::chaos::{Plan, Style, draw};
-use capsize_runner::run::{Target, run_case};
+use capsize_runner::run::{Target, run_case, side_by_side};
 use capsize_runner::scenario::{self, Case};
 
 /// The shipped profile of the reference on which a scenario of the corpus runs.
@@ -31,17 +32,21 @@ fn profile_of(case: &Case) -> Profile {
 #[test]
 fn what_chaos_once_found_is_found_no_more() {
     let corpus: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("chaos/corpus");
-    parallel::on_each(&scenario::find(&[corpus]).unwrap(), |case| {
+    let cases = scenario::find(&[corpus]).unwrap();
+    let run = |case: &&Case| {
         let profile = profile_of(case);
         let implementation = capsize::run::implementation(&profile).unwrap();
-        let target = Target { profile: &profile, implementation: &*implementation };
-        let outcome = run_case(case, target, Seed(1), false);
+        run_case(case, Target { profile: &profile, implementation: &*implementation }, Seed(1), false)
+    };
+    let jobs = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let Ok(()) = side_by_side(jobs, &cases, run, |_, outcome| {
         assert_eq!(outcome.broken, None);
         assert!(
             outcome.case.status != Status::Failed,
             "{}",
             capsize_report::failure(&outcome.case, capsize_report::COLUMNS)
         );
+        Ok::<_, Infallible>(())
     });
 }
 

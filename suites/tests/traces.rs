@@ -3,12 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 mod files;
-mod parallel;
 mod recorded;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::{env, fs};
+use std::{env, fs, thread};
 
 use capsize::check::check;
 use capsize::run::implementation;
@@ -19,7 +20,7 @@ use capsize_judge::guarantee::{Catalogue, GuaranteeSpec, Outcome};
 use capsize_judge::profile::Start;
 use capsize_mutants::Mutant;
 use capsize_report::{Breakage, Trace, Traces};
-use capsize_runner::run::{Target, missing_requirement, run_case};
+use capsize_runner::run::{Target, missing_requirement, run_case, side_by_side};
 
 use files::{root, texts};
 use recorded::{ids, name, recordings};
@@ -115,12 +116,24 @@ fn is_exercised(outcome: &Outcome) -> bool {
     }
 }
 
+/// The results of `of` for each item, in the order of the items.
+fn on_all_cores<T: Sync, R: Send>(items: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let jobs = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let mut results = Vec::new();
+    let collect = |_, result| {
+        results.push(result);
+        Ok::<_, Infallible>(())
+    };
+    let Ok(()) = side_by_side(jobs, items, |item| of(item), collect);
+    results
+}
+
 /// Each scenario on the first and the last shipped profile that can run it, and the guarantees that it exercises.
 fn exercised_scenarios() -> Vec<Guarantees> {
     let profiles = targets::shipped();
     let profiles = profiles.iter().filter(|profile| profile.start == Start::Reference);
     let targets: Vec<_> = profiles.map(|profile| (profile, implementation(profile).unwrap())).collect();
-    parallel::on_each(&conformance::cases().unwrap(), |case| {
+    on_all_cores(&conformance::cases().unwrap(), |case| {
         let able = targets
             .iter()
             .map(|(profile, implementation)| Target { profile, implementation: &**implementation });
@@ -143,7 +156,7 @@ fn judged_recordings() -> (Vec<Guarantees>, Vec<Guarantees>) {
         let held = ids(&verdicts, |outcome| is_exercised(outcome) && !outcome.is_violated());
         ((name(path), held), (name(path), ids(&verdicts, Outcome::is_violated)))
     };
-    parallel::on_each(&recordings(), judged).into_iter().unzip()
+    on_all_cores(&recordings(), judged).into_iter().unzip()
 }
 
 /// The issues that `docs/known-bugs.md` names for each switch.
