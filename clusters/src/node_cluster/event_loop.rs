@@ -196,6 +196,9 @@ impl EventLoop {
             self.places.remove(&name);
             return self.plan_removals(&name);
         }
+        if !self.places.has(&name) {
+            self.cancel_removals(&name);
+        }
         let pods = || self.on_node.get(&name).into_iter().flatten().filter_map(|key| self.pods.get(key));
         let fill = |place: &mut Place| pods().for_each(|pod| place.hold(pod));
         if self.places.put(&name, Place::of(node), fill) {

@@ -178,6 +178,17 @@ impl EventLoop {
         }
     }
 
+    /// Cancels the removal of the pods of a node that is registered again. The garbage collector looks for the node once more
+    /// when the quarantine is over (`pkg/controller/podgc/gc_controller.go`, `discoverDeletedNodes`).
+    pub(super) fn cancel_removals(&mut self, node: &str) {
+        for key in self.on_node.get(node).cloned().unwrap_or_default() {
+            self.forget(&Step::Stop(key.clone()));
+            if let Some(pod) = self.pods.get(&key).cloned() {
+                self.plan_for(&key, &pod);
+            }
+        }
+    }
+
     /// Plans to schedule the pods again that did not fit on any node.
     pub(super) fn retry_unschedulable(&mut self) {
         for key in std::mem::take(&mut self.unschedulable) {
