@@ -153,7 +153,7 @@ pub fn definitions(path: &Path) -> Result<Vec<Value>, KitError> {
         let documents: Vec<Value> = serde_saphyr::from_multiple(&text)
             .map_err(|error| KitError::Invalid(Box::new(YamlError::of_yaml(&file, &text, &error))))?;
         for document in documents {
-            if document["kind"] == "CustomResourceDefinition" {
+            if document["kind"] == "CustomResourceDefinition" && !is_patch(&document) {
                 found.insert(document["metadata"]["name"].to_string(), document);
             }
         }
@@ -162,6 +162,12 @@ pub fn definitions(path: &Path) -> Result<Vec<Value>, KitError> {
         return Err(KitError::NoDefinitions(path.display().to_string()));
     }
     Ok(found.into_values().collect())
+}
+
+/// Whether a document is a patch of kustomize, which names only what it changes.
+fn is_patch(definition: &Value) -> bool {
+    definition["spec"].is_object()
+        && ["group", "names", "versions"].iter().all(|field| definition["spec"][field].is_null())
 }
 
 /// The name and the text of each YAML file.
@@ -274,8 +280,13 @@ mod tests {
         let both = format!("{}---\n{}", definition("a.example.com"), definition("b.example.com"));
         std::fs::write(bases.join("both.yaml"), &both).unwrap();
         std::fs::write(folder.path().join("values.yaml"), "replicas: 1\n").unwrap();
+        let patch = format!("{}spec: {{conversion: {{strategy: Webhook}}}}\n", definition("a.example.com"));
+        std::fs::create_dir(folder.path().join("patches")).unwrap();
+        std::fs::write(folder.path().join("patches/webhook.yaml"), patch).unwrap();
         std::fs::write(folder.path().join("README.md"), "not: [yaml").unwrap();
-        assert_eq!(definitions(folder.path()).unwrap().len(), 2);
+        let found = definitions(folder.path()).unwrap();
+        assert_eq!(found.len(), 2);
+        assert!(found.iter().all(|definition| definition["spec"].is_null()), "the patch is no definition");
 
         let archive = folder.path().join("crds.tar.gz");
         let file = File::create(&archive).unwrap();
