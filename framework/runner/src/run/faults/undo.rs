@@ -66,33 +66,32 @@ impl Driver<'_> {
         if *is_a_copy {
             return Ok(true);
         }
+        // The recorder may observe the result before the response arrives here, so each mark precedes its request.
+        let mark = |step| self.mark(step, &[("object", &request.to_string())]);
         loop {
             let now = request.api.get_opt(&request.name).await;
             let now = now.map_err(|error| refused(request, "can be read", &error))?;
-            let (step, result) = match (was, now) {
+            let result = match (was, now) {
                 (None, None) => return Ok(true),
                 // Another client has deleted the object since. The change went with it.
                 (Some(_), None) if !deleted => return Ok(true),
                 (Some(_), Some(now)) if now.metadata.deletion_timestamp.is_some() => return Ok(false),
                 (None, Some(_)) => {
-                    let deleted = request.api.delete(&request.name, &DeleteParams::default()).await;
-                    ("delete", deleted.map(drop))
+                    mark("delete");
+                    request.api.delete(&request.name, &DeleteParams::default()).await.map(drop)
                 }
                 (Some(was), None) => {
-                    let created = request.api.create(&PostParams::default(), &made_again(was)).await;
-                    ("apply", created.map(drop))
+                    mark("apply");
+                    request.api.create(&PostParams::default(), &made_again(was)).await.map(drop)
                 }
                 (Some(was), Some(now)) => {
                     let now = reverted(&request.typed(&now)?, &request.wanted, &request.typed(was)?)?;
-                    let replaced = request.api.replace(&request.name, &PostParams::default(), &now).await;
-                    ("apply", replaced.map(drop))
+                    mark("apply");
+                    request.api.replace(&request.name, &PostParams::default(), &now).await.map(drop)
                 }
             };
             match result {
-                Ok(()) => {
-                    self.mark(step, &[("object", &request.to_string())]);
-                    return Ok(true);
-                }
+                Ok(()) => return Ok(true),
                 // Another client was faster. The loop reads the object again.
                 Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => {}
                 Err(error) => return Err(refused(request, "can be put back", &error)),
