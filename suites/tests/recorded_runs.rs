@@ -28,11 +28,12 @@ const DEVIATIONS: [(&str, &str, u64, &str); 3] = [
 ];
 
 /// The recordings in which nothing happens that the comparison looks at. Only the steps are repeated.
-const WITHOUT_FAILOVER: [&str; 5] = [
+const WITHOUT_FAILOVER: [&str; 6] = [
     "core-1.13/delivery.drift",
     "core-1.13/delivery.recreated",
     "core-1.19/delivery.recreated",
     "core-1.19/delivery.updated",
+    "core-1.19/policy.labels-choose",
     "core-1.19/policy.template-deleted",
 ];
 

@@ -22,7 +22,7 @@ pub use fact::{Change, Fact, ObjectVersion};
 pub use member::{Census, Health, Member, Taint, TaintEffect, Zone};
 pub use observers::{Observers, Uncertainty};
 pub use placement::{Affinity, Group, Placement, Requirement, Scheduling, Spread, SpreadField, Toleration};
-pub use policies::{DispatchSuspension, Override, OverridePolicy, Policy};
+pub use policies::{DispatchSuspension, Override, OverridePolicy, Policy, TemplateSelector};
 pub use taint_policy::{ConditionMatch, TaintPolicy};
 pub use topic::{Topic, Topics};
 pub use workload::{

@@ -154,7 +154,7 @@ impl SpreadField {
 
 impl Requirement {
     /// Whether the requirement holds if the key has the values `found`.
-    fn holds(&self, found: &[String]) -> bool {
+    pub(super) fn holds(&self, found: &[String]) -> bool {
         let any = || found.iter().any(|value| self.values.contains(value));
         match self.operator.as_str() {
             "In" => any(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::{Affinity, Placement, WorkloadKey};
+use super::{Affinity, Content, Placement, Requirement, WorkloadKey};
 
 /// A policy that places templates.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,8 +24,23 @@ pub struct Policy {
     pub names: BTreeSet<WorkloadKey>,
     /// A digest of the selectors.
     pub selectors: u64,
+    /// The selectors; empty where the history does not show them.
+    pub selects: Vec<TemplateSelector>,
     /// When the policy last changed.
     pub changed: Duration,
+}
+
+/// A selector of templates.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TemplateSelector {
+    /// The kind of the templates.
+    pub kind: String,
+    /// The namespace of the templates; empty for any.
+    pub namespace: String,
+    /// The name of the template; empty for any. The labels do not count if there is a name.
+    pub name: String,
+    /// Required labels of the templates.
+    pub labels: Vec<Requirement>,
 }
 
 /// The members for which dispatching is suspended.
@@ -58,6 +73,28 @@ pub struct Override {
     pub tags: Vec<String>,
     /// Whether it also changes anything else.
     pub more: bool,
+}
+
+impl Policy {
+    /// Whether the policy selects the template with this content.
+    ///
+    /// A policy whose selectors are unknown selects each template.
+    #[must_use]
+    pub fn selects(&self, key: &WorkloadKey, template: &Content) -> bool {
+        self.selects.is_empty() || self.selects.iter().any(|selector| selector.admits(key, template))
+    }
+}
+
+impl TemplateSelector {
+    fn admits(&self, key: &WorkloadKey, template: &Content) -> bool {
+        let any = |text: &str, is: &str| text.is_empty() || text == is;
+        let label = |key: &str| template.labels.get(key).map(std::slice::from_ref).unwrap_or_default();
+        let named = !self.name.is_empty();
+        self.kind == key.kind()
+            && any(&self.namespace, key.namespace())
+            && any(&self.name, key.name())
+            && (named || self.labels.iter().all(|each| each.holds(label(&each.key))))
+    }
 }
 
 impl DispatchSuspension {

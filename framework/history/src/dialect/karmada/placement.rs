@@ -128,20 +128,26 @@ fn weights(raw: RawWeights) -> Vec<(Affinity, u64)> {
     raw.static_weight_list.into_iter().map(|raw| (affinity(raw.target_cluster), raw.weight)).collect()
 }
 
+/// The requirements of a label selector; none if there is no selector.
+pub(super) fn label_requirements(selector: &Value) -> Vec<Requirement> {
+    requirements(RawSelector::deserialize(selector).unwrap_or_default())
+}
+
+fn requirements(selector: RawSelector) -> Vec<Requirement> {
+    let labels = selector.match_labels.into_iter().map(|(key, value)| Requirement {
+        key,
+        operator: "In".to_owned(),
+        values: vec![value],
+    });
+    let expressions = selector.match_expressions.into_iter().map(|raw| Requirement {
+        key: raw.key,
+        operator: raw.operator,
+        values: raw.values,
+    });
+    labels.chain(expressions).collect()
+}
+
 pub(super) fn affinity(raw: RawAffinity) -> Affinity {
-    let requirements = |selector: RawSelector| {
-        let labels = selector.match_labels.into_iter().map(|(key, value)| Requirement {
-            key,
-            operator: "In".to_owned(),
-            values: vec![value],
-        });
-        let expressions = selector.match_expressions.into_iter().map(|raw| Requirement {
-            key: raw.key,
-            operator: raw.operator,
-            values: raw.values,
-        });
-        labels.chain(expressions).collect()
-    };
     Affinity {
         names: raw.cluster_names,
         exclude: raw.exclude,

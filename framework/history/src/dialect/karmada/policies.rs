@@ -8,7 +8,9 @@ use serde_json::Value;
 use super::observed_object::{ObservedObject, list, text, value};
 use super::placement::{self, RawAffinity, affinity};
 use crate::dialect::digest::digest;
-use crate::facts::{Change, DispatchSuspension, Override, OverridePolicy, Policy, WorkloadKey, World};
+use crate::facts::{
+    Change, DispatchSuspension, Override, OverridePolicy, Policy, TemplateSelector, WorkloadKey, World,
+};
 use crate::format::{Field, Tree};
 
 /// Returns the changes that this version of a propagation policy makes.
@@ -34,6 +36,7 @@ pub(super) fn policy(world: &mut World, observed: &ObservedObject<'_>) -> Vec<Ch
             BTreeSet::new()
         },
         selectors: digest(&value(observed.spec("resourceSelectors"))),
+        selects: template_selectors(observed),
         changed: world.now,
     };
     if let Some(was) = was.filter(|was| was.selectors == now.selectors) {
@@ -51,6 +54,22 @@ fn named(selector: &Tree<'_>, observed: &ObservedObject<'_>) -> Option<WorkloadK
     let text = |field: &str| selector[field].text();
     let namespace = if text("namespace").is_empty() { &*observed.namespace } else { text("namespace") };
     (!text("name").is_empty()).then(|| WorkloadKey::new(text("kind"), namespace, text("name")))
+}
+
+/// The selectors of a propagation policy. A policy in a namespace selects only templates there.
+fn template_selectors(observed: &ObservedObject<'_>) -> Vec<TemplateSelector> {
+    let spec = observed.object.whole("spec").map(Field::value).unwrap_or_default();
+    let selector = |value: &Value| {
+        let text = |field: &str| value[field].as_str().unwrap_or_default().to_owned();
+        let namespace = Some(&*observed.namespace).filter(|own| !own.is_empty()).map(str::to_owned);
+        TemplateSelector {
+            kind: text("kind"),
+            namespace: namespace.unwrap_or_else(|| text("namespace")),
+            name: text("name"),
+            labels: placement::label_requirements(&value["labelSelector"]),
+        }
+    };
+    spec["resourceSelectors"].as_array().into_iter().flatten().map(selector).collect()
 }
 
 /// Returns the changes that this version of an override policy makes.

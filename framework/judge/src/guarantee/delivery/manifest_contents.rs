@@ -21,7 +21,8 @@ static DELIVERY_11: GuaranteeSpec = GuaranteeSpec {
 
 /// Requirements P4 and R1: a manifest has the assigned replicas, completions in the same order of size, the overridden images, and
 /// the data of the template. A manifest for a member that the workload is leaving does not change. A workload that its policy
-/// has let go of stays as it was: changes of its template are not passed on.
+/// has let go of stays as it was: changes of its template are not passed on. The same holds for a template that its policy
+/// has claimed, and selects no more because the labels of the template have changed.
 #[derive(Default)]
 pub(crate) struct ManifestMatchesTemplate {
     deadlines: Deadlines,
@@ -46,7 +47,8 @@ impl Guarantee for ManifestMatchesTemplate {
             Overrides,
             WorkloadGone,
             MemberLeaving,
-            MemberGone
+            MemberGone,
+            Policy
         ]
     }
 
@@ -73,6 +75,13 @@ impl Guarantee for ManifestMatchesTemplate {
             | Change::Rewritten { workload: key, .. } => self.look(key, fact, context),
             Change::Overrides => {
                 for key in context.world.workloads.keys() {
+                    self.look(key, fact, context);
+                }
+            }
+            Change::Policy(name) => {
+                let of_policy =
+                    context.world.workloads.iter().filter(|(_, workload)| workload.policy == *name);
+                for (key, _) in of_policy {
                     self.look(key, fact, context);
                 }
             }
@@ -106,7 +115,11 @@ impl ManifestMatchesTemplate {
                 self.deadlines.cancel(&subject);
                 continue;
             };
+            let policy = context.world.policies.get(&workload.policy);
+            let is_selected =
+                |template: &&Template| policy.is_none_or(|policy| policy.selects(key, &template.content));
             let template = context.world.templates.get(key).filter(|_| !self.let_go.contains(key));
+            let template = template.filter(is_selected);
             let wrong = mismatch(key, workload, (member, known, delivery), template, context.world);
             let wrong = wrong.map(|(because, missing)| Expectation { because, missing });
             if wrong.is_none() && !self.deadlines.has(&subject) {
