@@ -293,8 +293,8 @@ fn in_proportion(change: &AssignmentChange<'_>) -> Assessment {
     }
     rooms.retain(|(_, room)| *room > 0);
     let backwards: Vec<_> = rooms.iter().rev().cloned().collect();
-    let allowed = [by_largest_weight(new, &rooms), by_seats(new, &rooms), by_seats(new, &backwards)];
     let gains: Assignment = change.gains().map(|(name, more)| (name.clone(), more)).collect();
+    let allowed = [by_largest_weight(new, &rooms, &gains), by_seats(new, &rooms), by_seats(new, &backwards)];
     // Lost replicas, replicas without room and a wrong sum violate other guarantees.
     let too_many =
         |(name, more): (&String, &u64)| rooms.iter().any(|(each, room)| each == name && more > room);

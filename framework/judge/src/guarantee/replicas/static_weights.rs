@@ -130,10 +130,10 @@ fn candidates(
 }
 
 /// Returns the divisions that the method allows. The order of two equal members in a division seat by seat depends on
-/// the uid of the template, so both orders are allowed.
+/// the uid of the template, so both orders are allowed. A division by largest weight allows any order of equal members.
 fn shares(workload: &Workload, weights: &[(String, u64)], seat_by_seat: bool) -> Vec<Assignment> {
     if !seat_by_seat {
-        return vec![by_largest_weight(workload.replicas, weights)];
+        return vec![by_largest_weight(workload.replicas, weights, &workload.assignment)];
     }
     let mut backwards = weights.to_vec();
     backwards.reverse();
@@ -147,12 +147,18 @@ fn exact(replicas: u64, weights: &[(String, u64)]) -> Vec<u64> {
     weights.iter().map(|(_, weight)| u64::try_from(share(*weight)).unwrap_or(u64::MAX)).collect()
 }
 
-/// Divides with shares rounded down; the remainder goes one by one to the largest weights, then by name.
-pub(crate) fn by_largest_weight(replicas: u64, weights: &[(String, u64)]) -> Assignment {
+/// Divides with shares rounded down; the remainder goes one by one to the largest weights.
+///
+/// Karmada orders equal members by name until 1.7, and by chance until 1.15. Here those with the larger share in `found` come
+/// first, so that the result is `found` if any order leads to it.
+pub(crate) fn by_largest_weight(replicas: u64, weights: &[(String, u64)], found: &Assignment) -> Assignment {
     let whole = exact(replicas, weights);
     let mut left = replicas.saturating_sub(whole.iter().fold(0, |sum, share| sum.saturating_add(*share)));
     let mut order: Vec<_> = weights.iter().zip(whole).collect();
-    order.sort_by(|((one, light), _), ((other, heavy), _)| heavy.cmp(light).then_with(|| one.cmp(other)));
+    let has = |name: &str| found.get(name).copied().unwrap_or_default();
+    order.sort_by(|((one, light), _), ((other, heavy), _)| {
+        heavy.cmp(light).then_with(|| has(other).cmp(&has(one))).then_with(|| one.cmp(other))
+    });
     let share = |((name, _), whole): (&(String, u64), u64)| {
         let extra = u64::from(left > 0);
         left -= extra;
@@ -225,6 +231,22 @@ mod tests {
             let weights: Vec<_> =
                 weights.into_iter().enumerate().map(|(place, weight)| (format!("m{place}"), weight)).collect();
             prop_assert_eq!(by_seats(replicas, &weights), one_by_one(replicas, &weights));
+        }
+    }
+
+    #[test]
+    fn the_remainder_goes_to_any_of_the_equal_members_but_to_no_lighter_one() {
+        let assignment = |shares: [u64; 3]| -> Assignment {
+            ["a", "b", "c"]
+                .map(str::to_owned)
+                .into_iter()
+                .zip(shares)
+                .filter(|(_, share)| *share > 0)
+                .collect()
+        };
+        let weights = [("a".to_owned(), 2), ("b".to_owned(), 2), ("c".to_owned(), 1)];
+        for (found, expected) in [([3, 2, 1], [3, 2, 1]), ([2, 3, 1], [2, 3, 1]), ([2, 2, 2], [3, 2, 1])] {
+            assert_eq!(by_largest_weight(6, &weights, &assignment(found)), assignment(expected));
         }
     }
 
