@@ -59,10 +59,14 @@ pub(crate) fn written_late(taint: &Taint, world: &World) -> Duration {
     late(taint.seen, taint.time_added, world)
 }
 
-/// Returns the time from which the timeout of `task` counts. That is when its stamp was observed, or the stamp's own
-/// time if its author was hindered. A task without a stamp counts from its observation.
-pub(crate) fn begun(task: &EvictionTask, world: &World) -> Duration {
-    task.stamped.map_or(task.seen, |seen| seen.saturating_sub(late(seen, task.created, world)))
+/// Returns the earliest time from which the timeout of `task` may count.
+///
+/// Its author reads the clock before it writes the stamp, which takes up to `latency`, and not before the task was observed.
+/// If the author was hindered, the stamp's own time counts. A task without a stamp counts from its observation.
+pub(crate) fn begun(task: &EvictionTask, world: &World, latency: Duration) -> Duration {
+    let Some(stamped) = task.stamped else { return task.seen };
+    let read = stamped.saturating_sub(latency).max(task.seen);
+    read.min(stamped.saturating_sub(late(stamped, task.created, world)))
 }
 
 fn late(seen: Duration, stamp: Option<Timestamp>, world: &World) -> Duration {
@@ -79,5 +83,22 @@ pub fn evicted_at(workload: &Workload, member: &Member) -> Option<Duration> {
     match tolerates(workload, member.taints.iter()) {
         Some(Tolerates::Until(until, _)) => Some(until),
         Some(Tolerates::Forever) | None => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeout_counts_from_a_clock_that_was_read_before_the_stamp_was_written() {
+        let seconds = Duration::from_secs;
+        let world = World::default();
+        let task = |stamped| EvictionTask { seen: seconds(20), stamped, ..EvictionTask::default() };
+        let cases = [(None, 20), (Some(20), 20), (Some(22), 20), (Some(23), 20), (Some(30), 27)];
+        for (stamped, expected) in cases {
+            let begun = begun(&task(stamped.map(seconds)), &world, seconds(3));
+            assert_eq!(begun, seconds(expected), "stamped at {stamped:?}");
+        }
     }
 }

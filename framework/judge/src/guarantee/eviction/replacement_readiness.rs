@@ -186,7 +186,7 @@ impl OldCopyStaysUntilReplacementRuns {
 }
 
 fn earliest(task: &EvictionTask, timings: &Timings, world: &World) -> Duration {
-    begun(task, world) + bounds::earliest_task_timeout(timings, task.grace)
+    begun(task, world, timings.latency) + bounds::earliest_task_timeout(timings, task.grace)
 }
 
 /// Returns true if an assigned member has lost its data so recently that no controller need have observed it at

@@ -1,5 +1,7 @@
 //! Checks that eviction tasks end with healthy replacements, or at their timeout: EVICTION.
 
+use std::time::Duration;
+
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::engine::tolerated_until::begun;
@@ -7,7 +9,7 @@ use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
 use capsize_history::digest::Table;
-use capsize_history::facts::{Change, EvictionTask, Fact, InstanceHealth, Workload, WorkloadKey};
+use capsize_history::facts::{Assignment, Change, EvictionTask, Fact, InstanceHealth, Workload, WorkloadKey};
 
 /// Returns true if every assigned member is reported healthy, which is also true without an assigned member.
 fn are_reported_healthy(workload: &Workload) -> bool {
@@ -101,12 +103,41 @@ static EVICTION_02: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/gracefuleviction/evictiontask.go",
 };
 
+/// What the last versions of a record reported about all assigned members together.
+#[derive(Default)]
+struct HealthBefore {
+    /// Whether all were healthy.
+    healthy: bool,
+    /// When all were last healthy.
+    until: Duration,
+    /// The assignment of that time.
+    assignment: Assignment,
+}
+
+impl HealthBefore {
+    fn update(&mut self, workload: &Workload, now: Duration) {
+        let healthy = are_reported_healthy(workload);
+        if healthy {
+            self.assignment.clone_from(&workload.assignment);
+        }
+        if healthy || self.healthy {
+            self.until = now;
+        }
+        self.healthy = healthy;
+    }
+
+    /// Whether a controller may take all members for healthy, as it may know a version from up to `latency` ago.
+    fn may_be_known(&self, workload: &Workload, now: Duration, latency: Duration) -> bool {
+        self.healthy || self.until + latency >= now && self.assignment == workload.assignment
+    }
+}
+
 /// T12 with V7: a task ends by its timeout, and not earlier unless all assigned members are healthy.
 #[derive(Default)]
 pub(crate) struct TaskEndsAtTimeout {
     deadlines: Deadlines,
-    /// Whether all were healthy in the version before. A task may end in the same version in which that changes.
-    healthy: Table<WorkloadKey, bool>,
+    /// The reports before the current version. A task may end in the same version in which they change.
+    healthy: Table<WorkloadKey, HealthBefore>,
 }
 
 impl Guarantee for TaskEndsAtTimeout {
@@ -134,7 +165,7 @@ impl Guarantee for TaskEndsAtTimeout {
             Change::EvictionEnded { workload, task } => self.ended(workload, task, fact, context),
             Change::Recorded(key) => {
                 let Some(workload) = context.workload(key) else { return };
-                self.healthy.insert(key.clone(), are_reported_healthy(workload));
+                self.healthy.entry(key.clone()).or_default().update(workload, fact.at);
                 for task in workload.evictions.iter().filter(|task| task.suppress_deletion == Some(true)) {
                     self.deadlines.cancel(&Subject::on(key, &task.member));
                 }
@@ -180,13 +211,18 @@ impl TaskEndsAtTimeout {
     fn ended(&mut self, key: &WorkloadKey, task: &EvictionTask, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::on(key, &task.member);
         let margin = self.deadlines.met(&subject, fact);
-        let healthy = self.healthy.get(key).copied().unwrap_or(true)
-            || context.workload(key).is_none_or(are_reported_healthy);
+        let latency = context.timings().latency;
+        let may_be_healthy = |workload: &Workload| {
+            let before = self.healthy.get(key);
+            are_reported_healthy(workload)
+                || before.is_none_or(|before| before.may_be_known(workload, fact.at, latency))
+        };
+        let healthy = context.workload(key).is_none_or(may_be_healthy);
         if healthy || task.inherited || task.suppress_deletion.is_some() {
             return;
         }
-        let earliest =
-            begun(task, context.world) + bounds::earliest_task_timeout(context.timings(), task.grace);
+        let earliest = begun(task, context.world, latency)
+            + bounds::earliest_task_timeout(context.timings(), task.grace);
         let (world, timings) = (context.world, context.timings());
         context.check_arrival(subject, fact, earliest, margin, || {
             let timeout = task.grace.unwrap_or(timings.graceful_eviction_timeout);
