@@ -221,7 +221,7 @@ fn a_task_ends_when_all_are_healthy() {
 #[test]
 fn a_task_without_healthy_replacements_ends_by_its_timeout() {
     holds("EVICTION-02", &moved().at(34.3).end("m1").until(37.0));
-    shows("EVICTION-02", &moved().at(34.1).end("m1").until(37.0));
+    shows("EVICTION-02", &moved().at(34.0).end("m1").until(37.0));
     breaks("EVICTION-02", &moved().until(36.4));
 }
 
