@@ -103,7 +103,7 @@ static EVICTION_02: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/gracefuleviction/evictiontask.go",
 };
 
-/// What the last versions of a record reported about all assigned members together.
+/// The health of all assigned members together, as the last versions of a record reported it.
 #[derive(Default)]
 struct HealthBefore {
     /// Whether all were healthy.
