@@ -61,7 +61,7 @@ pub(crate) struct PodsOfUnhealthyNodeAreDeleted {
     /// The deadlines of the first deletion on each node, and then of each other pod.
     deadlines: Deadlines,
     /// When each pod came to its node.
-    arrivals: BTreeMap<Subject, Duration>,
+    arrivals: BTreeMap<WorkloadKey, Duration>,
     paces: BTreeMap<Zone, Pace>,
     /// The unhealthy nodes whose pods are being deleted.
     begun: BTreeSet<String>,
@@ -103,14 +103,12 @@ impl Guarantee for PodsOfUnhealthyNodeAreDeleted {
                     self.look(name, fact, context);
                 }
             }
-            Change::Assigned { workload, now, .. } => {
-                for name in now.keys() {
-                    self.arrivals.entry(Subject::on(workload, name)).or_insert(fact.at);
-                }
+            Change::Assigned { workload, now, .. } if !now.is_empty() => {
+                self.arrivals.entry(workload.clone()).or_insert(fact.at);
             }
             Change::EvictionBegan { workload, task } => self.deleted(workload, task, fact, context),
             Change::WorkloadGone(workload) => {
-                self.arrivals.retain(|subject, _| !subject.is_of(workload));
+                self.arrivals.remove(workload);
                 self.deadlines.cancel_of(workload, |_| true);
             }
             _ => {}
@@ -135,7 +133,6 @@ impl PodsOfUnhealthyNodeAreDeleted {
         self.begun.remove(name);
         self.restarts.0.remove(name);
         self.deadlines.cancel_all(|subject| subject.is_on(name));
-        self.deadlines.cancel(&Subject::member(name));
     }
 
     /// The deletion of a pod began.
@@ -167,15 +164,15 @@ impl PodsOfUnhealthyNodeAreDeleted {
     fn expect_others(&mut self, name: &str, fact: &Fact, context: &JudgeContext<'_>) {
         let observed = context.latest_surely_observed(fact.at);
         for (key, workload) in pods(context.world, name) {
-            let subject = Subject::on(key, name);
-            if workload.finished || self.arrivals.get(&subject).is_some_and(|arrival| *arrival >= observed) {
+            if workload.finished || self.arrivals.get(key).is_some_and(|arrival| *arrival >= observed) {
                 continue;
             }
             let expectation = Expectation {
                 because: format!("the deletion of the pods of {name} began at {}", clock(fact.at)),
                 missing: format!("{key} is not being deleted"),
             };
-            self.deadlines.start(subject, fact, bounds::other_pods_deleted(context.timings()), expectation);
+            let limit = bounds::other_pods_deleted(context.timings());
+            self.deadlines.start(Subject::on(key, name), fact, limit, expectation);
         }
     }
 
