@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
+mod profiles;
+
 use std::convert::Infallible;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -12,22 +14,12 @@ use capsize::reference::Reference;
 use capsize::reference_nodes::NodeReference;
 use capsize::{conformance, targets};
 use capsize_clock::Seed;
-use capsize_judge::profile::{Feature, Profile};
 use capsize_report::Status;
 use capsize_runner::chaos::{Plan, Style, draw};
 use capsize_runner::run::{Target, run_case, side_by_side};
 use capsize_runner::scenario::{self, Case};
 
-/// The shipped profile of the reference on which a scenario of the corpus runs.
-fn profile_of(case: &Case) -> Profile {
-    let name = match &case.scenario {
-        scenario if scenario.features.contains(&Feature::WaitsForRoom) => "reference-1.19",
-        scenario if scenario.cluster.is_none() => "reference",
-        scenario if scenario.features.contains(&Feature::DrainsAfterTimeout) => "reference-nodes-1.16-drains",
-        _ => "reference-nodes",
-    };
-    targets::find(name).unwrap()
-}
+use profiles::profile_of;
 
 #[test]
 fn what_chaos_once_found_is_found_no_more() {

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
+mod profiles;
 #[expect(dead_code, reason = "this test needs only the paths")]
 mod recorded;
 
@@ -13,13 +14,14 @@ use capsize::perturb::perturbed;
 use capsize::run::implementation;
 use capsize::{conformance, targets};
 use capsize_clock::Seed;
-use capsize_judge::profile::Feature;
+use capsize_judge::profile::Profile;
 use capsize_perturb::{Options, Rates, all};
 use capsize_report::Status;
 use capsize_runner::run::{Target, run_case, side_by_side};
 use capsize_runner::scenario::{self, Case};
 use tempfile::TempDir;
 
+use profiles::profile_of;
 use recorded::recordings;
 
 /// The least share of the perturbed histories that must be detected, in percent.
@@ -49,20 +51,10 @@ const CASES: [(&str, &str); 17] = [
     ("toleration/taint-removed-in-time", "reference"),
 ];
 
-/// The profile for one of the scenarios that were written for the classes.
-fn profile_of(case: &Case) -> &'static str {
-    match &case.scenario {
-        scenario if scenario.cluster.is_none() => "reference",
-        scenario if scenario.features.contains(&Feature::DrainsAfterTimeout) => "reference-nodes-1.16-drains",
-        _ => "reference-nodes",
-    }
-}
-
 /// Runs a case, and writes its history to a file in `folder`.
-fn history(case: &Case, profile: &str, folder: &Path) -> PathBuf {
-    let profile = targets::find(profile).unwrap();
-    let implementation = implementation(&profile).unwrap();
-    let target = Target { profile: &profile, implementation: &*implementation };
+fn history(case: &Case, profile: &Profile, folder: &Path) -> PathBuf {
+    let implementation = implementation(profile).unwrap();
+    let target = Target { profile, implementation: &*implementation };
     let outcome = run_case(case, target, Seed(1), true);
     assert_eq!((outcome.case.status, outcome.broken), (Status::Passed, None), "{}", case.id());
     let path = folder.join(case.id().replace('/', "-")).with_extension("jsonl");
@@ -75,11 +67,12 @@ fn histories(folder: &Path) -> Vec<PathBuf> {
     let suite = conformance::cases().unwrap();
     let chosen = CASES.iter().map(|(id, profile)| {
         let case = suite.iter().find(|case| case.id() == *id);
-        history(case.unwrap_or_else(|| panic!("there is no case {id}")), profile, folder)
+        let case = case.unwrap_or_else(|| panic!("there is no case {id}"));
+        history(case, &targets::find(profile).unwrap(), folder)
     });
     let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("perturb/scenarios");
     let scenarios = scenario::find(&[scenarios]).unwrap();
-    chosen.chain(scenarios.iter().map(|case| history(case, profile_of(case), folder))).collect()
+    chosen.chain(scenarios.iter().map(|case| history(case, &profile_of(case), folder))).collect()
 }
 
 /// The rates of all classes on the recordings and the scenarios, with one place of each class in each history.
