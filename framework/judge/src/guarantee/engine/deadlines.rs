@@ -179,6 +179,11 @@ impl Deadlines {
         self.deadlines.contains_key(subject)
     }
 
+    /// Returns the workloads for which a deadline is open.
+    pub(crate) fn workloads(&self) -> impl Iterator<Item = &WorkloadKey> {
+        self.deadlines.keys().filter_map(|subject| subject.workload.as_ref())
+    }
+
     /// Returns the time before which no deadline passes.
     pub(crate) fn due(&self) -> Duration {
         if self.deadlines.is_empty() { NEVER } else { self.next }

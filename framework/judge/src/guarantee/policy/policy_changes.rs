@@ -60,6 +60,11 @@ impl Guarantee for PlacementFollowsPolicy {
                 for (key, _) in of_policy {
                     self.look(key, fact, context);
                 }
+                // The policy may be gone, or select other templates now.
+                let open: Vec<_> = self.deadlines.workloads().cloned().collect();
+                for key in open {
+                    self.look(&key, fact, context);
+                }
             }
             Change::WorkloadGone(key) => self.deadlines.cancel(&Subject::workload(key)),
             _ => {}
