@@ -321,9 +321,16 @@ impl PodDeletionPace {
     fn look(&mut self, now: Duration, context: &JudgeContext<'_>) {
         let Some(zones) = &context.profile.zones else { return };
         let paces = paces(context.world, zones);
-        if all_are_halted(self.paces.values().map(|(pace, _)| pace)) && !all_are_halted(paces.values()) {
-            let timings = context.timings();
-            let (timeout, seen) = (timings.failover_eviction_timeout, bounds::zone_observed(timings));
+        if paces.is_empty() {
+            // The state of some nodes is not known.
+            return self.paces.clear();
+        }
+        let timings = context.timings();
+        let (timeout, seen) = (timings.failover_eviction_timeout, bounds::zone_observed(timings));
+        let halted = self.paces.values().filter(|(pace, _)| *pace == Pace::AllHalted);
+        let halted_since = halted.map(|(_, since)| *since).min();
+        // The controllers look at the zones from time to time, and do not observe what lasts shorter.
+        if halted_since.is_some_and(|since| since + seen <= now) && !all_are_halted(paces.values()) {
             let since = |name: &str| unhealthy_since(context.world, name);
             self.restarts.restart(now, context.world, since, |start| start + timeout <= now + seen);
         }
