@@ -10,4 +10,4 @@ mod works;
 pub(crate) use overrides::Overrides;
 pub(crate) use run::run;
 pub(crate) use work_without_binding::WorkWithoutBinding;
-pub(crate) use works::delete;
+pub(crate) use works::{delete, works_of};

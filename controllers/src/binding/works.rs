@@ -49,7 +49,7 @@ fn in_namespace<'a>(works: &'a [Arc<Work>], namespace: &str) -> Option<&'a Arc<W
 }
 
 /// The Works of the binding, in all execution namespaces.
-pub(super) fn works_of(context: &Context, binding: &impl Binding) -> Vec<Arc<Work>> {
+pub(crate) fn works_of(context: &Context, binding: &impl Binding) -> Vec<Arc<Work>> {
     let named = BindingNames::of(binding);
     let (label, key) = context.rules.binding_mark(named.as_ref());
     let annotations = binding_annotations(&named.namespace, &named.name);

@@ -9,8 +9,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
 
 use crate::api::GracefulEvictionTask;
+use crate::binding::works_of;
 use crate::machinery::{Action, Binding, Context, Error, Queue, patch_guarded, refs, run as run_queue};
 use crate::rules::{Happening, TaskFate, Write};
+
+/// The time after which a binding is reconciled again that has a report on an earlier Work.
+const REPORT_PERIOD: Duration = Duration::from_secs(1);
 
 /// Reconciles every binding when it changes, and when one of its tasks gets too old.
 pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
@@ -41,12 +45,16 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
     if !context.rules.processes_tasks(scheduled) {
         return Ok(Action::await_change());
     }
-    let replaced = context.rules.is_replaced(scheduled, &spec.clusters, &status.aggregated_status);
+    let is_replaced = |reports: &[_]| context.rules.is_replaced(scheduled, &spec.clusters, reports);
+    let reports = context.rules.reports_on_works(&status.aggregated_status, &works_of(&context, &*binding));
+    let replaced = is_replaced(&reports);
     let now = context.clock.now();
     let timeouts = context
         .rules
         .task_timeouts(&spec.graceful_eviction_tasks, context.settings.graceful_eviction_timeout);
-    let mut next: Option<Timestamp> = None;
+    // The report on a new Work may equal the earlier report, and does not change the binding then.
+    let awaits_report = !replaced && is_replaced(&status.aggregated_status);
+    let mut next = awaits_report.then(|| now + REPORT_PERIOD);
     let (mut tasks, mut ended): (Vec<GracefulEvictionTask>, _) = (Vec::new(), Vec::new());
     for (task, timeout) in spec.graceful_eviction_tasks.iter().zip(timeouts) {
         match context.rules.task_fate(task, replaced, timeout, now) {

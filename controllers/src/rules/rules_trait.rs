@@ -332,6 +332,7 @@ pub trait Rules: AsRules + Send + Sync {
         fn has_health(api_version: &str, kind: &str) -> bool;
         fn aggregated_status(works: &[Arc<Work>]) -> Vec<AggregatedStatus>;
         fn replacing_reports(before: &[AggregatedStatus], reports: Vec<AggregatedStatus>) -> Vec<AggregatedStatus>;
+        fn reports_on_works(reports: &[AggregatedStatus], works: &[Arc<Work>]) -> Vec<AggregatedStatus>;
         fn fully_applied(clusters_with_work: &BTreeSet<&str>, reports: &[AggregatedStatus]) -> bool;
     }
 

@@ -27,6 +27,23 @@ pub fn replacing_reports(_: &[AggregatedStatus], reports: Vec<AggregatedStatus>)
     reports
 }
 
+/// Returns the reports on clusters in which the workload has a Work that was tried. A report on an earlier Work may stay in a
+/// binding while the status of the binding cannot be written. Karmada counts such a report, too (#3736).
+#[must_use]
+pub fn reports_on_works(reports: &[AggregatedStatus], works: &[Arc<Work>]) -> Vec<AggregatedStatus> {
+    let is_tried = |work: &Work| {
+        let status = work.status.as_ref();
+        work.metadata.deletion_timestamp.is_none()
+            && status.is_some_and(|status| condition(&status.conditions, CONDITION_APPLIED).is_some())
+    };
+    let is_in =
+        |work: &Work, cluster: &str| work.metadata.namespace.as_deref().and_then(cluster_of) == Some(cluster);
+    let is_current = |report: &&AggregatedStatus| {
+        works.iter().any(|work| is_tried(work) && is_in(work, &report.cluster_name))
+    };
+    reports.iter().filter(is_current).cloned().collect()
+}
+
 fn report(work: &Work) -> Option<AggregatedStatus> {
     let namespace = work.namespace()?;
     let status = work.status.as_ref();
@@ -105,6 +122,19 @@ mod tests {
             ("m4", false, Health::Unknown, "why"),
         ];
         assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn a_report_counts_as_long_as_its_work_is_there_and_was_tried() {
+        let reports =
+            aggregated_status(&["m1", "m2", "m3", "m4"].map(|at| work(at, false, Some(true), Some(2))));
+        let now = [
+            work("m1", false, Some(true), None),
+            work("m2", true, Some(true), Some(2)),
+            work("m3", false, None, None),
+        ];
+        let counting = reports_on_works(&reports, &now);
+        assert_eq!(counting, reports[..1], "m2 is being deleted, m3 was not tried yet, m4 has no Work");
     }
 
     #[test]
