@@ -61,6 +61,8 @@ pub fn none_had_an_effect(faults: &[FaultEvidence]) -> bool {
 #[derive(Debug, Default)]
 pub struct FaultEvidenceBuilder {
     faults: Vec<FaultEvidence>,
+    /// The indices of the faults that have not ended.
+    open: Vec<usize>,
 }
 
 impl FaultEvidenceBuilder {
@@ -97,16 +99,19 @@ impl FaultEvidenceBuilder {
 
     fn begin(&mut self, fault: FaultKind, member: Option<&String>, began: Duration) {
         let (ended, counts, reaction) = (None, None, None);
+        self.open.push(self.faults.len());
         self.faults.push(FaultEvidence { fault, member: member.cloned(), began, ended, counts, reaction });
     }
 
     fn end(&mut self, fault: FaultKind, member: Option<&String>, (at, entry): (Duration, &Entry)) {
-        let is_open = |each: &&mut FaultEvidence| {
-            each.ended.is_none() && each.fault == fault && each.member.as_ref() == member
+        let is_it = |index: &usize| {
+            let each = &self.faults[*index];
+            each.fault == fault && each.member.as_ref() == member
         };
-        if let Some(open) = self.faults.iter_mut().find(is_open) {
-            open.ended = Some(at);
-            open.counts = match &entry.kind {
+        if let Some(place) = self.open.iter().position(is_it) {
+            let ended = &mut self.faults[self.open.remove(place)];
+            ended.ended = Some(at);
+            ended.counts = match &entry.kind {
                 Kind::Mark(mark) => counts(mark),
                 Kind::Event { .. } => None,
             };
@@ -115,9 +120,11 @@ impl FaultEvidenceBuilder {
 
     /// Notes a reaction for the open faults of `member` that have none yet.
     fn react(&mut self, member: &str, reaction: Reaction, now: Duration) {
-        let open = self.faults.iter_mut().filter(|each| each.ended.is_none() && each.reaction.is_none());
-        for fault in open.filter(|each| each.member.as_deref() == Some(member)) {
-            fault.reaction = Some((reaction, now.saturating_sub(fault.began)));
+        for index in &self.open {
+            let fault = &mut self.faults[*index];
+            if fault.reaction.is_none() && fault.member.as_deref() == Some(member) {
+                fault.reaction = Some((reaction, now.saturating_sub(fault.began)));
+            }
         }
     }
 }

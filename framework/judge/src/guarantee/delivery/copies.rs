@@ -257,14 +257,15 @@ impl CopyFollowsManifest {
     /// missing.
     fn look_again(&mut self, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let kinds = context.world.kinds_shown.len();
-        if kinds == self.shown.0 && self.shown.1.contains(member) {
+        let is_new_kind = kinds != self.shown.0;
+        if !is_new_kind && self.shown.1.contains(member) {
             return;
         }
         self.shown.0 = kinds;
         self.shown.1.insert(member.to_owned());
         for (key, workload) in &context.world.workloads {
-            for member in workload.deliveries.keys() {
-                self.look(key, member, Duration::ZERO, fact, context);
+            for each in workload.deliveries.keys().filter(|each| is_new_kind || *each == member) {
+                self.look(key, each, Duration::ZERO, fact, context);
             }
         }
     }

@@ -8,6 +8,7 @@ use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, Judge
 use crate::guarantee::engine::outdated_views::{Away, is_hit};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
+use capsize_history::digest::Table;
 use capsize_history::facts::{BackOffs, Change, Fact, Health, InstanceHealth, Workload, WorkloadKey, World};
 
 static STATUS_01: GuaranteeSpec = GuaranteeSpec {
@@ -51,8 +52,8 @@ pub(crate) struct CopyStatusIsReported {
     spec: &'static GuaranteeSpec,
     judges: Assess,
     away: Away,
-    /// The manifests that existed and are gone, or that were missing when the status was first reported.
-    gone: BTreeSet<Subject>,
+    /// The members of which a manifest of the workload existed and is gone, or was missing at the first report.
+    gone: Table<WorkloadKey, BTreeSet<String>>,
     /// The workloads whose records have been observed, and the reports in the first version of each record.
     recorded: BTreeMap<WorkloadKey, BTreeSet<String>>,
     /// The workloads whose retries fail, since one of their members is away or being removed.
@@ -118,7 +119,7 @@ impl CopyStatusIsReported {
         let inherited = self.recorded.get(key);
         let is_new = inherited.is_some_and(|inherited| !inherited.contains(member));
         if is_new && workload.instances.contains_key(member) && !workload.deliveries.contains_key(member) {
-            self.gone.insert(Subject::on(key, member));
+            self.gone.entry(key.clone()).or_default().insert(member.to_owned());
         }
     }
 
@@ -136,7 +137,8 @@ impl CopyStatusIsReported {
             return self.deadlines.cancel(&subject);
         };
         // A history that begins late may not show an existing manifest.
-        let seen = self.spec.id != STATUS_02.id || self.gone.contains(&subject);
+        let seen = self.spec.id != STATUS_02.id
+            || self.gone.get(key).is_some_and(|members| members.contains(member));
         let Some(wrong) = (self.judges)(key, workload, member, context.world).filter(|_| seen) else {
             return self.deadlines.cancel(&subject);
         };
@@ -198,10 +200,12 @@ impl Guarantee for CopyStatusIsReported {
         self.away.observe(fact, context);
         match &fact.change {
             Change::DeliveryGone { workload, member } => {
-                self.gone.insert(Subject::on(workload, member));
+                self.gone.entry(workload.clone()).or_default().insert(member.clone());
             }
             Change::Delivered { workload, member, .. } => {
-                self.gone.remove(&Subject::on(workload, member));
+                if let Some(members) = self.gone.get_mut(workload) {
+                    members.remove(member);
+                }
             }
             Change::Recorded(key) if !self.recorded.contains_key(key) => {
                 let workload = context.workload(key);
@@ -211,7 +215,7 @@ impl Guarantee for CopyStatusIsReported {
             Change::InstanceHealth { workload, member } => self.reported(workload, member, context),
             Change::WorkloadGone(key) => {
                 self.recorded.remove(key);
-                self.gone.retain(|subject| !subject.is_of(key));
+                self.gone.swap_remove(key);
                 self.retries.forget(key);
             }
             _ => {}
