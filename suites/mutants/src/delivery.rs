@@ -67,7 +67,7 @@ mutants! {
         }
     }
 
-    nothing_of_the_members_is_kept("autoscaling/members-say-how-many", "DELIVERY-15") {
+    nothing_of_the_members_is_kept("autoscaling/members-set-the-replicas", "DELIVERY-15") {
         fn retained(&self, wanted: &Map<String, Value>, _: &Value) -> Map<String, Value> {
             wanted.clone()
         }

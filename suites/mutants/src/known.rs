@@ -40,7 +40,7 @@ const NOTICED: [(Bug, &str, &str); 39] = [
     (Bug::PolicyChangesDropped, "placement/candidate-taken-away", "POLICY-01"),
     (Bug::NoFinalizer, "policy/template-deleted", "DELIVERY-02"),
     (Bug::DependenciesLeaveFirst, "dependencies/stay-as-long-as-the-workload", "DELIVERY-10"),
-    (Bug::AnnotationsPutBack, "dependencies/told-beside-the-scheduler", "TOLERATION-01"),
+    (Bug::AnnotationsPutBack, "dependencies/recorded-beside-the-scheduler", "TOLERATION-01"),
     (Bug::CompletionsMixedUp, "delivery/job", "DELIVERY-11"),
     (Bug::SuspendedIsMended, "delivery/suspended-stays-deleted", "DELIVERY-14"),
     (Bug::FailedIsApplied, "delivery/conflict", "DELIVERY-06"),

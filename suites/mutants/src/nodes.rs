@@ -83,7 +83,7 @@ mutants! { NodeRules, of_nodes:
         }
     }
 
-    a_new_node_has_no_time_to_start("nodes/never-heard-of", "NODE-09") {
+    a_new_node_has_no_time_to_start("nodes/never-reports", "NODE-09") {
         fn silent_conditions(
             &self,
             health: &NodeHealth,
@@ -218,7 +218,7 @@ mutants! { NodeRules, of_nodes:
         }
     }
 
-    the_taint_does_not_follow_the_node("nodes/told-then-silent", "NODE-05") {
+    the_taint_does_not_follow_the_node("nodes/not-ready-then-silent", "NODE-05") {
         fn tainting(&self, ready: Option<&str>, taints: &[Taint]) -> Option<TaintAction> {
             match tainting(ready, taints) {
                 Some(TaintAction::Swap) => Some(TaintAction::Done),
@@ -245,7 +245,7 @@ mutants! { NodeRules, of_nodes:
         }
     }
 
-    both_taints_of_ill_health_stay("nodes/told-then-silent", "TAINT-05") {
+    both_taints_of_ill_health_stay("nodes/not-ready-then-silent", "TAINT-05") {
         fn evicting_taints(&self, ready: &str, taints: &[Taint], now: Timestamp) -> Vec<Taint> {
             let mut after = evicting_taints(ready, taints, now);
             let gone: Vec<Taint> = taints.iter().filter(|taint| !after.contains(taint)).cloned().collect();
@@ -388,7 +388,7 @@ mutants! { NodeRules, of_nodes:
         }
     }
 
-    no_condition_announces_an_eviction("nodes/disruption-is-told", "NODE-13") {
+    no_condition_announces_an_eviction("nodes/disruption-is-reported", "NODE-13") {
         fn disruption_target(
             &self,
             _: &[PodCondition],

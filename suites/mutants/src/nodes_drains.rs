@@ -32,7 +32,7 @@ mutants! { NodeRules, of_drains, as_1_16_drains:
         }
     }
 
-    a_node_that_says_that_it_is_ill_is_not_drained("nodes/drained-when-it-says-so", "NODE-15") {
+    a_node_that_says_that_it_is_ill_is_not_drained("nodes/drained-when-it-reports-not-ready", "NODE-15") {
         fn draining(
             &self,
             ready: Option<&str>,
@@ -44,7 +44,7 @@ mutants! { NodeRules, of_drains, as_1_16_drains:
         }
     }
 
-    a_node_that_was_drained_once_is_not_drained_again("nodes/drained-when-it-says-so", "NODE-15") {
+    a_node_that_was_drained_once_is_not_drained_again("nodes/drained-when-it-reports-not-ready", "NODE-15") {
         fn draining(
             &self,
             ready: Option<&str>,
