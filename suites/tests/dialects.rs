@@ -170,6 +170,30 @@ fn the_example_of_the_guide_works_as_it_is_written() {
 }
 
 #[test]
+fn a_lookup_of_a_member_is_evaluated_again_when_the_other_object_changes() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/dialects.md");
+    let page = fs::read_to_string(page).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let write = |file: &str, text: &str| fs::write(folder.path().join(file), text).unwrap();
+    write("nhc.yaml", blocks(&page, "yaml")[3]);
+    write("profile.yaml", blocks(&page, "yaml")[4]);
+    let history = blocks(&page, "jsonl")[1];
+    let check = |history: &str| {
+        write("history.jsonl", history);
+        let profile = capsize::targets::find(folder.path().join("profile.yaml").to_str().unwrap()).unwrap();
+        let verdicts =
+            capsize::check::check(&folder.path().join("history.jsonl"), Some(&profile)).unwrap().verdicts;
+        let held = ids(&verdicts, |outcome| matches!(outcome, Outcome::Held { .. }));
+        (ids(&verdicts, Outcome::is_violated), held.contains(&"TAINT-07"))
+    };
+    assert_eq!(check(history), (vec!["TAINT-04"], true), "the remediation stays");
+    let in_time = history.replace("\"at\":61.0", "\"at\":41.5");
+    assert_eq!(check(&in_time), (vec![], true));
+    let late = in_time.replace("\"at\":25.7", "\"at\":33.7").replace("00:00:25Z", "00:00:33Z");
+    assert_eq!(check(&late), (vec!["TAINT-07"], false));
+}
+
+#[test]
 fn only_objects_of_the_control_plane_are_members() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings/ocm/lease-lost.jsonl");
     let dialect = capsize::dialects::find("ocm", Path::new("")).unwrap();

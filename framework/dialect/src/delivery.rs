@@ -12,7 +12,7 @@ use super::assignment::end_eviction;
 use super::compile::{Compiler, DialectError};
 use super::document::{DeliverySection, RunningSection};
 use super::expression::{Expression, Reads};
-use super::observed::{Memory, Observation, reads_of, since};
+use super::observed::{Memory, Observation, ObservedObject, reads_of, since};
 use super::value::{is_true, items, number, text, to_tree};
 use super::workload::KeyReader;
 
@@ -37,6 +37,7 @@ pub(crate) struct DeliveryMemory(BTreeMap<String, KnownCarrier>);
 
 #[derive(Default)]
 struct KnownCarrier {
+    latest: Option<ObservedObject>,
     of_manifests: Memory,
     of_state: Memory,
     member: String,
@@ -99,6 +100,7 @@ impl DeliveryReader {
     ) -> Vec<Change> {
         let observed = observation.observed;
         let known = memory.0.entry(observed.name.clone()).or_default();
+        known.latest = Some(observed.clone());
         self.read_manifests(known, observation);
         known.of_state.refresh(&self.state, observation, |scope| {
             known.placed = scope.is_true(self.placed.as_ref());
@@ -139,6 +141,22 @@ impl DeliveryReader {
             memory.0.remove(&observed.name);
         }
         all
+    }
+
+    /// Evaluates the objects with manifests again whose lookups have changed.
+    pub(crate) fn observe_again(
+        &self,
+        memory: &mut DeliveryMemory,
+        world: &mut World,
+        observation: &Observation<'_>,
+    ) -> Vec<Change> {
+        let depends = |known: &&KnownCarrier| {
+            let memories = [&known.of_manifests, &known.of_state];
+            memories.into_iter().any(|memory| memory.depends_on(observation.changed))
+        };
+        let latest = |known: &KnownCarrier| known.latest.clone();
+        let again: Vec<ObservedObject> = memory.0.values().filter(depends).filter_map(latest).collect();
+        again.iter().flat_map(|latest| self.observe(memory, world, &observation.again(latest))).collect()
     }
 
     fn read_manifests(&self, known: &mut KnownCarrier, observation: &Observation<'_>) {

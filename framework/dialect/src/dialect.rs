@@ -58,6 +58,7 @@ pub(crate) struct Index {
     pub(crate) alias: String,
     pub(crate) key: Expression,
     pub(crate) only: Option<Expression>,
+    pub(crate) may_be_empty: bool,
     /// The fields that both expressions read.
     pub(crate) reads: Reads,
 }
@@ -220,6 +221,7 @@ fn indexes(
             reads: reads_of(std::iter::once(&key).chain(&only)),
             key,
             only,
+            may_be_empty: index.may_be_empty,
         })
     };
     indexes.iter().map(index).collect()

@@ -103,6 +103,10 @@ pub struct IndexSection {
     /// Which of the objects are found; all if it is left out.
     #[serde(default, rename = "where")]
     pub only: Option<Text>,
+    /// Whether a lookup finds an empty list before the first object was observed. If not, it has no value until then, because
+    /// the history may leave out these objects.
+    #[serde(default)]
+    pub may_be_empty: bool,
 }
 
 /// How a member is read.

@@ -41,10 +41,12 @@ impl DataFold {
     pub(crate) fn new(dialect: Arc<Compiled>, counts: bool) -> Self {
         let mut world = World::default();
         world.taints_unread = !dialect.member.as_ref().is_some_and(super::member::MemberReader::reads_taints);
+        let empty = dialect.indexes.iter().filter(|index| index.may_be_empty);
+        let indexes = Indexes::that_may_be_empty(empty.map(|index| &index.name));
         Self {
             dialect,
             world,
-            indexes: Indexes::default(),
+            indexes,
             leases: Leases::default(),
             members: MemberMemory::default(),
             workloads: WorkloadMemory::default(),
@@ -168,16 +170,23 @@ impl DataFold {
             let heard = member.zip(renewed);
             changes.extend(heard.and_then(|(name, renewed)| self.leases.observe(world, &name, renewed)));
         }
-        if let Some(reader) = &dialect.workload {
-            let memory = &mut self.workloads;
-            if reader.alias == alias {
-                changes.extend(reader.observe(memory, world, &observation));
-            } else if !changed.is_empty() {
-                changes.extend(reader.observe_again(memory, world, &machine, changed, own));
-            }
+        if let Some(reader) = dialect.workload.as_ref().filter(|reader| reader.alias == alias) {
+            changes.extend(reader.observe(&mut self.workloads, world, &observation));
         }
         if let Some(reader) = dialect.delivery.as_ref().filter(|reader| reader.alias == alias) {
             changes.extend(reader.observe(&mut self.deliveries, world, &observation));
+        }
+        if changed.is_empty() {
+            return changes;
+        }
+        if let Some(reader) = &dialect.member {
+            changes.extend(reader.observe_again(&mut self.members, world, &observation));
+        }
+        if let Some(reader) = &dialect.workload {
+            changes.extend(reader.observe_again(&mut self.workloads, world, &observation));
+        }
+        if let Some(reader) = &dialect.delivery {
+            changes.extend(reader.observe_again(&mut self.deliveries, world, &observation));
         }
         changes
     }

@@ -11,7 +11,7 @@ use kube_cel::cel::Value;
 use super::compile::{Compiler, DialectError};
 use super::document::{MemberSection, TaintsSection};
 use super::expression::{Expression, Reads};
-use super::observed::{Memory, Observation, Scope, reads_of, replace};
+use super::observed::{Memory, Observation, ObservedObject, Scope, reads_of, replace};
 use super::value::{digest_of, field, items, seconds, text, text_map, texts, time};
 
 /// Reads the members.
@@ -62,6 +62,7 @@ pub(crate) struct MemberMemory(BTreeMap<String, Known>);
 #[derive(Default)]
 struct Known {
     name: String,
+    latest: Option<ObservedObject>,
     conditions: Memory,
     settings: Memory,
     chosen_by: Memory,
@@ -154,6 +155,7 @@ impl MemberReader {
             memory.0.insert(observed.name.clone(), Known { name, ..Known::default() });
         }
         let Some(known) = memory.0.get_mut(&observed.name) else { return Vec::new() };
+        known.latest = Some(observed.clone());
         let (name, now) = (known.name.clone(), world.now);
         world.strangers.remove(&name);
         let member = world.members.entry(name.clone()).or_default();
@@ -189,6 +191,23 @@ impl MemberReader {
             changes.push(Change::MemberChanged(name));
         }
         changes
+    }
+
+    /// Evaluates the members again whose lookups have changed.
+    pub(crate) fn observe_again(
+        &self,
+        memory: &mut MemberMemory,
+        world: &mut World,
+        observation: &Observation<'_>,
+    ) -> Vec<Change> {
+        let depends = |known: &&Known| {
+            let Known { conditions, settings, chosen_by, access, reported, taints, .. } = known;
+            let memories = [conditions, settings, chosen_by, access, reported, taints];
+            memories.into_iter().any(|memory| memory.depends_on(observation.changed))
+        };
+        let latest = |known: &Known| known.latest.clone();
+        let again: Vec<ObservedObject> = memory.0.values().filter(depends).filter_map(latest).collect();
+        again.iter().flat_map(|latest| self.observe(memory, world, &observation.again(latest))).collect()
     }
 
     /// Reads the health and the conditions, and returns whether a condition has changed.

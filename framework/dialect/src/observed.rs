@@ -60,6 +60,13 @@ pub(crate) struct Observation<'a> {
     pub(crate) own: &'a str,
 }
 
+impl Observation<'_> {
+    /// The same for another object, which looked one of the changed lookups up.
+    pub(crate) fn again<'a>(&'a self, observed: &'a ObservedObject) -> Observation<'a> {
+        Observation { observed, ..*self }
+    }
+}
+
 /// The values that were last read of one block of expressions, so that they are evaluated again only after a change.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
@@ -77,7 +84,7 @@ impl Memory {
     ) -> Option<T> {
         let Observation { observed, machine, changed, .. } = *observation;
         let differs = replace(&mut self.digest, Some(reads.digest(&observed.object)));
-        if !differs && self.lookups.is_disjoint(changed) {
+        if !differs && !self.depends_on(changed) {
             return None;
         }
         let value = evaluate(&Scope::new(machine, reads, &observed.object));
@@ -85,9 +92,9 @@ impl Memory {
         Some(value)
     }
 
-    /// The lookups of the last evaluation.
-    pub(crate) fn lookups(&self) -> &BTreeSet<Lookup> {
-        &self.lookups
+    /// Whether the last evaluation looked up one of these.
+    pub(crate) fn depends_on(&self, lookups: &BTreeSet<Lookup>) -> bool {
+        !self.lookups.is_disjoint(lookups)
     }
 }
 

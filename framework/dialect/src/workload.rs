@@ -1,6 +1,6 @@
 //! Workloads: what is wanted, where it was chosen to run, and what is reported of its copies.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use capsize_history::dialect::{changes, content};
 use capsize_history::facts::{Change, Template, Workload, WorkloadKey, World};
@@ -9,8 +9,7 @@ use kube_cel::cel::Value;
 use super::assignment::AssignmentReader;
 use super::compile::{Compiler, DialectError, Section};
 use super::document::{Evictions, KeySection, WorkloadSection};
-use super::expression::{Expression, Machine, Reads};
-use super::index::Lookup;
+use super::expression::{Expression, Reads};
 use super::instances::InstancesReader;
 use super::observed::{Memory, Observation, ObservedObject, Scope, reads_of, replace};
 use super::placement::PlacementReader;
@@ -203,26 +202,21 @@ impl WorkloadReader {
         changes
     }
 
-    /// Evaluates the record again whose lookups have changed.
+    /// Evaluates the records again whose lookups have changed.
     pub(crate) fn observe_again(
         &self,
         memory: &mut WorkloadMemory,
         world: &mut World,
-        machine: &Machine<'_>,
-        changed: &BTreeSet<Lookup>,
-        own: &str,
+        observation: &Observation<'_>,
     ) -> Vec<Change> {
         let depends = |known: &KnownWorkload| {
             let memories =
                 [&known.recorded, &known.wanted, &known.assignment, &known.instances, &known.status];
-            memories.into_iter().any(|memory| !memory.lookups().is_disjoint(changed))
+            memories.into_iter().any(|memory| memory.depends_on(observation.changed))
         };
         let records = memory.0.values().filter(|known| known.workloads.iter().any(depends));
         let again: Vec<ObservedObject> = records.map(|known| known.latest.clone()).collect();
-        let observe = |observed: ObservedObject| {
-            self.observe(memory, world, &Observation { observed: &observed, machine, changed, own })
-        };
-        again.into_iter().flat_map(observe).collect()
+        again.iter().flat_map(|latest| self.observe(memory, world, &observation.again(latest))).collect()
     }
 
     fn gone(&self, world: &mut World, key: WorkloadKey) -> Vec<Change> {
