@@ -1,5 +1,4 @@
 //! `PropagationPolicy`, `OverridePolicy`, and their cluster-wide kinds: placement and overrides.
-//! copies differ.
 
 use std::collections::BTreeSet;
 
