@@ -18,9 +18,9 @@ pub(super) enum Pace {
 }
 
 /// Returns the pace of each zone for the present members. The result is empty while the state of some members is
-/// unknown.
+/// unknown, and while no node counts: controllers keep the pace of the time before then.
 pub(super) fn paces(world: &World, zones: &Zones) -> BTreeMap<Zone, Pace> {
-    if world.has_strangers() {
+    if world.has_strangers() || world.census.values().all(|zone| zone.size == 0) {
         return BTreeMap::new();
     }
     let all_halted = no_node_is_ready(world);
