@@ -42,7 +42,7 @@ impl Driver<'_> {
         Ok(OriginalObject { request, was, is_a_copy, deleted })
     }
 
-    /// The present object of a member, without its taints.
+    /// The present object of a member.
     pub(in crate::run) async fn original_member(&self, member: &str) -> Result<OriginalObject, StepError> {
         let kind = if self.cluster.is_some() { node_objects::nodes() } else { objects::clusters() };
         let api = Api::all_with(self.client.clone(), &kind);
@@ -52,10 +52,7 @@ impl Driver<'_> {
         let request =
             ObjectRequest { place: Place::ControlPlane.to_string(), api, name: member.to_owned(), wanted };
         let was = request.api.get(member).await;
-        let mut was = was.map_err(|error| refused(&request, "can be read", &error))?;
-        if let Some(spec) = was.data.get_mut("spec").and_then(Value::as_object_mut) {
-            spec.remove("taints");
-        }
+        let was = was.map_err(|error| refused(&request, "can be read", &error))?;
         Ok(OriginalObject { request, was: Some(was), is_a_copy: false, deleted: true })
     }
 
@@ -123,6 +120,13 @@ fn merge(whole: &mut Value, more: &Value) {
 /// The object as a user would create it again.
 fn made_again(was: &DynamicObject) -> DynamicObject {
     let mut object = was.clone();
+    let kind = was.types.as_ref().map(|types| types.kind.as_str());
+    // The taints of a member belong to controllers, and to faults of their own.
+    if matches!(kind, Some("Cluster" | "Node"))
+        && let Some(spec) = object.data.get_mut("spec").and_then(Value::as_object_mut)
+    {
+        spec.remove("taints");
+    }
     let metadata = std::mem::take(&mut object.metadata);
     object.metadata.name = metadata.name;
     object.metadata.namespace = metadata.namespace;
