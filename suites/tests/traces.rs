@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
+#[path = "hub/bugs.rs"]
+mod bugs;
 mod files;
 mod recorded;
 
@@ -76,6 +78,9 @@ fn collected() -> Traces {
         });
         cases.truncate(LISTED);
         let shown = |name: &&Mutant| Breakage { mutant: name.id.clone(), scenario: name.case.to_owned() };
+        let of_hub = bugs::BUGS.iter().filter(|(_, guarantee, _)| *guarantee == id);
+        let of_hub =
+            of_hub.map(|(bug, _, case)| Breakage { mutant: bug.id(), scenario: format!("tests/hub/{case}") });
         let mut recordings = held.get(id).cloned().unwrap_or_default();
         recordings.truncate(LISTED);
         let trace = Trace {
@@ -83,7 +88,7 @@ fn collected() -> Traces {
             rules: rules.into_iter().collect(),
             scenarios: cases,
             exercised,
-            mutants: own.iter().map(shown).collect(),
+            mutants: own.iter().map(shown).chain(of_hub).collect(),
             recordings,
             violated: violated.get(id).cloned().unwrap_or_default(),
             issues: own

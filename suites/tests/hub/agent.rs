@@ -12,7 +12,8 @@ use crate::api::{
     APPLIED_WORKS, DEFINITIONS, Kind, LEASES, MANAGED_CLUSTERS, Server, WORKS, condition, is_leaving, list,
     text, with_condition,
 };
-use crate::hub::{AVAILABLE, Bug, LEASE, stamp};
+use crate::bugs::Bug;
+use crate::hub::{AVAILABLE, LEASE, stamp};
 
 /// How often the agent renews the lease and checks the health of its cluster.
 const PERIOD: Duration = Duration::from_secs(60);

@@ -12,6 +12,7 @@ use crate::api::{
     DECISIONS, LEASES, MANAGED_CLUSTERS, NAMESPACES, PLACEMENTS, REPLICA_SETS, SET_BINDINGS, Server, WORKS,
     condition, list, text, with_condition,
 };
+use crate::bugs::Bug;
 
 pub(crate) const AVAILABLE: &str = "ManagedClusterConditionAvailable";
 pub(crate) const LEASE: &str = "managed-cluster-lease";
@@ -25,23 +26,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// The pause after a failure.
 const AFTER_FAILURE: Duration = Duration::from_millis(200);
-
-/// A wrong behaviour of the hub or of its agents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Bug {
-    UnknownTooEarly,
-    ReportsBeforeItRenews,
-    StampsAnOldTime,
-    ChoosesLostMembers,
-    ChoosesWhileItDeletes,
-    EvictsFromAll,
-    RemovesFirst,
-    CountsLostCopies,
-    NeverRollsOut,
-    KeepsOldCopies,
-    NeverEvicts,
-    NeverReportsApplied,
-}
 
 /// The hub.
 pub(crate) struct Hub {

@@ -6,6 +6,7 @@
 
 mod agent;
 mod api;
+mod bugs;
 mod hub;
 mod placements;
 mod works;
@@ -31,26 +32,11 @@ use tokio::task::JoinSet;
 
 use agent::Agent;
 use api::{DECISIONS, MANAGED_CLUSTERS, PLACEMENTS, REPLICA_SETS, SET_BINDINGS, Server, WORKS};
-use hub::{Bug, Hub};
+use bugs::{BUGS, Bug};
+use hub::Hub;
 
 /// The hub and its agents, perhaps with a bug.
 struct StandInHub(Option<Bug>);
-
-/// The bugs: the guarantee that each violates, and a case in which it does.
-const BUGS: [(Bug, &str, &str); 12] = [
-    (Bug::UnknownTooEarly, "HEALTH-08", "evicts-after-the-toleration"),
-    (Bug::ReportsBeforeItRenews, "HEALTH-09", "evicts-after-the-toleration"),
-    (Bug::StampsAnOldTime, "TAINT-11", "evicts-after-the-toleration"),
-    (Bug::ChoosesLostMembers, "PLACEMENT-17", "lost-member-is-no-new-home"),
-    (Bug::ChoosesWhileItDeletes, "PLACEMENT-18", "chosen-again"),
-    (Bug::EvictsFromAll, "EVICTION-17", "all-are-lost"),
-    (Bug::RemovesFirst, "AVAILABILITY-01", "moved-by-a-person"),
-    (Bug::CountsLostCopies, "STATUS-04", "evicts-after-the-toleration"),
-    (Bug::NeverRollsOut, "STATUS-05", "evicts-after-the-toleration"),
-    (Bug::KeepsOldCopies, "DELIVERY-02", "moved-by-a-person"),
-    (Bug::NeverEvicts, "TOLERATION-01", "evicts-after-the-toleration"),
-    (Bug::NeverReportsApplied, "LIVENESS-02", "evicts-after-the-toleration"),
-];
 
 impl Implementation for StandInHub {
     fn definitions(&self) -> Vec<Value> {
@@ -103,7 +89,7 @@ fn main() -> ExitCode {
     let bugs = BUGS.iter().map(|(bug, guarantee, name)| {
         let case = own.iter().find(|case| case.scenario.scenario.value == *name).expect("the case exists");
         let case = case.clone();
-        Trial::test(format!("{bug:?} violates {guarantee}"), move || violates(&case, *bug, guarantee))
+        Trial::test(format!("{} violates {guarantee}", bug.id()), move || violates(&case, *bug, guarantee))
     });
     let profile = profile();
     let target = Target { profile: &profile, implementation: &StandInHub(None) };

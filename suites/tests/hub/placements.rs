@@ -6,7 +6,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::api::{DECISIONS, PLACEMENTS, is_leaving, list, text, with_condition};
-use crate::hub::{Bug, Hub, Look, stamp};
+use crate::bugs::Bug;
+use crate::hub::{Hub, Look, stamp};
 
 /// Whether a placement may use a cluster.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::api::{DECISIONS, REPLICA_SETS, WORKS, condition, is_leaving, list, text, with_condition};
-use crate::hub::{Bug, Hub, Look, stamp};
+use crate::bugs::Bug;
+use crate::hub::{Hub, Look, stamp};
 use crate::placements::chosen;
 
 /// The label that names the replica set of a work.
