@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::static_weights::{by_largest_weight, by_seats, shares_in_words};
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
-use crate::guarantee::engine::eligible_members::{is_free_choice, may_stay};
+use crate::guarantee::engine::eligible_members::{is_free_choice, is_settled, may_stay};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Assignment, Change, Fact, Member, Scheduling, Workload, sum};
@@ -166,8 +166,13 @@ impl AssignmentChange<'_> {
     /// the report.
     fn room(&self, name: &str) -> Option<u64> {
         let member = self.context.member(name)?;
-        let settled = member.measured + self.context.timings().latency < self.at;
+        let settled = member.measured < self.context.latest_surely_observed(self.at);
         room(self.workload, member).filter(|_| settled)
+    }
+
+    /// Returns true if the scheduler has surely observed the present state of every member.
+    fn members_are_settled(&self) -> bool {
+        self.context.world.members.values().all(|member| is_settled(member, self.at, self.context))
     }
 }
 
@@ -243,7 +248,7 @@ fn fewest_members(change: &AssignmentChange<'_>) -> Assessment {
     let newcomer = change.now.keys().find(|name| !change.was.contains_key(*name))?;
     // Without replicas there is nothing to divide, and every eligible member may be chosen.
     let divides = workload.replicas > 0 && workload.placement.aggregated;
-    if !divides || !workload.placement.spread.is_empty() {
+    if !divides || !workload.placement.spread.is_empty() || !change.members_are_settled() {
         return None;
     }
     let stay = |name: &&String| may_stay(workload, name, change.context.world);
@@ -282,7 +287,8 @@ fn in_proportion(change: &AssignmentChange<'_>) -> Assessment {
     if change.context.world.has_strangers() || change.now.keys().any(|name| !members.contains_key(name)) {
         return None;
     }
-    if workload.placement.aggregated || !workload.placement.spread.is_empty() || new == 0 {
+    let divides = new > 0 && !workload.placement.aggregated && workload.placement.spread.is_empty();
+    if !divides || !change.members_are_settled() {
         return None;
     }
     let mut rooms = Vec::new();
