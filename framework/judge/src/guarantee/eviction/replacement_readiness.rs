@@ -236,7 +236,9 @@ fn lacks(workload: &Workload, member: &str, world: &World) -> Option<String> {
         }
         None => (false, 0),
     };
-    (!healthy || ready < assigned).then(|| format!("{member} has {ready} of {assigned} ready"))
+    // A copy that still has to be scaled down is not healthy, but nothing is missing.
+    let too_many = workload.running.get(member).is_some_and(|running| running.replicas > assigned);
+    (!healthy && !too_many || ready < assigned).then(|| format!("{member} has {ready} of {assigned} ready"))
 }
 
 fn report_violation(subject: Subject, fact: &Fact, task: &EvictionTask, context: &mut JudgeContext<'_>) {
