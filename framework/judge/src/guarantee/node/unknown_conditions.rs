@@ -25,6 +25,8 @@ static NODE_09: GuaranteeSpec = GuaranteeSpec {
 #[derive(Default)]
 pub(crate) struct UnknownAfterStartupGrace {
     deadlines: Deadlines,
+    /// When each node was observed that has not reported yet. The stamp of its creation may come from a wrong clock.
+    observed: BTreeMap<String, Duration>,
     all_not_ready: AllNodesNotReady,
 }
 
@@ -48,6 +50,7 @@ impl Guarantee for UnknownAfterStartupGrace {
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
             Change::Health { member, now: None, .. } => {
+                self.observed.entry(member.clone()).or_insert(fact.at);
                 let Some((begins, grace)) = began(member, context) else { return };
                 self.start_deadline(member, begins, grace, fact, context);
             }
@@ -58,7 +61,9 @@ impl Guarantee for UnknownAfterStartupGrace {
             }
             Change::Health { member, was: None, now: Some(Health::Unknown), first: false } => {
                 let margin = self.deadlines.met(&Subject::member(member), fact);
+                let observed = self.observed.remove(member);
                 let Some((begins, grace)) = began(member, context) else { return };
+                let begins = observed.map_or(begins, |observed| observed.min(begins));
                 let earliest = (begins + grace).saturating_sub(context.timings().skew);
                 context.check_arrival(Subject::member(member), fact, earliest, margin, || {
                     let because = format!(
@@ -70,6 +75,7 @@ impl Guarantee for UnknownAfterStartupGrace {
                 });
             }
             Change::Health { member, .. } | Change::MemberGone(member) => {
+                self.observed.remove(member);
                 self.deadlines.cancel(&Subject::member(member));
             }
             _ => {}
