@@ -28,9 +28,12 @@ pub(crate) async fn run(context: Arc<Context>) {
             std::future::ready(sides.any(|binding| binding.spec.propagate_deps || is_required(binding)))
         });
         changes.flat_map(move |change| {
-            let sides = change.before.iter().chain(&change.after);
+            let sides = || change.before.iter().chain(&change.after);
             let mut concerned: BTreeSet<String> =
-                sides.flat_map(|binding| required_bindings(&context, binding)).collect();
+                sides().flat_map(|binding| required_bindings(&context, binding)).collect();
+            // A binding that requires this one may have compared itself with an earlier version of it.
+            let requiring = sides().flat_map(|binding| &binding.spec.required_by);
+            concerned.extend(requiring.map(|snapshot| snapshot.name.clone()));
             concerned.insert(change.object().name_any());
             let namespace = change.object().namespace().unwrap_or_default();
             stream::iter(concerned.into_iter().map(move |name| ObjectRef::new(&name).within(&namespace)))
