@@ -26,7 +26,7 @@ fn commands(folder: &str) -> Vec<(Vec<&str>, i32)> {
     let rows: [(&[&str], i32); 28] = [
         (&["run", "--filter", "placement/"], 0),
         (&["run", "--canary", "--filter", "tainting/blip"], 0),
-        (&["run", "--target", "reference-nodes", "--filter", "told"], 0),
+        (&["run", "--target", "reference-nodes", "--filter", "is-reported"], 0),
         (&["check", "divided-weighted.jsonl", "short-blip.jsonl", "duplicated-partitioned.jsonl"], 1),
         (&["check", "../nodes-1.36/freeze-then-one-node-at-rate-one.jsonl"], 1),
         (&["diff", "divided-weighted.jsonl", "short-blip.jsonl"], 1),
