@@ -230,7 +230,8 @@ impl NoTaintsInHaltedZone {
                 if self.since.remove(name).is_some_and(|since| fact.at > since + lag) {
                     context.tally.record_held();
                 }
-            } else if awaits_taint(member) {
+            } else if awaits_taint(member) && !member.taints.iter().any(is_of_health) {
+                // A taint for the other condition is replaced at once, also in a halted zone.
                 self.since.entry(name.clone()).or_insert(fact.at);
             }
             let subject = Subject::member(name);
