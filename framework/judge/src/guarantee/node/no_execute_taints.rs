@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::heartbeat::never;
-use super::zone::{Pace, awaits_taint, is_of_health, paces};
+use super::zone::{Pace, awaits_taint, is_of_health, paces, sure_paces};
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::{GuaranteeSpec, Subject};
@@ -74,7 +74,7 @@ impl UnhealthyNodeGetsTaint {
     fn look(&mut self, name: &String, fact: &Fact, context: &JudgeContext<'_>) {
         let Some(zones) = &context.profile.zones else { return };
         self.file(name, context);
-        let paces = paces(context.world, zones);
+        let paces = sure_paces(context.world, zones);
         let halted = paces.iter().filter(|(_, pace)| !matches!(pace, Pace::Each(_)));
         self.held_back.extend(halted.map(|(zone, _)| zone.clone()));
         let waiting = std::mem::take(&mut self.waiting);

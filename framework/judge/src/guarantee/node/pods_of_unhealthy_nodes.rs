@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::heartbeat::never;
-use super::zone::{Pace, paces};
+use super::zone::{Pace, paces, sure_paces};
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
@@ -179,7 +179,7 @@ impl PodsOfUnhealthyNodeAreDeleted {
     /// Computes the deadline of the changed node, and of all nodes in zones whose state has changed.
     fn look(&mut self, changed: &str, fact: &Fact, context: &JudgeContext<'_>) {
         let Some(zones) = &context.profile.zones else { return };
-        let paces = paces(context.world, zones);
+        let paces = sure_paces(context.world, zones);
         if all_are_halted(self.paces.values()) && !all_are_halted(paces.values()) {
             let seen = context.timings().failover_eviction_timeout + bounds::zone_observed(context.timings());
             let since = |name: &str| context.member(name).map(|member| member.health_since);

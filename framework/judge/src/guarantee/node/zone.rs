@@ -18,9 +18,9 @@ pub(super) enum Pace {
 }
 
 /// Returns the pace of each zone for the present members. The result is empty while the state of some members is
-/// unknown, and while no node counts: controllers keep the pace of the time before then.
+/// unknown.
 pub(super) fn paces(world: &World, zones: &Zones) -> BTreeMap<Zone, Pace> {
-    if world.has_strangers() || world.census.values().all(|zone| zone.size == 0) {
+    if world.has_strangers() {
         return BTreeMap::new();
     }
     let all_halted = no_node_is_ready(world);
@@ -34,6 +34,13 @@ pub(super) fn paces(world: &World, zones: &Zones) -> BTreeMap<Zone, Pace> {
         }
     };
     world.census.iter().map(|(zone, census)| (zone.clone(), pace(*census))).collect()
+}
+
+/// Returns the pace of each zone that controllers have surely. The result is also empty while no node counts, because
+/// controllers keep the pace of the time before then.
+pub(super) fn sure_paces(world: &World, zones: &Zones) -> BTreeMap<Zone, Pace> {
+    let counts = world.census.values().any(|zone| zone.size > 0);
+    if counts { paces(world, zones) } else { BTreeMap::new() }
 }
 
 /// Returns true if no counting node is ready.
