@@ -11,9 +11,8 @@ use serde_json::Value;
 
 use super::{Behaviour, Bug, Division, UnservedTargets};
 use crate::api::{
-    AggregatedStatus, BindingSnapshot, BindingStatus, CONDITION_APPLIED, Cluster, ClusterTaintPolicy,
-    GracefulEvictionTask, Health, NO_EXECUTE, ObjectReference, Placement, PurgeMode, ResourceBindingSpec,
-    TargetCluster, Work, cluster_of, condition,
+    AggregatedStatus, BindingSnapshot, BindingStatus, Cluster, ClusterTaintPolicy, GracefulEvictionTask,
+    Health, NO_EXECUTE, ObjectReference, Placement, PurgeMode, ResourceBindingSpec, TargetCluster, Work,
 };
 use crate::rules::{
     self, Due, LostTargets, Probe, Ready, Refusal, Rules, UnhealthySince, Write, WriteOutcome,
@@ -165,15 +164,9 @@ impl Rules for Release {
 
     fn aggregated_status(&self, works: &[Arc<Work>]) -> Vec<AggregatedStatus> {
         let mut reports = rules::aggregated_status(works);
-        let tried = |work: &&Arc<Work>| {
-            let status = work.status.as_ref();
-            status.is_some_and(|status| condition(&status.conditions, CONDITION_APPLIED).is_some())
-        };
-        let cluster =
-            |work: &Arc<Work>| work.metadata.namespace.as_deref().and_then(cluster_of).map(str::to_owned);
-        let tried: BTreeSet<String> = works.iter().filter(tried).filter_map(cluster).collect();
+        let tried = rules::tried_clusters(works.iter());
         for report in &mut reports {
-            report.applied |= self.has(Bug::FailedIsApplied) && tried.contains(&report.cluster_name);
+            report.applied |= self.has(Bug::FailedIsApplied) && tried.contains(report.cluster_name.as_str());
         }
         reports
     }

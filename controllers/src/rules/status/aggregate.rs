@@ -31,17 +31,18 @@ pub fn replacing_reports(_: &[AggregatedStatus], reports: Vec<AggregatedStatus>)
 /// binding while the status of the binding cannot be written. Karmada counts such a report, too (#3736).
 #[must_use]
 pub fn reports_on_works(reports: &[AggregatedStatus], works: &[Arc<Work>]) -> Vec<AggregatedStatus> {
-    let is_tried = |work: &Work| {
+    let living = works.iter().filter(|work| work.metadata.deletion_timestamp.is_none());
+    let tried = tried_clusters(living);
+    reports.iter().filter(|report| tried.contains(report.cluster_name.as_str())).cloned().collect()
+}
+
+/// The clusters of the Works that have the condition `Applied`, be it true or false.
+pub(crate) fn tried_clusters<'a>(works: impl Iterator<Item = &'a Arc<Work>>) -> BTreeSet<&'a str> {
+    let tried = works.filter(|work| {
         let status = work.status.as_ref();
-        work.metadata.deletion_timestamp.is_none()
-            && status.is_some_and(|status| condition(&status.conditions, CONDITION_APPLIED).is_some())
-    };
-    let is_in =
-        |work: &Work, cluster: &str| work.metadata.namespace.as_deref().and_then(cluster_of) == Some(cluster);
-    let is_current = |report: &&AggregatedStatus| {
-        works.iter().any(|work| is_tried(work) && is_in(work, &report.cluster_name))
-    };
-    reports.iter().filter(is_current).cloned().collect()
+        status.is_some_and(|status| condition(&status.conditions, CONDITION_APPLIED).is_some())
+    });
+    tried.filter_map(|work| work.metadata.namespace.as_deref().and_then(cluster_of)).collect()
 }
 
 fn report(work: &Work) -> Option<AggregatedStatus> {
