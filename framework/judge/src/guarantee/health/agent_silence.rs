@@ -169,10 +169,11 @@ impl UnknownAfterAgentSilence {
 
     fn began(&mut self, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
         // A member that joins during the fault is cut off from its beginning.
-        if is_lossy(member, context) {
+        let known = context.member(member);
+        if is_lossy(member, context) && known.is_none_or(|known| known.pulls) {
             self.cut.insert(member.to_owned(), None);
         }
-        let Some(known) = context.member(member).filter(|known| known.pulls) else { return };
+        let Some(known) = known.filter(|known| known.pulls) else { return };
         if is_cut(member, context) && !matches!(known.health, None | Some(Health::Unknown)) {
             let limit = longest_silence(member, context);
             let expectation = Expectation {
