@@ -7,8 +7,8 @@
  */
 const forms = JSON.parse(element("forms").textContent || "[]");
 
-/** The number of changes that the page shows, and whether it is reading new data. */
-const live = { changes: -1, isReading: false };
+/** The number of changes that the page shows, the time of the fleet in microseconds, and whether the page reads data. */
+const live = { changes: -1, now: 0, isReading: false };
 
 /**
  * The choice of a list.
@@ -24,16 +24,38 @@ async function readAnew() {
   const answer = await fetch("/data");
   if (!answer.ok) return;
   const data = await unpack(await answer.text(), "up");
+  data.span = Math.max(data.span, live.now);
+  loaded.set("up", data);
+  if (view.selected) view.selected.data = data;
+  keepPlace(() => (view.data = data));
+  refresh();
+}
+
+/**
+ * Lets the time line end now. Without that, a state that began with the last event would have no length.
+ * @param {number} seconds the time since the fleet was started
+ */
+function endNow(seconds) {
+  live.now = seconds * 1e6;
+  const { data } = view;
+  if (!data || live.isReading || live.now <= data.span) return;
+  keepPlace(() => (data.span = live.now));
+  redraw();
+  writeUrl();
+}
+
+/**
+ * Makes the time line longer by `change`: a view of everything stays one, and a view of the end follows the end.
+ * @param {() => void} change
+ */
+function keepPlace(change) {
   const { from, to } = view;
   const isFirst = !view.data;
   const isAtEnd = isFirst || to >= fullSpan() * 0.999;
   const isWhole = isFirst || (from <= 0 && isAtEnd);
-  loaded.set("up", data);
-  if (view.selected) view.selected.data = data;
-  view.data = data;
+  change();
   if (isWhole) show(0, fullSpan());
   else if (isAtEnd) show(fullSpan() - (to - from), fullSpan());
-  refresh();
 }
 
 /**
@@ -86,6 +108,7 @@ function startLive() {
     const { changes, state } = JSON.parse(message.data);
     fillMembers(state);
     element("live-state").textContent = `${state.time} UTC, speed ${state.speed}`;
+    endNow(state.atSeconds);
     if (live.isReading || changes === live.changes) return;
     live.isReading = true;
     await readAnew().finally(() => (live.isReading = false));

@@ -138,6 +138,8 @@ interface View {
 
 /** The state of a running fleet, as the live page reads it. */
 interface LiveState {
+  /** Seconds since the fleet was started, by its own clock. */
+  atSeconds: number;
   time: string;
   speed: number;
   members: Array<{ name: string }>;

@@ -6,8 +6,9 @@
 
 mod browser;
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::{Child, Command, ExitCode, Stdio};
 
 use libtest_mimic::{Arguments, Trial};
 use tempfile::TempDir;
@@ -22,12 +23,13 @@ fn main() -> ExitCode {
     if let Some(why) = &missing {
         println!("SKIP: tests of the page in a browser: {why}");
     }
-    let tests: [(&str, fn()); 5] = [
+    let tests: [(&str, fn()); 6] = [
         ("the_page_opens_from_disk_without_a_request_and_without_an_error", opens_from_disk),
         ("n_leads_to_the_first_violation_with_its_window_and_event", next_violation),
         ("a_click_shows_the_object_and_its_difference", click),
         ("filters_find_cases_and_events", filters),
         ("two_runs_are_aligned_at_their_fault_and_differ_visibly", comparison),
+        ("the_time_line_of_a_running_fleet_ends_now_and_not_with_the_last_event", live_end),
     ];
     let trial = |(name, test): (&str, fn())| {
         let test = move || {
@@ -37,6 +39,35 @@ fn main() -> ExitCode {
         Trial::test(name, test).with_ignored_flag(missing.is_some())
     };
     libtest_mimic::run(&arguments, tests.map(trial).into()).exit_code()
+}
+
+/// A running fleet, which ends with its test.
+struct Fleet {
+    process: Child,
+    _state: TempDir,
+}
+
+impl Fleet {
+    /// Starts a fleet with one member, and returns it with the URL of its page.
+    fn start() -> (Self, String) {
+        let state = TempDir::new().unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
+        command.args(["up", "--members", "1", "--speed", "60", "--serve"]).env("CAPSIZE_STATE", state.path());
+        command.env("COLUMNS", "1000").stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut process = command.spawn().unwrap();
+        let lines = BufReader::new(process.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let url = |line: String| line.split(' ').find(|word| word.starts_with("http://")).map(str::to_owned);
+        let url = lines.take_while(|line| !line.contains("Ctrl-C")).filter_map(url).last().unwrap();
+        (Self { process, _state: state }, url)
+    }
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        // The process may have ended.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
 }
 
 /// The page about these recordings, made by `capsize check --report`, as a URL.
@@ -163,4 +194,22 @@ fn comparison() {
     browser.press("chosen");
     assert!(browser.count(".event.only") + browser.count(".event.both") > 0);
     is_clean(&browser);
+}
+
+fn live_end() {
+    let (_fleet, url) = Fleet::start();
+    let browser = Browser::start();
+    browser.open(&url);
+    let health = "view.data?.members[0]?.health.at(-1)";
+    browser.wait_for(&format!("{health}?.[1] === 'Ready'"));
+    browser.value("order('fault refuse member1')");
+    browser.wait_for(&format!("{health}?.[1] === 'NotReady'"));
+    // Half a minute of the fleet passes without an event.
+    browser.wait_for("view.data.span > view.data.events.at.at(-1) + 30e6");
+    assert_eq!(browser.value("view.to - view.data.span"), 0);
+    // The lane shows how long the member has been NotReady.
+    let drawn =
+        browser.value(&format!("xOf(rows[0], view.to) - xOf(rows[0], {health}[0])")).as_f64().unwrap();
+    assert!(drawn > 1.0, "{drawn} pixels");
+    assert!(browser.log("browser").is_empty());
 }
