@@ -49,9 +49,12 @@ pub fn observe(world: &mut World, mark: &Mark) -> Change {
         (Some(fault), Some("end")) => {
             let direction = text("direction");
             let same = |each: &FaultInForce| each.fault == fault && each.member == member;
-            let exactly = |each: &FaultInForce| same(each) && each.direction == direction;
-            let mut faults = world.faults.iter();
-            if let Some(place) = faults.position(exactly).or_else(|| world.faults.iter().position(same)) {
+            let one_way = |each: &FaultInForce| same(each) && each.direction == direction;
+            let late = seconds(mark).unwrap_or_default();
+            let exactly = |each: &FaultInForce| one_way(each) && each.late == late;
+            // Of equal faults, the first lasts the longest, because the marks do not say which of them has ended.
+            let place = |is_it: &dyn Fn(&FaultInForce) -> bool| world.faults.iter().rposition(is_it);
+            if let Some(place) = place(&exactly).or_else(|| place(&one_way)).or_else(|| place(&same)) {
                 let over = world.faults.remove(place);
                 world.note_end(&over);
             } else {
@@ -59,7 +62,8 @@ pub fn observe(world: &mut World, mark: &Mark) -> Change {
             }
             match fault {
                 FaultKind::Skew => {
-                    if member.is_none() {
+                    let is_wrong = |each: &FaultInForce| each.is_of_a_clock() && each.member.is_none();
+                    if member.is_none() && !world.faults.iter().any(is_wrong) {
                         world.clock_right = Some(world.now);
                     }
                     Change::ClockRight { member, by: seconds(mark).unwrap_or(FOREVER) }
