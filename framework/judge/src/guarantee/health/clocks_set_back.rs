@@ -15,6 +15,8 @@ pub(crate) struct ClocksSetBack(BTreeMap<String, SetBack>);
 struct SetBack {
     since: Duration,
     until: Duration,
+    /// The latest time that a report can have so far.
+    latest_report: Duration,
 }
 
 impl ClocksSetBack {
@@ -22,24 +24,29 @@ impl ClocksSetBack {
     pub(crate) fn observe(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
         match &fact.change {
             Change::ClockWrong { member: Some(member), by } => {
-                self.set(member, clock_offset(member, context).max(*by), fact.at);
+                let now_wrong = clock_offset(member, context).max(*by);
+                self.set(member, now_wrong.saturating_sub(*by), now_wrong, fact.at);
             }
             Change::ClockRight { member: Some(member), by } => {
-                self.set(member, clock_offset(member, context).saturating_add(*by), fact.at);
+                let still_wrong = clock_offset(member, context);
+                self.set(member, still_wrong.saturating_add(*by), still_wrong, fact.at);
             }
             Change::MemberGone(member) => drop(self.0.remove(member)),
             _ => {}
         }
     }
 
-    /// The clock of `member` was set, and is behind its own earlier reports by `back` at most.
-    fn set(&mut self, member: &str, back: Duration, now: Duration) {
-        let fresh = SetBack { since: now, until: now };
+    /// The clock of `member` was set. Until now it was wrong by `before` at most, and from now on by `after` at most.
+    ///
+    /// Histories do not say which offsets are ahead, so earlier reports may be ahead, and later reports behind.
+    fn set(&mut self, member: &str, before: Duration, after: Duration, now: Duration) {
+        let fresh = SetBack { since: now, until: now, latest_report: now };
         let known = self.0.entry(member.to_owned()).or_insert(fresh);
         if known.until < now {
             known.since = now;
         }
-        known.until = known.until.max(now.saturating_add(back));
+        known.latest_report = known.latest_report.max(now.saturating_add(before));
+        known.until = known.until.max(known.latest_report.saturating_add(after));
     }
 
     /// The time until which reports of `member` may be no news; `None` if its clock was never set.
