@@ -127,9 +127,11 @@ impl OldCopyStaysUntilReplacementRuns {
     fn runs(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
         let Some(workload) = context.workload(key) else { return };
         let subject = Subject::on(key, member);
+        // If the last copy of all members is gone, only the old report of the control plane is left.
+        let is_gone = matches!(fact.change, Change::RunningGone { .. });
         if !workload.assignment.contains_key(member) {
             self.ran.remove(&subject);
-        } else if lacks(workload, member, context.world).is_none() {
+        } else if !is_gone && lacks(workload, member, context.world).is_none() {
             self.ran.insert(subject, None);
         } else if let Some(lost) = self.ran.get_mut(&subject) {
             lost.get_or_insert(fact.at);
