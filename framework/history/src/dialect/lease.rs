@@ -20,6 +20,8 @@ struct LeaseRenewal {
     /// Whether the member was created again since `latest`. A controller that forgets deleted members knows only
     /// the last renewal. Real controllers never forget.
     may_be_forgotten: bool,
+    /// Whether the record of the member was ever observed. A member that is deleted may go on to renew its Lease.
+    was_member: bool,
 }
 
 impl Leases {
@@ -38,6 +40,7 @@ impl Leases {
     pub fn made_anew(&mut self, name: &str) {
         if let Some(known) = self.0.get_mut(name) {
             known.may_be_forgotten = true;
+            known.was_member = true;
         }
     }
 
@@ -45,19 +48,25 @@ impl Leases {
     /// version may be old.
     pub fn observe(&mut self, world: &mut World, name: &str, renewed: Timestamp) -> Option<Change> {
         world.heartbeats_shown = true;
-        let fresh = LeaseRenewal { latest: renewed, last: renewed, may_be_forgotten: false };
+        let is_member = world.members.contains_key(name);
+        let fresh =
+            LeaseRenewal { latest: renewed, last: renewed, may_be_forgotten: false, was_member: is_member };
         let Some(known) = self.0.get_mut(name) else {
             self.0.insert(name.to_owned(), fresh);
             return None;
         };
         let is_later = renewed > known.latest;
         let is_a_sign = is_later || known.may_be_forgotten && renewed > known.last;
-        *known = if is_later { fresh } else { LeaseRenewal { last: renewed, ..*known } };
+        let was_member = is_member || known.was_member;
+        let next = if is_later { fresh } else { LeaseRenewal { last: renewed, ..*known } };
+        *known = LeaseRenewal { was_member, ..next };
         if !is_a_sign {
             return None;
         }
         let Some(member) = world.members.get_mut(name) else {
-            world.strangers.insert(name.to_owned());
+            if !was_member {
+                world.strangers.insert(name.to_owned());
+            }
             return None;
         };
         // A renewal that only some controllers count as one starts no deadline.
