@@ -23,7 +23,8 @@ pub fn observe(world: &mut World, mark: &Mark) -> Change {
     }
     // A recorder that knows of a wrong clock need not know of other faults.
     let marked = fault.is_some_and(|fault| fault != FaultKind::Skew);
-    world.faults_are_marked |= marked || mark.contains_key("scenario");
+    world.is_of_a_scenario |= mark.contains_key("scenario");
+    world.faults_are_marked |= marked || world.is_of_a_scenario;
     if mark.contains_key("history") {
         world.stated_start = text("start").and_then(|start| capsize_clock::parse_time(&start));
     }

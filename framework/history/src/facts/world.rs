@@ -55,6 +55,8 @@ pub struct World {
     pub unknown_past: Option<Duration>,
     /// Since when all clocks of the control plane are right again, if one was wrong.
     pub clock_right: Option<Duration>,
+    /// Whether a scenario made the history, which marks every action of a person.
+    pub is_of_a_scenario: bool,
     /// Whether the history marks its faults: a scenario made it, or it has marked one already.
     pub faults_are_marked: bool,
     /// The policies of users on taints, by name.

@@ -11,6 +11,7 @@ mod drained_nodes;
 mod equivalent_encodings;
 mod eviction_events;
 mod evictions_and_copies;
+mod evictions_without_reason;
 mod examples;
 mod excuses;
 mod fault_evidence;

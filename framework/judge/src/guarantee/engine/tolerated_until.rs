@@ -4,7 +4,30 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use capsize_history::facts::{EvictionTask, Member, Taint, TaintEffect, Workload, World};
+use super::context::JudgeContext;
+use crate::profile::Feature;
+use capsize_history::dialect::DialectKind;
+use capsize_history::facts::{EvictionTask, Fact, Member, Taint, TaintEffect, Workload, World};
+
+/// The longest time that owners of pods take to follow a change by a person.
+const FOLLOWED: Duration = Duration::from_secs(60);
+
+/// Returns true if `task`, which `fact` reports, evicts a workload for a taint.
+///
+/// A controller of nodes without the feature `TellsDisruption` gives no reason. In the history of a scenario, it deleted
+/// every pod of a known node that neither a person nor the owner of the pod deleted.
+pub(crate) fn is_by_taint(task: &EvictionTask, fact: &Fact, context: &JudgeContext<'_>) -> bool {
+    let gives_no_reason = || {
+        let (profile, world) = (context.profile, context.world);
+        let is_silent = profile.dialect == DialectKind::Nodes
+            && !profile.has(Feature::TellsDisruption)
+            && !profile.has(Feature::DrainsAfterTimeout);
+        let is_by_a_person = || world.acts > 0 && fact.at <= world.acted + FOLLOWED;
+        let is_by_node = || context.member(&task.member).is_none_or(|node| node.leaving);
+        is_silent && world.is_of_a_scenario && task.reason.is_empty() && !is_by_a_person() && !is_by_node()
+    };
+    !task.inherited && (task.by_taint || gives_no_reason())
+}
 
 /// The time until which a workload tolerates a member.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
 };
-use crate::guarantee::engine::tolerated_until::{Tolerates, is_fresh, tolerates, written_late};
+use crate::guarantee::engine::tolerated_until::{Tolerates, is_by_taint, is_fresh, tolerates, written_late};
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
@@ -110,7 +110,7 @@ impl Guarantee for EvictionAtTolerationEnd {
         match &fact.change {
             Change::TaintAdded { member, .. } => self.look_at_member(member, fact, false, context),
             Change::TaintRemoved { member, .. } => self.look_at_member(member, fact, true, context),
-            Change::EvictionBegan { workload, task } if task.by_taint && !task.inherited => {
+            Change::EvictionBegan { workload, task } if is_by_taint(task, fact, context) => {
                 self.evicted(workload, &task.member, fact, context);
                 self.last = Some(fact.at);
             }

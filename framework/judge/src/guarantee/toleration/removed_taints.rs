@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Topics, Violation, topics};
-use crate::guarantee::engine::tolerated_until::{Tolerates, is_fresh, tolerates};
+use crate::guarantee::engine::tolerated_until::{Tolerates, is_by_taint, is_fresh, tolerates};
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
@@ -56,7 +56,7 @@ impl Guarantee for NoEvictionWithoutTaint {
                 self.unused_tolerations.retain(|subject, _| !subject.is_on(member));
                 self.suspected_violations.retain(|subject, _| !subject.is_on(member));
             }
-            Change::EvictionBegan { workload, task } if task.by_taint && !task.inherited => {
+            Change::EvictionBegan { workload, task } if is_by_taint(task, fact, context) => {
                 let subject = Subject::on(workload, &task.member);
                 let member = context.member(&task.member);
                 if member.is_some_and(|member| member.evicting_taints().next().is_none() && !member.leaving) {

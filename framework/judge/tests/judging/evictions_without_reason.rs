@@ -1,0 +1,39 @@
+//! Evictions of pods by controllers that write no reason: in a scenario, nobody else deletes pods without a mark.
+
+use capsize_history::EventType;
+use serde_json::json;
+
+use crate::nodes::{PROFILE, Story, cluster_by, holds, violates};
+
+/// A cluster whose controllers write no condition on the pods that they delete.
+fn cluster() -> Story {
+    cluster_by(&PROFILE.replace("TellsDisruption, ", "").replace("ZonedEvictions, ", ""), 2, 0)
+}
+
+/// Pod `p` on `a1`, which tolerates every taint for 5 s; in deletion if `deleted`.
+fn pod(story: Story, deleted: bool) -> Story {
+    let mut pod = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"},
+        "spec": {"nodeName": "a1", "tolerations": [
+            {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5},
+        ]},
+    });
+    if deleted {
+        pod["metadata"]["deletionTimestamp"] = json!("2030-01-01T00:01:00Z");
+    }
+    story.sees(EventType::Modified, pod)
+}
+
+#[test]
+fn a_pod_that_is_deleted_before_its_toleration_is_over_was_evicted_too_early() {
+    let tainted = || pod(cluster(), false).at(2.0).taint("a1", "maintenance", "NoExecute");
+    violates("at once", pod(tainted().at(2.1), true), 3.0, "TOLERATION-01");
+    holds("after five seconds", pod(tainted().at(7.1), true), 7.4, "TOLERATION-01");
+}
+
+#[test]
+fn a_pod_that_is_deleted_without_any_taint_was_evicted_without_cause() {
+    violates("without a taint", pod(pod(cluster(), false).at(2.0), true), 3.0, "TOLERATION-02");
+    let by_hand = json!({"step": "delete", "object": "Pod default/p"});
+    violates("by a person", pod(pod(cluster(), false).at(2.0).mark(by_hand), true), 3.0, "");
+}
