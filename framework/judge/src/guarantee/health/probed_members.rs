@@ -92,6 +92,8 @@ struct Fails {
     since: Duration,
     /// The end of the period before this one, and how slow probes may have been until then.
     before: Option<(Duration, Failing)>,
+    /// Whether the member was reported as ready at the beginning.
+    was_ready: bool,
     /// The time since which probes fail at once, if they do.
     refused_since: Option<Duration>,
     /// The total time for which probes failed at once before.
@@ -181,7 +183,8 @@ impl ReadyAfterSuccessThreshold {
         let how: Vec<_> = in_force(member, context).filter_map(bounds::failing).collect();
         if !how.is_empty() || self.failing.contains_key(member) {
             let before = self.ended.swap_remove(member);
-            let first = || Fails { since: fact.at, before, ..Fails::default() };
+            let was_ready = context.member(member).is_some_and(|known| known.health == Some(Health::Ready));
+            let first = || Fails { since: fact.at, before, was_ready, ..Fails::default() };
             let fails = self.failing.entry(member.to_owned()).or_insert_with(first);
             fails.turn(how.contains(&Failing::Refused), fact.at);
         }
@@ -192,9 +195,15 @@ impl ReadyAfterSuccessThreshold {
         let Some(known) = context.member(member).filter(|known| !known.pulls) else { return };
         if fault.hits_probes().is_some() && !self.turn(member, fact, context) {
             let fails = self.failing.swap_remove(member).unwrap_or_default();
-            let before = fails.before.filter(|_| fails.may_be_unmet(fact.at, context.timings()));
             let slowness = self.failed.get(member).copied().unwrap_or(Failing::Silent);
-            self.ended.insert(member.to_owned(), before.unwrap_or((fact.at, slowness)));
+            let counts_from = if fails.may_be_unmet(fact.at, context.timings()) {
+                // A member that becomes NotReady later has failed a probe since then. If it was not ready, and its probes
+                // failed by chance, it may have answered all the time.
+                fails.before.or(fails.was_ready.then_some((fails.since, slowness)))
+            } else {
+                Some((fact.at, slowness))
+            };
+            self.ended.extend(counts_from.map(|from| (member.to_owned(), from)));
         }
         if is_hit(member, context) {
             return;
