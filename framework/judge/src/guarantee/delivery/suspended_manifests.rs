@@ -7,6 +7,7 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
 };
+use crate::guarantee::engine::outdated_views::{Away, is_hit};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Change, Delivery, Fact, WorkloadKey, World};
@@ -27,6 +28,8 @@ pub(crate) struct SuspendedManifestsAreHeldBack {
     deadlines: Deadlines,
     /// The copies that were deleted while their manifests were suspended.
     taken: BTreeSet<Subject>,
+    /// The members whose agents may not have observed the suspension.
+    away: Away,
 }
 
 impl Guarantee for SuspendedManifestsAreHeldBack {
@@ -44,7 +47,10 @@ impl Guarantee for SuspendedManifestsAreHeldBack {
             Recalled,
             RunningGone,
             Running,
-            WorkloadGone
+            WorkloadGone,
+            FaultBegan,
+            FaultEnded,
+            MemberGone
         ]
     }
 
@@ -53,6 +59,7 @@ impl Guarantee for SuspendedManifestsAreHeldBack {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        self.away.observe(fact, context);
         match &fact.change {
             Change::HeldBack(key)
             | Change::EvictionBegan { workload: key, .. }
@@ -126,10 +133,14 @@ impl SuspendedManifestsAreHeldBack {
         let running = context.workload(key).and_then(|workload| workload.running.get(member));
         let subject = Subject::on(key, member);
         let taken = running.is_some_and(|running| running.managed) && self.taken.remove(&subject);
+        // An agent that is cut off, or was until now, may not know the suspension.
+        let pulls = context.member(member).is_none_or(|known| known.pulls);
+        let is_away = is_hit(member, context) || !self.away.remaining_delay(member, fact.at).is_zero();
         // A copy that a restored backup brings back was not written by a controller. A controller whose watches are cut
         // may not know the suspension.
         let excused = context.world.has_lost(member, fact.at, Duration::ZERO)
-            || context.controllers_are_hindered(fact.at);
+            || context.controllers_are_hindered(fact.at)
+            || pulls && is_away;
         if taken && !excused {
             let because = format!("the manifest for {member} is suspended");
             let seen = format!("{member} has a copy again");
