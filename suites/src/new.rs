@@ -75,16 +75,38 @@ impl New {
             }
             Self::Target(NewTarget { file, from }) => {
                 targets::find(&from).map_err(CommandError::input)?;
-                let text = targets::text(&from).unwrap_or_default();
-                let text =
-                    text.replacen(&format!("name: {from}\n"), &format!("name: {}\n", name_of(&file)), 1);
+                let text = own_profile(&targets::text(&from).unwrap_or_default(), &name_of(&file));
                 let text = format!(
-                    "# `capsize run --target FILE` uses this profile. docs/targets.md describes it.\n{text}"
+                    "# `capsize run --target FILE` uses this profile, which begins as a copy of {from}.\n\
+                     # docs/targets.md describes the fields. `project` and `deviations` are for conformance reports.\n{text}"
                 );
                 write(&file, &text, (Document::Target, "target.schema.json"))
             }
         }
     }
+}
+
+/// Makes the profile of an own implementation out of one that comes with Capsize. The publisher of that one, its known
+/// deviations and its description are left out, because a report would state them of another implementation.
+fn own_profile(text: &str, name: &str) -> String {
+    let fields =
+        [("name: ", name), ("implementation: ", name), ("version: ", "\"0.1\""), ("from: ", "\"0\"")];
+    let mut own = String::new();
+    let mut is_kept = false;
+    for line in text.lines() {
+        if line.starts_with(|first: char| first.is_ascii_alphabetic()) {
+            is_kept = !line.starts_with("project:") && !line.starts_with("deviations:");
+        }
+        if !is_kept {
+            continue;
+        }
+        match fields.iter().find(|(field, _)| line.starts_with(field)) {
+            Some((field, value)) => own.extend([field, *value]),
+            None => own.push_str(line),
+        }
+        own.push('\n');
+    }
+    own
 }
 
 /// The name of a file without its ending.

@@ -40,6 +40,24 @@ fn a_new_scenario_passes_and_a_new_target_is_read() {
 }
 
 #[test]
+fn a_new_target_states_nothing_of_another_implementation() {
+    let folder = TempDir::new().unwrap();
+    let listed = text(&capsize(folder.path(), &["list", "--targets"]).stdout);
+    let shipped: Vec<&str> = listed.lines().filter(|line| !line.starts_with(' ')).collect();
+    assert!(shipped.contains(&"kube-controller-manager-1.36"), "{listed}");
+    for (number, from) in shipped.into_iter().enumerate() {
+        let file = format!("own{number}.yaml");
+        assert_eq!(capsize(folder.path(), &["new", "target", &file, "--from", from]).status.code(), Some(0));
+        let profile = fs::read_to_string(folder.path().join(file)).unwrap();
+        let fields =
+            format!("\nname: own{number}\nimplementation: own{number}\nversion: \"0.1\"\nfrom: \"0\"\n");
+        assert!(profile.contains(&fields), "{profile}");
+        assert!(profile.contains("\nstart:") && profile.contains("\ntimings:"), "{profile}");
+        assert!(!profile.contains("\nproject:") && !profile.contains("\ndeviations:"), "{profile}");
+    }
+}
+
+#[test]
 fn completions_and_manual_pages_know_the_commands() {
     let folder = TempDir::new().unwrap();
     for shell in ["bash", "zsh", "fish"] {
