@@ -13,6 +13,7 @@ use thiserror::Error;
 
 use crate::empty::EmptyArgs;
 use crate::exit::{CommandError, ExitStatus};
+use crate::run::shell_words;
 use crate::{output, targets};
 
 /// Judge recorded histories: which guarantees held, how often and by which margin, and which did not
@@ -77,8 +78,14 @@ impl Check {
         };
         let mut about = Vec::new();
         let mut checked = |path: &PathBuf| {
-            let Checked { case, timeline, notes } = check_by(path, by)?;
+            let Checked { mut case, timeline, notes } = check_by(path, by)?;
             about.extend(notes);
+            // A history does not name the profile of an own target.
+            if let Some(file) = self.target.as_deref().filter(|_| own) {
+                case.replay = shell_words(
+                    &["capsize", "check", &path.display().to_string(), "--target", file].map(str::to_owned),
+                );
+            }
             Ok::<_, CheckError>((case, timeline))
         };
         let checked = self.histories.iter().map(&mut checked).collect::<Result<Vec<_>, _>>();

@@ -75,7 +75,7 @@ impl New {
             }
             Self::Target(NewTarget { file, from }) => {
                 targets::find(&from).map_err(CommandError::input)?;
-                let text = own_profile(&targets::text(&from).unwrap_or_default(), &name_of(&file));
+                let text = own_profile(targets::text(&from).unwrap_or_default(), &name_of(&file));
                 let text = format!(
                     "# `capsize run --target FILE` uses this profile, which begins as a copy of {from}.\n\
                      # docs/targets.md describes the fields. `project` and `deviations` are for conformance reports.\n{text}"
@@ -121,6 +121,10 @@ fn write(file: &Path, text: &str, (document, schema): (Document, &str)) -> Resul
     }
     if file.exists() {
         return Err(CommandError::Input(miette!("{} exists already", file.display())));
+    }
+    if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
+        let help = "create the folder, or name a file in another one";
+        return Err(CommandError::Input(miette!(help = help, "there is no folder {}", folder.display())));
     }
     let text = format!("# yaml-language-server: $schema={schema}\n{text}");
     output::write_file(file, text.as_bytes())?;

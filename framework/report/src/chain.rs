@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use capsize_history::dialect::DialectKind;
 use capsize_history::facts::{Fact, FaultInForce};
 use capsize_judge::chain::{Chain, Deviation};
 use capsize_judge::guarantee::{Bound, Evidence, GuaranteeSpec};
@@ -100,7 +101,9 @@ pub(super) fn causes(spec: &GuaranteeSpec, evidence: &Evidence, judgement: &Judg
         (None, Some(since)) => lines.push(ChainLine::new("started", clock(since), Some(since))),
         (None, None) => {}
     }
-    if let Some(issues) = ISSUES.get(spec.id).filter(|issues| !issues.is_empty()) {
+    // All known issues are those of Karmada, and say nothing about the objects of another dialect.
+    let issues = ISSUES.get(spec.id).filter(|issues| *dialect == DialectKind::Karmada && !issues.is_empty());
+    if let Some(issues) = issues {
         lines.push(ChainLine::new("issues", issues.join(", "), None));
     }
     lines.push(ChainLine::new("explain", format!("capsize explain {}", spec.id), None));

@@ -394,7 +394,7 @@ fn day(time: Timestamp) -> String {
 }
 
 /// Words as a shell reads them.
-fn shell_words(words: &[String]) -> String {
+pub(crate) fn shell_words(words: &[String]) -> String {
     let words = words.iter().map(String::as_str);
     // No argument of a process contains the only character that cannot be quoted.
     shlex::try_join(words).unwrap_or_default()

@@ -9,8 +9,8 @@ mod selection;
 mod watched;
 
 pub(crate) use claim::{RunPlace, lacking_core, suite};
-pub(crate) use command::repeated;
 pub use command::{Run, timeline};
+pub(crate) use command::{repeated, shell_words};
 pub use digest::{digest_of, digest_of_file, digest_of_profile};
 pub use parties::implementation;
 pub(crate) use selection::Selected;

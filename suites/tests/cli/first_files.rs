@@ -30,6 +30,7 @@ fn a_new_scenario_passes_and_a_new_target_is_read() {
     let schema = fs::read_to_string(folder.path().join("scenario.schema.json")).unwrap();
     assert_eq!(schema, runs(&["schema", "scenario"]));
     is_refused(folder.path(), &["new", "scenario", "mine.yaml"], 2, "mine.yaml exists already");
+    is_refused(folder.path(), &["new", "scenario", "no/mine.yaml"], 2, "there is no folder no");
     is_refused(folder.path(), &["new", "scenario", "mine"], 2, "mine: the name must end in .yaml");
     is_refused(
         folder.path(),

@@ -1,4 +1,6 @@
-//! Evictions of pods by controllers that write no reason: in a scenario, nobody else deletes pods without a mark.
+//! Evictions of pods by controllers that write no reason, or move their deadlines, other than those of Kubernetes do.
+//!
+//! In a scenario, nobody else deletes pods without a mark.
 
 use capsize_history::EventType;
 use serde_json::json;
@@ -36,4 +38,43 @@ fn a_pod_that_is_deleted_without_any_taint_was_evicted_without_cause() {
     violates("without a taint", pod(pod(cluster(), false).at(2.0), true), 3.0, "TOLERATION-02");
     let by_hand = json!({"step": "delete", "object": "Pod default/p"});
     violates("by a person", pod(pod(cluster(), false).at(2.0).mark(by_hand), true), 3.0, "");
+}
+
+/// Pod `p` on `a1`, which tolerates the taint `long` for 20 s and the taint `short` for 5 s; in deletion if `deleted`.
+fn patient(story: Story, deleted: bool) -> Story {
+    let tolerates = |key: &str, seconds: u64| {
+        json!({
+            "key": format!("node.kubernetes.io/{key}"), "operator": "Exists", "effect": "NoExecute",
+            "tolerationSeconds": seconds,
+        })
+    };
+    let mut pod = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"},
+        "spec": {"nodeName": "a1", "tolerations": [tolerates("long", 20), tolerates("short", 5)]},
+    });
+    if deleted {
+        pod["metadata"]["deletionTimestamp"] = json!("2030-01-01T00:01:00Z");
+    }
+    story.sees(EventType::Modified, pod)
+}
+
+#[test]
+fn a_deadline_may_move_to_that_of_another_taint() {
+    let heard = |story: Story, times: &[u32]| {
+        let renewed = |story: Story, second: &u32| {
+            story.at(f64::from(*second)).lease("a1", *second).lease("a2", *second)
+        };
+        times.iter().fold(story, renewed)
+    };
+    let tainted = |first: &str, second: &str| {
+        let story = patient(cluster(), false).at(2.0).taint("a1", first, "NoExecute");
+        story.at(3.0).taint("a1", second, "NoExecute")
+    };
+    let shorter = || heard(tainted("long", "short"), &[4, 7]);
+    violates("too early for both", patient(tainted("long", "short").at(5.0), true), 5.2, "TOLERATION-01");
+    holds("at the shorter one", patient(shorter().at(8.1), true), 8.4, "TOLERATION-01");
+    let later = heard(shorter(), &[11, 14, 17, 20, 22]);
+    holds("at the first one, as Kubernetes", patient(later.at(22.1), true), 22.4, "TOLERATION-01");
+    let never = heard(shorter(), &[11, 14, 17, 20, 23]);
+    violates("after both", never, 23.5, "TOLERATION-01");
 }

@@ -9,7 +9,7 @@ use super::implementation::ImplementationInfo;
 use super::steps::by_dialect::{inexpressible, writer_of};
 use crate::scenario::{Case, Disturbance, Length, NotTainted, Place, Step};
 use capsize_history::dialect::DialectKind;
-use capsize_judge::profile::{Feature, Profile};
+use capsize_judge::profile::{Feature, Profile, Timings};
 
 /// The first requirement of `case` that `target` does not meet, to be read after "the target lacks".
 #[must_use]
@@ -51,6 +51,13 @@ pub fn missing_requirement(case: &Case, target: Target<'_>) -> Option<String> {
     });
     if let Some(zero) = zero.filter(|name| profile.timings.get(name) == Some(Duration::ZERO)) {
         return Some(format!("a {zero} that is longer than zero"));
+    }
+    let unknown = Timings::NAMES.iter().find(|name| {
+        // Only lengths of time contain names of timings.
+        profile.timings.get(name).is_none() && case.text.contains(&format!("x {name}"))
+    });
+    if let Some(unknown) = unknown {
+        return Some(format!("the timing {unknown}"));
     }
     let strangers = provider.as_ref().is_some_and(|provider| !provider.makes_members());
     if strangers && touches_members(case) {

@@ -196,7 +196,8 @@ impl NotReadyAfterFailureThreshold {
             outage.broken = broken;
         }
         let ready = context.member(member).is_some_and(|member| member.health == Some(Health::Ready));
-        if (anew || breaks) && ready {
+        // A fault that fails no probe does not continue the outage before it.
+        if (anew || breaks) && failing.is_some() && ready {
             self.start_deadline(member, fact, context);
         }
     }

@@ -12,7 +12,6 @@ use crate::guarantee::engine::tolerated_until::{Tolerates, is_by_taint, is_fresh
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
-use capsize_history::FaultKind;
 use capsize_history::dialect::DialectKind;
 use capsize_history::facts::{Change, Fact, Taint, Uncertainty, WorkloadKey, World};
 
@@ -69,6 +68,8 @@ static TOLERATION_01: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct EvictionAtTolerationEnd {
     /// The toleration of each workload on a tainted member.
     known: BTreeMap<Subject, Tolerates>,
+    /// For nodes, the least end of a toleration that is earlier than the known one, and its taint.
+    least: BTreeMap<Subject, (Duration, Taint)>,
     /// The time since which a workload tolerates all taints for ever, if its toleration of an earlier taint had
     /// ended.
     eased: BTreeMap<Subject, Duration>,
@@ -89,17 +90,7 @@ impl Guarantee for EvictionAtTolerationEnd {
     }
 
     fn topics(&self) -> Topics {
-        topics![
-            TaintAdded,
-            TaintRemoved,
-            EvictionBegan,
-            Assigned,
-            Wanted,
-            WorkloadGone,
-            MemberGone,
-            FaultEnded,
-            Health
-        ]
+        topics![TaintAdded, TaintRemoved, EvictionBegan, Assigned, Wanted, WorkloadGone, MemberGone, Health]
     }
 
     fn deadlines(&mut self) -> Option<&mut Deadlines> {
@@ -120,17 +111,16 @@ impl Guarantee for EvictionAtTolerationEnd {
                 self.look_at_workload(workload, fact, context);
             }
             Change::WorkloadGone(key) => {
+                self.least.retain(|subject, _| !subject.is_of(key));
                 self.known.retain(|subject, _| !subject.is_of(key));
                 self.eased.retain(|subject, _| !subject.is_of(key));
                 self.deadlines.cancel_of(key, |_| true);
-            }
-            Change::FaultEnded { fault: FaultKind::Kill | FaultKind::ControllerDown, member: None } => {
-                self.restarted(fact, context);
             }
             Change::Health { .. } if context.profile.has(Feature::HaltsWhenNoneReady) => {
                 self.halted(fact, context);
             }
             Change::MemberGone(member) => {
+                self.least.retain(|subject, _| !subject.is_on(member));
                 self.known.retain(|subject, _| !subject.is_on(member));
                 self.eased.retain(|subject, _| !subject.is_on(member));
                 self.deadlines.cancel_all(|subject| subject.is_on(member));
@@ -189,14 +179,21 @@ impl EvictionAtTolerationEnd {
         if now.as_ref() == self.known.get(&subject) {
             return;
         }
-        // For nodes, a deadline that is set does not move (kubernetes/kubernetes#102993), unless a taint is not
-        // tolerated at all.
+        // For nodes, a deadline that is set need not move (kubernetes/kubernetes#102993), unless a taint is not
+        // tolerated at all. A controller whose deadline moves conforms too, and one that was restarted has to move it.
         if context.profile.dialect == DialectKind::Nodes
-            && let (Some(Tolerates::Until(..)), Some(Tolerates::Until(..))) = (self.known.get(&subject), &now)
+            && let (Some(Tolerates::Until(first, _)), Some(Tolerates::Until(until, taint))) =
+                (self.known.get(&subject), &now)
             && tolerates_all(world, &subject)
         {
+            if until < first {
+                self.least.insert(subject, (*until, taint.clone()));
+            } else if self.deadlines.has(&subject) {
+                self.start_deadline(&subject, fact, fact.at, (*until, taint), queue, context);
+            }
             return;
         }
+        self.least.remove(&subject);
         self.deadlines.cancel(&subject);
         if let Some(Tolerates::Until(until, taint)) = &now {
             let from = if rechecked { fact.at + timings.recheck } else { fact.at };
@@ -212,25 +209,6 @@ impl EvictionAtTolerationEnd {
             Some(now) => self.known.insert(subject, now),
             None => self.known.remove(&subject),
         };
-    }
-
-    /// Moves the deadlines of nodes to what the present taints say. The time that a controller has set does not move, but
-    /// a controller that was restarted does not know this time, nor the taints that have been replaced since.
-    fn restarted(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
-        if context.profile.dialect != DialectKind::Nodes {
-            return;
-        }
-        let queue = Queue::new();
-        for (subject, known) in self.known.clone() {
-            let (Some(key), Some(name)) = (&subject.workload, &subject.member) else { continue };
-            let Some((workload, member)) = context.workload(key).zip(context.member(name)) else { continue };
-            if let (Tolerates::Until(before, _), Some(Tolerates::Until(until, taint))) =
-                (known, tolerates(workload, member.evicting_taints()))
-                && until > before
-            {
-                self.start_deadline(&subject, fact, fact.at, (until, &taint), &queue, context);
-            }
-        }
     }
 
     /// Ends all deadlines while no member is Ready, because nothing may leave then, and opens them again afterwards.
@@ -288,10 +266,11 @@ impl EvictionAtTolerationEnd {
         let subject = Subject::on(key, member);
         let margin = self.deadlines.met(&subject, fact);
         let eased = self.eased.remove(&subject);
+        let least = self.least.remove(&subject);
         let Some(tolerates) = self.known.remove(&subject) else { return };
         let seen = format!("{key} is evicted from {member}");
         let (until, taint) = match tolerates {
-            Tolerates::Until(until, taint) => (until, taint),
+            Tolerates::Until(until, taint) => least.unwrap_or((until, taint)),
             // The controllers may not have observed yet that the taint with the ended toleration is gone.
             Tolerates::Forever
                 if eased.is_some_and(|eased| eased >= context.latest_surely_observed(fact.at)) =>
