@@ -114,7 +114,7 @@ fn is_one_way(fault: &FaultInForce) -> bool {
 }
 
 /// Returns true if reports of the agent arrive by chance, or not at all.
-pub(crate) fn is_lossy(member: &str, context: &JudgeContext<'_>) -> bool {
+fn is_lossy(member: &str, context: &JudgeContext<'_>) -> bool {
     is_cut(member, context)
         || is_too_slow(member, context)
         || in_force(member, context).any(|fault| fault.fault == FaultKind::Lose)

@@ -8,7 +8,7 @@ mod probed_members;
 mod remedies;
 mod renewals;
 
-pub(super) use agent_silence::{UnknownAfterAgentSilence, is_cut, is_lossy};
+pub(super) use agent_silence::{UnknownAfterAgentSilence, is_cut};
 pub(super) use clocks_set_back::ClocksSetBack;
 pub(super) use never_reported::UnknownAfterStartupGrace;
 pub(super) use not_ready::NotReadyAfterFailureThreshold;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::engine::outdated_views::is_hit;
-use crate::guarantee::health::{ClocksSetBack, is_cut, is_lossy};
+use crate::guarantee::health::{ClocksSetBack, is_cut};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
@@ -75,7 +75,7 @@ impl Guarantee for NoExecuteTaintAfterSilence {
             }
             Change::Health { member, now: Some(Health::Unknown), was: Some(_), .. } => {
                 // Some of its reports may arrive, and each of them restarts the time.
-                if is_lossy(member, context) && !is_cut(member, context) {
+                if is_hit(member, context) && !is_cut(member, context) {
                     return;
                 }
                 let because = format!("{member} has been Unknown since {}", clock(fact.at));
