@@ -59,6 +59,29 @@ fn a_new_target_states_nothing_of_another_implementation() {
 }
 
 #[test]
+fn a_case_that_needs_a_timing_which_the_profile_lacks_is_skipped() {
+    let folder = TempDir::new().unwrap();
+    capsize(folder.path(), &["new", "target", "own.yaml", "--from", "reference-nodes"]);
+    let file = folder.path().join("own.yaml");
+    let profile = fs::read_to_string(&file).unwrap();
+    let is_kept = |line: &&str| !line.trim_start().starts_with("startupGracePeriod:");
+    fs::write(&file, profile.lines().filter(is_kept).collect::<Vec<_>>().join("\n")).unwrap();
+    let arguments = ["run", "--target", "own.yaml", "--filter", "nodes/never-reports", "--allow-empty"];
+    let printed = text(&capsize(folder.path(), &arguments).stdout);
+    assert!(printed.contains("the target lacks the timing startupGracePeriod"), "{printed}");
+}
+
+#[test]
+fn the_command_that_check_prints_names_an_own_target() {
+    let folder = TempDir::new().unwrap();
+    capsize(folder.path(), &["new", "target", "own.yaml", "--from", "karmada-1.18"]);
+    let history = concat!(env!("CARGO_MANIFEST_DIR"), "/recordings/karmada-1.18.2/duplicated-refused.jsonl");
+    let output = capsize(folder.path(), &["check", history, "--target", "own.yaml", "--format", "json"]);
+    let printed = text(&output.stdout);
+    assert!(printed.contains(&format!("capsize check {history} --target own.yaml")), "{printed}");
+}
+
+#[test]
 fn completions_and_manual_pages_know_the_commands() {
     let folder = TempDir::new().unwrap();
     for shell in ["bash", "zsh", "fish"] {
