@@ -24,6 +24,9 @@ pub struct Heartbeat {
 
 /// Returns the signs of life after the cluster was checked once more. A changed condition `Ready` and a renewed Lease
 /// are signs of life. For a cluster that never reported, the creation counts as the last one.
+///
+/// Karmada compares only the times of the transitions. If a clock was set back, two transitions can have the same time, so the
+/// status is compared, too.
 #[must_use]
 pub fn heartbeat(
     before: Option<&Heartbeat>,
@@ -38,9 +41,9 @@ pub fn heartbeat(
             Heartbeat { ready: None, renewed: None, probed: created, transition: created }
         }
         _ => {
-            let since = |condition: &Condition| condition.last_transition_time.0;
-            let last = before.and_then(|before| before.ready.as_ref()).map(since);
-            let same = before.filter(|_| last.is_some() && last == ready.map(since));
+            let state = |condition: &Condition| (condition.status.clone(), condition.last_transition_time.0);
+            let last = before.and_then(|before| before.ready.as_ref()).map(state);
+            let same = before.filter(|_| last.is_some() && last == ready.map(state));
             Heartbeat {
                 ready: ready.cloned(),
                 renewed: before.and_then(|before| before.renewed),
@@ -150,6 +153,11 @@ mod tests {
                 "the same status for another reason",
                 vec![(25, no(), None), (30, Some(ready("False", "ClusterNotReady", 20)), None)],
                 (30, 25),
+            ),
+            (
+                "another status at the same time of a clock that was set back",
+                vec![(5, yes(), None), (25, Some(ready("False", "ClusterNotReachable", 3)), None)],
+                (25, 25),
             ),
             ("a renewal", vec![(5, yes(), Some(4)), (15, yes(), Some(14))], (15, 5)),
             ("a Lease that stays as it is", vec![(5, yes(), Some(4)), (15, yes(), Some(4))], (5, 5)),

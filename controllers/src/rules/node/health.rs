@@ -32,6 +32,9 @@ pub struct NodeHealth {
 /// Returns the signs of life after one more check. A different heartbeat in the status is one, later or earlier, and so
 /// is a Lease that was renewed to a later time than any before. For a node that never reported, the creation counts as
 /// the last one.
+///
+/// Kubernetes compares only the times of the transitions. If a clock was set back, two transitions can have the same time, so
+/// the status is compared, too.
 #[must_use]
 pub fn node_health(
     before: Option<&NodeHealth>,
@@ -50,8 +53,10 @@ pub fn node_health(
             before.clone()
         }
         (before, Some(ready)) => {
-            let same =
-                observed.is_some_and(|observed| observed.last_transition_time == ready.last_transition_time);
+            let same = observed.is_some_and(|observed| {
+                (&observed.status, &observed.last_transition_time)
+                    == (&ready.status, &ready.last_transition_time)
+            });
             NodeHealth {
                 ready: Some(Arc::new(ready.clone())),
                 renewed: before.and_then(|before| before.renewed),
@@ -182,6 +187,14 @@ mod tests {
             let health = health.unwrap();
             assert_eq!((health.probed, health.transition), (at(expected.0), at(expected.1)), "{about}");
         }
+    }
+
+    #[test]
+    fn another_status_at_the_same_time_of_a_clock_that_was_set_back_is_a_change() {
+        let ready = |status, heartbeat| condition(READY, status, heartbeat, 1);
+        let first = node_health(None, Some(&ready("True", 1)), None, at(7), at(50));
+        let health = node_health(Some(&first), Some(&ready("False", 2)), None, at(7), at(60));
+        assert_eq!((health.probed, health.transition), (at(60), at(60)));
     }
 
     fn silenced(conditions: &[NodeCondition], probed: i64, now: i64) -> Option<Vec<NodeCondition>> {
