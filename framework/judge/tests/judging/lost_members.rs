@@ -154,6 +154,17 @@ fn a_clock_that_is_wrong_by_some_seconds_shifts_the_silence_by_as_much() {
 }
 
 #[test]
+fn a_clock_that_is_right_again_shifts_no_silence_once_its_renewals_are_the_newest() {
+    let skew = |state: &str| json!({"fault": "skew", "cluster": "m1", "state": state, "seconds": 4.0});
+    let right =
+        || Story::new().mark(skew("begin")).renewed("m1", 9).at(11.0).mark(skew("end")).renewed("m1", 11);
+    let unknown = |story: Story, at: f64| story.at(at).health("m1", "Unknown").until(at + 0.5);
+    // Until 15 s a renewal from the time when the clock was ahead may be the newest.
+    kept("HEALTH-08", &unknown(right().at(14.0).renewed("m1", 14), 18.5));
+    breaks("HEALTH-08", &unknown(right().at(16.0).renewed("m1", 16), 20.5).1);
+}
+
+#[test]
 fn a_member_that_is_ready_again_stays_ready() {
     let back = || Story::new().health("m1", "Unknown").at(20.0).health("m1", "Ready");
     shows("HEALTH-09", &back().at(20.1).health("m1", "Unknown").until(21.0));

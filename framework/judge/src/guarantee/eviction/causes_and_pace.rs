@@ -12,7 +12,9 @@ use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
 use capsize_history::FaultKind;
-use capsize_history::facts::{Change, Fact, InstanceHealth, TaintEffect, Uncertainty, WorkloadKey};
+use capsize_history::facts::{
+    Change, Fact, InstanceHealth, ObjectVersion, TaintEffect, Uncertainty, WorkloadKey,
+};
 
 static EVICTION_10: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-10",
@@ -257,7 +259,7 @@ static EVICTION_13: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-13",
     sentence: "evictions for taints are paced: each of three workers waits after each eviction",
     features: &[Feature::NoExecuteTaints, Feature::GracefulEviction],
-    formula: "the last of four evictions is not before evictionPace - skew after the first; counted for each scope of workloads",
+    formula: "the last of four evictions is not before evictionPace - skew after the first; counted for each scope of workloads. Evictions of one workload by one version count as one",
     releases: "1.16 and newer",
     source: "Karmada pkg/controllers/cluster/eviction_worker.go",
 };
@@ -266,6 +268,8 @@ static EVICTION_13: GuaranteeSpec = GuaranteeSpec {
 #[derive(Default)]
 pub(crate) struct EvictionPace {
     queues: BTreeMap<bool, VecDeque<Duration>>,
+    /// The version of the latest eviction. A worker evicts a workload from all members at once that it must leave.
+    latest: Option<ObjectVersion>,
 }
 
 impl Guarantee for EvictionPace {
@@ -287,6 +291,10 @@ impl Guarantee for EvictionPace {
             Change::FaultEnded { member: None, .. } => return self.queues.clear(),
             _ => return,
         };
+        if fact.witness.is_some() && fact.witness == self.latest {
+            return;
+        }
+        self.latest.clone_from(&fact.witness);
         let queue = self.queues.entry(key.namespace().is_empty()).or_default();
         queue.push_back(fact.at);
         // Controllers that run twice have twice as many workers.

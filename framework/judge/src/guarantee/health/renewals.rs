@@ -31,8 +31,10 @@ pub(crate) struct UnknownAfterLastRenewal {
     deadlines: Deadlines,
     /// The members whose last renewal may have arrived late, because a fault hit them.
     late: BTreeMap<String, bool>,
-    /// By how much the clock of each member is wrong, or was until a short time ago.
+    /// By how much the clock of each member is wrong, or was when the last renewal that counts may have been made.
     off: BTreeMap<String, Duration>,
+    /// A renewal may count only when its time is later than that of all before.
+    clocks: ClocksSetBack,
 }
 
 impl Guarantee for UnknownAfterLastRenewal {
@@ -41,7 +43,7 @@ impl Guarantee for UnknownAfterLastRenewal {
     }
 
     fn topics(&self) -> Topics {
-        topics![SignOfLife, Health, ClockWrong, MemberLeaving, MemberGone]
+        topics![SignOfLife, Health, ClockWrong, ClockRight, MemberLeaving, MemberGone]
     }
 
     fn deadlines(&mut self) -> Option<&mut Deadlines> {
@@ -49,6 +51,7 @@ impl Guarantee for UnknownAfterLastRenewal {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        self.clocks.observe(fact, context);
         match &fact.change {
             Change::SignOfLife(name) => self.renewed(name, fact, context),
             Change::Health { member, now: Some(Health::Unknown), was: Some(_), .. } => {
@@ -82,6 +85,9 @@ impl UnknownAfterLastRenewal {
         let reports = |health| matches!(health, Some(Health::Ready | Health::NotReady));
         if !context.member(name).is_some_and(|member| reports(member.health) && !member.leaving) {
             return;
+        }
+        if clock_offset(name, context).is_zero() && self.clocks.since(name, fact.at).is_none() {
+            self.off.remove(name);
         }
         let off = self.off.get(name).copied().unwrap_or_default();
         let limit = bounds::renewal_missed(context.timings(), grace(name, context)).saturating_add(off);
