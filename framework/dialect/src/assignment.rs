@@ -111,7 +111,7 @@ pub(crate) fn ended_change(key: &WorkloadKey, task: EvictionTask) -> Change {
 /// Ends the derived eviction from `member`, whose manifest is gone.
 pub(crate) fn end_eviction(world: &mut World, key: &WorkloadKey, member: &str) -> Option<Change> {
     let entry = world.workloads.get_mut(key)?;
-    let place = entry.evictions.iter().position(|task| task.member == member && task.reason == DERIVED)?;
+    let place = entry.evictions.iter().position(|task| task.member == member && task.is_derived)?;
     Some(ended_change(key, entry.evictions.remove(place)))
 }
 
@@ -130,6 +130,7 @@ fn task(world: &World, member: &str) -> EvictionTask {
         member: member.to_owned(),
         reason: DERIVED.to_owned(),
         seen: world.now,
+        is_derived: true,
         directly: true,
         by_taint: true,
         ..EvictionTask::default()

@@ -101,7 +101,7 @@ impl DeliveryReader {
         let observed = observation.observed;
         let known = memory.0.entry(observed.name.clone()).or_default();
         known.latest = Some(observed.clone());
-        self.read_manifests(known, observation);
+        let withdrawn = self.read_manifests(known, observation);
         known.of_state.refresh(&self.state, observation, |scope| {
             known.placed = scope.is_true(self.placed.as_ref());
             known.applied = scope.maybe(self.applied.as_ref(), |value| Some(is_true(value)));
@@ -110,6 +110,9 @@ impl DeliveryReader {
         });
         let name = observed.object.text("metadata", "name").into_owned();
         let mut all = Vec::new();
+        for (member, workload) in withdrawn {
+            all.extend(withdraw(world, &workload, &member, &name));
+        }
         for manifest in &known.manifests {
             world.manifests_shown |= known.placed;
             let workload = world.workloads.get(&manifest.workload);
@@ -159,9 +162,16 @@ impl DeliveryReader {
         again.iter().flat_map(|latest| self.observe(memory, world, &observation.again(latest))).collect()
     }
 
-    fn read_manifests(&self, known: &mut KnownCarrier, observation: &Observation<'_>) {
+    /// Reads the manifests, and returns the members and workloads of those that the object no longer carries.
+    fn read_manifests(
+        &self,
+        known: &mut KnownCarrier,
+        observation: &Observation<'_>,
+    ) -> Vec<(String, WorkloadKey)> {
+        let mut withdrawn = Vec::new();
         known.of_manifests.refresh(&self.manifests, observation, |scope| {
-            known.member = scope.maybe(Some(&self.member), text).unwrap_or_default();
+            let member = scope.maybe(Some(&self.member), text).unwrap_or_default();
+            let left = std::mem::replace(&mut known.member, member);
             let list = scope.read(&self.each, |value| items(value).to_vec()).unwrap_or_default();
             let was = std::mem::take(&mut known.manifests);
             for item in list {
@@ -172,8 +182,23 @@ impl DeliveryReader {
                 }
                 known.manifests.push(now);
             }
+            let carried = |was: &Manifest| known.manifests.iter().any(|now| now.workload == was.workload);
+            let gone = was.into_iter().filter(|was| left != known.member || !carried(was));
+            withdrawn.extend(gone.map(|was| (left.clone(), was.workload)));
         });
+        withdrawn
     }
+}
+
+/// The changes when the object called `carrier` no longer carries the manifest of `workload` for `member`.
+fn withdraw(world: &mut World, workload: &WorkloadKey, member: &str, carrier: &str) -> Vec<Change> {
+    let delivery = world.workloads.get(workload).and_then(|known| known.deliveries.get(member));
+    let Some(delivery) = delivery.filter(|delivery| delivery.by == carrier).cloned() else {
+        return Vec::new();
+    };
+    let mut all = changes::delivered(world, workload, member, delivery, true);
+    all.extend(end_eviction(world, workload, member));
+    all
 }
 
 impl Manifest {

@@ -30,6 +30,8 @@ pub struct Dialect(pub(crate) Arc<Compiled>);
 /// The compiled sections of a document.
 pub(crate) struct Compiled {
     pub(crate) name: String,
+    /// The text of the document.
+    pub(crate) text: String,
     /// The domain of the implementation; empty if it has none.
     pub(crate) domain: String,
     pub(crate) environment: Environment,
@@ -85,6 +87,7 @@ impl Dialect {
             let what = format!("`version` is {}, and this Capsize reads version {VERSION}", document.version);
             return Err(Box::new(YamlError::at(file, text, serde_saphyr::Location::UNKNOWN, what)));
         }
+        check_evictions(file, text, &document)?;
         let control_plane = aliases(&compiler, &document.watch.control_plane)?;
         let members = aliases(&compiler, &document.watch.members)?;
         let names = |all: &[Alias]| all.iter().map(|alias| alias.name.clone()).collect::<Vec<_>>();
@@ -94,6 +97,7 @@ impl Dialect {
         let signs = document.member.as_ref().and_then(|member| member.sign_of_life.as_ref());
         Ok(Self(Arc::new(Compiled {
             name: document.dialect.clone(),
+            text: text.to_owned(),
             domain: document.domain.clone().unwrap_or_default(),
             environment: Environment::default(),
             indexes: indexes(&compiler, &document.index, &central)?,
@@ -148,6 +152,10 @@ impl DialectProgram for Dialect {
         &self.0.name
     }
 
+    fn text(&self) -> &str {
+        &self.0.text
+    }
+
     fn fold(&self) -> Box<dyn Fold> {
         Box::new(DataFold::new(Arc::clone(&self.0), false))
     }
@@ -175,6 +183,15 @@ impl DialectProgram for Dialect {
     fn step_writer(&self) -> Option<&dyn StepWriter> {
         self.0.steps.as_ref().map(|writer| writer as &dyn StepWriter)
     }
+}
+
+/// Refuses derived evictions without the manifests at whose end they end.
+fn check_evictions(file: &str, text: &str, document: &Document) -> Result<(), DialectError> {
+    let evictions = document.workload.as_ref().and_then(|workload| workload.evictions.as_ref());
+    let Some(evictions) = evictions.filter(|_| document.delivery.is_none()) else { return Ok(()) };
+    let what =
+        "`leavesWhileTainted` needs the section `delivery`: an eviction lasts until the manifest is gone";
+    Err(Box::new(YamlError::at(file, text, evictions.referenced, what)))
 }
 
 fn paths<'a>(aliases: impl Iterator<Item = &'a Alias>) -> Vec<String> {

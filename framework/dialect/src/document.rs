@@ -266,7 +266,8 @@ pub struct WorkloadSection {
     pub assignment: Option<AssignmentSection>,
     /// How evictions are recognised where no object records them.
     #[serde(default)]
-    pub evictions: Option<Evictions>,
+    #[schemars(with = "Option<Evictions>")]
+    pub evictions: Option<Spanned<Evictions>>,
     /// The reported state of each copy.
     #[serde(default)]
     pub instances: Option<InstancesSection>,

@@ -164,7 +164,7 @@ impl WorkloadReader {
             recorded,
             wanted,
             assignment,
-            evictions: section.evictions,
+            evictions: section.evictions.as_ref().map(|evictions| evictions.value),
             instances,
             template,
             conditions,

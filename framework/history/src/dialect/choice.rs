@@ -34,6 +34,9 @@ pub trait DialectProgram: Send + Sync {
     /// The name of the dialect.
     fn name(&self) -> &str;
 
+    /// The text of the file of the dialect.
+    fn text(&self) -> &str;
+
     /// A fold that has observed no entry yet.
     fn fold(&self) -> Box<dyn Fold>;
 
@@ -105,6 +108,17 @@ impl PartialEq for DataDialect {
 }
 
 impl Eq for DataDialect {}
+
+impl DialectKind {
+    /// The program of a dialect that is data, if its file has been loaded.
+    #[must_use]
+    pub fn program(&self) -> Option<&Arc<dyn DialectProgram>> {
+        match self {
+            Self::Data(data) => data.program(),
+            Self::Karmada | Self::Nodes => None,
+        }
+    }
+}
 
 impl From<String> for DialectKind {
     fn from(name: String) -> Self {

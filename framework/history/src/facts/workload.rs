@@ -166,6 +166,8 @@ pub struct EvictionTask {
     pub seen: Duration,
     /// Whether the task existed before the history began.
     pub inherited: bool,
+    /// Whether the dialect derived the task, so that no object records it. Such a task never has a time stamp.
+    pub is_derived: bool,
     /// The time stamped on the task, to the second; absent until it is stamped.
     pub created: Option<Timestamp>,
     /// When the stamp was first observed.

@@ -81,6 +81,7 @@ fn task(value: &Tree<'_>, now: Duration, inherited: bool) -> EvictionTask {
         reason: text("reason"),
         seen: now,
         inherited,
+        is_derived: false,
         created,
         stamped: created.map(|_| now),
         grace: value["gracePeriodSeconds"].as_u64().map(seconds),

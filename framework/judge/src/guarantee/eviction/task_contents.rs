@@ -175,7 +175,7 @@ impl Guarantee for TaskStaysUnchanged {
 }
 
 /// Requirements T7 and V8: the stamp is written in time. A task that disappears without a stamp was lost by a writer with a stale
-/// list.
+/// list. No object records a derived task, so that nothing could have a stamp.
 #[derive(Default)]
 pub(crate) struct TaskGetsTimestamp(Deadlines);
 
@@ -194,6 +194,7 @@ impl Guarantee for TaskGetsTimestamp {
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
+            Change::EvictionBegan { task, .. } | Change::EvictionEnded { task, .. } if task.is_derived => {}
             Change::EvictionBegan { workload, task } => self.begun(workload, task, fact, context),
             Change::EvictionStamped { workload, task } | Change::EvictionChanged { workload, task, .. } => {
                 let subject = Subject::on(workload, &task.member);
