@@ -67,6 +67,24 @@ fn a_failover_of_1_5_evicts_after_629_to_650_seconds() {
 }
 
 #[test]
+fn members_that_report_by_themselves_fail_only_by_silence() {
+    for name in ["ocm", "reference-nodes-1.16"] {
+        let profile = targets::find(name).unwrap();
+        let budget = Budget::new(&profile, 1);
+        let failures: Vec<Failure> = budget.failovers.iter().map(|each| each.failure).collect();
+        assert_eq!(failures, [Failure::SilentAgent], "{name}");
+        assert!(budget.transitions.iter().all(|(each, _)| !each.what.contains("refuse")), "{name}");
+    }
+}
+
+#[test]
+fn a_silent_agent_is_evicted_from_after_it_is_detected() {
+    let failover = budget(&targets::find("ocm").unwrap(), Failure::SilentAgent);
+    assert_eq!(seconds(failover.detected), (0, Some(300)));
+    assert_eq!(seconds(failover.moved.unwrap().evicted), (0, Some(300)));
+}
+
+#[test]
 fn without_anybody_to_taint_a_member_nothing_is_evicted() {
     let mut profile = targets::find("karmada-1.18").unwrap();
     profile.features.remove(&capsize_judge::profile::Feature::ClusterTaintPolicies);

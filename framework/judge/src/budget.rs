@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::guarantee::transition::{self, Transition};
 use crate::guarantee::{Formula, Given};
 use crate::profile::{Feature, Profile, Timings};
+use capsize_history::dialect::DialectKind;
 
 /// The kind of failure, as the control plane observes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,9 +85,12 @@ impl Budget {
     /// Computes the budget of a target with this `profile`, if `workloads` have to be evicted from the failed member.
     #[must_use]
     pub fn new(profile: &Profile, workloads: usize) -> Self {
-        let agents = profile.has(Feature::PullMembers);
+        let is_possible = |failure: &Failure| match failure {
+            Failure::SilentAgent => profile.has(Feature::PullMembers),
+            Failure::Refused | Failure::BlackHole => is_probed(profile),
+        };
         let failures = [Failure::Refused, Failure::BlackHole, Failure::SilentAgent];
-        let failures = failures.into_iter().filter(|failure| agents || *failure != Failure::SilentAgent);
+        let failures = failures.into_iter().filter(is_possible);
         let given = Given { timings: &profile.timings, workloads };
         let mut used = recovery(profile);
         let mut failovers = Vec::new();
@@ -95,9 +99,10 @@ impl Budget {
             let path = path(profile, failure);
             used.extend([detected, &transition::NO_SCHEDULE]);
             used.extend(path.iter().flatten());
-            let moved = path.map(|path| moved(&path, given));
+            let detected = range(&[detected], given);
+            let moved = path.map(|path| moved(&path, detected, given));
             used.extend(moved.is_some().then_some(AFTER_EVICTION).into_iter().flatten());
-            failovers.push(EndToEnd { failure, detected: range(&[detected], given), moved });
+            failovers.push(EndToEnd { failure, detected, moved });
         }
         let is_used = |each: &&Transition| used.iter().any(|used| std::ptr::eq(*used, *each));
         let passed_through = transition::ALL.into_iter().filter(is_used);
@@ -136,20 +141,52 @@ fn path(profile: &Profile, failure: Failure) -> Option<Steps> {
     Some(steps)
 }
 
+/// Whether the control plane probes members. Nodes, and members with Leases, report by themselves.
+fn is_probed(profile: &Profile) -> bool {
+    profile.dialect != DialectKind::Nodes && !profile.has(Feature::LeaseHeartbeats)
+}
+
 fn recovery(profile: &Profile) -> Steps {
-    let mut steps = vec![&transition::READY, &transition::READY_AFTER_SILENCE, &transition::UNTAINTED];
+    let mut steps = vec![&transition::UNTAINTED];
+    if is_probed(profile) {
+        steps.extend([&transition::READY, &transition::READY_AFTER_SILENCE]);
+    }
     if profile.has(Feature::AutomaticNoExecute) {
         steps.push(&transition::UNTAINTED_NO_EXECUTE);
     }
     steps
 }
 
-fn moved(path: &[&'static Transition], given: Given<'_>) -> Moved {
-    let with = |more: &[&'static Transition]| range(&[path, more].concat(), given);
+/// The times at which a workload leaves a member whose failure is detected in `detected`.
+fn moved(path: &[&'static Transition], detected: Range, given: Given<'_>) -> Moved {
+    // The taint for a silent agent counts from the last renewal, but does not come before the detection.
+    let (first, rest) = path.split_at(1);
+    let first = later(range(first, given), detected);
+    let with = |more: &[&'static Transition]| sum(first, range(&[rest, more].concat(), given));
     Moved {
         evicted: with(&[]),
         applied: with(&[&transition::PLACED, &transition::APPLIED]),
         given_up: with(&[&transition::OLD_COPY_GONE]),
+    }
+}
+
+/// The range of the later one of two events.
+fn later(one: Range, other: Range) -> Range {
+    let ends_later = match (one.upper, other.upper) {
+        (Some(of_one), Some(of_other)) if of_one >= of_other => one,
+        (None, _) => one,
+        _ => other,
+    };
+    Range { lower: one.lower.max(other.lower), ..ends_later }
+}
+
+/// The range of two transitions in sequence.
+fn sum(first: Range, then: Range) -> Range {
+    let upper = first.upper.zip(then.upper);
+    Range {
+        lower: first.lower.saturating_add(then.lower),
+        upper: upper.map(|(first, then)| first.saturating_add(then)),
+        latency: first.latency.saturating_add(then.latency),
     }
 }
 
