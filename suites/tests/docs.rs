@@ -6,11 +6,12 @@ use std::{env, fs};
 use capsize::traces::traces;
 
 #[test]
-fn the_pages_of_the_guarantees_are_up_to_date() {
+fn the_pages_of_the_guarantees_and_features_are_up_to_date() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
     let pages = [
         ("guarantees.md", capsize_report::guarantees_page(&traces())),
         ("guarantees.json", capsize_report::guarantees_json(&traces())),
+        ("features.md", capsize_report::features_page()),
     ];
     for (name, page) in pages {
         let path = folder.join(name);

@@ -11,6 +11,7 @@ mod dialect;
 mod difference;
 mod example;
 mod faults;
+mod features;
 mod json;
 mod junit;
 mod layout;
@@ -43,6 +44,7 @@ pub use dialect::{EntryFacts, ExpressionUse, GuaranteeUse, dialect_coverage, fac
 pub use difference::{differences, differences_json};
 pub use example::{example, example_of};
 pub use faults::{fault_lines, line as fault_line};
+pub use features::features_page;
 pub use json::json;
 pub use junit::junit;
 pub use layout::{COLUMNS, Page};
