@@ -11,15 +11,40 @@ use miette::miette;
 
 use crate::exit::CommandError;
 use crate::run::{Run, repeated};
-use crate::targets;
+use crate::{dialects, targets};
 
 /// The file of the conformance report.
 pub const CLAIM: &str = "conformance.yaml";
 
+/// The folder of the profiles, in that of the report.
+const TARGETS: &str = "targets";
+
 /// The file of a profile, from the folder of the report.
-#[must_use]
-pub fn profile_file(name: &str) -> String {
-    format!("targets/{name}.yaml")
+fn profile_file(name: &str) -> String {
+    format!("{TARGETS}/{name}.yaml")
+}
+
+/// The file of the dialect of a profile, from the folder of the profile.
+fn dialect_file(profile: &str) -> String {
+    format!("{profile}.dialect.yaml")
+}
+
+/// The names and texts of the files of a profile: the profile, and its dialect if that is a file of the user.
+///
+/// # Errors
+/// When the profile is no YAML.
+pub fn profile_files(profile: &Profile) -> Result<Vec<(String, String)>, CommandError> {
+    let mut profile = profile.clone();
+    let mut files = Vec::new();
+    if let Some(text) = dialects::text_of_own(&profile.dialect) {
+        let name = dialect_file(&profile.name);
+        files.push((format!("{TARGETS}/{name}"), text.to_owned()));
+        profile.dialect = name.into();
+    }
+    let text = serde_saphyr::to_string(&profile);
+    let text = text.map_err(|error| CommandError::Environment(miette!("{error}")))?;
+    files.push((profile_file(&profile.name), text));
+    Ok(files)
 }
 
 /// The file of the history of a case, from the folder of the report.
@@ -135,5 +160,52 @@ impl Attached {
             targets::find(&name).map_err(CommandError::input)
         });
         profiles.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::run::digest_of_profile;
+
+    #[test]
+    fn the_files_of_a_profile_with_a_dialect_of_its_own_are_read_back_elsewhere() {
+        let folder = TempDir::new().unwrap();
+        let dialect = include_str!("../dialects/ocm.yaml").replace("dialect: ocm", "dialect: mine");
+        fs::create_dir(folder.path().join("dialects")).unwrap();
+        fs::write(folder.path().join("dialects/of-mine.yaml"), &dialect).unwrap();
+        let text = targets::text("ocm").unwrap();
+        let text = text.replace("dialect: ocm", "dialect: dialects/of-mine.yaml");
+        let path = folder.path().join("mine.yaml");
+        fs::write(&path, text).unwrap();
+        let profile = targets::find(path.to_str().unwrap()).unwrap();
+
+        let elsewhere = TempDir::new().unwrap();
+        fs::create_dir(elsewhere.path().join(TARGETS)).unwrap();
+        for (name, text) in profile_files(&profile).unwrap() {
+            fs::write(elsewhere.path().join(name), text).unwrap();
+        }
+        let copy = elsewhere.path().join(profile_file(&profile.name));
+        let copy = targets::find(copy.to_str().unwrap()).unwrap();
+        assert_eq!(digest_of_profile(&copy), digest_of_profile(&profile));
+        assert_eq!(dialects::text_of_own(&copy.dialect), Some(dialect.as_str()));
+    }
+
+    #[test]
+    fn another_text_of_a_dialect_changes_the_digest_of_the_profile() {
+        let folder = TempDir::new().unwrap();
+        let digest = |dialect: &str| {
+            fs::write(folder.path().join("dialect.yaml"), dialect).unwrap();
+            let text = targets::text("ocm").unwrap().replace("dialect: ocm", "dialect: dialect.yaml");
+            let path = folder.path().join("mine.yaml");
+            fs::write(&path, text).unwrap();
+            digest_of_profile(&targets::find(path.to_str().unwrap()).unwrap())
+        };
+        let dialect = include_str!("../dialects/ocm.yaml");
+        let other = dialect.replace("step.?heartbeat.orValue(60)", "step.?heartbeat.orValue(61)");
+        assert_ne!(other, dialect);
+        assert_ne!(digest(&other), digest(dialect));
     }
 }

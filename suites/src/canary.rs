@@ -36,6 +36,8 @@ pub fn run(target: Target<'_>, seed: Seed, judged: impl Fn(Report) -> bool) -> R
         about: Vec::new(),
         target: target.profile.name.clone(),
         lacking_core: Vec::new(),
+        is_selection: false,
+        is_live: false,
         cases: vec![outcome.case],
         wall: None,
     };

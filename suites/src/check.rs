@@ -92,7 +92,17 @@ impl Check {
         let (cases, timelines): (Vec<_>, Vec<_>) = checked.map_err(CommandError::input)?.into_iter().unzip();
         let lacking_core = target.as_ref().map(Profile::lacking_core).unwrap_or_default();
         let target = self.target.clone().unwrap_or_default();
-        let report = Report { command: "check".to_owned(), about, target, lacking_core, cases, wall: None };
+        let command = "check".to_owned();
+        let report = Report {
+            command,
+            about,
+            target,
+            lacking_core,
+            is_selection: false,
+            is_live: false,
+            cases,
+            wall: None,
+        };
         if let Some(folder) = &self.report {
             output::Folder::create(folder)?.report(&report, &timelines)?;
         }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use capsize_dialect::{Dialect, DialectError};
+use capsize_history::dialect::DialectKind;
 
 const SHIPPED: [(&str, &str); 2] = [
     ("ocm", include_str!("../dialects/ocm.yaml")),
@@ -28,10 +29,11 @@ pub fn find(name: &str, folder: &Path) -> Result<Dialect, DialectError> {
     Ok(LOADED[place].get_or_init(|| dialect).clone())
 }
 
-/// Returns true if `name` is that of a dialect that ships with Capsize.
+/// The text of a dialect that is a file of the user.
 #[must_use]
-pub fn is_shipped(name: &str) -> bool {
-    SHIPPED.iter().any(|(shipped, _)| *shipped == name)
+pub fn text_of_own(dialect: &DialectKind) -> Option<&str> {
+    let text = dialect.program()?.text();
+    SHIPPED.iter().all(|(_, shipped)| *shipped != text).then_some(text)
 }
 
 #[cfg(test)]

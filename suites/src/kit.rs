@@ -143,7 +143,13 @@ impl Kit {
 /// # Errors
 /// A file that cannot be read or is no YAML, or no definition at all.
 pub fn definitions(path: &Path) -> Result<Vec<Value>, KitError> {
-    let files = if path.is_dir() { files_in(path) } else { files_of_archive(path) };
+    let files = if path.is_dir() {
+        files_in(path)
+    } else if is_yaml(path) {
+        std::fs::read_to_string(path).map(|text| vec![(path.display().to_string(), text)])
+    } else {
+        files_of_archive(path)
+    };
     let files = files.map_err(|error| KitError::Unreadable {
         path: format!("--definitions {}", path.display()),
         reason: error.to_string(),

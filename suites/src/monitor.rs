@@ -163,14 +163,13 @@ impl Account {
 impl Deployment {
     fn objects(&self) -> Result<Vec<Value>, CommandError> {
         let profile = profile_file(&self.monitor.target)?;
-        if let (DialectKind::Data(dialect), Some(_)) = (self.monitor.dialect()?, &profile)
-            && !dialects::is_shipped(dialect.name())
-        {
+        let dialect = self.monitor.dialect()?;
+        if dialects::text_of_own(&dialect).is_some() {
             return Err(CommandError::Input(miette!(
                 help = "build an image that has both files, and run `capsize record` in it",
                 "--target {}: its dialect {} is a file, which the pod would not have",
                 self.monitor.target,
-                dialect.name()
+                String::from(dialect)
             )));
         }
         let name = &self.monitor.name;

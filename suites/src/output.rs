@@ -161,15 +161,15 @@ impl Folder {
         self.write("report.json", capsize_report::json(report).as_bytes())
     }
 
-    /// Writes the conformance report, and the profiles that `capsize verify` and `capsize merge` need.
+    /// Writes the conformance report, and the profiles and dialects that `capsize verify` and `capsize merge` need.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn claim(&self, claim: &ConformanceReport, profiles: &[&Profile]) -> Result<(), CommandError> {
         for profile in profiles {
-            let text = serde_saphyr::to_string(profile);
-            let text = text.map_err(|error| CommandError::Environment(miette!("{error}")))?;
-            self.write(&attached::profile_file(&profile.name), text.as_bytes())?;
+            for (name, text) in attached::profile_files(profile)? {
+                self.write(&name, text.as_bytes())?;
+            }
         }
         self.write(attached::CLAIM, claim.yaml().as_bytes())
     }

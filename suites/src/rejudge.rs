@@ -44,6 +44,8 @@ impl Attached {
                 about: vec![self.claim.run.provider.clone()],
                 target: self.claim.name(),
                 lacking_core: lacking_core(&profiles.iter().collect::<Vec<_>>()),
+                is_selection: self.run.is_selection(),
+                is_live: false,
                 cases: Vec::new(),
                 wall: None,
             },

@@ -40,10 +40,10 @@ impl Verify {
             let verification = verify(&attached)?;
             let mut page = output::page();
             let name = attached.claim.name();
-            let verdict = match (verification.differences.is_empty(), attached.claim.conforms) {
-                (true, true) => "the claim stands, and the implementation conforms",
-                (true, false) => "the claim stands, and the implementation does not conform",
-                (false, _) => "THE CLAIM DOES NOT STAND",
+            let verdict = if verification.differences.is_empty() {
+                format!("the claim stands, and the implementation {}", attached.claim.verdict())
+            } else {
+                "THE CLAIM DOES NOT STAND".to_owned()
             };
             page.line(&format!("{}: {name}: {verdict}", path.display()));
             for note in &verification.notes {

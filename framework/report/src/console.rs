@@ -147,7 +147,11 @@ fn totals(page: &mut Page, report: &Report) {
     }
     if let Some(wall) = report.wall.filter(|wall| !wall.is_zero()) {
         let rate = report.span().as_secs_f64() / wall.as_secs_f64();
-        page.line(&format!("{} simulated in {} ({}:1)", span(report.span()), span(wall), grouped(rate)));
+        page.line(&if report.is_live {
+            format!("{} of histories in {}", span(report.span()), span(wall))
+        } else {
+            format!("{} simulated in {} ({}:1)", span(report.span()), span(wall), grouped(rate))
+        });
     }
     // A success leaves only the question how close it was.
     let tightest = tightest(&standings, if report.conforms() { 1 } else { TIGHTEST });

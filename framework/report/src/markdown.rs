@@ -28,8 +28,7 @@ fn fault_list(report: &Report) -> String {
 #[must_use]
 pub fn markdown(report: &Report) -> String {
     let counts = report.totals();
-    let verdict = if report.conforms() { "conforms" } else { "does not conform" };
-    let mut text = format!("### capsize {} · {} {verdict}\n\n", report.command, report.target);
+    let mut text = format!("### capsize {} · {} {}\n\n", report.command, report.target, report.verdict());
     text.push_str(
         "| cases passed | failed | not exercised | skipped | guarantees violated |\n|---|---|---|---|---|\n",
     );

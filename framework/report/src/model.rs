@@ -25,6 +25,10 @@ pub struct Report {
     pub target: String,
     /// The core features that the target lacks, so that it does not conform whatever the cases show.
     pub lacking_core: Vec<Feature>,
+    /// Whether cases of the suite were left out, so that the report says nothing about them.
+    pub is_selection: bool,
+    /// Whether the cases took real time, so that nothing was simulated.
+    pub is_live: bool,
     /// The cases, in the order in which they are reported.
     pub cases: Vec<Case>,
     /// Real time that it took; absent where nothing was run.
@@ -206,11 +210,26 @@ impl Case {
     }
 }
 
+/// A verdict, to be read after the name of a target.
+pub(crate) fn verdict_in_words(conforms: bool, is_selection: bool) -> &'static str {
+    match (conforms, is_selection) {
+        (true, false) => "conforms",
+        (true, true) => "conforms in the selected cases",
+        (false, _) => "does not conform",
+    }
+}
+
 impl Report {
     /// Whether the target has the core features, and no case failed.
     #[must_use]
     pub fn conforms(&self) -> bool {
         self.lacking_core.is_empty() && self.cases.iter().all(|case| case.status != Status::Failed)
+    }
+
+    /// The verdict in words. Selected cases say nothing about the others.
+    #[must_use]
+    pub fn verdict(&self) -> &'static str {
+        verdict_in_words(self.conforms(), self.is_selection)
     }
 
     /// Why the report says nothing about the target, if it does not: no case failed, and no guarantee was put to the test.

@@ -88,6 +88,8 @@ impl Replay {
             about: vec!["embedded".into()],
             target: format!("{} {}", target.profile.name, target.profile.version),
             lacking_core: target.profile.lacking_core(),
+            is_selection: false,
+            is_live: false,
             cases: ended,
             wall: Some(clock.elapsed()),
         };

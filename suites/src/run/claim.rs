@@ -90,6 +90,7 @@ impl Run {
                 command: self.command(),
                 seeds: place.seeds,
                 shard: self.selection.shard().map(|shard| shard.to_string()),
+                selection: self.selection.described(),
                 provider: place.provider,
                 simulated: place.simulated,
             },
@@ -102,6 +103,11 @@ impl Run {
     /// The selected cases.
     pub(crate) fn selected(&self) -> Result<Vec<Selected>, CommandError> {
         self.selection.select()
+    }
+
+    /// Returns true if the options leave out cases of the suite.
+    pub(crate) fn is_selection(&self) -> bool {
+        self.selection.described().is_some()
     }
 
     /// The shard, if the run is one.
@@ -158,6 +164,8 @@ impl Run {
             about: Vec::new(),
             target: String::new(),
             lacking_core: lacking_core(&profiles),
+            is_selection: self.is_selection(),
+            is_live: false,
             cases,
             wall: None,
         };

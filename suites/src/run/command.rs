@@ -9,7 +9,7 @@ use capsize_clock::{Clock, Interrupt, Seed};
 use capsize_judge::profile::{Profile, Start};
 use capsize_report as report;
 use capsize_report::{CaseTimeline, Report, Status};
-use capsize_runner::run::{CasesInProgress, Options, Outcome, run_cases};
+use capsize_runner::run::{CasesInProgress, Options, Outcome, missing_requirement, run_cases};
 use clap::Args;
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -42,7 +42,7 @@ pub struct Run {
     /// The folder with the released programs of the target, which its kit starts
     #[arg(long, value_name = "DIR", conflicts_with = "program")]
     bin: Option<PathBuf>,
-    /// The definitions of the release of the programs: a folder, or a `.tar.gz` of it. Without it, our own count
+    /// The definitions of the release of the programs: a folder, a `.tar.gz` of it, or a YAML file. Without it, our own count
     #[arg(long, value_name = "DIR|FILE")]
     definitions: Option<PathBuf>,
     /// Give the target the settings in the header of this history, so that the two can be compared
@@ -54,6 +54,9 @@ pub struct Run {
     /// The day of the run in `conformance.yaml`. Without it, `SOURCE_DATE_EPOCH` counts, and today if time is real
     #[arg(long, value_name = "YYYY-MM-DD", requires = "report")]
     date: Option<Date>,
+    /// Print the cases that the target can run and why the others are skipped, and run nothing
+    #[arg(long, conflicts_with_all = ["report", "canary"])]
+    list: bool,
     /// How many cases run at a time; as many as there are cores where nothing is given
     #[arg(long)]
     jobs: Option<NonZeroUsize>,
@@ -124,11 +127,19 @@ impl Run {
         let interrupt = Interrupt::default();
         let in_progress = CasesInProgress::default();
         let parties = self.parties(&interrupt, &in_progress)?;
+        if self.list {
+            return list(selected, &parties);
+        }
         self.check_earlier(&parties)?;
         interrupt.listen().map_err(|error| cannot_start(&error))?;
         let _watched = if is_live(&parties) { watched::open(in_progress) } else { None };
         let mut canaries = String::new();
         for party in parties.iter().filter(|_| self.canary) {
+            if !self.quiet && is_live(std::slice::from_ref(party)) {
+                output::warn(
+                    "the canary runs first: a case that must fail, which takes one or two minutes\n",
+                );
+            }
             canaries += &canary::run(party.target(), self.selection.seed(), |report| report.conforms())?;
         }
         let writer = self.report.as_deref().map(output::Folder::create).transpose()?;
@@ -223,6 +234,8 @@ impl Run {
             about,
             target,
             lacking_core: lacking_core(&profiles),
+            is_selection: self.is_selection(),
+            is_live: is_live(parties),
             cases,
             wall: Some(clock.elapsed()),
         };
@@ -386,6 +399,26 @@ impl Run {
             Err(_) => Ok(is_live.then(|| day(Clock::real().now()))),
         }
     }
+}
+
+/// Prints the cases that the parties can run, and why the others are skipped.
+fn list(selected: Vec<Selected>, parties: &[Party]) -> Result<ExitStatus, CommandError> {
+    let (mut able, mut skipped) = (Vec::new(), Vec::new());
+    // Other seeds have the same cases.
+    for Selected { cases, .. } in selected.into_iter().take(1) {
+        for (party, cases) in parties.iter().zip(shared_out(cases, parties)) {
+            for case in cases {
+                match missing_requirement(&case, party.target()) {
+                    None => able.push((case.id(), case.scenario.about.clone())),
+                    Some(lacks) => skipped.push((case.id(), format!("Skipped: the target lacks {lacks}."))),
+                }
+            }
+        }
+    }
+    let counts = format!("{} cases can run, and {} are skipped\n", able.len(), skipped.len());
+    let columns = output::columns();
+    output::print(&(report::listing(able.into_iter().chain(skipped), columns) + &counts))?;
+    Ok(ExitStatus::Conforms)
 }
 
 /// The day of a moment, in UTC.

@@ -22,14 +22,17 @@ pub fn digest_of_file(contents: &[u8]) -> String {
     hexadecimal(&Sha256::digest(contents))
 }
 
-/// The digest of what a profile says, whatever its file looks like.
+/// The digest of what a profile says, whatever its file looks like. The file of a dialect that is data counts too.
 ///
 /// # Panics
 /// Never: a profile is always JSON.
 #[must_use]
 pub fn digest_of_profile(profile: &Profile) -> String {
     let text = serde_json::to_string(profile).expect("texts, numbers and lists are always JSON");
-    digest_of_file(text.as_bytes())
+    match profile.dialect.program() {
+        Some(dialect) => digest_of([text.as_bytes(), dialect.text().as_bytes()]),
+        None => digest_of_file(text.as_bytes()),
+    }
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {

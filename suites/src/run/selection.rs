@@ -149,6 +149,16 @@ impl SelectionArgs {
         self.paths.iter().map(|path| path.display().to_string()).collect()
     }
 
+    /// The options by which cases are left out; absent if all cases of the suite are selected.
+    pub(super) fn described(&self) -> Option<String> {
+        let mut options = self.paths();
+        options.extend(self.core.then(|| "--core".to_owned()));
+        options.extend(self.filter.iter().map(|name| format!("--filter {name}")));
+        options.extend(self.exclude.iter().map(|name| format!("--exclude {name}")));
+        options.extend(self.rerun_failed.iter().map(|folder| format!("--rerun-failed {}", folder.display())));
+        (!options.is_empty()).then(|| options.join(" "))
+    }
+
     /// The other options, for a command that runs the same again.
     pub(super) fn options(&self) -> Vec<String> {
         let mut options = Vec::new();

@@ -126,6 +126,9 @@ fn fill(part: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, St
         filled.push_str(before);
         let name = name.trim();
         let unknown = || {
+            if Timings::NAMES.contains(&name.trim_end_matches(".seconds").trim_end_matches(".rate")) {
+                return format!("`{{{{{name}}}}}` has no value: the profile does not set this timing");
+            }
             format!(
                 "`{{{{{name}}}}}` is not a placeholder: use kubeconfig, kubeconfig.text, port, NAME.port of another program, \
                  folder, certificates, caBundle, a timing or flag of the profile, member and member.kubeconfig in an agent, \

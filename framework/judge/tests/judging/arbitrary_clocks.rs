@@ -113,6 +113,8 @@ fn reported(entries: Vec<Entry>, profile: Profile) -> String {
         about: Vec::new(),
         target: String::new(),
         lacking_core: Vec::new(),
+        is_selection: false,
+        is_live: false,
         cases: vec![Case::judged("any".to_owned(), "any".to_owned(), judgement)],
         wall: None,
     };

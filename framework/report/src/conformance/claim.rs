@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::model::Stand;
+use crate::model::{self, Stand};
 use crate::numbers::SheetJson;
 use capsize_judge::profile::Level;
 
@@ -103,6 +103,9 @@ pub struct RunClaim {
     /// The part of the cases that was run, as `1/4`, if it was a part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<String>,
+    /// The options that selected the cases, as `--core`; absent if all cases of the suite were selected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selection: Option<String>,
     /// The place where the members ran, with its version.
     pub provider: String,
     /// Whether the run was simulated, so that it can be repeated byte for byte.
@@ -261,6 +264,12 @@ impl ConformanceReport {
     #[must_use]
     pub fn name(&self) -> String {
         format!("{} {}", self.implementation.project, self.implementation.version)
+    }
+
+    /// The verdict in words. Selected cases say nothing about the others.
+    #[must_use]
+    pub fn verdict(&self) -> &'static str {
+        model::verdict_in_words(self.conforms, self.run.selection.is_some())
     }
 
     /// How many cases ended how.

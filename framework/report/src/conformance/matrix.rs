@@ -41,11 +41,7 @@ const LEGEND: &str = "A time is the smallest margin to the bound. `violated (kno
 fn rows(reports: &[ConformanceReport]) -> Vec<Row> {
     let mut rows = vec![
         row("verdict", "Whether no case failed, and no core feature is missing.", reports, |report| {
-            if report.conforms {
-                Cell::new("conforms", "held")
-            } else {
-                Cell::new("does not conform", "violated")
-            }
+            Cell::new(report.verdict(), if report.conforms { "held" } else { "violated" })
         }),
         row(
             "cases",

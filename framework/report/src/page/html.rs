@@ -178,9 +178,9 @@ fn verdict(report: &Report, standings: &[Standing]) -> String {
     if totals.skipped > 0 {
         let _ = write!(skipped, ", {} skipped", totals.skipped);
     }
-    let verdict = if report.conforms() { "conforms" } else { "does not conform" };
     format!(
-        "{verdict}: {violated} of {} guarantees violated, {} of {cases} cases failed{skipped}",
+        "{}: {violated} of {} guarantees violated, {} of {cases} cases failed{skipped}",
+        report.verdict(),
         standings.len(),
         totals.failed
     )
