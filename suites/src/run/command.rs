@@ -415,7 +415,8 @@ fn list(selected: Vec<Selected>, parties: &[Party]) -> Result<ExitStatus, Comman
             }
         }
     }
-    let counts = format!("{} cases can run, and {} are skipped\n", able.len(), skipped.len());
+    let all = able.len() + skipped.len();
+    let counts = format!("{} of {all} cases can run\n", able.len());
     let columns = output::columns();
     output::print(&(report::listing(able.into_iter().chain(skipped), columns) + &counts))?;
     Ok(ExitStatus::Conforms)

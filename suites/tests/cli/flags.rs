@@ -75,3 +75,17 @@ fn a_timing_that_counts_changes_the_budget() {
         assert_ne!(budget(&["--set", setting]), budget(&[]), "{setting}");
     }
 }
+
+#[test]
+fn a_run_lists_the_cases_that_the_target_can_run_and_why_it_skips_the_others() {
+    let folder = TempDir::new().unwrap();
+    let filters = ["--filter", "tainting/blip", "--filter", "nodes/taint-evicts"];
+    let arguments: Vec<&str> =
+        ["run", "--list", "--target", "reference-1.18"].into_iter().chain(filters).collect();
+    let output = capsize(folder.path(), &arguments);
+    let printed = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{printed}");
+    let skipped = "nodes/taint-evicts\n    Skipped: the target lacks nodes as members";
+    assert!(printed.contains("\ntainting/blip\n    ") && printed.contains(skipped), "{printed}");
+    assert!(printed.ends_with(" cases can run\n") && !printed.contains("passed"), "{printed}");
+}

@@ -55,3 +55,16 @@ fn a_program_that_does_not_start_or_ends_is_reported_with_its_output() {
         assert!(printed.replace("\n  │ ", " ").contains(says), "{text}: {printed}");
     }
 }
+
+#[test]
+fn a_kind_without_a_definition_is_named_together_with_the_flag_for_definitions() {
+    let folder = TempDir::new().unwrap();
+    let ocm = include_str!("../../targets/ocm.yaml");
+    let profile = ocm.replace("start: external", "start: {processes: [{name: hub, command: [sleep, '60']}]}");
+    let output = run(folder.path(), &profile);
+    let printed = String::from_utf8(output.stderr).unwrap().replace("\n  │ ", " ");
+    assert_eq!(output.status.code(), Some(3), "{printed}");
+    let expected =
+        "does not serve the kind ManagedCluster of cluster.open-cluster-management.io/v1: `--definitions`";
+    assert!(printed.contains(expected), "{printed}");
+}
