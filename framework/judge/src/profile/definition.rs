@@ -217,6 +217,18 @@ pub enum ProfileError {
         /// The error of the system.
         reason: String,
     },
+    /// The profile promises a feature that its dialect cannot express.
+    #[error(
+        "{file}: the profile promises GracefulEviction, which needs objects that record evictions: a dialect that is data derives \
+         evictions from taints"
+    )]
+    #[diagnostic(help(
+        "remove GracefulEviction from `features`; ReplacesBeforeRemoval is for old copies that wait for new ones"
+    ))]
+    EvictionsNotRecorded {
+        /// The file.
+        file: String,
+    },
     /// No profile has this name.
     #[error("there is no target `{name}`: there are {known}")]
     Unknown {

@@ -307,3 +307,16 @@ fn a_backup_may_bring_a_copy_back_that_was_removed() {
     let back = removed.copy("m1", Added, 2).mark(restore("end")).until(60.0);
     assert!(!violated(&back.1).contains(&"AVAILABILITY-02"));
 }
+
+#[test]
+fn a_copy_without_a_manifest_is_removed_when_its_agent_is_back() {
+    let away = || {
+        let story = Story::new().work("m1", Added, true).copy("m1", Added, 2);
+        story.at(20.0).health("m1", "Unknown").record(json!({"members": ["m2"]})).work("m1", Deleted, true)
+    };
+    let is_violated = |story: Story, end: f64| violated(&story.until(end).1).contains(&"DELIVERY-05");
+    assert!(!is_violated(away(), 60.0));
+    let back = || away().at(60.0).health("m1", "Ready");
+    assert!(!is_violated(back().at(60.4).copy("m1", Deleted, 2), 80.0));
+    assert!(is_violated(back(), 80.0));
+}

@@ -9,6 +9,7 @@ use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, Judge
 use crate::guarantee::engine::outdated_views::is_hit;
 use crate::guarantee::{GuaranteeSpec, Subject};
 use capsize_history::FaultKind;
+use capsize_history::dialect::DialectKind;
 use capsize_history::digest::Table;
 use capsize_history::facts::{
     Change, Content, Delivery, Fact, Health, Running, Workload, WorkloadKey, World,
@@ -328,9 +329,14 @@ impl CopyFollowsManifest {
 }
 
 /// Requirements S17 and V12: the control plane releases a manifest only when its copy is gone, however long that takes.
+///
+/// An implementation with a dialect that is data may let its agents remove the copies without manifests. Such an agent acts when its
+/// member can be reached.
 #[derive(Default)]
 pub(crate) struct CopyGoesWithManifest {
     deadlines: Deadlines,
+    /// The copies whose manifest went while their member could not be reached.
+    out_of_reach: BTreeSet<Subject>,
     /// The name of the latest manifest of each copy.
     by: Table<Subject, String>,
 }
@@ -341,7 +347,7 @@ impl Guarantee for CopyGoesWithManifest {
     }
 
     fn topics(&self) -> Topics {
-        topics![DeliveryGone, Delivered, Running, RunningGone, MemberLeaving, MemberGone]
+        topics![DeliveryGone, Delivered, Running, RunningGone, MemberLeaving, MemberGone, Health, FaultEnded]
     }
 
     fn deadlines(&mut self) -> Option<&mut Deadlines> {
@@ -350,6 +356,7 @@ impl Guarantee for CopyGoesWithManifest {
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
+            Change::Health { .. } | Change::FaultEnded { .. } => self.look_again(fact, context),
             Change::DeliveryGone { workload, member }
             | Change::Delivered { workload, member, .. }
             | Change::Running { workload, member }
@@ -357,6 +364,10 @@ impl Guarantee for CopyGoesWithManifest {
                 let subject = Subject::on(workload, member);
                 let delivery = context.workload(workload).and_then(|it| it.deliveries.get(member));
                 self.by.extend(delivery.map(|delivery| (subject.clone(), delivery.by.clone())));
+                if is_out_of_reach(member, context) && !self.deadlines.has(&subject) {
+                    self.out_of_reach.insert(subject);
+                    return;
+                }
                 let gone = matches!(fact.change, Change::DeliveryGone { .. });
                 // A member that was restored from a backup has its earlier copies again.
                 let again = matches!(fact.change, Change::Running { .. })
@@ -380,10 +391,38 @@ impl Guarantee for CopyGoesWithManifest {
             Change::MemberLeaving(member) | Change::MemberGone(member) => {
                 self.deadlines.cancel_all(|subject| subject.is_on(member));
                 self.by.retain(|subject, _| !subject.is_on(member));
+                self.out_of_reach.retain(|subject| !subject.is_on(member));
             }
             _ => {}
         }
     }
+}
+
+impl CopyGoesWithManifest {
+    /// Looks at the copies in members that can be reached again.
+    fn look_again(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let within_reach = |subject: &Subject| {
+            subject.member.as_ref().is_some_and(|member| !is_out_of_reach(member, context))
+        };
+        let again: Vec<Subject> = self.out_of_reach.iter().filter(|it| within_reach(it)).cloned().collect();
+        for subject in again {
+            self.out_of_reach.remove(&subject);
+            let (Some(key), Some(member)) = (&subject.workload, &subject.member) else { continue };
+            let Some(by) = self.by.get(&subject).filter(|_| !context.world.lost.contains_key(member)) else {
+                continue;
+            };
+            let wrong = dangling(key, member, Some(by), context);
+            let allowed = bounds::copy_deleted(context.timings());
+            self.deadlines.expect_correction(subject, fact, allowed, wrong, context);
+        }
+    }
+}
+
+/// Returns true if an agent that compares copies with manifests may be unable to do so in `member`.
+fn is_out_of_reach(member: &str, context: &JudgeContext<'_>) -> bool {
+    matches!(context.profile.dialect, DialectKind::Data(_))
+        && (is_hit(member, context)
+            || context.member(member).is_some_and(|known| known.health != Some(Health::Ready)))
 }
 
 /// Returns the leftover copy that the manifest called `by` created. A copy that a user has taken over does not count.
@@ -398,7 +437,8 @@ fn dangling(
     let copy = workload.running.get(member).filter(|running| running.managed && stays);
     // A copy that is being deleted may stay for as long as a finalizer in the member keeps it.
     let copy = copy.filter(|running| running.leaving.is_none());
-    let copy = copy.filter(|running| by.is_none_or(|by| *by == running.by));
+    // A dialect need not read which manifest a copy belongs to.
+    let copy = copy.filter(|running| running.by.is_empty() || by.is_none_or(|by| *by == running.by));
     (copy.is_some() && !workload.deliveries.contains_key(member)).then(|| Expectation {
         because: format!("the manifest of {key} for {member} is gone"),
         missing: format!("{member} still has the copy"),

@@ -9,6 +9,7 @@ use crate::guarantee::engine::tolerated_until::{Tolerates, is_by_taint, is_fresh
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
+use capsize_history::dialect::DialectKind;
 use capsize_history::facts::{Change, Fact, Taint, TaintEffect};
 
 static TOLERATION_02: GuaranteeSpec = GuaranteeSpec {
@@ -28,6 +29,11 @@ pub(crate) struct NoEvictionWithoutTaint {
     suspected_violations: BTreeMap<Subject, (Fact, Option<UnusedToleration>)>,
     /// The time when each member last went, with its taints. A new member may have the same name.
     gone: BTreeMap<String, Duration>,
+    /// The NoExecute taints of each member.
+    taints: BTreeMap<String, Vec<Taint>>,
+    /// The time until which each pod tolerated its node, which was deleted. The controllers do not take back the deletion of the
+    /// pod, even if a node of the same name is registered without the taint.
+    inherited: BTreeMap<Subject, Duration>,
 }
 
 /// A workload whose toleration did not run out.
@@ -50,14 +56,22 @@ impl Guarantee for NoEvictionWithoutTaint {
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
             Change::TaintRemoved { member, taint } if taint.effect == TaintEffect::NoExecute => {
+                self.taints.entry(member.clone()).or_default().retain(|each| each.key != taint.key);
                 self.removed(member, taint, fact, context);
             }
             Change::TaintAdded { member, taint, .. } if taint.effect == TaintEffect::NoExecute => {
+                self.taints.entry(member.clone()).or_default().push(taint.clone());
+                self.inherited.retain(|subject, _| !subject.is_on(member));
                 self.unused_tolerations.retain(|subject, _| !subject.is_on(member));
                 self.suspected_violations.retain(|subject, _| !subject.is_on(member));
             }
             Change::EvictionBegan { workload, task } if is_by_taint(task, fact, context) => {
                 let subject = Subject::on(workload, &task.member);
+                let skew = context.timings().skew.saturating_add(context.world.clock_set);
+                let is_over = |until: Duration| fact.at + bounds::STAMP + skew >= until;
+                if self.inherited.remove(&subject).is_some_and(is_over) {
+                    return;
+                }
                 let member = context.member(&task.member);
                 if member.is_some_and(|member| member.evicting_taints().next().is_none() && !member.leaving) {
                     let spare = self.unused_tolerations.remove(&subject);
@@ -68,8 +82,12 @@ impl Guarantee for NoEvictionWithoutTaint {
                     }
                 }
             }
-            Change::WorkloadGone(key) => self.unused_tolerations.retain(|subject, _| !subject.is_of(key)),
+            Change::WorkloadGone(key) => {
+                self.unused_tolerations.retain(|subject, _| !subject.is_of(key));
+                self.inherited.retain(|subject, _| !subject.is_of(key));
+            }
             Change::MemberGone(member) => {
+                self.inherit(member, context);
                 self.unused_tolerations.retain(|subject, _| !subject.is_on(member));
                 self.suspected_violations.retain(|subject, _| !subject.is_on(member));
                 self.gone.insert(member.clone(), fact.at);
@@ -102,6 +120,19 @@ impl Guarantee for NoEvictionWithoutTaint {
 }
 
 impl NoEvictionWithoutTaint {
+    /// Keeps the deadlines of the pods on a node that is deleted.
+    fn inherit(&mut self, member: &str, context: &JudgeContext<'_>) {
+        let taints = self.taints.remove(member).unwrap_or_default();
+        if context.profile.dialect != DialectKind::Nodes || taints.is_empty() {
+            return;
+        }
+        for (key, workload) in context.world.assigned_to(member) {
+            if let Some(Tolerates::Until(until, _)) = tolerates(workload, taints.iter()) {
+                self.inherited.insert(Subject::on(key, member), until);
+            }
+        }
+    }
+
     fn removed(&mut self, member: &str, taint: &Taint, fact: &Fact, context: &JudgeContext<'_>) {
         let Some(state) = context.member(member) else { return };
         if state.evicting_taints().next().is_some() {
