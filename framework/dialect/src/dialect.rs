@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use capsize_cel::Environment;
 use capsize_history::dialect::{DataDialect, DialectKind, DialectProgram, Fold, StepWriter};
+use capsize_history::facts::Health;
 use capsize_history::{Object, YamlError};
 
 use super::compile::{Compiler, DialectError};
@@ -178,6 +179,10 @@ impl DialectProgram for Dialect {
         let (indexes, failures) = (Indexes::default(), Failures::default());
         let machine = Machine { environment: &self.0.environment, indexes: &indexes, failures: &failures };
         Scope::new(&machine, &reader.name.reads, object).maybe(Some(&reader.name), text)
+    }
+
+    fn reads(&self, health: Health) -> bool {
+        self.0.member.as_ref().is_some_and(|reader| reader.reads(health))
     }
 
     fn step_writer(&self) -> Option<&dyn StepWriter> {

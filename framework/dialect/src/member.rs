@@ -210,6 +210,11 @@ impl MemberReader {
         again.iter().flat_map(|latest| self.observe(memory, world, &observation.again(latest))).collect()
     }
 
+    /// Returns true if the section says when a member has this health.
+    pub(crate) fn reads(&self, health: Health) -> bool {
+        self.health.iter().any(|(which, _)| *which == health)
+    }
+
     /// Reads the health and the conditions, and returns whether a condition has changed.
     fn read_conditions(&self, known: &mut Known, member: &mut Member, observation: &Observation<'_>) -> bool {
         let found = known.conditions.refresh(&self.reads.conditions, observation, |scope| {

@@ -234,6 +234,10 @@ impl StepWriter for Writer {
     fn taint_key(&self, key: &str) -> String {
         self.taint_keys.get(key).map_or(key, String::as_str).to_owned()
     }
+
+    fn has_taint_key(&self, key: &str) -> bool {
+        self.taint_keys.contains_key(key)
+    }
 }
 
 /// Compiles the expressions of one step, and collects the fields that they read.

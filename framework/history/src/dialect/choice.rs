@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Karmada, Nodes, StepWriter};
-use crate::facts::{Fact, World};
+use crate::facts::{Fact, Health, World};
 use crate::format::{Entry, Object};
 
 /// The dialect of an implementation.
@@ -51,6 +51,9 @@ pub trait DialectProgram: Send + Sync {
 
     /// The name of the member with this record.
     fn member_name(&self, object: &Object) -> Option<String>;
+
+    /// Returns true if the dialect reads when a member has this health.
+    fn reads(&self, health: Health) -> bool;
 
     /// Expresses the steps of scenarios; absent if the dialect only reads.
     fn step_writer(&self) -> Option<&dyn StepWriter>;

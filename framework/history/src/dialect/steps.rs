@@ -118,4 +118,7 @@ pub trait StepWriter: Send + Sync {
 
     /// The full key of a taint: scenarios write `not-ready` and `unreachable` for those of the implementation.
     fn taint_key(&self, key: &str) -> String;
+
+    /// Returns true if the implementation has a key for the taint that scenarios call `not-ready` or `unreachable`.
+    fn has_taint_key(&self, key: &str) -> bool;
 }

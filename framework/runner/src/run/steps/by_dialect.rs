@@ -16,7 +16,7 @@ use crate::record::of_control_plane;
 use crate::run::api_error::error_text;
 use crate::run::driver::{Driver, StepError};
 use crate::run::testbed::placed_member;
-use crate::scenario::{Case, Disturbance, Manifest, Place, Step, Taint, Toleration};
+use crate::scenario::{Case, ConnectionFault, Disturbance, Manifest, Place, Step, Taint, Toleration};
 
 /// How often a patch is made anew because the object has changed since it was read.
 const CONFLICTS: usize = 5;
@@ -37,15 +37,36 @@ pub(in crate::run) fn inexpressible(
 ) -> Option<String> {
     let join = |name| writer.inexpressible(&neutral::join(&placed_member(case, name), profile));
     let mut names = case.scenario.fleet.names();
-    // Members that report by themselves turn Unknown, whatever keeps them from doing so.
-    let not_ready = |step: &Step| matches!(step, Step::Health(health) if health.is == Health::NotReady);
-    let mut steps = case.scenario.steps().map(|step| step.value.inner());
-    if profile.has(Feature::LeaseHeartbeats) && steps.any(not_ready) {
-        return Some("probes of members by the control plane".into());
+    if let Some(lacks) = not_reported(case, writer, profile).filter(|_| profile.has(Feature::LeaseHeartbeats))
+    {
+        return Some(lacks.to_owned());
     }
     let mut steps = case.scenario.steps().map(|step| step.value.inner());
     let lacks = names.find_map(join).or_else(|| steps.find_map(|step| lacking(step, writer, profile)));
     lacks.map(|lacks| format!("{lacks} in its dialect"))
+}
+
+/// The reason why members that report by themselves do not become NotReady in `case`, which expects so.
+///
+/// Such members turn Unknown if they are cut off. Only a member whose own API server fails may report that it is not ready.
+fn not_reported(case: &Case, writer: &dyn StepWriter, profile: &Profile) -> Option<&'static str> {
+    let has_one_key = writer.taint_key("not-ready") == writer.taint_key("unreachable");
+    let expects_taint = case
+        .scenario
+        .steps()
+        .any(|step| matches!(step.value.inner(), Step::Tainted(tainted) if tainted.key == "not-ready"));
+    let expects_health = case
+        .scenario
+        .steps()
+        .any(|step| matches!(step.value.inner(), Step::Health(health) if health.is == Health::NotReady));
+    let own_api_fails = case.scenario.steps().any(|step| {
+        matches!(step.value.inner(), Step::Disturb(disturb) if matches!(disturb.by.value, ConnectionFault::OwnApi))
+    });
+    let reads = profile.dialect.program().is_some_and(|dialect| dialect.reads(Health::NotReady));
+    if own_api_fails && (expects_taint || expects_health) {
+        return (!reads).then_some("the health NotReady");
+    }
+    (expects_health || expects_taint && !has_one_key).then_some("probes of members by the control plane")
 }
 
 /// The part of one step that `writer` cannot express. Members that are not known before the run have an empty name.
@@ -55,7 +76,14 @@ fn lacking(step: &Step, writer: &dyn StepWriter, profile: &Profile) -> Option<St
         writer.inexpressible(&neutral::taint(taint, add, "", &writer.taint_key(&taint.key), now))
     };
     let another = |name: &str| Some(format!("the step `{name}`"));
+    let health_taint = |key: &str| {
+        let lacks = ["not-ready", "unreachable"].contains(&key) && !writer.has_taint_key(key);
+        lacks.then(|| format!("a key for the taint `{key}` in `taintKeys`"))
+    };
     match step {
+        Step::Tainted(step) | Step::Untainted(step) => health_taint(&step.key),
+        Step::NotTainted(step) => health_taint(&step.key),
+        Step::TaskEnded(step) if step.announced => Some("events".to_owned()),
         Step::Workload(workload) => {
             let lasting = workload.policy.tolerations.iter().map(|each| lasts(each, profile));
             let lasting: Vec<Option<Duration>> = lasting.collect();
