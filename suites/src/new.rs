@@ -1,4 +1,4 @@
-//! `capsize new`: a first scenario or target profile, as a file to edit.
+//! `capsize new`: a first scenario, target profile or dialect, as a file to edit.
 
 use std::path::{Path, PathBuf};
 
@@ -16,6 +16,8 @@ pub enum New {
     Scenario(NewScenario),
     /// Write a target profile, to change into that of your implementation
     Target(NewTarget),
+    /// Write the dialect of an example with kinds of its own, to change into that of your implementation
+    Dialect(NewDialect),
 }
 
 /// The options of `capsize new scenario`.
@@ -34,6 +36,16 @@ pub struct NewTarget {
     #[arg(long, value_name = "TARGET", default_value = "karmada-1.18")]
     from: String,
 }
+
+/// The options of `capsize new dialect`.
+#[derive(Args, Debug)]
+pub struct NewDialect {
+    /// The file, which must not exist
+    file: PathBuf,
+}
+
+/// The dialect of the example.
+const DIALECT: &str = include_str!("../examples/zones/zones.yaml");
 
 /// A scenario that every target with graceful evictions can run.
 const SCENARIO: &str = "\
@@ -81,6 +93,14 @@ impl New {
                      # docs/targets.md describes the fields. `project` and `deviations` are for conformance reports.\n{text}"
                 );
                 write(&file, &text, (Document::Target, "target.schema.json"))
+            }
+            Self::Dialect(NewDialect { file }) => {
+                let text = DIALECT.replacen("dialect: zones", &format!("dialect: {}", name_of(&file)), 1);
+                let text = format!(
+                    "# This file begins as the dialect of the example in suites/examples/zones. docs/dialects.md describes the language.\n\
+                     # `capsize dialect try FILE HISTORY` prints what it reads, and a profile names it with `dialect: FILE`.\n{text}"
+                );
+                write(&file, &text, (Document::Dialect, "dialect.schema.json"))
             }
         }
     }

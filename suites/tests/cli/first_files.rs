@@ -59,6 +59,22 @@ fn a_new_target_states_nothing_of_another_implementation() {
 }
 
 #[test]
+fn a_new_dialect_is_read_by_a_profile_that_names_it() {
+    let folder = TempDir::new().unwrap();
+    assert_eq!(capsize(folder.path(), &["new", "dialect", "own.yaml"]).status.code(), Some(0));
+    assert!(folder.path().join("dialect.schema.json").is_file());
+    let profile = include_str!("../../examples/zones/profile.yaml");
+    fs::write(folder.path().join("profile.yaml"), profile.replace("zones.yaml", "own.yaml")).unwrap();
+    let output = capsize(folder.path(), &["run", "--list", "--target", "profile.yaml"]);
+    let printed = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{printed}{}", text(&output.stderr));
+    assert!(
+        printed.contains("toleration/run-out\n    ") && !printed.ends_with(" 0 cases can run\n"),
+        "{printed}"
+    );
+}
+
+#[test]
 fn a_case_that_needs_a_timing_which_the_profile_lacks_is_skipped() {
     let folder = TempDir::new().unwrap();
     capsize(folder.path(), &["new", "target", "own.yaml", "--from", "reference-nodes"]);

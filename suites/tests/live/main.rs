@@ -4,6 +4,7 @@
 
 mod doctor;
 mod envtest;
+mod example;
 mod existing;
 mod fleet;
 mod following;
