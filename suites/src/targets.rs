@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use capsize_history::dialect::DialectKind;
-use capsize_judge::profile::{Profile, ProfileError, Profiles};
+use capsize_judge::profile::{Feature, Profile, ProfileError, Profiles};
 
 use crate::dialects;
 
@@ -79,6 +79,9 @@ pub fn find(target: &str) -> Result<Profile, ProfileError> {
 fn read(file: &str, text: &str) -> Result<Profile, ProfileError> {
     let mut profile = Profile::parse(file, text)?;
     if let DialectKind::Data(data) = &profile.dialect {
+        if profile.has(Feature::GracefulEviction) {
+            return Err(ProfileError::EvictionsNotRecorded { file: file.to_owned() });
+        }
         let folder = Path::new(file).parent().unwrap_or(Path::new(""));
         profile.dialect = dialects::find(data.name(), folder).map_err(ProfileError::Invalid)?.kind();
     }

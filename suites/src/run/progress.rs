@@ -14,7 +14,7 @@ pub(super) struct Progress {
     bar: ProgressBar,
     /// Whether a line is printed for each case.
     prints_lines: bool,
-    /// Whether the line is followed by what the faults of the case did.
+    /// Whether skipped cases have a line too, and each line is followed by what the faults of the case did.
     prints_faults: bool,
     ended: usize,
     cases: usize,
@@ -37,7 +37,9 @@ impl Progress {
         self.ended += 1;
         self.bar.set_message(outcome.case.id());
         self.bar.inc(1);
-        if self.prints_lines {
+        // Many cases may be skipped. The summary counts the reasons, and `run --list` prints the reason of each.
+        let is_skipped = matches!(outcome.case.status, Status::Skipped(_)) && outcome.broken.is_none();
+        if self.prints_lines && (self.prints_faults || !is_skipped) {
             let columns = output::columns_of(io::stderr());
             let mut page = Page::new(columns);
             page.wrapped(&format!("[{}/{}] ", self.ended, self.cases), &line(outcome));
