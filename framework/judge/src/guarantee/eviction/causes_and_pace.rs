@@ -230,7 +230,13 @@ impl EvictionOfUnhealthyWorkload {
             return;
         };
         let seen = format!("{key} is evicted from {member}");
+        // A person may write a task with any reason.
+        let acted = context.world.acted;
+        let by_a_person = !acted.is_zero() && fact.at <= acted.saturating_add(context.timings().latency);
         let Some(since) = self.since.get(&subject) else {
+            if by_a_person {
+                return;
+            }
             let because = "the workload is not reported to be unhealthy there".to_owned();
             return context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
         };
