@@ -61,10 +61,14 @@ fn a_kind_without_a_definition_is_named_together_with_the_flag_for_definitions()
     let folder = TempDir::new().unwrap();
     let ocm = include_str!("../../targets/ocm.yaml");
     let profile = ocm.replace("start: external", "start: {processes: [{name: hub, command: [sleep, '60']}]}");
-    let output = run(folder.path(), &profile);
+    fs::write(folder.path().join("target.yaml"), profile).unwrap();
+    let case = "scenario: first\nabout: Two members join.\nfleet: {members: 2}\nthen: [{calm: {for: 1s}}]\n";
+    fs::write(folder.path().join("case.yaml"), case).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
+    let arguments = ["run", "case.yaml", "--target", "target.yaml"];
+    let output = command.args(arguments).current_dir(folder.path()).output().unwrap();
     let printed = String::from_utf8(output.stderr).unwrap().replace("\n  │ ", " ");
     assert_eq!(output.status.code(), Some(3), "{printed}");
-    let expected =
-        "does not serve the kind ManagedCluster of cluster.open-cluster-management.io/v1: `--definitions`";
-    assert!(printed.contains(expected), "{printed}");
+    let expected = "does not serve cluster.open-cluster-management.io/v1/managedclusters";
+    assert!(printed.contains(expected) && printed.contains("`--definitions`"), "{printed}");
 }

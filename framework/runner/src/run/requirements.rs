@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
 use serde_saphyr::Spanned;
 
 use super::case::Target;
@@ -52,11 +53,8 @@ pub fn missing_requirement(case: &Case, target: Target<'_>) -> Option<String> {
     if let Some(zero) = zero.filter(|name| profile.timings.get(name) == Some(Duration::ZERO)) {
         return Some(format!("a {zero} that is longer than zero"));
     }
-    let unknown = Timings::NAMES.iter().find(|name| {
-        // Only lengths of time contain names of timings.
-        profile.timings.get(name).is_none() && case.text.contains(&format!("x {name}"))
-    });
-    if let Some(unknown) = unknown {
+    let mut unknown = Timings::NAMES.iter().filter(|name| profile.timings.get(name).is_none());
+    if let Some(unknown) = unknown.find(|name| has_length_of(case, name)) {
         return Some(format!("the timing {unknown}"));
     }
     let strangers = provider.as_ref().is_some_and(|provider| !provider.makes_members());
@@ -84,6 +82,24 @@ pub fn missing_requirement(case: &Case, target: Target<'_>) -> Option<String> {
         (DialectKind::Data(_), None) => Some("the section `steps` in its dialect".into()),
         (DialectKind::Data(_), Some(writer)) => inexpressible(case, writer, profile),
         _ => None,
+    }
+}
+
+/// Returns true if a length of time in the case is a multiple of the timing called `name`.
+fn has_length_of(case: &Case, name: &str) -> bool {
+    // A case is seldom parsed again, because few texts contain the name.
+    case.text.contains(name)
+        && serde_saphyr::from_str(&case.text).is_ok_and(|document| contains_length_of(&document, name))
+}
+
+fn contains_length_of(value: &Value, name: &str) -> bool {
+    match value {
+        Value::String(text) => {
+            matches!(text.parse(), Ok(Length::Timing { name: found, .. }) if found == name)
+        }
+        Value::Array(items) => items.iter().any(|item| contains_length_of(item, name)),
+        Value::Object(fields) => fields.values().any(|field| contains_length_of(field, name)),
+        _ => false,
     }
 }
 

@@ -227,6 +227,7 @@ impl Driver<'_> {
     /// Registers the members of the fleet with the control plane, and waits until every member is ready and free of
     /// taints.
     pub(super) async fn join_members(&self) -> Result<(), StepError> {
+        self.check_watched().await?;
         for member in self.fleet.members().filter(|member| !self.scenario.joins_later(member.name())) {
             self.register(member).await?;
         }

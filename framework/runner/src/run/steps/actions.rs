@@ -202,16 +202,7 @@ impl Driver<'_> {
             None => Api::all_with(self.client.clone(), kind),
         };
         let created = api.create(&PostParams::default(), &object).await;
-        created.map(drop).map_err(|error| match &error {
-            // An object that is not found has a status in JSON. A kind that nobody serves has this page.
-            kube::Error::Api(status) if status.code == 404 && status.message.contains("page not found") => {
-                StepError::Broken(format!(
-                    "the control plane does not serve the kind {} of {}: `--definitions` names the folder with its definition",
-                    kind.kind, kind.api_version
-                ))
-            }
-            _ => refused(&what, &error),
-        })
+        created.map(drop).map_err(|error| refused(&what, &error))
     }
 
     /// Adds the fields of `cluster` to the object that the agent of the member creates, or creates it.

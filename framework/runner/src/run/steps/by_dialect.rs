@@ -5,10 +5,11 @@ use std::time::Duration;
 use capsize_history::dialect::{DialectKind, NeutralStep, StepWrite, StepWriter, WriteTarget};
 use capsize_history::facts::Health;
 use capsize_judge::profile::{Feature, Profile};
+use http::Request;
 use kube::Api;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::core::ApiResource;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::objects::kind_of;
 use crate::objects::neutral;
@@ -138,6 +139,30 @@ fn lasts(toleration: &Toleration, profile: &Profile) -> Option<Duration> {
 }
 
 impl Driver<'_> {
+    /// Checks that the control plane serves each kind that a dialect that is data watches there. The watch of a kind with a wrong
+    /// plural would show nothing.
+    pub(in crate::run) async fn check_watched(&self) -> Result<(), StepError> {
+        if !matches!(self.profile.dialect, DialectKind::Data(_)) {
+            return Ok(());
+        }
+        for path in of_control_plane(&self.profile.dialect) {
+            let request = Request::get(format!("{path}?limit=1")).body(Vec::new());
+            let request = request.map_err(|error| StepError::Broken(format!("{path}: {error}")))?;
+            match self.client.request::<Value>(request).await {
+                Err(kube::Error::Api(status)) if status.code == 404 => {
+                    let kind = path.trim_start_matches("/apis/").trim_start_matches("/api/");
+                    return Err(StepError::Broken(format!(
+                        "the control plane does not serve {kind}, which `watch` of the dialect names: compare the version and the \
+                         plural with the definitions, which `--definitions` names"
+                    )));
+                }
+                Err(error) => return Err(StepError::Broken(format!("{path}: {}", error_text(&error)))),
+                Ok(_) => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Makes the writes that perform `step`.
     pub(in crate::run) async fn perform(
         &self,
