@@ -3,7 +3,7 @@
 #
 #   ci/action.sh choose    VERSION, REF                  outputs version, folder, key
 #   ci/action.sh install   VERSION, FOLDER, REPOSITORY   puts capsize into the path
-#   ci/action.sh run       TARGET, PATHS, SEED, ARGUMENTS, REPORT   outputs report, badge, conforms
+#   ci/action.sh run       TARGET, PATHS, SEED, ARGUMENTS, REPORT   outputs report, badge, conforms; each has a default
 set -euo pipefail
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
@@ -51,10 +51,10 @@ download() {
 }
 
 run() {
-  local report=${REPORT:?} code=0 paths arguments
+  local report=${REPORT:-capsize-report} code=0 paths arguments
   read -ra paths <<<"${PATHS:-}"
   read -ra arguments <<<"${ARGUMENTS:-}"
-  capsize run --canary --target "${TARGET:?}" --seed "${SEED:?}" --report "$report" \
+  capsize run --canary --target "${TARGET:-reference}" --seed "${SEED:-1}" --report "$report" \
     "${arguments[@]}" -- "${paths[@]}" || code=$?
   output report "$report"
   case $code in

@@ -80,12 +80,7 @@ impl Check {
         let mut checked = |path: &PathBuf| {
             let Checked { mut case, timeline, notes } = check_by(path, by)?;
             about.extend(notes);
-            // A history does not name the profile of an own target.
-            if let Some(file) = self.target.as_deref().filter(|_| own) {
-                case.replay = shell_words(
-                    &["capsize", "check", &path.display().to_string(), "--target", file].map(str::to_owned),
-                );
-            }
+            case.replay = replay(path, self.target.as_deref()).unwrap_or(case.replay);
             Ok::<_, CheckError>((case, timeline))
         };
         let checked = self.histories.iter().map(&mut checked).collect::<Result<Vec<_>, _>>();
@@ -151,6 +146,13 @@ pub enum CheckError {
         /// Why.
         reason: SettingError,
     },
+}
+
+/// The command that checks a history again by an own profile, which the history does not name. `None` for another target.
+pub(crate) fn replay(path: &Path, target: Option<&str>) -> Option<String> {
+    let file = target.filter(|target| targets::is_file(target))?;
+    let words = ["capsize", "check", &path.display().to_string(), "--target", file];
+    Some(shell_words(&words.map(str::to_owned)))
 }
 
 /// How histories are judged.

@@ -18,6 +18,8 @@ pub enum New {
     Target(NewTarget),
     /// Write the dialect of an example with kinds of its own, to change into that of your implementation
     Dialect(NewDialect),
+    /// Write a complete implementation with kinds of its own: programs in Python, definitions, dialect and profile
+    Example(NewExample),
 }
 
 /// The options of `capsize new scenario`.
@@ -44,8 +46,27 @@ pub struct NewDialect {
     file: PathBuf,
 }
 
+/// The options of `capsize new example`.
+#[derive(Args, Debug)]
+pub struct NewExample {
+    /// The folder, which must not exist
+    folder: PathBuf,
+}
+
 /// The dialect of the example.
 const DIALECT: &str = include_str!("../examples/zones/zones.yaml");
+
+/// The files of the example.
+const EXAMPLE: [(&str, &str); 8] = [
+    ("README.md", include_str!("../examples/zones/README.md")),
+    ("zones.yaml", DIALECT),
+    ("profile.yaml", include_str!("../examples/zones/profile.yaml")),
+    ("definitions.yaml", include_str!("../examples/zones/definitions.yaml")),
+    ("hub.py", include_str!("../examples/zones/hub.py")),
+    ("agent.py", include_str!("../examples/zones/agent.py")),
+    ("api.py", include_str!("../examples/zones/api.py")),
+    ("cases/zones/app-deleted.yaml", include_str!("../examples/zones/cases/zones/app-deleted.yaml")),
+];
 
 /// A scenario that every target with graceful evictions can run.
 const SCENARIO: &str = "\
@@ -102,8 +123,28 @@ impl New {
                 );
                 write(&file, &text, (Document::Dialect, "dialect.schema.json"))
             }
+            Self::Example(NewExample { folder }) => write_example(&folder),
         }
     }
+}
+
+/// Writes the files of the example into a new folder.
+fn write_example(folder: &Path) -> Result<ExitStatus, CommandError> {
+    if folder.exists() {
+        return Err(CommandError::Input(miette!("{} exists already", folder.display())));
+    }
+    for (name, text) in EXAMPLE {
+        let file = folder.join(name);
+        let parent = file.parent().unwrap_or(folder);
+        let made = std::fs::create_dir_all(parent);
+        made.map_err(|error| CommandError::Environment(miette!("{}: {error}", parent.display())))?;
+        output::write_file(&file, text.as_bytes())?;
+    }
+    output::print(&format!(
+        "wrote the example into {0}: {0}/README.md says how it is run\n",
+        folder.display()
+    ))?;
+    Ok(ExitStatus::Conforms)
 }
 
 /// Makes the profile of an own implementation out of one that comes with Capsize. The publisher of that one, its known

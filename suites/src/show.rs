@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use capsize_report::{Case, CaseTimeline, Report, Status};
 use clap::Args;
 
-use crate::check::{By, check_by};
+use crate::check::{By, check_by, replay};
 use crate::exit::{CommandError, ExitStatus};
 use crate::{output, targets};
 
@@ -34,7 +34,8 @@ impl Show {
         let by = By { target: target.as_ref(), own, with_timeline: true, ..By::default() };
         let (mut cases, mut timelines, mut about) = (Vec::new(), Vec::new(), Vec::new());
         for path in &self.histories {
-            let checked = check_by(path, by).map_err(CommandError::input)?;
+            let mut checked = check_by(path, by).map_err(CommandError::input)?;
+            checked.case.replay = replay(path, self.target.as_deref()).unwrap_or(checked.case.replay);
             cases.push(checked.case);
             timelines.push(checked.timeline);
             about.extend(checked.notes);

@@ -85,7 +85,11 @@ fn offset(text: &str, line: u64, column: u64) -> u64 {
 impl fmt::Display for YamlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { file, line, column, message, .. } = self;
-        write!(f, "{file}:{line}:{column}: {message}")
+        match line {
+            // The file as a whole is wrong.
+            0 => write!(f, "{file}: {message}"),
+            _ => write!(f, "{file}:{line}:{column}: {message}"),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The first steps of a user: files to begin with, completions, manual pages, and lists.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
@@ -59,6 +60,26 @@ fn a_new_target_states_nothing_of_another_implementation() {
 }
 
 #[test]
+fn a_new_example_has_all_files_of_the_repository_and_is_not_overwritten() {
+    let folder = TempDir::new().unwrap();
+    assert_eq!(capsize(folder.path(), &["new", "example", "zones"]).status.code(), Some(0));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/zones");
+    let mut folders = vec![PathBuf::new()];
+    while let Some(inner) = folders.pop() {
+        for entry in fs::read_dir(source.join(&inner)).unwrap() {
+            let name = inner.join(entry.unwrap().file_name());
+            if source.join(&name).is_dir() {
+                folders.extend((!name.ends_with("__pycache__")).then_some(name));
+                continue;
+            }
+            let written = fs::read_to_string(folder.path().join("zones").join(&name)).unwrap();
+            assert_eq!(written, fs::read_to_string(source.join(&name)).unwrap(), "{}", name.display());
+        }
+    }
+    is_refused(folder.path(), &["new", "example", "zones"], 2, "zones exists already");
+}
+
+#[test]
 fn a_new_dialect_is_read_by_a_profile_that_names_it() {
     let folder = TempDir::new().unwrap();
     assert_eq!(capsize(folder.path(), &["new", "dialect", "own.yaml"]).status.code(), Some(0));
@@ -85,6 +106,15 @@ fn a_case_that_needs_a_timing_which_the_profile_lacks_is_skipped() {
     let arguments = ["run", "--target", "own.yaml", "--filter", "nodes/never-reports", "--allow-empty"];
     let printed = text(&capsize(folder.path(), &arguments).stdout);
     assert!(printed.contains("the target lacks the timing startupGracePeriod"), "{printed}");
+    // A length without a factor is a multiple, too.
+    let case =
+        "scenario: s\nabout: The text names startupGracePeriod.\ncluster: {nodes: 1}\nwhen: [{wait: WAIT}]\n";
+    for (wait, is_skipped) in [("startupGracePeriod", true), ("1s", false)] {
+        fs::write(folder.path().join("case.yaml"), case.replace("WAIT", wait)).unwrap();
+        let arguments = ["run", "case.yaml", "--target", "own.yaml", "--allow-empty"];
+        let printed = text(&capsize(folder.path(), &arguments).stdout);
+        assert_eq!(printed.contains("1 skipped"), is_skipped, "{printed}");
+    }
 }
 
 #[test]

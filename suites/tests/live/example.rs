@@ -8,7 +8,9 @@ use tempfile::TempDir;
 
 fn capsize(arguments: &[&str]) -> Output {
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/zones");
-    Command::new(env!("CARGO_BIN_EXE_capsize")).args(arguments).current_dir(example).output().unwrap()
+    let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
+    command.env("PYTHONDONTWRITEBYTECODE", "1");
+    command.args(arguments).current_dir(example).output().unwrap()
 }
 
 #[test]
