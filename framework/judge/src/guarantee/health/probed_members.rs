@@ -263,8 +263,11 @@ impl ReadyAfterSuccessThreshold {
         let first_probe =
             settled_after(timings, Some(slowness)).map_or(NEVER, |first| first + timings.takeover);
         let unsettled = |back: Duration| back.saturating_add(first_probe) >= ended;
+        // A probe that began without knowledge of the outage seems to change nothing, so that no threshold applies.
+        let outage_unobserved = context.world.was_hindered(ended.saturating_sub(first_probe));
         if context.controllers_are_away()
             || self.back.is_some_and(unsettled)
+            || outage_unobserved
             || is_written_by_hand(member, fact, context)
         {
             return;
