@@ -138,7 +138,7 @@ impl Kit {
     }
 }
 
-/// Reads the definitions of a release: of all YAML files in a folder and its folders, or in a `.tar.gz` of one.
+/// Reads the definitions of a release: of all YAML files in a folder and its folders, in a `.tar.gz` of one, or of one YAML file.
 ///
 /// # Errors
 /// A file that cannot be read or is no YAML, or no definition at all.

@@ -8,7 +8,7 @@ use serde_saphyr::Spanned;
 use super::case::Target;
 use super::implementation::ImplementationInfo;
 use super::steps::by_dialect::{inexpressible, writer_of};
-use crate::scenario::{Case, Disturbance, Length, NotTainted, Place, Step};
+use crate::scenario::{Case, ConnectionFault, Disturbance, Length, NotTainted, Place, Step};
 use capsize_history::dialect::DialectKind;
 use capsize_judge::profile::{Feature, Profile, Timings};
 
@@ -161,10 +161,15 @@ fn hits_control_plane(case: &Case) -> bool {
 
 /// Returns true if a fault hits the agent of a member, or its way to the API server of the member.
 fn strikes_agents(case: &Case) -> bool {
+    has_connection_fault(case, ConnectionFault::is_of_agent)
+}
+
+/// Returns true if a step, or a fault with an end, disturbs a connection in this way.
+pub(super) fn has_connection_fault(case: &Case, is_it: fn(&ConnectionFault) -> bool) -> bool {
     let is_step =
-        |step: &Spanned<Step>| matches!(step.value.inner(), Step::Disturb(it) if it.by.value.is_of_agent());
+        |step: &Spanned<Step>| matches!(step.value.inner(), Step::Disturb(it) if is_it(&it.by.value));
     case.scenario.steps().any(is_step)
-        || disturbs(case, |fault| matches!(fault, Disturbance::Disturb(it) if it.by.value.is_of_agent()))
+        || disturbs(case, |fault| matches!(fault, Disturbance::Disturb(it) if is_it(&it.by.value)))
 }
 
 /// Returns true if the step `faults` contains such a fault.

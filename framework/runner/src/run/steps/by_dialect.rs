@@ -16,6 +16,7 @@ use crate::objects::neutral;
 use crate::record::of_control_plane;
 use crate::run::api_error::error_text;
 use crate::run::driver::{Driver, StepError};
+use crate::run::requirements::has_connection_fault;
 use crate::run::testbed::placed_member;
 use crate::scenario::{Case, ConnectionFault, Disturbance, Manifest, Place, Step, Taint, Toleration};
 
@@ -52,17 +53,11 @@ pub(in crate::run) fn inexpressible(
 /// Such members turn Unknown if they are cut off. Only a member whose own API server fails may report that it is not ready.
 fn not_reported(case: &Case, writer: &dyn StepWriter, profile: &Profile) -> Option<&'static str> {
     let has_one_key = writer.taint_key("not-ready") == writer.taint_key("unreachable");
-    let expects_taint = case
-        .scenario
-        .steps()
-        .any(|step| matches!(step.value.inner(), Step::Tainted(tainted) if tainted.key == "not-ready"));
-    let expects_health = case
-        .scenario
-        .steps()
-        .any(|step| matches!(step.value.inner(), Step::Health(health) if health.is == Health::NotReady));
-    let own_api_fails = case.scenario.steps().any(|step| {
-        matches!(step.value.inner(), Step::Disturb(disturb) if matches!(disturb.by.value, ConnectionFault::OwnApi))
-    });
+    let expects = |what: fn(&Step) -> bool| case.scenario.steps().any(|step| what(step.value.inner()));
+    let expects_taint = expects(|step| matches!(step, Step::Tainted(tainted) if tainted.key == "not-ready"));
+    let expects_health =
+        expects(|step| matches!(step, Step::Health(health) if health.is == Health::NotReady));
+    let own_api_fails = has_connection_fault(case, |fault| matches!(fault, ConnectionFault::OwnApi));
     let reads = profile.dialect.program().is_some_and(|dialect| dialect.reads(Health::NotReady));
     if own_api_fails && (expects_taint || expects_health) {
         return (!reads).then_some("the health NotReady");
