@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Trial};
 
-use support::{away, build_image, node_image};
+use support::{away, build_image, lacks_node_image};
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
@@ -26,19 +26,14 @@ fn main() -> ExitCode {
     let away = away();
     if let Some(why) = &away {
         println!("SKIP: tests that need Docker: {why}");
-    } else if !arguments.list {
-        build_image();
     }
-    let no_nodes = match &away {
-        Some(_) => None,
-        None if arguments.list => None,
-        None => node_image().err(),
-    };
+    let no_nodes = if away.is_some() { None } else { lacks_node_image() };
     if let Some(why) = &no_nodes {
         println!("SKIP: tests that need nodes of kind's: {why}");
     }
     let trial = |name: &str, (kind, lacks): (&str, bool), test: fn()| {
         let test = move || {
+            build_image();
             test();
             Ok(())
         };

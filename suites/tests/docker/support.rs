@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use crate::stage::{Stage, printed, program};
 use capsize_clock::{Seed, live};
@@ -15,13 +15,17 @@ pub(crate) fn away() -> Option<String> {
     live(Seed(0), 1.0, |_| Engine::find()).unwrap().err().map(|error| error.to_string())
 }
 
+/// Builds the image of the running program before the first test that is not skipped.
 pub(crate) fn build_image() {
-    let built = Command::new(env!("CARGO_BIN_EXE_capsize"))
-        .env("COLUMNS", "1000")
-        .args(["images", "build"])
-        .output()
-        .unwrap();
-    assert!(built.status.success(), "{built:?}");
+    static BUILT: LazyLock<()> = LazyLock::new(|| {
+        let built = Command::new(env!("CARGO_BIN_EXE_capsize"))
+            .env("COLUMNS", "1000")
+            .args(["images", "build"])
+            .output()
+            .unwrap();
+        assert!(built.status.success(), "{built:?}");
+    });
+    LazyLock::force(&BUILT);
 }
 
 /// The image of the script, which stands in for an image of kind.
@@ -36,27 +40,31 @@ const STAND_IN_BASE: &str = "capsize-stand-in-base:bookworm";
 /// # Errors
 /// The reason why there is no image.
 pub(crate) fn node_image() -> Result<String, String> {
-    static FOUND: OnceLock<Result<String, String>> = OnceLock::new();
-    FOUND.get_or_init(find_or_build).clone()
+    static FOUND: LazyLock<Result<String, String>> = LazyLock::new(|| {
+        if let Some(image) = ready_node_image() {
+            return Ok(image);
+        }
+        if let Some(why) = lacks_node_image() {
+            return Err(why);
+        }
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/stand-in-node.sh");
+        let built = Command::new(script).env("CAPSIZE", program()).output().unwrap();
+        assert!(built.status.success(), "{}", printed(&built));
+        Ok(STAND_IN.into())
+    });
+    FOUND.clone()
 }
 
-fn find_or_build() -> Result<String, String> {
-    if let Ok(named) = std::env::var("CAPSIZE_KIND_IMAGE") {
-        return Ok(named);
-    }
-    if let Ok(image) = find_image(None) {
-        return Ok(image.name());
-    }
-    if find_image(Some(STAND_IN_BASE)).is_err() {
-        return Err(
-            "there is no image kindest/node, and none that stands in: scripts/stand-in-node.sh builds it"
-                .into(),
-        );
-    }
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/stand-in-node.sh");
-    let built = Command::new(script).env("CAPSIZE", program()).output().unwrap();
-    assert!(built.status.success(), "{}", printed(&built));
-    Ok(STAND_IN.into())
+/// The reason why there is no image of nodes for tests, and none can be built, if so.
+pub(crate) fn lacks_node_image() -> Option<String> {
+    let is_missing = ready_node_image().is_none() && find_image(Some(STAND_IN_BASE)).is_err();
+    let why = "there is no image kindest/node, and none that stands in: scripts/stand-in-node.sh builds it";
+    is_missing.then(|| why.to_owned())
+}
+
+/// The image of nodes that need not be built.
+fn ready_node_image() -> Option<String> {
+    std::env::var("CAPSIZE_KIND_IMAGE").ok().or_else(|| find_image(None).ok().map(|image| image.name()))
 }
 
 /// The image of this name, or an image of kind.

@@ -208,6 +208,29 @@ fn a_copy_that_is_lost_out_of_reach_is_still_reported_healthy() {
 }
 
 #[test]
+fn an_old_copy_may_go_at_any_time_after_a_task_that_ended_before_a_loss_was_observed() {
+    let recalled = |wiped: bool| {
+        let task = json!({
+            "fromCluster": "m1", "producer": "TaintManager", "reason": "TaintUntolerated",
+            "creationTimestamp": STAMP, "gracePeriodSeconds": 300,
+        });
+        let left = delivered().runs("m2", 2).at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3);
+        let clusters = json!([{"name": "m2", "replicas": 2}]);
+        let left = left.spec(&json!({"clusters": clusters, "gracefulEvictionTasks": [task]})).at(20.4);
+        let lost = match wiped {
+            true => left.fault("wipe", "m2", "begin").vanishes("m2").fault("wipe", "m2", "end"),
+            false => left.runs("m2", 1).at(25.0),
+        };
+        lost.at(if wiped { 20.5 } else { 25.0 })
+            .spec(&json!({"gracefulEvictionTasks": []}))
+            .at(150.0)
+            .work_gone("m1")
+    };
+    assert!(!is_broken("EVICTION-03", recalled(true), 151.0));
+    assert!(is_broken("EVICTION-03", recalled(false), 151.0), "the loss was observed");
+}
+
+#[test]
 fn a_probe_may_begin_late_in_a_silence_and_wait_it_out() {
     let back = |ended: f64| {
         let failed = Story::new().fault("refuse", "m1", "begin").at(14.0).ready("m1", "False").at(20.0);

@@ -239,6 +239,12 @@ impl<'a> JudgeContext<'a> {
         self.controllers_are_away() || self.world.is_hindered(now)
     }
 
+    /// Returns true if a person acted so recently that a change at `at` may be the act.
+    pub(crate) fn is_by_a_person(&self, at: Duration) -> bool {
+        let acted = self.world.acted;
+        !acted.is_zero() && at <= acted.saturating_add(self.timings().latency)
+    }
+
     /// A controller that acts at `now` has surely observed every change before the returned time.
     ///
     /// Controllers that return observe the changes of their absence during the takeover. An absence that begins before that is

@@ -82,17 +82,16 @@ impl Guarantee for SuppressedDeletionKeepsCopy {
             Change::EvictionBegan { task, .. } if task.suppress_deletion == Some(true) => {
                 context.tally.record_held();
             }
-            Change::EvictionEnded { workload: key, task } if task.suppress_deletion == Some(true) => {
-                let world = context.world;
-                let recent = world.acted.saturating_add(context.timings().latency) >= fact.at;
-                // Only a history that records the actions of persons shows that none has removed the task.
-                if world.faults_are_marked && (world.acted.is_zero() || !recent) {
-                    let because =
-                        format!("the task for {} suppresses the deletion of the old copy", task.member);
-                    let subject = Subject::on(key, &task.member);
-                    let seen = "the task is gone, although nobody has allowed the deletion".to_owned();
-                    context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
-                }
+            // Only a history that records the actions of persons shows that none has removed the task.
+            Change::EvictionEnded { workload: key, task }
+                if task.suppress_deletion == Some(true)
+                    && context.world.faults_are_marked
+                    && !context.is_by_a_person(fact.at) =>
+            {
+                let because = format!("the task for {} suppresses the deletion of the old copy", task.member);
+                let subject = Subject::on(key, &task.member);
+                let seen = "the task is gone, although nobody has allowed the deletion".to_owned();
+                context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
             }
             Change::Recalled { workload: key, member } => {
                 let Some(workload) = context.workload(key).filter(|each| each.recorded) else {
@@ -231,10 +230,8 @@ impl EvictionOfUnhealthyWorkload {
         };
         let seen = format!("{key} is evicted from {member}");
         // A person may write a task with any reason.
-        let acted = context.world.acted;
-        let by_a_person = !acted.is_zero() && fact.at <= acted.saturating_add(context.timings().latency);
         let Some(since) = self.since.get(&subject) else {
-            if by_a_person {
+            if context.is_by_a_person(fact.at) {
                 return;
             }
             let because = "the workload is not reported to be unhealthy there".to_owned();

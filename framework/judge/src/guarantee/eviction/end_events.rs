@@ -68,14 +68,13 @@ impl EvictionEndEvent {
     fn ended(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let ended = self.ended.entry(key.clone()).or_default();
         *ended += 1;
-        let (world, latency) = (context.world, context.timings().latency);
         // Controllers publish no event if a person removes a task.
-        let by_hand = !world.acted.is_zero() && fact.at <= world.acted + latency;
+        let by_hand = context.is_by_a_person(fact.at);
         if *ended > SURELY_PUBLISHED || by_hand || context.controllers_are_hindered(fact.at) {
             return;
         }
         // The watch of events may be ahead of the watch of records.
-        let announced = world.workloads.get(key).and_then(|workload| workload.announced.get(member));
+        let announced = context.workload(key).and_then(|workload| workload.announced.get(member));
         if announced.is_some_and(|at| fact.at <= *at + context.disorder()) {
             return context.tally.record_held();
         }

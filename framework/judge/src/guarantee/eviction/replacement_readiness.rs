@@ -57,7 +57,10 @@ impl Guarantee for OldCopyStaysUntilReplacementRuns {
                 self.replaced.remove(&subject);
                 self.tasks.insert(subject, task.clone());
             }
-            Change::EvictionEnded { workload, task } if task.suppress_deletion == Some(false) => {
+            Change::EvictionEnded { workload, task }
+                if task.suppress_deletion == Some(false)
+                    || self.ended_unaware(workload, fact.at, context) =>
+            {
                 self.tasks.remove(&Subject::on(workload, &task.member));
             }
             Change::EvictionEnded { workload: key, task }
@@ -148,6 +151,13 @@ impl OldCopyStaysUntilReplacementRuns {
     ) -> bool {
         let lost = self.ran.get(&Subject::on(key, member)).copied().flatten();
         lost.is_some_and(|lost| lost >= context.latest_surely_observed(now))
+    }
+
+    /// Returns true if a task that ends `now` may end because of reports from before a loss of data. The deletion of
+    /// the old copy follows from the end of the task, however much later it comes.
+    fn ended_unaware(&self, key: &WorkloadKey, now: Duration, context: &JudgeContext<'_>) -> bool {
+        let workload = context.workload(key);
+        workload.is_some_and(|workload| has_lost(workload, now, context.timings(), context.world))
     }
 
     /// Resets the readiness after a new assignment, if replicas are missing: the controller that made the assignment

@@ -194,7 +194,6 @@ impl Guarantee for TaskGetsTimestamp {
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
-            Change::EvictionBegan { task, .. } | Change::EvictionEnded { task, .. } if task.is_derived => {}
             Change::EvictionBegan { workload, task } => self.begun(workload, task, fact, context),
             Change::EvictionStamped { workload, task } | Change::EvictionChanged { workload, task, .. } => {
                 let subject = Subject::on(workload, &task.member);
