@@ -83,7 +83,12 @@ fn read(file: &str, text: &str) -> Result<Profile, ProfileError> {
             return Err(ProfileError::EvictionsNotRecorded { file: file.to_owned() });
         }
         let folder = Path::new(file).parent().unwrap_or(Path::new(""));
-        profile.dialect = dialects::find(data.name(), folder).map_err(ProfileError::Invalid)?.kind();
+        let dialect = dialects::find(data.name(), folder).map_err(ProfileError::Invalid)?.kind();
+        let renewals = dialect.program().is_some_and(|program| program.reads_renewals());
+        if profile.has(Feature::LeaseHeartbeats) && !renewals {
+            return Err(ProfileError::RenewalsNotRead { file: file.to_owned(), dialect: dialect.into() });
+        }
+        profile.dialect = dialect;
     }
     Ok(profile)
 }
@@ -96,6 +101,18 @@ mod tests {
     fn every_shipped_profile_is_read_and_named_as_its_file() {
         let names: Vec<_> = shipped().iter().map(|profile| format!("{}.yaml", profile.name)).collect();
         assert_eq!(names, SHIPPED.map(|(file, _)| file));
+    }
+
+    #[test]
+    fn a_profile_that_promises_more_than_its_dialect_reads_is_refused() {
+        let promising = |name: &str, feature: &str| {
+            let text = text(name).unwrap().replacen("features:\n", &format!("features:\n  - {feature}\n"), 1);
+            read("own.yaml", &text).unwrap_err()
+        };
+        let evictions = promising("ocm", "GracefulEviction");
+        assert!(matches!(evictions, ProfileError::EvictionsNotRecorded { .. }), "{evictions}");
+        let renewals = promising("sig-multicluster", "LeaseHeartbeats");
+        assert!(matches!(renewals, ProfileError::RenewalsNotRead { .. }), "{renewals}");
     }
 
     #[test]

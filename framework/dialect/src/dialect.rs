@@ -185,6 +185,10 @@ impl DialectProgram for Dialect {
         self.0.member.as_ref().is_some_and(|reader| reader.reads(health))
     }
 
+    fn reads_renewals(&self) -> bool {
+        self.0.sign_of_life.is_some()
+    }
+
     fn step_writer(&self) -> Option<&dyn StepWriter> {
         self.0.steps.as_ref().map(|writer| writer as &dyn StepWriter)
     }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use capsize_clock::Seed;
+use capsize_history::misspelt;
 use capsize_report::{CaseStatus, ConformanceReport};
 use capsize_runner::scenario::{self, Case};
 use clap::Args;
@@ -101,7 +102,11 @@ impl SelectionArgs {
         let ids: Vec<String> = cases.iter().map(Case::id).collect();
         let unknown = |name: &&String| !ids.iter().any(|id| id.contains(name.as_str()));
         if let Some(name) = self.filter.iter().chain(&self.exclude).find(unknown) {
-            let help = "`capsize list` shows what there is";
+            let names =
+                ids.iter().flat_map(|id| [Some(id.as_str()), id.split_once('/').map(|(_, name)| name)]);
+            let known: Vec<&str> = names.flatten().collect();
+            let meant = misspelt(name, &known).map(|meant| format!("did you mean `{meant}`? "));
+            let help = format!("{}`capsize list` shows what there is", meant.unwrap_or_default());
             return Err(CommandError::Input(miette!(help = help, "no case has `{name}` in its name")));
         }
         let has = |id: &str, names: &[String]| names.iter().any(|name| id.contains(name));

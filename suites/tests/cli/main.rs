@@ -116,11 +116,13 @@ fn what_is_not_there_is_reported_once() {
     let folder = TempDir::new().unwrap();
     fs::create_dir(folder.path().join("empty")).unwrap();
     fs::write(folder.path().join("file"), "").unwrap();
-    let cases: [(&[&str], i32, &str); 12] = [
+    let cases: [(&[&str], i32, &str); 14] = [
         (&["run", "missing.yaml"], 2, "missing.yaml: No such file"),
         (&["run", "empty"], 2, "empty: neither this directory nor its subdirectories contain"),
         (&["run", "--filter", "no-such-case"], 2, "no case has `no-such-case` in its name"),
+        (&["run", "--filter", "tolerations/run-out"], 2, "did you mean `toleration/run-out`?"),
         (&["run", "--target", "nobody"], 2, "there is no target `nobody`"),
+        (&["run", "--target", "missing.yaml"], 2, "`capsize new target FILE` writes a profile"),
         (&["run", "--target", "karmada-1.18"], 2, "cannot start the target karmada-1.18"),
         (&["check", "missing.jsonl"], 2, "missing.jsonl: No such file"),
         (&["check", "-"], 2, "stdin:1:1: the history is empty"),

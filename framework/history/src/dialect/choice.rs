@@ -55,6 +55,9 @@ pub trait DialectProgram: Send + Sync {
     /// Returns true if the dialect reads when a member has this health.
     fn reads(&self, health: Health) -> bool;
 
+    /// Returns true if the dialect reads when members renew.
+    fn reads_renewals(&self) -> bool;
+
     /// Expresses the steps of scenarios; absent if the dialect only reads.
     fn step_writer(&self) -> Option<&dyn StepWriter>;
 }

@@ -211,6 +211,9 @@ pub enum ProfileError {
     Invalid(Box<YamlError>),
     /// The file could not be read.
     #[error("{file}: {reason}")]
+    #[diagnostic(help(
+        "`capsize new target FILE` writes a profile to begin with, and `capsize list --targets` lists the shipped ones"
+    ))]
     Unreadable {
         /// The file.
         file: String,
@@ -228,6 +231,17 @@ pub enum ProfileError {
     EvictionsNotRecorded {
         /// The file.
         file: String,
+    },
+    /// The profile promises renewals that its dialect does not read.
+    #[error(
+        "{file}: the profile promises LeaseHeartbeats, and its dialect {dialect} does not read when members renew"
+    )]
+    #[diagnostic(help("add `signOfLife` to the dialect, or remove LeaseHeartbeats from `features`"))]
+    RenewalsNotRead {
+        /// The file.
+        file: String,
+        /// The name of the dialect.
+        dialect: String,
     },
     /// No profile has this name.
     #[error("there is no target `{name}`: there are {known}")]
