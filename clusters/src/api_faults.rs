@@ -213,6 +213,14 @@ impl ApiFaults {
             && self.faults().count_event(|fault| matches!(fault, ServerFault::Repeat { .. })).is_some()
     }
 
+    /// Returns true if the crash at a write that was reached is in force. It may end while a slow request is under way.
+    fn still_crash(&self) -> bool {
+        self.faults().in_force.values().any(|each| match each.fault {
+            ServerFault::Crash { write, .. } => each.count >= write,
+            _ => false,
+        })
+    }
+
     fn fate(&self, verb: Verb, uri: &Uri) -> Fate {
         let mut faults = self.faults();
         let query = uri.query().unwrap_or_default();
@@ -369,13 +377,13 @@ where
             if !fate.late.is_zero() {
                 api_faults.clock.sleep(fate.late).await;
             }
-            match fate {
-                Fate { last: Some(false), .. } => return api_faults.crash().await,
-                Fate { refused: Some(status), last: None, .. } => return Ok(refusal(status)),
+            match (fate.last.filter(|_| api_faults.still_crash()), fate.refused) {
+                (Some(false), _) => return api_faults.crash().await,
+                (None, Some(status)) => return Ok(refusal(status)),
                 _ => {}
             }
             let response = inner.call(request).await?;
-            if fate.last.is_some() {
+            if fate.last.is_some() && api_faults.still_crash() {
                 return api_faults.crash().await;
             }
             let watch = (verb == Verb::Watch && response.status().is_success()).then_some(api_faults);

@@ -159,3 +159,19 @@ async fn a_sender_that_crashes_at_a_write_gets_no_answer() {
         create(&through, "c").await.unwrap();
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_that_ends_while_its_write_is_slow_does_not_happen() {
+    for done in [false, true] {
+        let (api_faults, _, through) = server();
+        let guard = api_faults.apply(ServerFault::Crash { write: 1, done });
+        let _slow = api_faults.apply(ServerFault::Slow { by: 5 * SECOND, verb: None });
+        let ended = async {
+            tokio::time::sleep(SECOND).await;
+            drop(guard);
+        };
+        let (answer, ()) = futures::join!(create(&through, "a"), ended);
+        answer.unwrap();
+        assert!(api_faults.struck().now_or_never().is_none());
+    }
+}
