@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::facts::{Change, FaultInForce, World};
 use crate::format::{CONTROL_PLANE, FOREVER, FaultKind, Mark};
 
-/// A history with a later header was cut out of a longer history.
-const AT_ONCE: Duration = Duration::from_secs(1);
+/// A history with a later header, or with a later first version of a cluster, was cut out of a longer history.
+pub(super) const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// Applies a mark, and returns its change. The field `cluster` or `node` names the member.
 pub fn observe(world: &mut World, mark: &Mark) -> Change {

@@ -5,7 +5,7 @@ use super::stamps::Stamps;
 use super::{binding, cluster, copies, events, policies, taint_policy, templates, works};
 use crate::dialect::marks;
 use crate::facts::{Change, Fact, World};
-use crate::format::{CONTROL_PLANE, Entry, Kind};
+use crate::format::{CONTROL_PLANE, Entry, EventType, Kind};
 
 /// The domain of the labels, the finalizers and the groups of Karmada.
 pub(super) const OWN: &str = "karmada.io";
@@ -46,6 +46,11 @@ impl Karmada {
                 if !self.world.stamps_are_off {
                     self.world.wall_start = self.world.wall_start.max(self.stamps.start(&observed, at));
                 }
+                // A watch from the beginning reports each existing cluster as added.
+                self.world.begun_late |= *event == EventType::Modified
+                    && at > marks::AT_ONCE
+                    && observed.witness.kind() == "Cluster"
+                    && !self.world.members.contains_key(&*observed.name);
                 (self.event(on, &observed), Some(observed.witness))
             }
         };

@@ -1,6 +1,6 @@
 //! Checks which manifests exist for the members: DELIVERY.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
@@ -40,6 +40,9 @@ pub(crate) struct ManifestsFollowAssignment {
     deadlines: Deadlines,
     /// The workloads of which a manifest was observed.
     shown: BTreeSet<WorkloadKey>,
+    /// The members at the first observation of each workload in a history that begins late. Their manifests may be
+    /// missing in the history.
+    inherited: BTreeMap<WorkloadKey, BTreeSet<String>>,
 }
 
 impl ManifestsFollowAssignment {
@@ -54,6 +57,7 @@ impl ManifestsFollowAssignment {
             limit,
             deadlines: Deadlines::default(),
             shown: BTreeSet::new(),
+            inherited: BTreeMap::new(),
         }
     }
 
@@ -66,6 +70,7 @@ impl ManifestsFollowAssignment {
             limit: |timings, _| bounds::manifest_deleted(timings),
             deadlines: Deadlines::default(),
             shown: BTreeSet::new(),
+            inherited: BTreeMap::new(),
         }
     }
 
@@ -90,7 +95,7 @@ impl ManifestsFollowAssignment {
         let unseen = self.spec.id == DELIVERY_02.id && !workload.recorded && !lost;
         match (self.judged)(key, workload, member, context.world) {
             None => self.deadlines.cancel(&subject),
-            Some(Some(_)) if unseen => {}
+            Some(Some(_)) if unseen || self.inherits(key, member) => {}
             Some(Some(_)) if self.spec.id == DELIVERY_02.id && may_stay(workload, member, context) => {
                 self.deadlines.cancel(&subject);
             }
@@ -104,6 +109,34 @@ impl ManifestsFollowAssignment {
                 self.deadlines.expect_correction(subject, fact, limit, wrong, context);
             }
         }
+    }
+}
+
+impl ManifestsFollowAssignment {
+    /// Records the members that a workload has when it is first observed.
+    fn note_inherited(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
+        match &fact.change {
+            Change::Assigned { workload: key, .. } | Change::Required(key) if context.world.begun_late => {
+                if !self.inherited.contains_key(key)
+                    && let Some(workload) = context.workload(key)
+                {
+                    self.inherited.insert(key.clone(), workload.targets().cloned().collect());
+                }
+            }
+            Change::Delivered { workload, member, .. } => {
+                if let Some(members) = self.inherited.get_mut(workload) {
+                    members.remove(member);
+                }
+            }
+            Change::WorkloadGone(key) => drop(self.inherited.remove(key)),
+            _ => {}
+        }
+    }
+
+    /// Returns true if the manifest for the member may have been written before a history that begins late.
+    fn inherits(&self, key: &WorkloadKey, member: &str) -> bool {
+        self.spec.id == DELIVERY_01.id
+            && self.inherited.get(key).is_some_and(|members| members.contains(member))
     }
 }
 
@@ -133,6 +166,7 @@ impl Guarantee for ManifestsFollowAssignment {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        self.note_inherited(fact, context);
         match &fact.change {
             Change::Assigned { workload: key, .. }
             | Change::Required(key)

@@ -123,7 +123,7 @@ fn of_placements() -> Vec<Box<dyn Guarantee>> {
         Box::new(replicas::DynamicDivision::fewest_members()),
         Box::new(replicas::DynamicDivision::in_proportion()),
         Box::new(policy::PlacementFollowsPolicy::default()),
-        Box::new(policy::TemplateKeepsItsPolicy),
+        Box::new(policy::TemplateKeepsItsPolicy::default()),
         Box::new(policy::LazyPolicyWaitsForTemplate::default()),
         Box::new(policy::SuspensionIsKept::default()),
     ]

@@ -10,7 +10,7 @@ use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::{Feature, Timings};
 use crate::text::{clock, span};
 use capsize_history::facts::{
-    Change, EvictionTask, Fact, FaultInForce, InstanceHealth, Workload, WorkloadKey, World,
+    Assignment, Change, EvictionTask, Fact, FaultInForce, InstanceHealth, Workload, WorkloadKey, World,
 };
 
 static EVICTION_03: GuaranteeSpec = GuaranteeSpec {
@@ -31,10 +31,17 @@ pub(crate) struct OldCopyStaysUntilReplacementRuns {
     /// The evictions of `tasks` that ended when all assigned replicas ran. A later assignment does not change that.
     replaced: BTreeSet<Subject>,
     /// Deletions without a known reason; another watch may still report one.
-    suspected_violations: BTreeMap<Subject, (Fact, Box<EvictionTask>)>,
+    suspected_violations: BTreeMap<Subject, SuspectedDeletion>,
     /// The copies that run all assigned replicas. The time is `None` for a copy that runs them now, else the time
     /// when it stopped.
     ran: BTreeMap<Subject, Option<Duration>>,
+}
+
+/// The deletion of an old copy, with its eviction and with the assignment at that time.
+struct SuspectedDeletion {
+    fact: Fact,
+    task: Box<EvictionTask>,
+    assignment: Assignment,
 }
 
 impl Guarantee for OldCopyStaysUntilReplacementRuns {
@@ -65,7 +72,8 @@ impl Guarantee for OldCopyStaysUntilReplacementRuns {
             }
             Change::EvictionEnded { workload: key, task }
                 if context.workload(key).is_some_and(|workload| {
-                    runs(workload, context.world, |member| self.ran_just_now(key, member, fact.at, context))
+                    let ran_just_now = |member: &str| self.ran_just_now(key, member, fact.at, context);
+                    runs(workload, &workload.assignment, context.world, ran_just_now)
                 }) =>
             {
                 self.replaced.insert(Subject::on(key, &task.member));
@@ -88,12 +96,14 @@ impl Guarantee for OldCopyStaysUntilReplacementRuns {
                 let subject = Subject::on(workload, member);
                 let leaving = context.member(member).is_none_or(|member| member.leaving);
                 let task = self.tasks.remove(&subject).filter(|task| !task.directly && !leaving);
-                let recorded = context.workload(workload).is_some_and(|each| each.recorded);
-                if let Some(task) = task.filter(|_| recorded) {
+                let recorded = context.workload(workload).filter(|each| each.recorded);
+                if let Some((task, workload)) = task.zip(recorded) {
                     if self.replaced.remove(&subject) {
                         context.tally.record_held();
                     } else {
-                        self.suspected_violations.insert(subject, (fact.clone(), task));
+                        let (fact, assignment) = (fact.clone(), workload.assignment.clone());
+                        self.suspected_violations
+                            .insert(subject, SuspectedDeletion { fact, task, assignment });
                     }
                 }
             }
@@ -118,9 +128,9 @@ impl Guarantee for OldCopyStaysUntilReplacementRuns {
     fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
         self.clear_explained(now, context);
         let disorder = context.disorder();
-        let over = |fact: &Fact| now > fact.at.saturating_add(disorder);
-        for (subject, (fact, task)) in self.suspected_violations.extract_if(.., |_, (fact, _)| over(fact)) {
-            report_violation(subject, &fact, &task, context);
+        let over = |suspected: &SuspectedDeletion| now > suspected.fact.at.saturating_add(disorder);
+        for (subject, suspected) in self.suspected_violations.extract_if(.., |_, suspected| over(suspected)) {
+            report_violation(subject, &suspected, context);
         }
     }
 }
@@ -134,7 +144,7 @@ impl OldCopyStaysUntilReplacementRuns {
         let is_gone = matches!(fact.change, Change::RunningGone { .. });
         if !workload.assignment.contains_key(member) {
             self.ran.remove(&subject);
-        } else if !is_gone && lacks(workload, member, context.world).is_none() {
+        } else if !is_gone && lacks(workload, &workload.assignment, member, context.world).is_none() {
             self.ran.insert(subject, None);
         } else if let Some(lost) = self.ran.get_mut(&subject) {
             lost.get_or_insert(fact.at);
@@ -163,7 +173,9 @@ impl OldCopyStaysUntilReplacementRuns {
     /// Resets the readiness after a new assignment, if replicas are missing: the controller that made the assignment
     /// knows that.
     fn assigned(&mut self, key: &WorkloadKey, member: &str, context: &JudgeContext<'_>) {
-        let lacking = context.workload(key).and_then(|workload| lacks(workload, member, context.world));
+        let lacking = context
+            .workload(key)
+            .and_then(|workload| lacks(workload, &workload.assignment, member, context.world));
         if lacking.is_some() {
             self.ran.remove(&Subject::on(key, member));
         }
@@ -174,7 +186,7 @@ impl OldCopyStaysUntilReplacementRuns {
         let (world, timings, disorder) = (context.world, &context.profile.timings, context.disorder());
         let tally = &mut *context.tally;
         let ran = &self.ran;
-        self.suspected_violations.retain(|subject, (fact, task)| {
+        self.suspected_violations.retain(|subject, SuspectedDeletion { fact, task, assignment }| {
             let workload = subject.workload.as_ref().and_then(|key| world.workloads.get(key));
             let earliest = earliest(task, timings, world);
             let in_time = now <= fact.at.saturating_add(disorder);
@@ -185,7 +197,8 @@ impl OldCopyStaysUntilReplacementRuns {
                 false
             } else if in_time
                 && workload.is_some_and(|workload| {
-                    runs(workload, world, |member| is_unknown(ran, subject, member, world, timings))
+                    let is_unknown = |member: &str| is_unknown(ran, subject, member, world, timings);
+                    runs(workload, assignment, world, is_unknown)
                 })
             {
                 tally.record_held();
@@ -210,9 +223,14 @@ fn has_lost(workload: &Workload, now: Duration, timings: &Timings, world: &World
 
 /// Returns true if every assigned member runs its replicas, or ran them as far as a controller can know. Without an
 /// assigned member the result is false.
-fn runs(workload: &Workload, world: &World, is_unknown: impl Fn(&str) -> bool) -> bool {
-    let runs = |member: &String| lacks(workload, member, world).is_none() || is_unknown(member);
-    !workload.assignment.is_empty() && workload.assignment.keys().all(runs)
+fn runs(
+    workload: &Workload,
+    assignment: &Assignment,
+    world: &World,
+    is_unknown: impl Fn(&str) -> bool,
+) -> bool {
+    let runs = |member: &String| lacks(workload, assignment, member, world).is_none() || is_unknown(member);
+    !assignment.is_empty() && assignment.keys().all(runs)
 }
 
 /// Returns true if the copy in `member` was lost while a fault that is still in force has hidden it.
@@ -233,9 +251,9 @@ fn is_unknown(
     world.faults.iter().any(hides)
 }
 
-/// Describes which replicas `member` lacks; `None` if it runs all of them.
-fn lacks(workload: &Workload, member: &str, world: &World) -> Option<String> {
-    let assigned = workload.assignment.get(member).copied().unwrap_or_default();
+/// Describes which of the replicas in `assignment` the member lacks; `None` if it runs all of them.
+fn lacks(workload: &Workload, assignment: &Assignment, member: &str, world: &World) -> Option<String> {
+    let assigned = assignment.get(member).copied().unwrap_or_default();
     let (healthy, ready) = match workload.running.get(member) {
         Some(running) => (running.is_healthy(), running.ready),
         None if workload.running.is_empty() || !world.observers.observes(member) => {
@@ -253,13 +271,14 @@ fn lacks(workload: &Workload, member: &str, world: &World) -> Option<String> {
     (!healthy && !too_many || ready < assigned).then(|| format!("{member} has {ready} of {assigned} ready"))
 }
 
-fn report_violation(subject: Subject, fact: &Fact, task: &EvictionTask, context: &mut JudgeContext<'_>) {
+fn report_violation(subject: Subject, suspected: &SuspectedDeletion, context: &mut JudgeContext<'_>) {
+    let SuspectedDeletion { fact, task, assignment } = suspected;
     let world = context.world;
     let workload = subject.workload.as_ref().and_then(|key| world.workloads.get(key));
     let state = match workload {
-        Some(workload) if !workload.assignment.is_empty() => {
-            let members = workload.assignment.keys();
-            let lacking: Vec<_> = members.filter_map(|member| lacks(workload, member, world)).collect();
+        Some(workload) if !assignment.is_empty() => {
+            let lacks = |member: &String| lacks(workload, assignment, member, world);
+            let lacking: Vec<_> = assignment.keys().filter_map(lacks).collect();
             lacking.join(", ")
         }
         _ => "no member is assigned".to_owned(),

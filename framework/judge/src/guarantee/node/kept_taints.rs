@@ -46,9 +46,9 @@ fn is_own(taint: &Taint) -> bool {
 }
 
 /// Returns true if a person has removed a taint from the node just before `at`, or may have.
-fn by_hand(member: &Member, world: &World, at: Duration, latency: Duration) -> bool {
+fn by_hand(member: &Member, world: &World, at: Duration, slack: Duration) -> bool {
     let actions = [member.untainted_by_hand, Some(world.acted)];
-    !world.faults_are_marked || actions.iter().flatten().any(|action| at <= *action + latency)
+    !world.faults_are_marked || actions.iter().flatten().any(|action| at <= *action + slack)
 }
 
 impl Guarantee for ForeignTaintsStay {
@@ -77,7 +77,8 @@ impl Guarantee for ForeignTaintsStay {
         let replaced = |other: &Taint| other.key == taint.key && other.effect == taint.effect;
         let removed =
             matches!(fact.change, Change::TaintRemoved { .. }) && !member.taints.iter().any(replaced);
-        if removed && !by_hand(member, context.world, fact.at, context.timings().latency) {
+        let slack = context.timings().latency.max(context.disorder());
+        if removed && !by_hand(member, context.world, fact.at, slack) {
             let seen = format!("{name} has lost the taint {taint}");
             never(Subject::member(name), fact, "no person has removed it", seen, context);
         }
@@ -123,7 +124,7 @@ impl Guarantee for TaintStaysWhileJustified {
             }
             Change::TaintRemoved { member: name, taint } if is_of_health(taint) => {
                 let Some(member) = context.member(name) else { return };
-                let latency = context.timings().latency;
+                let latency = context.timings().latency.max(context.disorder());
                 let excused = self.all_halted_until.is_some_and(|until| fact.at <= until)
                     || context.world.has_strangers()
                     || by_hand(member, context.world, fact.at, latency);

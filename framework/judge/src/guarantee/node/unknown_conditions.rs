@@ -7,10 +7,10 @@ use super::heartbeat::never;
 use super::zone::AllNodesNotReady;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
-use crate::guarantee::{GuaranteeSpec, Subject};
+use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
-use capsize_history::facts::{Change, Fact, Health, Member};
+use capsize_history::facts::{Change, Fact, Health, Member, Uncertainty, World};
 
 static NODE_09: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-09",
@@ -64,15 +64,19 @@ impl Guarantee for UnknownAfterStartupGrace {
                 let observed = self.observed.remove(member);
                 let Some((begins, grace)) = began(member, context) else { return };
                 let begins = observed.map_or(begins, |observed| observed.min(begins));
-                let earliest = (begins + grace).saturating_sub(context.timings().skew);
-                context.check_arrival(Subject::member(member), fact, earliest, margin, || {
-                    let because = format!(
-                        "the node was created at {}, and has {} to start",
-                        clock(begins),
-                        span(grace)
-                    );
-                    (because, format!("{member} is Unknown"))
-                });
+                let earliest = (begins + grace)
+                    .saturating_sub(age_at_start(member, context))
+                    .saturating_sub(context.timings().skew);
+                let because =
+                    format!("the node was created at {}, and has {} to start", clock(begins), span(grace));
+                let subject = Subject::member(member);
+                if observed.is_some_and(|observed| is_of_unknown_age(observed, context.world)) {
+                    let bound = Bound::NotBefore(earliest);
+                    let ambiguity = Ambiguity::new(subject, bound, because, fact.at, Uncertainty::UNKNOWN);
+                    return context.tally.record_undecided(ambiguity);
+                }
+                let seen = format!("{member} is Unknown");
+                context.check_arrival(subject, fact, earliest, margin, || (because, seen));
             }
             Change::Health { member, .. } | Change::MemberGone(member) => {
                 self.observed.remove(member);
@@ -115,6 +119,19 @@ impl UnknownAfterStartupGrace {
         let until = begins.max(fact.at) + allowed;
         self.deadlines.restart(Subject::member(member), fact, until, allowed, expectation);
     }
+}
+
+/// Returns true if a node that was first observed at `observed` may be much older than its stamps show: other stamps alone
+/// place the beginning of the history.
+fn is_of_unknown_age(observed: Duration, world: &World) -> bool {
+    observed <= bounds::STAMP && !world.is_of_a_scenario && world.stated_start.is_none()
+}
+
+/// Returns how long the node had existed when the history began.
+fn age_at_start(member: &str, context: &JudgeContext<'_>) -> Duration {
+    let created = context.member(member).and_then(|member| member.created);
+    let age = created.zip(context.world.wall_start).map(|(created, start)| start.duration_since(created));
+    age.and_then(|age| Duration::try_from(age).ok()).unwrap_or_default()
 }
 
 /// Returns the earliest time at which the node was created, and its time to start.

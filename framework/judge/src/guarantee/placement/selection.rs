@@ -112,7 +112,9 @@ impl Guarantee for RegionCountWithinConstraint {
         let Some(workload) = context.workload(key) else { return };
         let placement = &workload.placement;
         let chosen = now.keys().any(|member| !was.contains_key(member));
-        if !chosen || placement.scheduling == Scheduling::DividedByStaticWeight {
+        // A history that begins late may not contain a chosen member.
+        let is_known = now.keys().all(|member| context.member(member).is_some());
+        if !chosen || !is_known || placement.scheduling == Scheduling::DividedByStaticWeight {
             return;
         }
         let whole = placement.scheduling == Scheduling::Duplicated;

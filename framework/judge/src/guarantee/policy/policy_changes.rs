@@ -1,6 +1,6 @@
 //! Checks when policies take effect: at once, by preemption, or with the next template: POLICY.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
@@ -170,7 +170,23 @@ static POLICY_02: GuaranteeSpec = GuaranteeSpec {
 
 /// Requirement P2: a policy keeps its template as long as it selects the template. A namespaced policy outranks a cluster-wide
 /// one.
-pub(crate) struct TemplateKeepsItsPolicy;
+#[derive(Default)]
+pub(crate) struct TemplateKeepsItsPolicy {
+    /// The policy that each template belongs to.
+    claims: BTreeMap<WorkloadKey, String>,
+    /// The templates that another policy preempted rightly. Their records may follow much later.
+    preempted: BTreeSet<WorkloadKey>,
+}
+
+/// Returns true if the policy `after` may take a template away from `before`.
+fn preempts(after: &Policy, before: &Policy) -> bool {
+    let outranks = match (before.everywhere, after.everywhere) {
+        (true, false) => true,
+        (false, true) => false,
+        _ => after.priority > before.priority,
+    };
+    after.preempts && outranks
+}
 
 impl Guarantee for TemplateKeepsItsPolicy {
     fn spec(&self) -> &'static GuaranteeSpec {
@@ -178,29 +194,49 @@ impl Guarantee for TemplateKeepsItsPolicy {
     }
 
     fn topics(&self) -> Topics {
-        topics![Claimed]
+        topics![Claimed, Template]
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let Change::Claimed { workload: key, was } = &fact.change else { return };
         let policies = &context.world.policies;
+        let (key, was) = match &fact.change {
+            Change::Template(key) => return self.template_changed(key, context),
+            Change::Claimed { workload, was } => (workload, was),
+            _ => return,
+        };
         let Some(workload) = context.workload(key) else { return };
+        if self.preempted.contains(key) && self.claims.get(key) == Some(&workload.policy) {
+            return context.tally.record_held();
+        }
         let (Some(before), Some(after)) = (policies.get(was), policies.get(&workload.policy)) else { return };
         if before.by_labels || before.changed >= context.latest_surely_observed(fact.at) {
             return;
         }
-        let outranks = match (before.everywhere, after.everywhere) {
-            (true, false) => true,
-            (false, true) => false,
-            _ => after.priority > before.priority,
-        };
-        if after.preempts && outranks {
+        if preempts(after, before) {
             return context.tally.record_held();
         }
         let because =
             format!("{was} owns the template, and {} does not outrank and preempt {was}", workload.policy);
         let seen = format!("{} owns the template now", workload.policy);
         context.report_violation(Violation::by(fact, Subject::workload(key), Bound::Never, because, seen));
+    }
+}
+
+impl TemplateKeepsItsPolicy {
+    fn template_changed(&mut self, key: &WorkloadKey, context: &JudgeContext<'_>) {
+        let world = context.world;
+        let Some(template) = world.templates.get(key) else {
+            self.claims.remove(key);
+            self.preempted.remove(key);
+            return;
+        };
+        let was = self.claims.insert(key.clone(), template.policy.clone());
+        let Some(was) = was.filter(|was| *was != template.policy) else { return };
+        let policy = |name: &str| world.policies.get(name);
+        match policy(&template.policy).zip(policy(&was)) {
+            Some((after, before)) if preempts(after, before) => drop(self.preempted.insert(key.clone())),
+            _ => drop(self.preempted.remove(key)),
+        }
     }
 }
 
