@@ -73,6 +73,12 @@ impl RawObject {
     }
 }
 
+impl PartialEq for RawObject {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other) || self.text.get() == other.text.get()
+    }
+}
+
 impl<'de> Deserialize<'de> for RawObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::read(Box::deserialize(deserializer)?).map_err(D::Error::custom)

@@ -66,10 +66,10 @@ pub(crate) async fn run(context: Arc<Context>) {
     .await;
 }
 
-/// For each Work: its generation, the UID and version of its copy that was last found to match, and the status that was
-/// reported. Most triggers of a Work, above all its own status, do not concern its copy. A member that lost its data and is
-/// restored later may have another copy of the same version.
-type ReportedStatuses = PerObject<(Option<i64>, (String, String), ManifestStatus)>;
+/// For each Work: its generation, its copy that was last found to match, and the status that was reported. Most triggers of a
+/// Work, above all its own status, do not concern its copy. After a member was restored, another copy may have the same
+/// version.
+type ReportedStatuses = PerObject<(Option<i64>, Arc<RawObject>, ManifestStatus)>;
 
 /// The Works whose copies have changed in their member since they were last reconciled.
 #[derive(Default)]
@@ -113,10 +113,11 @@ async fn reconcile(
         work.status.as_ref().is_some_and(|status| is_true(&status.conditions, CONDITION_APPLIED));
     let object = store.get(object_namespace, object_name);
     let object = object.filter(|object| context.observed_versions.is_current(&work, &**object, was_applied));
-    let version = object.as_ref().and_then(|object| Some((object.uid()?, object.resource_version()?)));
     let is_reported = reported.get(&*work).is_some_and(|(generation, seen, status)| {
         // The Work may show another status still, or again: an earlier report may be written late.
-        generation == work.metadata.generation && Some(seen) == version && *shown_statuses(&work) == [status]
+        generation == work.metadata.generation
+            && object.as_ref() == Some(&seen)
+            && *shown_statuses(&work) == [status]
     });
     if is_reported {
         return Ok(Action::await_change());
@@ -136,8 +137,8 @@ async fn reconcile(
             put_status(&api, &work.name_any(), &json!({ "manifestStatuses": [status] })).await?;
             publish(&context, &work, &status);
         }
-        if let Some(version) = version.filter(|_| matches) {
-            reported.set(&*work, (work.metadata.generation, version, status));
+        if let Some(object) = object.filter(|_| matches) {
+            reported.set(&*work, (work.metadata.generation, object, status));
         }
     }
     Ok(Action::await_change())

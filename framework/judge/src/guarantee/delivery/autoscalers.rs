@@ -23,6 +23,8 @@ static DELIVERY_16: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct AutoscalerFollowsWorkload {
     /// The autoscalers that the control plane has shown; a history may not show them.
     known: BTreeSet<WorkloadKey>,
+    /// The workloads whose records the history has shown.
+    recorded: BTreeSet<WorkloadKey>,
     /// The autoscalers of each workload.
     of: BTreeMap<WorkloadKey, BTreeSet<WorkloadKey>>,
     deadlines: Deadlines,
@@ -102,6 +104,9 @@ impl AutoscalerFollowsWorkload {
             return self.deadlines.cancel_of(key, |_| true);
         }
         let workload = world.workloads.get(&scaled).filter(|workload| workload.recorded);
+        if workload.is_some() {
+            self.recorded.insert(scaled.clone());
+        }
         let targets = workload.filter(|_| template.is_some()).map(|workload| &workload.assignment);
         let written = deliveries.into_iter().flat_map(BTreeMap::keys);
         let members: BTreeSet<&String> =
@@ -120,7 +125,9 @@ impl AutoscalerFollowsWorkload {
                 continue;
             }
             let is_target = targets.is_some_and(|targets| targets.contains_key(member));
-            let holds = workload.is_some_and(|workload| workload.holders().any(|holder| holder == member));
+            // A history that never shows the record does not show which members the workload has left.
+            let holds = !self.recorded.contains(&scaled)
+                || workload.is_some_and(|workload| workload.holders().any(|holder| holder == member));
             let wrong = match delivery {
                 None => is_target.then(|| Expectation {
                     because: format!("{scaled} is assigned to {member}, and {key} scales it"),

@@ -98,10 +98,13 @@ fn is_held_back(key: &WorkloadKey, member: &str, world: &World) -> bool {
 
 impl SuspendedManifestsAreHeldBack {
     fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let subject = Subject::on(key, member);
+        if !is_held_back(key, member, context.world) {
+            self.taken.remove(&subject);
+        }
         let Some(workload) = context.workload(key).filter(|workload| workload.recorded) else {
             return;
         };
-        let subject = Subject::on(key, member);
         let target = workload.targets().any(|target| target == member);
         // While a task purges an old manifest directly, changes of manifests wait for it.
         let purged = workload.evictions.iter().any(|task| task.directly);
@@ -109,9 +112,6 @@ impl SuspendedManifestsAreHeldBack {
         let Some(delivery) = workload.deliveries.get(member).filter(asked) else {
             return self.deadlines.cancel(&subject);
         };
-        if !delivery.suspended {
-            self.taken.remove(&subject);
-        }
         let asked = workload.held_back.from(member);
         let wrong = (asked != delivery.suspended).then(|| Expectation {
             because: format!(

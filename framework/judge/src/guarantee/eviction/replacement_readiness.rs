@@ -198,7 +198,9 @@ impl OldCopyStaysUntilReplacementRuns {
             } else if in_time
                 && workload.is_some_and(|workload| {
                     let is_unknown = |member: &str| is_unknown(ran, subject, member, world, timings);
-                    runs(workload, assignment, world, is_unknown)
+                    // The watch of a member may be behind that of the assignment, or ahead of it.
+                    let assignments = [assignment, &workload.assignment];
+                    assignments.into_iter().any(|assignment| runs(workload, assignment, world, is_unknown))
                 })
             {
                 tally.record_held();

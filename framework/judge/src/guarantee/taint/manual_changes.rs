@@ -46,9 +46,8 @@ impl Guarantee for ManualTaintsStay {
         };
         let others = taint.health.is_some() || world.taint_policies.values().any(lists);
         let terminating = taint.key.ends_with("/terminating");
-        // The policy of an earlier taint may be missing in a history that begins late.
-        let is_of_before = taint.inherited && world.begun_late;
-        if others || terminating || is_of_before || !world.faults_are_marked {
+        // The policy of a taint may be missing in a history that begins late.
+        if others || terminating || world.begun_late || !world.faults_are_marked {
             return;
         }
         let member = world.members.get(name);
