@@ -214,7 +214,7 @@ impl ApiFaults {
     }
 
     /// Returns true if the crash at a write that was reached is in force. It may end while a slow request is under way.
-    fn still_crash(&self) -> bool {
+    fn is_crash_in_force(&self) -> bool {
         self.faults().in_force.values().any(|each| match each.fault {
             ServerFault::Crash { write, .. } => each.count >= write,
             _ => false,
@@ -377,13 +377,13 @@ where
             if !fate.late.is_zero() {
                 api_faults.clock.sleep(fate.late).await;
             }
-            match (fate.last.filter(|_| api_faults.still_crash()), fate.refused) {
+            match (fate.last.filter(|_| api_faults.is_crash_in_force()), fate.refused) {
                 (Some(false), _) => return api_faults.crash().await,
                 (None, Some(status)) => return Ok(refusal(status)),
                 _ => {}
             }
             let response = inner.call(request).await?;
-            if fate.last.is_some() && api_faults.still_crash() {
+            if fate.last.is_some() && api_faults.is_crash_in_force() {
                 return api_faults.crash().await;
             }
             let watch = (verb == Verb::Watch && response.status().is_success()).then_some(api_faults);

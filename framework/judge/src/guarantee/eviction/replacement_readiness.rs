@@ -65,8 +65,7 @@ impl Guarantee for OldCopyStaysUntilReplacementRuns {
                 self.tasks.insert(subject, task.clone());
             }
             Change::EvictionEnded { workload, task }
-                if task.suppress_deletion == Some(false)
-                    || self.ended_unaware(workload, fact.at, context) =>
+                if task.suppress_deletion == Some(false) || ended_unaware(workload, fact.at, context) =>
             {
                 self.tasks.remove(&Subject::on(workload, &task.member));
             }
@@ -163,13 +162,6 @@ impl OldCopyStaysUntilReplacementRuns {
         lost.is_some_and(|lost| lost >= context.latest_surely_observed(now))
     }
 
-    /// Returns true if a task that ends `now` may end because of reports from before a loss of data. The deletion of
-    /// the old copy follows from the end of the task, however much later it comes.
-    fn ended_unaware(&self, key: &WorkloadKey, now: Duration, context: &JudgeContext<'_>) -> bool {
-        let workload = context.workload(key);
-        workload.is_some_and(|workload| has_lost(workload, now, context.timings(), context.world))
-    }
-
     /// Resets the readiness after a new assignment, if replicas are missing: the controller that made the assignment
     /// knows that.
     fn assigned(&mut self, key: &WorkloadKey, member: &str, context: &JudgeContext<'_>) {
@@ -221,6 +213,13 @@ fn earliest(task: &EvictionTask, timings: &Timings, world: &World) -> Duration {
 fn has_lost(workload: &Workload, now: Duration, timings: &Timings, world: &World) -> bool {
     let recent = bounds::copies_restored(timings, Duration::ZERO);
     workload.assignment.keys().any(|member| world.has_lost(member, now, recent))
+}
+
+/// Returns true if a task that ends `now` may end because of reports from before a loss of data. The deletion of the old
+/// copy follows from the end of the task, however much later it comes.
+fn ended_unaware(key: &WorkloadKey, now: Duration, context: &JudgeContext<'_>) -> bool {
+    let workload = context.workload(key);
+    workload.is_some_and(|workload| has_lost(workload, now, context.timings(), context.world))
 }
 
 /// Returns true if every assigned member runs its replicas, or ran them as far as a controller can know. Without an
