@@ -230,8 +230,10 @@ impl TemplateKeepsItsPolicy {
             self.preempted.remove(key);
             return;
         };
-        let was = self.claims.insert(key.clone(), template.policy.clone());
-        let Some(was) = was.filter(|was| *was != template.policy) else { return };
+        if self.claims.get(key) == Some(&template.policy) {
+            return;
+        }
+        let Some(was) = self.claims.insert(key.clone(), template.policy.clone()) else { return };
         let policy = |name: &str| world.policies.get(name);
         match policy(&template.policy).zip(policy(&was)) {
             Some((after, before)) if preempts(after, before) => drop(self.preempted.insert(key.clone())),
