@@ -14,6 +14,7 @@ mod fault_effect;
 mod fleet;
 mod link;
 mod link_body;
+mod link_listener;
 mod namespaces;
 mod node_cluster;
 mod nodes;

@@ -129,12 +129,32 @@ impl Condition {
         !(swallows_to_member || swallows_from_member || is_late || self.has_lost_an_end(birth))
     }
 
+    /// A connection needs packets in both directions before it is established.
+    fn new_connections(self) -> NewConnections {
+        match self {
+            Self { refused: true, .. } | Self { refuses_new: true, .. } => NewConnections::Refused,
+            Self { drops_new: true, .. }
+            | Self { swallows_to_member: true, .. }
+            | Self { swallows_from_member: true, .. } => NewConnections::Unanswered,
+            _ => NewConnections::Accepted,
+        }
+    }
+
     fn swallows(self, to: End) -> bool {
         match to {
             End::Member => self.swallows_to_member,
             End::ControlPlane => self.swallows_from_member,
         }
     }
+}
+
+/// The way in which a link treats new connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NewConnections {
+    Accepted,
+    Refused,
+    /// Their packets are dropped.
+    Unanswered,
 }
 
 /// An end of the link.
@@ -428,9 +448,9 @@ impl Link {
         self.clock
     }
 
-    /// Waits until all new connections are refused, or until they are not any more.
-    pub(crate) async fn refuses_all_new(&self, refuses: bool) {
-        self.shared.wait_for(|now| (now.refused || now.refuses_new) == refuses).await;
+    /// Waits until the link no longer treats new connections in this way, and returns the new way.
+    pub(crate) async fn new_connections_are_not(&self, before: NewConnections) -> NewConnections {
+        self.shared.wait_for(|now| now.new_connections() != before).await.new_connections()
     }
 
     /// Waits until a connection that was opened at `birth` is broken.

@@ -1,20 +1,17 @@
 //! A TCP proxy that applies the faults of a link to the connections of programs outside this process.
 //!
-//! The proxy forwards bytes without parsing them. `link.rs` has the faults, and `relay.rs` relays the bytes of one
-//! direction.
+//! The proxy forwards bytes without parsing them. `link.rs` has the faults, `link_listener.rs` accepts the connections, and
+//! `relay.rs` relays the bytes of one direction.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::time::Duration;
+use std::net::SocketAddr;
 
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
 use crate::link::{End, Link};
+use crate::link_listener::LinkListener;
 use crate::relay::Relay;
-
-/// The pause after a connection could not be accepted, for example because too many files are open.
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// A listening proxy on a link. Dropping it closes its connections and stops listening.
 #[derive(Debug)]
@@ -29,7 +26,8 @@ impl TcpLinkProxy {
     /// a tokio runtime with I/O, so it cannot run in a simulation.
     ///
     /// While the link refuses connections, open connections are reset, and the machine refuses new ones, because nobody
-    /// listens. Bytes that a black hole drops arrive after its end, because TCP sends them again.
+    /// listens. While the link drops packets, the machine does not answer new connections. Bytes that a black hole drops
+    /// arrive after its end, because TCP sends them again.
     ///
     /// # Errors
     /// If there is no free port.
@@ -46,11 +44,11 @@ impl TcpLinkProxy {
     }
 
     async fn open_to(end: End, link: Link, server: SocketAddr) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        let address = listener.local_addr()?;
+        let listener = LinkListener::bind(link.clone()).await?;
+        let address = listener.address();
         link.carries_bytes();
         let mut task = JoinSet::new();
-        task.spawn(accept(listener, address, link, (end, server)));
+        task.spawn(accept(listener, link, (end, server)));
         Ok(Self { address, _task: task })
     }
 
@@ -61,33 +59,12 @@ impl TcpLinkProxy {
     }
 }
 
-async fn accept(mut listener: TcpListener, address: SocketAddr, link: Link, server: (End, SocketAddr)) {
+async fn accept(mut listener: LinkListener, link: Link, server: (End, SocketAddr)) {
     let mut connections = JoinSet::new();
     loop {
-        tokio::select! {
-            biased;
-            () = link.refuses_all_new(true) => {
-                drop(listener);
-                link.refuses_all_new(false).await;
-                listener = listen_again(address, &link).await;
-            }
-            accepted = listener.accept() => match accepted {
-                Ok((client, _)) => drop(connections.spawn(pass(link.clone(), client, server))),
-                // Too many files are open, or the client has already closed the connection.
-                Err(_) => link.clock().sleep(PAUSE).await,
-            },
-            Some(_) = connections.join_next() => {}
-        }
-    }
-}
-
-/// Listens at an address that is free for the proxy, or will be soon.
-async fn listen_again(address: SocketAddr, link: &Link) -> TcpListener {
-    loop {
-        if let Ok(listener) = TcpListener::bind(address).await {
-            return listener;
-        }
-        link.clock().sleep(PAUSE).await;
+        let client = listener.accept().await;
+        connections.spawn(pass(link.clone(), client, server));
+        while connections.try_join_next().is_some() {}
     }
 }
 
@@ -138,9 +115,12 @@ pub fn disable_pacing(stream: &TcpStream) {
 #[cfg(test)]
 mod tests {
     use std::future::Future;
+    use std::net::Ipv4Addr;
+    use std::time::Duration;
 
     use capsize_clock::{Seed, live};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
     use tokio::time::timeout;
 
     use super::*;
@@ -293,19 +273,50 @@ mod tests {
     }
 
     #[test]
-    fn new_connections_wait_for_an_answer_while_open_ones_stay() {
+    fn the_machine_does_not_answer_new_connections_while_the_link_drops_packets() {
+        let black_hole = |direction| LinkFault::BlackHole { direction };
+        let both_ways = [Direction::Both, Direction::ToMember, Direction::FromMember].map(black_hole);
+        for fault in both_ways.into_iter().chain([LinkFault::DropNew]) {
+            with_link(|link| async move {
+                let (proxy, _server) = echo_twice(&link).await;
+                let mut old = open(&proxy).await;
+                let address = proxy.address();
+                let guard = link.apply(fault);
+                // The queue of the listener is full a moment later.
+                let unanswered =
+                    async { while timeout(SILENCE, TcpStream::connect(address)).await.is_ok() {} };
+                timeout(TIMEOUT, unanswered).await.expect("new connections get no answer");
+                if fault == LinkFault::DropNew {
+                    old.write_all(b"land").await.unwrap();
+                    assert_eq!(answer(&mut old).await.unwrap(), "landland");
+                }
+                let mut connecting = JoinSet::new();
+                connecting.spawn(TcpStream::connect(address));
+                assert!(timeout(SILENCE, connecting.join_next()).await.is_err(), "{fault:?}");
+                drop(guard);
+                // The client repeats the first packet of a connection.
+                let new = timeout(TIMEOUT, connecting.join_next()).await.expect("an established connection");
+                let mut new = new.unwrap().unwrap().unwrap();
+                new.write_all(b"ahoy").await.unwrap();
+                assert_eq!(answer(&mut new).await.unwrap(), "ahoyahoy", "{fault:?}");
+            });
+        }
+    }
+
+    #[test]
+    fn connections_are_refused_and_accepted_again_after_packets_were_dropped() {
         with_link(|link| async move {
             let (proxy, _server) = echo_twice(&link).await;
-            let mut old = open(&proxy).await;
-            let fault = link.apply(LinkFault::DropNew);
-            let mut new = TcpStream::connect(proxy.address()).await.unwrap();
-            new.write_all(b"ahoy").await.unwrap();
-            let silence = timeout(SILENCE, new.read(&mut [0])).await;
-            assert!(silence.is_err(), "{silence:?}");
-            old.write_all(b"land").await.unwrap();
-            assert_eq!(answer(&mut old).await.unwrap(), "landland");
-            drop(fault);
-            assert_eq!(answer(&mut new).await.unwrap(), "ahoyahoy");
+            let silence = link.apply(LinkFault::BlackHole { direction: Direction::Both });
+            let unanswered =
+                async { while timeout(SILENCE, TcpStream::connect(proxy.address())).await.is_ok() {} };
+            timeout(TIMEOUT, unanswered).await.expect("new connections get no answer");
+            let refusal = link.apply(LinkFault::Refuse);
+            let refused = async { while TcpStream::connect(proxy.address()).await.is_ok() {} };
+            timeout(TIMEOUT, refused).await.expect("new connections are refused");
+            drop((silence, refusal));
+            let answered = async { while !answers(&proxy).await {} };
+            timeout(TIMEOUT, answered).await.expect("new connections are accepted again");
         });
     }
 
