@@ -41,8 +41,8 @@ pub fn observe(world: &mut World, mark: &Mark) -> Change {
                 world.faults.push(begun);
                 return Change::ClockWrong { member, by: seconds(mark).unwrap_or(FOREVER) };
             }
-            if begun.hinders() && !world.is_hindered(world.now) {
-                world.blind_since = world.now;
+            if begun.hinders() {
+                world.note_hindrance();
             }
             world.faults.push(begun);
             Change::FaultBegan { fault, member }

@@ -30,11 +30,13 @@ pub struct World {
     pub faults: Vec<FaultInForce>,
     /// When each member last lost its data, or came back from that.
     pub lost: BTreeMap<String, Duration>,
-    /// The end of the back-off after faults of the control plane. Each back-off is as long as its fault was,
-    /// or as the delay of messages that are still on their way.
+    /// The end of the back-off after faults of the control plane, and of the delay of messages that are still on their
+    /// way.
     pub hindered: Duration,
     /// The start of the period that `hindered` ends. Controllers may have missed changes since then.
     pub blind_since: Duration,
+    /// The earlier periods in which controllers were hindered, from when to when.
+    pub hindered_before: Vec<(Duration, Duration)>,
     /// The periods in which controllers did not run, in the order of their ends: the beginning and the end of each.
     pub absences: Vec<(Duration, Duration)>,
     /// The wall time at the start of the history, as derived from time stamps. The real start is later by at
@@ -162,10 +164,19 @@ impl World {
         self.begun_late || !self.strangers.is_empty()
     }
 
-    /// Whether controllers were hindered at `then`, judged by the latest such period.
+    /// Whether controllers were hindered at `then`.
     #[must_use]
     pub fn was_hindered(&self, then: Duration) -> bool {
         self.blind_since <= then && self.is_hindered(then)
+            || self.hindered_before.iter().any(|(since, until)| (*since..*until).contains(&then))
+    }
+
+    /// Notes that controllers are hindered from now on, if they are not hindered already.
+    pub fn note_hindrance(&mut self) {
+        if !self.is_hindered(self.now) {
+            self.hindered_before.push((self.blind_since, self.hindered));
+            self.blind_since = self.now;
+        }
     }
 
     /// Whether controllers may miss changes or fail to act, because of faults that are in force or ended
@@ -186,14 +197,18 @@ impl World {
         let lasted = self.now.saturating_sub(over.since).min(LONGEST_BACK_OFF);
         let mut others = self.faults.iter().filter(|fault| fault.hinders()).peekable();
         let overlaps = others.peek().is_some();
-        let waits = if overlaps && others.chain([over]).any(|fault| fault.fault.fails_requests()) {
+        // Without its watch, a controller knows old versions only. So its attempts fail until the watch is back, and
+        // the first event is one more attempt.
+        let blind = if over.fault.ends_watches() { watch_back_off(lasted) } else { Duration::ZERO };
+        let back_off = if overlaps && others.chain([over]).any(|fault| fault.fault.fails_requests()) {
             // Late events lead to more attempts than the back-off does, and each attempt that fails doubles it.
             LONGEST_BACK_OFF
-        } else if over.fault.ends_watches() {
-            lasted.max(watch_back_off(lasted))
-        } else {
+        } else if blind.is_zero() {
             lasted
+        } else {
+            lasted.saturating_add(blind).saturating_mul(2).min(LONGEST_BACK_OFF)
         };
+        let waits = blind.saturating_add(back_off);
         // Delayed messages still arrive late, and before everything that is sent after them.
         self.hindered = self.hindered.max(self.now.saturating_add(waits.max(over.late)));
     }

@@ -216,10 +216,12 @@ fn has_lost(workload: &Workload, now: Duration, timings: &Timings, world: &World
 }
 
 /// Returns true if a task that ends `now` may end because of reports from before a loss of data. The deletion of the old
-/// copy follows from the end of the task, however much later it comes.
+/// copy follows from the end of the task, however much later it comes. Controllers that are just back know no report from
+/// their absence.
 fn ended_unaware(key: &WorkloadKey, now: Duration, context: &JudgeContext<'_>) -> bool {
+    let known = context.latest_surely_observed(now);
     let workload = context.workload(key);
-    workload.is_some_and(|workload| has_lost(workload, now, context.timings(), context.world))
+    workload.is_some_and(|workload| has_lost(workload, known, context.timings(), context.world))
 }
 
 /// Returns true if every assigned member runs its replicas, or ran them as far as a controller can know. Without an

@@ -20,11 +20,14 @@ fn are_reported_healthy(workload: &Workload) -> bool {
 }
 
 /// Returns true if the reports on all assigned members belong to the latest schedule: they have its number of
-/// replicas, and no failed write. A copy that was scaled to zero is healthy without replicas, and stays reported as
-/// healthy until its new state is delivered and reported.
+/// replicas, and their manifests are applied. A copy that was scaled to zero is healthy without replicas, and stays
+/// reported as healthy until its new state is delivered and reported.
 fn is_report_of_latest_schedule(workload: &Workload) -> bool {
     let is_of = |(member, replicas): (&String, &u64)| {
-        let reported = workload.instances.get(member).and_then(|instance| instance.ready);
+        let Some(report) = workload.instances.get(member).filter(|report| report.applied) else {
+            return false;
+        };
+        let reported = report.ready;
         let failed = workload.deliveries.get(member).is_some_and(|it| it.applied == Some(false));
         !failed && (*replicas == 0 || reported.is_none_or(|ready| ready == *replicas))
     };

@@ -10,7 +10,7 @@ use crate::guarantee::engine::context::{
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::digest::Table;
-use capsize_history::facts::{Change, Fact, Policy, Workload, WorkloadKey};
+use capsize_history::facts::{Change, Fact, Policy, Template, Workload, WorkloadKey};
 
 static POLICY_01: GuaranteeSpec = GuaranteeSpec {
     id: "POLICY-01",
@@ -209,7 +209,11 @@ impl Guarantee for TemplateKeepsItsPolicy {
             return context.tally.record_held();
         }
         let (Some(before), Some(after)) = (policies.get(was), policies.get(&workload.policy)) else { return };
-        if before.by_labels || before.changed >= context.latest_surely_observed(fact.at) {
+        let is_selected = |template: &Template| before.selects(key, &template.content);
+        if before.by_labels
+            || before.changed >= context.latest_surely_observed(fact.at)
+            || !context.world.templates.get(key).is_none_or(is_selected)
+        {
             return;
         }
         if preempts(after, before) {
