@@ -42,6 +42,8 @@ pub struct Processes {
     /// The folder that keeps the logs of each case.
     logs: Option<PathBuf>,
     keeper: Option<Keeper>,
+    /// The programs that take over at a step `upgrade`.
+    next: Option<Arc<Self>>,
 }
 
 /// Makes sure that nothing is left of programs, however this process ends.
@@ -69,6 +71,7 @@ impl Processes {
             bin: None,
             logs: None,
             keeper: None,
+            next: None,
         })
     }
 
@@ -94,6 +97,12 @@ impl Processes {
     #[must_use]
     pub fn logging_to(self, logs: Option<PathBuf>) -> Self {
         Self { logs, ..self }
+    }
+
+    /// With programs that take over at a step `upgrade`.
+    #[must_use]
+    pub fn upgraded_by(self, next: Option<Self>) -> Self {
+        Self { next: next.map(Arc::new), ..self }
     }
 
     /// Checks that every program exists.
@@ -153,6 +162,11 @@ impl Implementation for Processes {
     fn info(&self) -> ImplementationInfo {
         let has_agents = self.programs.iter().any(|program| program.per_pull_member);
         ImplementationInfo { is_outside: true, has_agents, ..ImplementationInfo::default() }
+    }
+
+    fn upgraded(&self, from: &str, to: &str) -> Option<Arc<dyn Implementation>> {
+        let next = self.next.clone().filter(|next| self.release == from && next.release == to)?;
+        Some(next)
     }
 
     fn start<'a>(

@@ -39,8 +39,8 @@ impl Implementation for Provided {
     }
 
     fn upgraded(&self, from: &str, to: &str) -> Option<Arc<dyn Implementation>> {
-        // Programs and members outside of this process belong to this run.
-        self.implementation.upgraded(from, to).filter(|_| !self.info().is_live())
+        // Members outside of this process belong to this run.
+        self.implementation.upgraded(from, to).filter(|_| self.provider.is_none())
     }
 
     fn start<'a>(

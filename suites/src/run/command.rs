@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::{env, fs, thread};
 
 use capsize_clock::{Clock, Interrupt, Seed};
-use capsize_judge::profile::{Profile, Start};
+use capsize_judge::profile::Profile;
 use capsize_report as report;
 use capsize_report::{CaseTimeline, Report, Status};
 use capsize_runner::run::{CasesInProgress, Options, Outcome, missing_requirement, run_cases};
@@ -19,10 +19,11 @@ use super::claim::{Ran, lacking_core, record};
 use super::parties::{Party, ProgramSources, cannot_start, is_live, replace_program, shared_out};
 use super::progress::Progress;
 use super::selection::{Selected, SelectionArgs};
+use super::upgrade::{UpgradeTo, with_kit};
 use super::watched;
 use crate::empty::EmptyArgs;
 use crate::exit::{CommandError, ExitStatus};
-use crate::kit::{self, Kit};
+use crate::kit;
 use crate::providers::{MemberArgs, ProviderName};
 use crate::{canary, check, cleanup, output, targets};
 
@@ -42,6 +43,9 @@ pub struct Run {
     /// The folder with the released programs of the target, which its kit starts
     #[arg(long, value_name = "DIR", conflicts_with = "program")]
     bin: Option<PathBuf>,
+    /// Start these programs at a step `upgrade`, for cases whose release after the upgrade is the one of this target
+    #[arg(long, value_name = "TARGET=DIR", requires = "bin")]
+    upgrade_to: Option<UpgradeTo>,
     /// The definitions of the release of the programs: a folder, a `.tar.gz` of it, or a YAML file. Without it, our own count
     #[arg(long, value_name = "DIR|FILE")]
     definitions: Option<PathBuf>,
@@ -297,7 +301,7 @@ impl Run {
         let profile = |name: &str| {
             let mut profile = targets::find(name).map_err(CommandError::input)?;
             if self.bin.is_some() {
-                profile = self.kitted(profile)?;
+                profile = with_kit(profile, "--bin", self.definitions.is_some())?;
             }
             let mut profile = match &self.settings_of {
                 None => profile,
@@ -317,23 +321,13 @@ impl Run {
             return Err(CommandError::Input(miette!("--bin {}: there is no such folder", bin.display())));
         }
         let definitions = self.definitions.as_deref().map(kit::definitions).transpose();
+        let upgrade = self.upgrade_to.as_ref().map(|upgrade| upgrade.programs(self.definitions.is_some()));
         Ok(ProgramSources {
             bin: self.bin.clone(),
+            upgrade: upgrade.transpose()?,
             definitions: definitions.map_err(CommandError::input)?,
             logs: self.report.as_ref().map(|report| report.join(LOGS)),
         })
-    }
-
-    /// The profile with the programs of its kit. A profile that starts programs needs no kit.
-    fn kitted(&self, profile: Profile) -> Result<Profile, CommandError> {
-        match Kit::of(&profile.name).map_err(CommandError::input)? {
-            Some(kit) => kit.applied(profile, self.definitions.is_some()).map_err(CommandError::input),
-            None if matches!(profile.start, Start::Processes(_)) => Ok(profile),
-            None => Err(CommandError::Input(miette!(
-                "--bin: Capsize has no kit for the target {}: `start: processes` in a profile of your own starts programs",
-                profile.name
-            ))),
-        }
     }
 
     /// Removes the logs of the cases that passed.
@@ -379,7 +373,8 @@ impl Run {
         ];
         let given = sources.into_iter().filter_map(|(flag, path)| Some((flag, path.as_ref()?)));
         let given = given.flat_map(|(flag, path)| [flag.to_owned(), path.display().to_string()]);
-        let rest: Vec<String> = given.chain(options).collect();
+        let upgrade = self.upgrade_to.iter().flat_map(|to| ["--upgrade-to".to_owned(), to.to_string()]);
+        let rest: Vec<String> = given.chain(upgrade).chain(options).collect();
         format!("{start} {}", shell_words(&rest))
     }
 

@@ -6,6 +6,7 @@ mod digest;
 mod parties;
 mod progress;
 mod selection;
+mod upgrade;
 mod watched;
 
 pub(crate) use claim::{RunPlace, lacking_core, suite};

@@ -51,13 +51,7 @@ impl Party {
                 Start::Processes(programs) => {
                     let capsize = std::env::current_exe().map_err(|error| cannot_start(&error))?;
                     let keeper = Keeper { journal: Arc::clone(&journal), capsize };
-                    let processes = processes(&profile, programs)?
-                        .kept_by(keeper)
-                        .found_in(sources.bin.clone())
-                        .defined_by(sources.definitions.clone())
-                        .logging_to(sources.logs.clone());
-                    processes.check().map_err(|why| CommandError::Input(miette!("{why}")))?;
-                    Box::new(processes)
+                    Box::new(sources.processes(&profile, programs, &keeper)?)
                 }
                 _ => implementation(&profile)?,
             };
@@ -82,10 +76,37 @@ impl Party {
 pub(super) struct ProgramSources {
     /// The folder of the programs.
     pub(super) bin: Option<PathBuf>,
+    /// The profile and the folder of the programs that take over at a step `upgrade`.
+    pub(super) upgrade: Option<(Profile, PathBuf)>,
     /// The definitions of the user.
     pub(super) definitions: Option<Vec<Value>>,
     /// The folder that keeps the logs of each case.
     pub(super) logs: Option<PathBuf>,
+}
+
+impl ProgramSources {
+    /// The programs of a profile, and those that take over from them.
+    fn processes(
+        &self,
+        profile: &Profile,
+        programs: &[Program],
+        keeper: &Keeper,
+    ) -> Result<Processes, CommandError> {
+        let found = |profile: &Profile, programs: &[Program], bin: Option<PathBuf>| {
+            let processes = processes(profile, programs)?
+                .kept_by(keeper.clone())
+                .found_in(bin)
+                .defined_by(self.definitions.clone())
+                .logging_to(self.logs.clone());
+            processes.check().map_err(|why| CommandError::Input(miette!("{why}")))?;
+            Ok::<_, CommandError>(processes)
+        };
+        let next = self.upgrade.as_ref().and_then(|(profile, bin)| match &profile.start {
+            Start::Processes(programs) => Some(found(profile, programs, Some(bin.clone()))),
+            _ => None,
+        });
+        Ok(found(profile, programs, self.bin.clone())?.upgraded_by(next.transpose()?))
+    }
 }
 
 /// The programs of a profile.

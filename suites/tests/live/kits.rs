@@ -83,6 +83,47 @@ fn three_programs_of_a_kit_move_a_workload_and_their_webhook_refuses_a_policy() 
     assert_eq!(files.count(), 0);
 }
 
+/// A workload that leaves a tainted member while other programs take over.
+const UPGRADED: &str = "
+fleet: {members: 2}
+given:
+  - workload: {name: web, replicas: 2, policy: {spread: {cluster: {min: 1, max: 1}}, scheduling: Duplicated}}
+  - settled: web
+  - call: {member: {carrying: web, index: 0}, as: victim}
+  - call: {member: {spareFor: web}, as: spare}
+  - startUp: {cluster: spare, takes: 10s}
+when:
+  - taint: {cluster: victim, key: example.com/maintenance, effect: NoExecute}
+  - evicted: {workload: web, from: victim}
+  - placed: {workload: web, on: [spare]}
+  - upgrade: {what: controllers, from: \"1.18\", to: \"1.19\"}
+then:
+  - kept: {workload: web, on: victim, for: 1s}
+  - ready: {workload: web, on: spare}
+  - gone: {workload: web, from: victim}
+  - settled: web
+";
+
+#[test]
+fn programs_of_another_release_take_over_in_the_middle_of_an_eviction() {
+    let (before, after, folder) = (programs(), programs(), TempDir::new().unwrap());
+    let case = case(folder.path(), UPGRADED);
+    let profile = folder.path().join("newer.yaml");
+    let text = include_str!("../../targets/capsize-controllers.yaml");
+    fs::write(&profile, format!("{text}behaviour: \"1.19\"\n")).unwrap();
+    let run = || command(&case, before.path());
+    let upgrade = format!("--upgrade-to={}={}", profile.display(), after.path().display());
+    let output = run().arg(upgrade).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+    assert!(printed(&output).contains("1 case passed"), "{}", printed(&output));
+    for (name, _) in PROGRAMS {
+        assert!(after.path().join(format!("{name}.pid")).exists(), "{name} was not started");
+    }
+    let output = run().output().unwrap();
+    let skipped = "the target lacks an upgrade from 1.18 to 1.19";
+    assert!(printed(&output).contains(skipped), "{}", printed(&output));
+}
+
 /// Waits until the scheduler runs and the members have joined, and kills the scheduler.
 async fn kill_scheduler(bin: &Path) {
     let read = |file: &str| fs::read_to_string(bin.join(file)).ok().filter(|text| text.ends_with('\n'));
@@ -133,13 +174,22 @@ fn each_mistake_of_a_user_has_one_message() {
     let wrong = folder.path().to_str().unwrap();
     fs::remove_file(bin.path().join("scheduler")).unwrap();
     let bin = bin.path().to_str().unwrap();
-    let rows: [(&[&str], &str); 6] = [
+    let rows: [(&[&str], &str); 9] = [
         (&["--target", "capsize-controllers", "--bin", bin], "there is no program scheduler in"),
         (&["--target", "capsize-controllers", "--bin", "/no/such/folder"], "there is no such folder"),
         (&["--target", "karmada-1.14", "--bin", bin], "Capsize has no kit for the target karmada-1.14"),
         (&["--target", "karmada-1.18", "--definitions", wrong, "--bin", bin], "wrong.yaml:1:"),
         (&["--target", "karmada-1.18"], "--bin DIR"),
         (&["--target", "ocm", "--bin", bin], "Capsize has no definitions of the target ocm"),
+        (&["--bin", bin, "--upgrade-to", "karmada-1.19"], "such as karmada-1.19=DIR"),
+        (
+            &["--target", "karmada-1.18", "--bin", bin, "--upgrade-to", "karmada-1.19=/no"],
+            "there is no folder /no",
+        ),
+        (
+            &["--target", "karmada-1.18", "--bin", bin, "--upgrade-to", "reference=/tmp"],
+            "no kit for the target reference",
+        ),
     ];
     for (arguments, expected) in rows {
         let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
