@@ -48,6 +48,12 @@ fn in_namespace<'a>(works: &'a [Arc<Work>], namespace: &str) -> Option<&'a Arc<W
     works.iter().find(|work| work.metadata.namespace.as_deref() == Some(namespace))
 }
 
+/// The Work of a target: the binding's own one, or else one of the same name. Such a Work was written for an earlier binding
+/// of this name, and belongs to the binding from the next write on.
+fn present(context: &Context, works: &[Arc<Work>], namespace: &str, name: &str) -> Option<Arc<Work>> {
+    in_namespace(works, namespace).cloned().or_else(|| context.works.get(namespace, name))
+}
+
 /// The Works of the binding, in all execution namespaces.
 pub(crate) fn works_of(context: &Context, binding: &impl Binding) -> Vec<Arc<Work>> {
     let named = BindingNames::of(binding);
@@ -145,12 +151,14 @@ fn desired_work(
 ) -> Result<DesiredWork, Error> {
     let (named, namespace) = (BindingNames::of(binding), execution_namespace(share.cluster));
     let spec = binding.spec();
+    let resource = &spec.resource;
+    let name = work_name(&resource.kind, &resource.namespace, &resource.name);
     let cluster = context.clusters.get("", share.cluster);
     let overrides = cluster.map(|cluster| Overrides::of(context, template, &cluster)).unwrap_or_default();
     let manifest = context.rules.manifest(&Delivery {
         template,
         binding: Some(named.as_ref()),
-        work_id: work_id(in_namespace(works, &namespace).map(|work| &**work)),
+        work_id: work_id(present(context, works, &namespace, &name).as_deref()),
         cluster: share.cluster,
         replicas: share.replicas,
         completions: share.completions,
@@ -165,10 +173,9 @@ fn desired_work(
         let word = manifest["metadata"]["annotations"][ANNOTATION_CONFLICT_RESOLUTION].clone();
         annotations.insert(ANNOTATION_CONFLICT_RESOLUTION.into(), word);
     }
-    let resource = &spec.resource;
     Ok(DesiredWork {
         namespace,
-        name: work_name(&resource.kind, &resource.namespace, &resource.name),
+        name,
         annotations,
         spec: WorkSpec {
             workload: WorkloadTemplate { manifests: vec![Manifest::of(&manifest)?] },
@@ -187,13 +194,13 @@ async fn write(
 ) -> Result<bool, Error> {
     let DesiredWork { namespace, name, mut annotations, spec } = desired;
     let api = Api::<Work>::namespaced(context.client.clone(), &namespace);
-    match in_namespace(works, &namespace) {
+    let named = BindingNames::of(binding);
+    let (label, key) = context.rules.binding_mark(named.as_ref());
+    let back_references = binding_annotations(&named.namespace, &named.name).into_iter();
+    annotations.extend(back_references.map(|(key, value)| (key.to_owned(), json!(value))));
+    match present(context, works, &namespace, &name) {
         None => {
-            let named = BindingNames::of(binding);
             annotations.retain(|_, value| !value.is_null());
-            let back_references = binding_annotations(&named.namespace, &named.name).into_iter();
-            annotations.extend(back_references.map(|(key, value)| (key.to_owned(), json!(value))));
-            let (label, key) = context.rules.binding_mark(named.as_ref());
             let metadata = json!({
                 "name": name,
                 "namespace": namespace,
@@ -204,16 +211,27 @@ async fn write(
             let work = Work { metadata: serde_json::from_value(metadata)?, spec, status: None };
             api.create(&PostParams::default(), &work).await?;
         }
-        Some(work) if work.metadata.deletion_timestamp.is_some() => return Ok(false),
-        Some(work) if work.spec == spec && has_annotations(work, &annotations) => return Ok(false),
+        Some(work) if work.metadata.deletion_timestamp.is_some() => {
+            return match in_namespace(works, &namespace) {
+                Some(_) => Ok(false),
+                None => Err(Error::NotYet("the Work of an earlier binding is being deleted".into())),
+            };
+        }
+        Some(work)
+            if work.spec == spec
+                && work.labels().get(label) == Some(&key)
+                && has_annotations(&work, &annotations) =>
+        {
+            return Ok(false);
+        }
         Some(work) => {
+            let metadata = json!({ "labels": { label: key }, "annotations": annotations });
             let change = json!({
                 "workload": spec.workload,
                 "suspendDispatching": spec.suspend_dispatching.then_some(true),
                 "preserveResourcesOnDeletion": spec.preserve_resources_on_deletion.then_some(true),
             });
-            patch(&api, &**work, json!({ "metadata": { "annotations": annotations }, "spec": change }))
-                .await?;
+            patch(&api, &*work, json!({ "metadata": metadata, "spec": change })).await?;
         }
     }
     Ok(true)
