@@ -13,7 +13,7 @@ use crate::targets;
 
 /// A target, and the folder with its released programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UpgradeTo {
+pub(crate) struct UpgradeTo {
     target: String,
     bin: PathBuf,
 }

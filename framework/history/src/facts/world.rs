@@ -6,8 +6,8 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
-    Assignment, BackOffs, Census, Health, LONGEST_BACK_OFF, Member, Observers, OverridePolicy, Policy,
-    TaintPolicy, Template, Workload, WorkloadKey, Zone, watch_back_off,
+    Assignment, BackOffs, Census, EvictionTask, Health, LONGEST_BACK_OFF, Member, Observers, OverridePolicy,
+    Policy, TaintPolicy, Template, Workload, WorkloadKey, Zone, watch_back_off,
 };
 use crate::format::FaultKind;
 use crate::format::digest::Table;
@@ -229,6 +229,13 @@ impl World {
         let evicted = |workload: &Workload| workload.evictions.iter().any(|task| task.seen <= right);
         self.members.values().any(|member| tainted(member) || member.health.is_none())
             || self.workloads.values().any(evicted)
+    }
+
+    /// How wrong the clock of the control plane may have been when it stamped `task`.
+    #[must_use]
+    pub fn stamp_error(&self, task: &EvictionTask) -> Duration {
+        let is_wrong = self.clock_right.is_none_or(|right| task.seen <= right);
+        if is_wrong { self.clock_set } else { Duration::ZERO }
     }
 
     /// The workloads that are assigned to `member`.

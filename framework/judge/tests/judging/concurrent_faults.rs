@@ -178,8 +178,11 @@ fn a_change_of_the_health_by_a_person_has_no_threshold() {
 fn a_task_does_not_end_by_the_status_of_a_copy_that_could_not_be_written() {
     let evicted = |applied: &str| {
         let status = json!({"status": {"conditions": [{"type": "Applied", "status": applied}]}});
+        let each =
+            |name: &str, applied: bool| json!({"clusterName": name, "applied": applied, "health": "Healthy"});
+        let observed = json!({"aggregatedStatus": [each("m1", true), each("m2", applied == "True")]});
         let story = Story::new().work("m1", &json!({})).work("m2", &status).copy("m1").copy("m2");
-        let tainted = story.at(20.0).mark(json!({"step": "taint", "cluster": "m1"}));
+        let tainted = story.at(20.0).mark(json!({"step": "taint", "cluster": "m1"})).reports(&observed);
         tainted.taint("m1", "maintenance", "NoExecute").at(20.2).evict("m1").stamp("m1")
     };
     breaks_nothing(evicted("False"), 30.0);
@@ -187,9 +190,23 @@ fn a_task_does_not_end_by_the_status_of_a_copy_that_could_not_be_written() {
 }
 
 #[test]
+fn a_task_may_wait_until_the_manifest_is_reported_as_applied() {
+    let evicted = |applied: bool| {
+        let each = |name: &str| json!({"clusterName": name, "applied": applied, "health": "Healthy"});
+        let observed = json!({"aggregatedStatus": [each("m1"), each("m2")]});
+        let tainted =
+            Story::new().at(20.0).mark(json!({"step": "taint", "cluster": "m1"})).reports(&observed);
+        tainted.taint("m1", "maintenance", "NoExecute").at(20.2).evict("m1").stamp("m1")
+    };
+    breaks("EVICTION-01", &evicted(true).until(22.5));
+    breaks_nothing(evicted(false), 22.5);
+}
+
+#[test]
 fn a_task_does_not_end_by_the_status_of_a_copy_that_was_scaled_to_zero() {
     let evicted = |status: &Value| {
-        let observed = |name: &str| json!({"clusterName": name, "health": "Healthy", "status": status});
+        let observed =
+            |name: &str| json!({"clusterName": name, "applied": true, "health": "Healthy", "status": status});
         let observed = json!({"aggregatedStatus": [observed("m1"), observed("m2")]});
         let applied = json!({"status": {"conditions": [{"type": "Applied", "status": "True"}]}});
         let story = Story::new().work("m1", &json!({})).work("m2", &applied).copy("m1").copy("m2");
@@ -322,9 +339,10 @@ fn a_manifest_may_follow_its_template_before_scheduling_if_duplicated_or_without
 }
 
 #[test]
-fn hindered_controllers_may_retry_as_late_as_the_fault_was_long_and_their_watches_twice_as_late() {
-    // The fault lasts for 30 s. Actions that are due soon after it may come so much later, plus 2 s for the takeover.
-    for (fault, late) in [("slow", 30.0), ("cut", 60.0)] {
+fn hindered_controllers_may_retry_as_late_as_the_fault_was_long_and_later_without_their_watches() {
+    // The fault lasts for 30 s. Actions that are due soon after it may come so much later, plus 2 s for the takeover. A watch is back
+    // after 60 s, and the attempt that follows may be the last one before a back-off of 180 s.
+    for (fault, late) in [("slow", 30.0), ("cut", 240.0)] {
         let hindered = || {
             let mark = |story: Story, state: &str| story.mark(json!({"fault": fault, "state": state}));
             let over = mark(mark(Story::new(), "begin").at(40.0), "end").at(41.0);

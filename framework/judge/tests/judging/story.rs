@@ -421,7 +421,7 @@ impl Story {
             }
             task
         };
-        let status = |(name, health): (&String, &&str)| json!({"clusterName": name, "health": health});
+        let status = |(name, health): (&String, &&str)| json!({"clusterName": name, "applied": true, "health": health});
         let mut placement =
             json!({"clusterTolerations": self.tolerations, "replicaScheduling": self.replica_scheduling});
         merge(&mut placement, &self.placement);

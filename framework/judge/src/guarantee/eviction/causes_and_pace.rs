@@ -216,8 +216,10 @@ impl EvictionOfUnhealthyWorkload {
                 ),
                 missing: format!("{key} is still assigned to {member}"),
             };
-            // A changed policy counts from its change.
-            let until = (since.saturating_add(lasts)).max(fact.at).saturating_add(allowed);
+            // Controllers that start again begin to count anew, and a changed policy counts from its change.
+            let back = context.world.absences.last().map(|(_, back)| *back + context.timings().takeover);
+            let counted = since.max(back.unwrap_or_default());
+            let until = counted.saturating_add(lasts).max(fact.at).saturating_add(allowed);
             self.deadlines.restart(subject, fact, until, lasts.saturating_add(allowed), expectation);
         }
     }

@@ -65,7 +65,9 @@ impl Guarantee for OldCopyStaysUntilReplacementRuns {
                 self.tasks.insert(subject, task.clone());
             }
             Change::EvictionEnded { workload, task }
-                if task.suppress_deletion == Some(false) || ended_unaware(workload, fact.at, context) =>
+                if task.suppress_deletion == Some(false)
+                    || may_be_over(task, fact.at, context)
+                    || ended_unaware(workload, fact.at, context) =>
             {
                 self.tasks.remove(&Subject::on(workload, &task.member));
             }
@@ -206,6 +208,12 @@ impl OldCopyStaysUntilReplacementRuns {
 
 fn earliest(task: &EvictionTask, timings: &Timings, world: &World) -> Duration {
     begun(task, world, timings.latency) + bounds::earliest_task_timeout(timings, task.grace)
+}
+
+/// Returns true if a task that ends `now` may be over by its stamp, because the stamp comes from a wrong clock.
+fn may_be_over(task: &EvictionTask, now: Duration, context: &JudgeContext<'_>) -> bool {
+    let error = context.world.stamp_error(task);
+    !error.is_zero() && now.saturating_add(error) >= earliest(task, context.timings(), context.world)
 }
 
 /// Returns true if an assigned member has lost its data so recently that no controller need have observed it at

@@ -5,11 +5,13 @@ use std::time::Duration;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
 use crate::guarantee::engine::tolerated_until::begun;
-use crate::guarantee::{GuaranteeSpec, Subject};
+use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
 use capsize_history::digest::Table;
-use capsize_history::facts::{Assignment, Change, EvictionTask, Fact, InstanceHealth, Workload, WorkloadKey};
+use capsize_history::facts::{
+    Assignment, Change, EvictionTask, Fact, InstanceHealth, Uncertainty, Workload, WorkloadKey,
+};
 
 /// Returns true if every assigned member is reported healthy, which is also true without an assigned member.
 fn are_reported_healthy(workload: &Workload) -> bool {
@@ -227,6 +229,12 @@ impl TaskEndsAtTimeout {
         let earliest = begun(task, context.world, latency)
             + bounds::earliest_task_timeout(context.timings(), task.grace);
         let (world, timings) = (context.world, context.timings());
+        if fact.at < earliest && world.stamp_error(task) >= earliest - fact.at {
+            let because = "the stamp of the task comes from a wrong clock".to_owned();
+            let (bound, uncertainty) = (Bound::NotBefore(earliest), Uncertainty::UNKNOWN);
+            let ambiguity = Ambiguity::new(subject, bound, because, fact.at, uncertainty);
+            return context.tally.record_undecided(ambiguity);
+        }
         context.check_arrival(subject, fact, earliest, margin, || {
             let timeout = task.grace.unwrap_or(timings.graceful_eviction_timeout);
             let because =

@@ -27,6 +27,8 @@ pub(crate) struct UnknownAfterStartupGrace {
     deadlines: Deadlines,
     /// When each node was observed that has not reported yet. The stamp of its creation may come from a wrong clock.
     observed: BTreeMap<String, Duration>,
+    /// When each node was last deleted.
+    gone: BTreeMap<String, Duration>,
     all_not_ready: AllNodesNotReady,
 }
 
@@ -62,6 +64,9 @@ impl Guarantee for UnknownAfterStartupGrace {
             Change::Health { member, was: None, now: Some(Health::Unknown), first: false } => {
                 let margin = self.deadlines.met(&Subject::member(member), fact);
                 let observed = self.observed.remove(member);
+                if observed.is_some_and(|observed| self.may_be_taken_for_earlier(member, observed, context)) {
+                    return;
+                }
                 let Some((begins, grace)) = began(member, context) else { return };
                 let begins = observed.map_or(begins, |observed| observed.min(begins));
                 let earliest = (begins + grace)
@@ -79,6 +84,9 @@ impl Guarantee for UnknownAfterStartupGrace {
                 context.check_arrival(subject, fact, earliest, margin, || (because, seen));
             }
             Change::Health { member, .. } | Change::MemberGone(member) => {
+                if matches!(fact.change, Change::MemberGone(_)) {
+                    self.gone.insert(member.clone(), fact.at);
+                }
                 self.observed.remove(member);
                 self.deadlines.cancel(&Subject::member(member));
             }
@@ -92,6 +100,14 @@ impl Guarantee for UnknownAfterStartupGrace {
 }
 
 impl UnknownAfterStartupGrace {
+    /// Returns true if a controller may know a node only as the one of the same name that was deleted shortly before. It
+    /// looks for deleted nodes once in each monitor period, and keeps the time of the last report until then.
+    fn may_be_taken_for_earlier(&self, node: &str, observed: Duration, context: &JudgeContext<'_>) -> bool {
+        let looked =
+            context.latest_surely_observed(observed).saturating_sub(context.timings().monitor_period);
+        self.gone.get(node).is_some_and(|gone| *gone >= looked)
+    }
+
     /// A node is ready again after none was. All other nodes have the whole time again.
     fn restart_deadlines(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
         for name in context.world.members.keys() {

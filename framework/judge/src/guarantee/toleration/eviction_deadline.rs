@@ -73,6 +73,9 @@ pub(crate) struct EvictionAtTolerationEnd {
     /// The time since which a workload tolerates all taints for ever, if its toleration of an earlier taint had
     /// ended.
     eased: BTreeMap<Subject, Duration>,
+    /// For nodes, the ends of tolerations that were known when a node was deleted. A controller may go by them although a
+    /// node of this name is there again.
+    of_deleted: BTreeMap<Subject, Duration>,
     /// The time of the last eviction for a taint.
     last: Option<Duration>,
     deadlines: Deadlines,
@@ -111,6 +114,7 @@ impl Guarantee for EvictionAtTolerationEnd {
                 self.look_at_workload(workload, fact, context);
             }
             Change::WorkloadGone(key) => {
+                self.of_deleted.retain(|subject, _| !subject.is_of(key));
                 self.least.retain(|subject, _| !subject.is_of(key));
                 self.known.retain(|subject, _| !subject.is_of(key));
                 self.eased.retain(|subject, _| !subject.is_of(key));
@@ -120,6 +124,13 @@ impl Guarantee for EvictionAtTolerationEnd {
                 self.halted(fact, context);
             }
             Change::MemberGone(member) => {
+                if context.profile.dialect == DialectKind::Nodes {
+                    let ends = self.known.iter().filter(|(subject, _)| subject.is_on(member));
+                    self.of_deleted.extend(ends.filter_map(|(subject, tolerates)| match tolerates {
+                        Tolerates::Until(until, _) => Some((subject.clone(), *until)),
+                        Tolerates::Forever => None,
+                    }));
+                }
                 self.least.retain(|subject, _| !subject.is_on(member));
                 self.known.retain(|subject, _| !subject.is_on(member));
                 self.eased.retain(|subject, _| !subject.is_on(member));
@@ -267,6 +278,7 @@ impl EvictionAtTolerationEnd {
         let margin = self.deadlines.met(&subject, fact);
         let eased = self.eased.remove(&subject);
         let least = self.least.remove(&subject);
+        let of_deleted = self.of_deleted.remove(&subject);
         let Some(tolerates) = self.known.remove(&subject) else { return };
         let seen = format!("{key} is evicted from {member}");
         let (until, taint) = match tolerates {
@@ -305,6 +317,9 @@ impl EvictionAtTolerationEnd {
             };
         }
         let early = bounds::STAMP + context.timings().skew + written_late(&taint, context.world);
+        if of_deleted.is_some_and(|until| until.saturating_sub(early) <= fact.at) {
+            return;
+        }
         let earliest = until.saturating_sub(early).max(taint.seen.min(fact.at));
         context.check_arrival(subject, fact, earliest, margin, || {
             let tolerated = span(until.saturating_sub(taint.seen));
