@@ -25,6 +25,8 @@ use capsize_history::facts::{Change, Fact, FaultInForce, Health};
 pub(crate) struct UnknownAfterAgentSilence {
     /// The members whose agent may be silent; with the time when that ended, if it has.
     cut: BTreeMap<String, Option<Duration>>,
+    /// When the agents were last started again.
+    restarted: Duration,
     clocks: ClocksSetBack,
     /// For nodes, whether any counting node is ready.
     all_not_ready: AllNodesNotReady,
@@ -58,7 +60,9 @@ impl Guarantee for UnknownAfterAgentSilence {
         match &fact.change {
             Change::FaultBegan { member: Some(member), .. } => self.began(member, fact, context),
             Change::FaultEnded { member: Some(member), .. } => self.ended(member, fact, context),
-            Change::FaultEnded { member: None, fault: FaultKind::Kill } => self.agents_restarted(context),
+            Change::FaultEnded { member: None, fault: FaultKind::Kill } => {
+                self.agents_restarted(fact, context)
+            }
             Change::Health { member, was: Some(_), now: Some(Health::Unknown), .. } => {
                 self.unknown(member, fact, context);
             }
@@ -170,7 +174,10 @@ impl UnknownAfterAgentSilence {
     fn began(&mut self, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
         // A member that joins during the fault is cut off from its beginning.
         let known = context.member(member);
-        if is_lossy(member, context) && known.is_none_or(|known| known.pulls) {
+        // An agent that gets no answer soon after its start may not reach its first renewal.
+        let is_new = |since: Duration| fact.at < since.max(self.restarted) + grace(member, context);
+        let never_renews = is_deaf(member, context) && known.is_none_or(|known| is_new(known.health_since));
+        if (is_lossy(member, context) || never_renews) && known.is_none_or(|known| known.pulls) {
             self.cut.insert(member.to_owned(), None);
         }
         let Some(known) = known.filter(|known| known.pulls) else { return };
@@ -189,7 +196,8 @@ impl UnknownAfterAgentSilence {
     }
 
     /// Killed agents have been started again. An agent that gets no answer then does not reach its first renewal.
-    fn agents_restarted(&mut self, context: &JudgeContext<'_>) {
+    fn agents_restarted(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
+        self.restarted = fact.at;
         let pulling =
             context.world.members.iter().filter(|(name, known)| known.pulls && is_deaf(name, context));
         self.cut.extend(pulling.map(|(name, _)| (name.clone(), None)));
