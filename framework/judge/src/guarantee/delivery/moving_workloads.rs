@@ -1,12 +1,13 @@
 //! Checks direct purges, frozen manifests and preserved state while a workload moves: DELIVERY.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
-use capsize_history::facts::{Assignment, Change, Fact, Workload, WorkloadKey};
+use capsize_history::facts::{Assignment, Change, EvictionTask, Fact, Workload, WorkloadKey};
 
 static DELIVERY_07: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-07",
@@ -22,8 +23,8 @@ static DELIVERY_07: GuaranteeSpec = GuaranteeSpec {
 /// A controller that writes for a member which was chosen after the eviction began has read both in one record.
 #[derive(Default)]
 pub(crate) struct PurgeBeforeNewManifests {
-    /// The members that were chosen while a task was purging another one directly.
-    later: BTreeSet<Subject>,
+    /// The members that were chosen while a task was purging another one directly, and when.
+    later: BTreeMap<Subject, Duration>,
 }
 
 impl Guarantee for PurgeBeforeNewManifests {
@@ -38,23 +39,26 @@ impl Guarantee for PurgeBeforeNewManifests {
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let (key, member) = match &fact.change {
             Change::Delivered { workload, member, new: true } => (workload, member),
-            Change::Assigned { workload: key, was, now, .. } => return self.assigned(key, was, now, context),
-            Change::WorkloadGone(key) => return self.later.retain(|subject| !subject.is_of(key)),
+            Change::Assigned { workload: key, was, now, .. } => {
+                return self.assigned(key, (was, now), fact.at, context);
+            }
+            Change::WorkloadGone(key) => return self.later.retain(|subject, _| !subject.is_of(key)),
             _ => return,
         };
         let Some(workload) = context.workload(key) else { return };
         // Of two leaders, each may choose what the other has not observed yet.
-        let chosen_later =
-            self.later.remove(&Subject::on(key, member)) && !context.controllers_are_hindered(fact.at);
+        let chosen = self.later.remove(&Subject::on(key, member));
+        let chosen = chosen.filter(|_| !context.controllers_are_hindered(fact.at));
         let observed = context.latest_surely_observed(fact.at);
+        let is_known =
+            |task: &&EvictionTask| observed > task.seen || chosen.is_some_and(|chosen| task.seen <= chosen);
         let mut purged = workload.evictions.iter().filter(|task| task.directly).peekable();
         if purged.peek().is_none() {
             return;
         }
-        let there = |task: &&capsize_history::facts::EvictionTask| {
-            workload.deliveries.contains_key(&task.member) && task.member != *member
-        };
-        match purged.find(there).filter(|task| chosen_later || observed > task.seen) {
+        let there =
+            |task: &&EvictionTask| workload.deliveries.contains_key(&task.member) && task.member != *member;
+        match purged.filter(there).find(is_known) {
             None => context.tally.record_held(),
             Some(task) => {
                 let because = format!("the old copy on {} is purged directly, and still exists", task.member);
@@ -75,14 +79,14 @@ impl PurgeBeforeNewManifests {
     fn assigned(
         &mut self,
         key: &WorkloadKey,
-        was: &Assignment,
-        now: &Assignment,
+        (was, now): (&Assignment, &Assignment),
+        at: Duration,
         context: &JudgeContext<'_>,
     ) {
         let purges = |workload: &Workload| workload.evictions.iter().any(|task| task.directly);
         let purges = context.workload(key).is_some_and(purges);
         for name in now.keys().filter(|name| purges && !was.contains_key(*name)) {
-            self.later.insert(Subject::on(key, name));
+            self.later.insert(Subject::on(key, name), at);
         }
         for name in was.keys().filter(|name| !now.contains_key(*name)) {
             self.later.remove(&Subject::on(key, name));

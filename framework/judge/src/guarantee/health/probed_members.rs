@@ -98,6 +98,8 @@ struct Fails {
     refused_since: Option<Duration>,
     /// The total time for which probes failed at once before.
     refused: Duration,
+    /// When answers that were under way could arrive, and since when only new requests are dropped.
+    answered: Option<Duration>,
 }
 
 impl Fails {
@@ -187,6 +189,11 @@ impl ReadyAfterSuccessThreshold {
             let first = || Fails { since: fact.at, before, was_ready, ..Fails::default() };
             let fails = self.failing.entry(member.to_owned()).or_insert_with(first);
             fails.turn(how.contains(&Failing::Refused), fact.at);
+            // A request from before the remaining faults may have reached the member.
+            let mut failing = in_force(member, context).filter(|fault| bounds::failing(fault).is_some());
+            let only_requests = failing.all(|fault| fault.direction.as_deref() == Some("toMember"));
+            let ends = matches!(fact.change, Change::FaultEnded { .. });
+            fails.answered = fails.answered.or(ends.then_some(fact.at)).filter(|_| only_requests);
         }
         !how.is_empty()
     }
@@ -201,7 +208,9 @@ impl ReadyAfterSuccessThreshold {
                 // failed by chance, it may have answered all the time.
                 fails.before.or(fails.was_ready.then_some((fails.since, slowness)))
             } else {
-                Some((fact.at, slowness))
+                let wait = context.timings().silent_probe.unwrap_or(NEVER);
+                let answered = fails.answered.filter(|answered| fact.at.saturating_sub(*answered) < wait);
+                Some((answered.unwrap_or(fact.at), slowness))
             };
             self.ended.extend(counts_from.map(|from| (member.to_owned(), from)));
         }
