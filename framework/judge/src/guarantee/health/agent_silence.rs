@@ -61,7 +61,7 @@ impl Guarantee for UnknownAfterAgentSilence {
             Change::FaultBegan { member: Some(member), .. } => self.began(member, fact, context),
             Change::FaultEnded { member: Some(member), .. } => self.ended(member, fact, context),
             Change::FaultEnded { member: None, fault: FaultKind::Kill } => {
-                self.agents_restarted(fact, context)
+                self.agents_restarted(fact, context);
             }
             Change::Health { member, was: Some(_), now: Some(Health::Unknown), .. } => {
                 self.unknown(member, fact, context);
