@@ -131,12 +131,12 @@ impl Condition {
 
     /// A connection needs packets in both directions before it is established.
     fn new_connections(self) -> NewConnections {
-        match self {
-            Self { refused: true, .. } | Self { refuses_new: true, .. } => NewConnections::Refused,
-            Self { drops_new: true, .. }
-            | Self { swallows_to_member: true, .. }
-            | Self { swallows_from_member: true, .. } => NewConnections::Unanswered,
-            _ => NewConnections::Accepted,
+        if self.refused || self.refuses_new {
+            NewConnections::Refused
+        } else if self.drops_new || self.swallows_to_member || self.swallows_from_member {
+            NewConnections::Unanswered
+        } else {
+            NewConnections::Accepted
         }
     }
 
@@ -416,11 +416,6 @@ impl Link {
     /// The state of the link for a connection that is opened now.
     pub(crate) fn birth(&self) -> Birth {
         Birth(self.shared.condition().past)
-    }
-
-    /// Waits until new connections are answered.
-    pub(crate) async fn answers_new(&self) {
-        self.shared.wait_for(|now| !now.drops_new).await;
     }
 
     /// Waits until the close of a connection reaches its other end.

@@ -76,7 +76,6 @@ async fn pass(link: Link, mut client: TcpStream, (end, server): (End, SocketAddr
         if !link.lets_in() {
             return Err(io::ErrorKind::ConnectionRefused.into());
         }
-        link.answers_new().await;
         let server = onward.insert(TcpStream::connect(server).await?);
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
