@@ -194,11 +194,21 @@ async fn write(
 ) -> Result<bool, Error> {
     let DesiredWork { namespace, name, mut annotations, spec } = desired;
     let api = Api::<Work>::namespaced(context.client.clone(), &namespace);
+    let present = present(context, works, &namespace, &name);
+    let is_own = in_namespace(works, &namespace).is_some();
+    match &present {
+        Some(work) if work.metadata.deletion_timestamp.is_some() => {
+            let of_another = || Error::NotYet("the Work of an earlier binding is being deleted".into());
+            return is_own.then_some(false).ok_or_else(of_another);
+        }
+        Some(work) if is_own && work.spec == spec && has_annotations(work, &annotations) => return Ok(false),
+        _ => {}
+    }
     let named = BindingNames::of(binding);
     let (label, key) = context.rules.binding_mark(named.as_ref());
     let back_references = binding_annotations(&named.namespace, &named.name).into_iter();
     annotations.extend(back_references.map(|(key, value)| (key.to_owned(), json!(value))));
-    match present(context, works, &namespace, &name) {
+    match present {
         None => {
             annotations.retain(|_, value| !value.is_null());
             let metadata = json!({
@@ -210,19 +220,6 @@ async fn write(
             });
             let work = Work { metadata: serde_json::from_value(metadata)?, spec, status: None };
             api.create(&PostParams::default(), &work).await?;
-        }
-        Some(work) if work.metadata.deletion_timestamp.is_some() => {
-            return match in_namespace(works, &namespace) {
-                Some(_) => Ok(false),
-                None => Err(Error::NotYet("the Work of an earlier binding is being deleted".into())),
-            };
-        }
-        Some(work)
-            if work.spec == spec
-                && work.labels().get(label) == Some(&key)
-                && has_annotations(&work, &annotations) =>
-        {
-            return Ok(false);
         }
         Some(work) => {
             let metadata = json!({ "labels": { label: key }, "annotations": annotations });
