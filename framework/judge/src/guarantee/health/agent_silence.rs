@@ -113,7 +113,8 @@ fn is_deaf(member: &str, context: &JudgeContext<'_>) -> bool {
     in_force(member, context).any(is_one_way)
 }
 
-fn is_one_way(fault: &FaultInForce) -> bool {
+/// Returns true if only packets to the member are dropped.
+pub(super) fn is_one_way(fault: &FaultInForce) -> bool {
     fault.direction.as_deref() == Some("toMember")
 }
 

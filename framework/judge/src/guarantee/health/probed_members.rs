@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::agent_silence::is_one_way;
 use super::not_ready::settled_after;
 use crate::guarantee::engine::bounds::{self, Failing};
 use crate::guarantee::engine::context::{
@@ -191,7 +192,7 @@ impl ReadyAfterSuccessThreshold {
             fails.turn(how.contains(&Failing::Refused), fact.at);
             // A request from before the remaining faults may have reached the member.
             let mut failing = in_force(member, context).filter(|fault| bounds::failing(fault).is_some());
-            let only_requests = failing.all(|fault| fault.direction.as_deref() == Some("toMember"));
+            let only_requests = failing.all(is_one_way);
             let ends = matches!(fact.change, Change::FaultEnded { .. });
             fails.answered = fails.answered.or(ends.then_some(fact.at)).filter(|_| only_requests);
         }
