@@ -197,6 +197,18 @@ fn a_health_taint_that_replaces_another_one_may_keep_its_time() {
 }
 
 #[test]
+fn a_taint_that_an_older_write_restores_must_go_within_latency() {
+    let taint =
+        || json!([{"key": "unreachable", "effect": "NoExecute", "timeAdded": "2030-01-01T00:00:10Z"}]);
+    let tainted = || Story::new().cluster("m1", "Unknown", taint()).at(30.0);
+    let restored = || tainted().cluster("m1", "Ready", json!([])).at(30.1).cluster("m1", "Ready", taint());
+    kept("TAINT-11", &restored().at(30.2).cluster("m1", "Ready", json!([])).until(60.0));
+    breaks("TAINT-11", &restored().until(60.0).1);
+    let much_later = tainted().cluster("m1", "Ready", json!([])).at(50.0).cluster("m1", "Unknown", taint());
+    breaks("TAINT-11", &much_later.at(50.1).cluster("m1", "Ready", json!([])).until(60.0).1);
+}
+
+#[test]
 fn nothing_leaves_while_no_member_is_ready() {
     let lost =
         || Story::new().health("m1", "Unknown").health("m2", "Unknown").health("m3", "Unknown").at(20.0);
