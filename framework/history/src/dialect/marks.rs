@@ -35,7 +35,9 @@ pub fn observe(world: &mut World, mark: &Mark) -> Change {
         (Some(fault), Some("begin")) => {
             let (since, direction) = (world.now, text("direction"));
             let late = seconds(mark).unwrap_or_default();
-            let begun = FaultInForce { fault, member: member.clone(), direction, late, since };
+            let unreachable_since = world.unreachable_since(fault, member.as_deref());
+            let begun =
+                FaultInForce { fault, member: member.clone(), direction, late, since, unreachable_since };
             if begun.is_of_a_clock() {
                 set_clock(world, mark, member.is_none());
                 world.faults.push(begun);
@@ -121,5 +123,31 @@ fn by_hand(world: &mut World, step: Option<&str>, member: Option<String>, object
             }
         }
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_member_is_unreachable_since_the_first_of_the_faults_that_overlap() {
+        let mut world = World::default();
+        let mut mark = |at: u64, fault: &str, state: &str| {
+            world.now = Duration::from_secs(at);
+            let mark = json!({"fault": fault, "cluster": "m1", "state": state});
+            observe(&mut world, mark.as_object().expect("a mark is an object"));
+            world.faults.last().map(|fault| fault.unreachable_since.as_secs())
+        };
+        assert_eq!(mark(1, "lose", "begin"), Some(1));
+        assert_eq!(mark(10, "wipe", "begin"), Some(10));
+        assert_eq!(mark(20, "refuse", "begin"), Some(10));
+        assert_eq!(mark(30, "wipe", "end"), Some(10));
+        assert_eq!(mark(40, "partition", "begin"), Some(10));
+        mark(50, "refuse", "end");
+        mark(50, "partition", "end");
+        assert_eq!(mark(60, "refuse", "begin"), Some(60));
     }
 }

@@ -113,6 +113,8 @@ pub struct FaultInForce {
     pub late: Duration,
     /// When the fault began.
     pub since: Duration,
+    /// Since when the member is out of reach without a break, under this fault or under those that it overlaps.
+    pub unreachable_since: Duration,
 }
 
 impl FaultInForce {
@@ -150,6 +152,17 @@ impl World {
         let since = SignedDuration::try_from(self.now).unwrap_or(SignedDuration::MAX);
         let starts = stamps.into_iter().filter_map(|stamp| stamp.checked_sub(since).ok());
         self.wall_start = starts.chain(self.wall_start).max();
+    }
+
+    /// Since when a member is out of reach without a break, if `fault` hits it from now on.
+    #[must_use]
+    pub fn unreachable_since(&self, fault: FaultKind, member: Option<&str>) -> Duration {
+        let overlapping = self.faults.iter().filter(|each| {
+            fault.hits_probes().is_some()
+                && each.fault.hits_probes().is_some()
+                && each.member.as_deref() == member
+        });
+        overlapping.map(|each| each.unreachable_since).min().unwrap_or(self.now)
     }
 
     /// Whether nothing can be written for `member`, or controllers may still back off from it.

@@ -244,7 +244,7 @@ fn runs(
     !assignment.is_empty() && assignment.keys().all(runs)
 }
 
-/// Returns true if the copy in `member` was lost while a fault that is still in force has hidden it.
+/// Returns true if the copy in `member` was lost while faults have hidden it that last until now without a break.
 fn is_unknown(
     ran: &BTreeMap<Subject, Option<Duration>>,
     subject: &Subject,
@@ -257,7 +257,7 @@ fn is_unknown(
     let hides = |fault: &FaultInForce| {
         fault.member.as_deref() == Some(member)
             && !fault.is_of_a_clock()
-            && fault.since <= lost.saturating_add(timings.latency)
+            && fault.unreachable_since <= lost.saturating_add(timings.latency)
     };
     world.faults.iter().any(hides)
 }
