@@ -136,6 +136,9 @@ pub struct Outliner {
     began: Option<Duration>,
     /// The workloads that existed then. Other workloads do not belong to the scenario.
     workloads: BTreeSet<WorkloadKey>,
+    /// The keys that stand for workloads whose names are generated: `web-*` for `web-x2bqz`. Another history has other
+    /// names.
+    generated: BTreeMap<WorkloadKey, WorkloadKey>,
 }
 
 impl Outliner {
@@ -143,8 +146,9 @@ impl Outliner {
     #[must_use]
     pub fn new(profile: Profile) -> Self {
         let (dialect, title, target) = (Dialect::new(&profile.dialect), String::new(), String::new());
-        let (timings, tracks, workloads) = (profile.timings, BTreeMap::new(), BTreeSet::new());
-        Self { dialect, title, target, timings, tracks, began: None, workloads }
+        let (timings, tracks, began) = (profile.timings, BTreeMap::new(), None);
+        let (workloads, generated) = Default::default();
+        Self { dialect, title, target, timings, tracks, began, workloads, generated }
     }
 
     /// Takes the next entry.
@@ -155,6 +159,14 @@ impl Outliner {
             self.title = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
             let parts = [of("target").or(of("implementation")), of("version")];
             self.target = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
+        }
+        if let Kind::Event { object, .. } = &entry.kind {
+            let text = |field: &str| object.text("metadata", field);
+            let prefix = text("generateName");
+            if !prefix.is_empty() {
+                let key = |name: &str| WorkloadKey::new(object.kind(), text("namespace"), name);
+                self.generated.insert(key(&text("name")), key(&format!("{prefix}*")));
+            }
         }
         for fact in self.dialect.observe(entry) {
             self.fact(fact);
@@ -251,9 +263,14 @@ impl Outliner {
     }
 
     /// Records an event, unless the track is in that state already, for example if a manifest is delivered again.
-    fn note(&mut self, at: Duration, track: Track, what: What) {
-        if track.workload.as_ref().is_some_and(|workload| !self.workloads.contains(workload)) {
-            return;
+    fn note(&mut self, at: Duration, mut track: Track, what: What) {
+        if let Some(workload) = &mut track.workload {
+            if !self.workloads.contains(workload) {
+                return;
+            }
+            if let Some(shared) = self.generated.get(workload) {
+                *workload = shared.clone();
+            }
         }
         let happenings = self.tracks.entry(track).or_default();
         let latest = happenings.iter().rev().find(|each| each.what.strand() == what.strand());
