@@ -11,7 +11,7 @@ use super::monitor::COMPONENT;
 use super::{NodeContext, drain, mark_pods, taints};
 use crate::machinery::patched_status;
 use crate::rules::Event;
-use crate::rules::node::{NodeHealth, TaintAction, ready_of};
+use crate::rules::node::{NodeHealth, QueuePosition, TaintAction, ready_of};
 
 /// How often the write of a node's status is tried.
 const TRIES: usize = 5;
@@ -136,13 +136,17 @@ async fn taint(context: &NodeContext, placed: &NodeInZone, decisive: Option<&str
         TaintAction::Done => {}
         TaintAction::Swap => taints::log(node, Box::pin(taints::evict(context, node, ready)).await),
         TaintAction::Clear => taints::clear(context, node).await,
-        TaintAction::Wait => {
-            let mut memory = context.memory();
-            if let Some(zone) = memory.zones.get_mut(&*placed.zone) {
-                zone.waiting.add(name(node), context.rules.place(), context.clock.steady());
-                context.waiting.notify_one();
-            }
-        }
+        TaintAction::Wait => wait(context, placed, context.rules.place()),
+        TaintAction::WaitAgain => wait(context, placed, QueuePosition::Once),
+    }
+}
+
+/// Adds a node to the queue of its zone.
+fn wait(context: &NodeContext, placed: &NodeInZone, position: QueuePosition) {
+    let mut memory = context.memory();
+    if let Some(zone) = memory.zones.get_mut(&*placed.zone) {
+        zone.waiting.add(name(&placed.node), position, context.clock.steady());
+        context.waiting.notify_one();
     }
 }
 

@@ -27,7 +27,8 @@ pub enum NodeBug {
     /// With each check, the nodes that wait for their taint move to the end of the queue, so that one may wait for
     /// ever.
     WaitersOvertaken,
-    /// A zone in which no node counts is forgotten with its rate at each check.
+    /// A zone in which no node counts is forgotten with its rate and its queue at each check, so that its nodes are tainted
+    /// again and again.
     UncountedZonesForgotten,
     /// An eviction that fails five times in 50 ms is not tried again (#140639).
     EvictionGivenUp,

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{NodeCondition, Taint, Toleration};
 
 use super::pod_eviction::TRIES;
-use super::{Limiter, NodeBehaviour, NodeBug, NodeHealth, NodeRules, QueuePosition, Timer};
+use super::{Limiter, NodeBehaviour, NodeBug, NodeHealth, NodeRules, QueuePosition, TaintAction, Timer};
 use crate::rules::Due;
 
 /// The rules of nodes of a release. The default is the reference.
@@ -71,6 +71,21 @@ impl NodeRules for NodeRelease {
 
     fn clears_newcomers(&self) -> bool {
         self.has(NodeBug::StartUntaints)
+    }
+
+    /// The real controller queues every unhealthy node at each check, and relies on the queue to remember the nodes that
+    /// have had their turn (`markNodeForTainting`). `AddOrUpdateTaint` replaces a taint that has another time.
+    fn tainting(&self, ready: Option<&str>, taints: &[Taint]) -> Option<TaintAction> {
+        let action = super::tainting(ready, taints);
+        let forgets = self.has(NodeBug::UncountedZonesForgotten);
+        if forgets && action == Some(TaintAction::Done) { Some(TaintAction::WaitAgain) } else { action }
+    }
+
+    fn evicting_taints(&self, ready: &str, taints: &[Taint], now: Timestamp) -> Vec<Taint> {
+        if self.has(NodeBug::UncountedZonesForgotten) {
+            return super::evicting_taints(ready, &super::without_evicting_taints(taints), now);
+        }
+        super::evicting_taints(ready, taints, now)
     }
 
     fn remembered_zones(
@@ -199,7 +214,13 @@ mod tests {
         assert!(with(NodeBug::NewcomersDropped).marks_newcomer(Some(None), None));
         assert!(!with(NodeBug::MarkLost).marks_again(true, None));
         let (all, counted) = (BTreeSet::from(["a".to_owned()]), BTreeSet::new());
-        assert_eq!(with(NodeBug::UncountedZonesForgotten).remembered_zones(&all, &counted), counted);
+        let forgets = with(NodeBug::UncountedZonesForgotten);
+        assert_eq!(forgets.remembered_zones(&all, &counted), counted);
+        let tainted = forgets.evicting_taints("False", &[], at(1));
+        assert_eq!(forgets.tainting(Some("False"), &tainted), Some(TaintAction::WaitAgain));
+        assert_eq!(forgets.evicting_taints("False", &tainted, at(2))[0].time_added, Some(Time(at(2))));
+        assert_eq!(Plain.tainting(Some("False"), &tainted), Some(TaintAction::Done));
+        assert_eq!(Plain.evicting_taints("False", &tainted, at(2)), tainted);
         assert_eq!(NodeRelease::default().remembered_zones(&all, &counted), all);
     }
 

@@ -48,6 +48,8 @@ pub enum TaintAction {
     Swap,
     /// The node has neither taint and is queued.
     Wait,
+    /// The node has the right taint, and gets it again with a new time if the queue does not remember the node.
+    WaitAgain,
     /// The node is ready: both taints are removed, and its position in the queue.
     Clear,
 }
