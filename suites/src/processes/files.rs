@@ -101,6 +101,11 @@ impl Folder {
         self.at.join(format!("{program}.log"))
     }
 
+    /// The log of a program so far; empty if it cannot be read.
+    pub(super) fn log_text(&self, program: &str) -> String {
+        fs::read_to_string(self.log(program)).unwrap_or_default()
+    }
+
     /// The end of the log of a program.
     pub(super) fn log_tail(&self, program: &str) -> String {
         tail(&self.log(program))

@@ -1,6 +1,7 @@
 //! An implementation that consists of programs of their own: its files, its processes, and the interface to the runner.
 
 mod files;
+mod flags;
 mod implementation;
 mod running;
 

@@ -24,6 +24,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::files::{Folder, tail};
+use super::flags::overruled;
 use super::implementation::Keeper;
 use crate::controllers::command_of;
 use crate::die_with_parent::dying_with_parent;
@@ -186,6 +187,9 @@ impl Running {
         }
         self.spawn(program, member, &filled)?;
         self.ready(program, port, environment.clock).await?;
+        if let Some(why) = overruled(&filled, &self.folder.log_text(&program.name)) {
+            return Err(why);
+        }
         let client = environment.fleet.control_plane().client();
         for object in &objects {
             apply(&client, object).await?;

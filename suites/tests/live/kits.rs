@@ -167,6 +167,20 @@ async fn a_program_that_ends_during_a_case_ends_the_case_with_its_log() {
 }
 
 #[test]
+fn a_program_that_reports_another_value_of_a_flag_is_not_judged() {
+    let (bin, folder) = (programs(), TempDir::new().unwrap());
+    let case = case(folder.path(), MOVES);
+    let wrapper = bin.path().join("controllers");
+    let text = fs::read_to_string(&wrapper).unwrap();
+    let reports = "\necho 'I1 flags.go:64] FLAG: --cluster-monitor-period=\"40s\"' >&2\nexec ";
+    fs::write(&wrapper, text.replace("\nexec ", reports)).unwrap();
+    let output = command(&case, bin.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", printed(&output));
+    let expected = "it reports --cluster-monitor-period=40s in its log, and the profile says";
+    assert!(printed(&output).contains(expected), "{}", printed(&output));
+}
+
+#[test]
 fn each_mistake_of_a_user_has_one_message() {
     let (bin, folder) = (programs(), TempDir::new().unwrap());
     let case = case(folder.path(), MOVES);
