@@ -7,13 +7,13 @@ use capsize_judge::chain::{Chain, Component};
 use capsize_judge::guarantee::Outcome;
 use capsize_judge::judge::Judgement;
 use capsize_mutants::Mutant;
-use capsize_runner::run::{Target, run_case, side_by_side};
+use capsize_runner::run::side_by_side;
 use capsize_runner::scenario::Case;
 use miette::miette;
 
 use crate::exit::{CommandError, ExitStatus};
-use crate::mutants::{show, spoiled};
-use crate::{output, targets};
+use crate::mutants::{put_to, show};
+use crate::output;
 
 /// The controllers of the reference that call each rule, and the rules.
 const CALLERS: [(&[Component], &[&str]); 19] = [
@@ -112,23 +112,8 @@ pub fn guilty(mutant: &Mutant) -> Vec<Component> {
     callers.flat_map(|(components, _)| components.iter().copied()).collect()
 }
 
-/// The component that the first violation names when `case` runs on `mutant`.
-///
-/// # Errors
-/// Why the run itself is broken.
-pub fn named(mutant: &Mutant, case: &Case, seed: Seed) -> Result<Option<Component>, String> {
-    let profile = targets::find(mutant.profile).map_err(|error| error.to_string())?;
-    let implementation = spoiled(mutant);
-    let target = Target { profile: &profile, implementation: &*implementation };
-    let outcome = run_case(case, target, seed, false);
-    match outcome.broken {
-        Some(why) => Err(format!("{}: {why}", mutant.id)),
-        None => Ok(outcome.case.judgement.as_ref().and_then(first_component)),
-    }
-}
-
 /// The component that the first violation of a history names.
-fn first_component(judgement: &Judgement) -> Option<Component> {
+pub(crate) fn first_component(judgement: &Judgement) -> Option<Component> {
     let violations = judgement.verdicts.iter().flat_map(|verdict| {
         let evidence = match &verdict.outcome {
             Outcome::Violated { evidence, .. } => evidence.as_slice(),
@@ -158,9 +143,10 @@ pub(crate) fn measure(
     side_by_side(
         jobs,
         &known,
-        |(mutant, case)| named(mutant, case, seed),
-        |(mutant, _), component| {
-            let component = component.map_err(|why| CommandError::Environment(miette!("{why}")))?;
+        |(mutant, case)| put_to(mutant, case, seed),
+        |(mutant, _), caught| {
+            let caught = caught.map_err(|why| CommandError::Environment(miette!("{why}")))?;
+            let component = caught.and_then(|caught| caught.component);
             let guilty = guilty(mutant);
             let is_right = component.is_some_and(|component| guilty.contains(&component));
             right += usize::from(is_right);

@@ -8,8 +8,8 @@ use std::num::NonZeroUsize;
 use std::thread;
 
 use capsize_clock::Seed;
+use capsize_judge::chain::Component;
 use capsize_judge::guarantee::{Catalogue, Outcome};
-use capsize_judge::profile::Profile;
 use capsize_mutants::{Mutant, Wrong};
 use capsize_report::Status;
 use capsize_runner::run::{Implementation, Target, missing_requirement, run_case, side_by_side};
@@ -50,12 +50,14 @@ pub struct Mutants {
 }
 
 /// The case and the guarantees that noticed a mutant.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Caught {
     /// The scenario.
     pub case: String,
     /// The guarantees that are violated; none where a step of the scenario failed.
     pub guarantees: Vec<&'static str>,
+    /// The component that the first violation names.
+    pub component: Option<Component>,
 }
 
 impl Mutants {
@@ -147,13 +149,10 @@ fn list(mutants: &[Mutant]) -> Result<ExitStatus, CommandError> {
 
 /// Runs the case that `mutant` names, and then all others until a guarantee is violated.
 fn noticed(mutant: &Mutant, cases: &[Case], seed: Seed) -> Result<Option<Caught>, CommandError> {
-    let profile = targets::find(mutant.profile).map_err(CommandError::input)?;
     let (first, rest): (Vec<&Case>, Vec<&Case>) = cases.iter().partition(|case| case.id() == mutant.case);
     let mut by_a_step = None;
     for case in first.into_iter().chain(rest) {
-        match put_to(mutant, case, &profile, seed)
-            .map_err(|why| CommandError::Environment(miette!("{why}")))?
-        {
+        match put_to(mutant, case, seed).map_err(|why| CommandError::Environment(miette!("{why}")))? {
             Some(caught) if !caught.guarantees.is_empty() => return Ok(Some(caught)),
             Some(caught) => drop(by_a_step.get_or_insert(caught)),
             None => {}
@@ -170,22 +169,26 @@ pub(crate) fn spoiled(mutant: &Mutant) -> Box<dyn Implementation> {
     }
 }
 
-/// Whether `case` fails with `mutant` in the place of the reference, and why.
+/// Runs `case` with `mutant` in the place of the reference; `None` if the case passes.
 ///
 /// # Errors
 /// What went wrong with the run itself, so that it says nothing about the mutant.
-pub fn put_to(mutant: &Mutant, case: &Case, profile: &Profile, seed: Seed) -> Result<Option<Caught>, String> {
+pub fn put_to(mutant: &Mutant, case: &Case, seed: Seed) -> Result<Option<Caught>, String> {
+    let profile = targets::find(mutant.profile).map_err(|error| error.to_string())?;
     let implementation = spoiled(mutant);
-    let outcome = run_case(case, Target { profile, implementation: &*implementation }, seed, false);
+    let target = Target { profile: &profile, implementation: &*implementation };
+    let outcome = run_case(case, target, seed, false);
     if let Some(why) = outcome.broken {
         return Err(format!("{}: {why}", mutant.id));
     }
     if outcome.case.status != Status::Failed {
         return Ok(None);
     }
+    let component = outcome.case.judgement.as_ref().and_then(guilty::first_component);
     let verdicts = outcome.case.judgement.map(|judgement| judgement.verdicts).unwrap_or_default();
     let violated = verdicts.iter().filter(|verdict| matches!(verdict.outcome, Outcome::Violated { .. }));
-    Ok(Some(Caught { case: case.id(), guarantees: violated.map(|verdict| verdict.spec.id).collect() }))
+    let guarantees = violated.map(|verdict| verdict.spec.id).collect();
+    Ok(Some(Caught { case: case.id(), guarantees, component }))
 }
 
 /// Prints a title, and what belongs to it below.
@@ -209,7 +212,7 @@ impl Tally {
     /// Prints which guarantee noticed a mutant.
     fn report(&mut self, mutant: &Mutant, found: Option<Caught>) -> Result<(), CommandError> {
         self.mutants += 1;
-        let Some(Caught { case, guarantees }) = found else {
+        let Some(Caught { case, guarantees, .. }) = found else {
             return show(&format!("✗ {}", mutant.id), "nobody notices");
         };
         self.caught += 1;

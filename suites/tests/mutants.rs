@@ -1,11 +1,11 @@
 //! Runs every mutant as a trial, and again with each form of workload: the case notices it by a violation of its guarantee.
 
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use capsize::guilty::{guilty, named};
-use capsize::mutants::put_to;
-use capsize::{conformance, targets};
+use capsize::conformance;
+use capsize::guilty::guilty;
+use capsize::mutants::{Caught, put_to};
 use capsize_clock::Seed;
 use capsize_mutants::Mutant;
 use capsize_runner::scenario::Case;
@@ -18,27 +18,28 @@ fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let are_all = arguments.filter.is_some() || std::env::var_os("ALL_FORMS").is_some();
     let mut pairs = 0;
-    // Reading all cases takes longer than running one of them.
-    let cases = Arc::new(conformance::cases().expect("the suite has no mistakes"));
-    let trials = capsize_mutants::all().into_iter().flat_map(|mutant| {
-        let mutant = Arc::new(mutant);
-        let own = (mutant.case.to_owned(), mutant.guarantee);
+    let suite = Arc::new(Suite::read());
+    let trials = suite.mutants.iter().enumerate().flat_map(|(number, mutant)| {
         let mut of_forms: Vec<_> = mutant.forms().collect();
         of_forms.retain(|_| {
             pairs += 1;
             are_all || pairs % SAMPLED == 0
         });
-        let cases = Arc::clone(&cases);
-        std::iter::once(own).chain(of_forms).map(move |(id, guarantee)| {
-            let (mutant, cases) = (Arc::clone(&mutant), Arc::clone(&cases));
-            let form = id.strip_prefix("forms/").map(|form| format!("::{form}")).unwrap_or_default();
-            Trial::test(format!("{}{form}", mutant.id), move || trial(&mutant, &cases, &id, guarantee))
-        })
+        let of_suite = Arc::clone(&suite);
+        let own = Trial::test(mutant.id.clone(), move || of_suite.notices_in_its_case(number));
+        let forms = of_forms.into_iter().map(|(id, guarantee)| {
+            let of_suite = Arc::clone(&suite);
+            let form = id.strip_prefix("forms/").unwrap_or(&id);
+            Trial::test(format!("{}::{form}", suite.mutants[number].id), move || {
+                notices(of_suite.run(number, &id), &id, guarantee)
+            })
+        });
+        std::iter::once(own).chain(forms).collect::<Vec<_>>()
     });
-    let all = Arc::clone(&cases);
+    let of_suite = Arc::clone(&suite);
     let name = "the_evidence_names_the_guilty_component_of_nine_mutants_in_ten";
     // The longest trial begins first.
-    let chains = Trial::test(name, move || chains(&all));
+    let chains = Trial::test(name, move || of_suite.names_the_guilty());
     let trials = std::iter::once(chains).chain(trials).collect();
     libtest_mimic::run(&arguments, trials).exit_code()
 }
@@ -46,35 +47,63 @@ fn main() -> ExitCode {
 /// The percentage of the mutants for which the first violation has to name the guilty component.
 const NAMED: usize = 90;
 
-fn chains(cases: &[Case]) -> Result<(), Failed> {
-    let (mut all, mut wrong) = (0, Vec::new());
-    for mutant in capsize_mutants::all() {
-        let guilty = guilty(&mutant);
-        let is_rule = |name: &&&str| !["behaviour", "node_behaviour"].contains(*name);
-        if guilty.is_empty() && mutant.overridden.iter().any(|name| is_rule(&name)) {
-            return Err(format!("no controller is known for the rules of {}", mutant.id).into());
-        }
-        if guilty.is_empty() {
-            continue;
-        }
-        let case = cases.iter().find(|case| case.id() == mutant.case).ok_or("there is no such case")?;
-        all += 1;
-        let named = named(&mutant, case, Seed(1))?;
-        if !named.is_some_and(|component| guilty.contains(&component)) {
-            wrong.push(format!("{}: {named:?}", mutant.id));
-        }
-    }
-    if (all - wrong.len()) * 100 >= all * NAMED {
-        return Ok(());
-    }
-    Err(format!("{} of {all} mutants: {}", wrong.len(), wrong.join("; ")).into())
+/// The result of a run; `None` if the case passes.
+type Run = Result<Option<Caught>, String>;
+
+/// The mutants, the cases, and what each mutant does in its own case, which two trials look at.
+struct Suite {
+    mutants: Vec<Mutant>,
+    cases: Vec<Case>,
+    own: Vec<OnceLock<Run>>,
 }
 
-fn trial(mutant: &Mutant, cases: &[Case], id: &str, guarantee: &str) -> Result<(), Failed> {
-    let case = cases.iter().find(|case| case.id() == id).ok_or_else(|| format!("there is no case {id}"))?;
-    let profile = targets::find(mutant.profile)?;
-    let caught = put_to(mutant, case, &profile, Seed(1))?;
-    let caught = caught.ok_or_else(|| format!("{id} does not notice"))?;
+impl Suite {
+    /// Reads all cases at once, because that takes longer than running one of them.
+    fn read() -> Self {
+        let mutants = capsize_mutants::all();
+        let own = mutants.iter().map(|_| OnceLock::new()).collect();
+        Self { mutants, cases: conformance::cases().expect("the suite has no mistakes"), own }
+    }
+
+    fn run(&self, number: usize, id: &str) -> Run {
+        let case = self.cases.iter().find(|case| case.id() == id);
+        put_to(&self.mutants[number], case.ok_or_else(|| format!("there is no case {id}"))?, Seed(1))
+    }
+
+    fn own(&self, number: usize) -> Run {
+        self.own[number].get_or_init(|| self.run(number, self.mutants[number].case)).clone()
+    }
+
+    fn notices_in_its_case(&self, number: usize) -> Result<(), Failed> {
+        notices(self.own(number), self.mutants[number].case, self.mutants[number].guarantee)
+    }
+
+    fn names_the_guilty(&self) -> Result<(), Failed> {
+        let (mut all, mut wrong) = (0, Vec::new());
+        for (number, mutant) in self.mutants.iter().enumerate() {
+            let guilty = guilty(mutant);
+            let is_rule = |name: &&&str| !["behaviour", "node_behaviour"].contains(*name);
+            if guilty.is_empty() && mutant.overridden.iter().any(|name| is_rule(&name)) {
+                return Err(format!("no controller is known for the rules of {}", mutant.id).into());
+            }
+            if guilty.is_empty() {
+                continue;
+            }
+            all += 1;
+            let named = self.own(number)?.and_then(|caught| caught.component);
+            if !named.is_some_and(|component| guilty.contains(&component)) {
+                wrong.push(format!("{}: {named:?}", mutant.id));
+            }
+        }
+        if (all - wrong.len()) * 100 >= all * NAMED {
+            return Ok(());
+        }
+        Err(format!("{} of {all} mutants: {}", wrong.len(), wrong.join("; ")).into())
+    }
+}
+
+fn notices(run: Run, id: &str, guarantee: &str) -> Result<(), Failed> {
+    let caught = run?.ok_or_else(|| format!("{id} does not notice"))?;
     if caught.guarantees.contains(&guarantee) {
         return Ok(());
     }
