@@ -65,7 +65,7 @@ impl SelectionArgs {
     /// # Errors
     /// A scenario that is wrong, a name that no case has, or an earlier report that cannot be read.
     pub(crate) fn select(&self) -> Result<Vec<Selected>, CommandError> {
-        let cases = self.shared(self.named(self.all()?)?);
+        let cases = self.shared(self.named()?);
         let Some(folder) = &self.rerun_failed else {
             let with = |seed| Selected { seed, cases: cases.clone() };
             return Ok(self.seeds()?.into_iter().map(with).collect());
@@ -86,35 +86,37 @@ impl SelectionArgs {
         Ok(failed)
     }
 
-    /// All cases of the files, or of the suite.
-    fn all(&self) -> Result<Vec<Case>, CommandError> {
-        let mut cases = if self.paths.is_empty() {
-            conformance::cases().map_err(|error| CommandError::input(*error))?
-        } else {
-            scenario::find(&self.paths).map_err(CommandError::input)?
-        };
-        cases.retain(|case| !self.core || conformance::is_core(case));
+    /// The cases with the wanted names: of the files, or of the suite. Other cases of the suite are not read, because reading
+    /// all cases takes longer than running a few.
+    fn named(&self) -> Result<Vec<Case>, CommandError> {
+        if self.paths.is_empty() {
+            let mut ids = conformance::ids();
+            ids.retain(|id| !self.core || conformance::is_core(id));
+            self.check_names(&ids)?;
+            let is_wanted = |id: &str| (!self.core || conformance::is_core(id)) && self.is_named(id);
+            return conformance::cases_where(is_wanted).map_err(|error| CommandError::input(*error));
+        }
+        let mut cases = scenario::find(&self.paths).map_err(CommandError::input)?;
+        self.check_names(&cases.iter().map(Case::id).collect::<Vec<_>>())?;
+        cases.retain(|case| self.is_named(&case.id()));
         Ok(cases)
     }
 
-    /// The cases with the wanted names. A name that no case has is a mistake.
-    fn named(&self, mut cases: Vec<Case>) -> Result<Vec<Case>, CommandError> {
-        let ids: Vec<String> = cases.iter().map(Case::id).collect();
+    /// Whether the filters select the case with this id.
+    fn is_named(&self, id: &str) -> bool {
+        let has = |names: &[String]| names.iter().any(|name| id.contains(name));
+        (self.filter.is_empty() || has(&self.filter)) && !has(&self.exclude)
+    }
+
+    /// Refuses a name that no case has.
+    fn check_names(&self, ids: &[String]) -> Result<(), CommandError> {
         let unknown = |name: &&String| !ids.iter().any(|id| id.contains(name.as_str()));
-        if let Some(name) = self.filter.iter().chain(&self.exclude).find(unknown) {
-            let names =
-                ids.iter().flat_map(|id| [Some(id.as_str()), id.split_once('/').map(|(_, name)| name)]);
-            let known: Vec<&str> = names.flatten().collect();
-            let meant = misspelt(name, &known).map(|meant| format!("did you mean `{meant}`? "));
-            let help = format!("{}`capsize list` shows what there is", meant.unwrap_or_default());
-            return Err(CommandError::Input(miette!(help = help, "no case has `{name}` in its name")));
-        }
-        let has = |id: &str, names: &[String]| names.iter().any(|name| id.contains(name));
-        cases.retain(|case| {
-            let id = case.id();
-            (self.filter.is_empty() || has(&id, &self.filter)) && !has(&id, &self.exclude)
-        });
-        Ok(cases)
+        let Some(name) = self.filter.iter().chain(&self.exclude).find(unknown) else { return Ok(()) };
+        let names = ids.iter().flat_map(|id| [Some(id.as_str()), id.split_once('/').map(|(_, name)| name)]);
+        let known: Vec<&str> = names.flatten().collect();
+        let meant = misspelt(name, &known).map(|meant| format!("did you mean `{meant}`? "));
+        let help = format!("{}`capsize list` shows what there is", meant.unwrap_or_default());
+        Err(CommandError::Input(miette!(help = help, "no case has `{name}` in its name")))
     }
 
     /// The cases of the shard. Neighbours go to different shards, because they often take about the same time.
