@@ -2,7 +2,7 @@
 
 use capsize_report::Traces;
 
-/// Made by `UPDATE_DOCS=1 cargo test -p capsize --test traces`.
+/// Made by `UPDATE_DOCS=1 cargo test -p capsize --test reports`.
 const TRACES: &str = include_str!("../traces.json");
 
 /// The traces of each guarantee, by its id.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use capsize_report::{ClaimDifference, ConformanceReport, claim_differences};
+use capsize_report::{ClaimDifference, ConformanceReport, Report, claim_differences};
 use clap::Args;
 use miette::miette;
 
@@ -59,11 +59,11 @@ impl Verify {
     }
 }
 
-/// Runs a simulated command of `capsize run` again, and returns its conformance report.
+/// Runs a simulated command of `capsize run` again, and returns its conformance report and the report that it sums up.
 ///
 /// # Errors
 /// When the command is wrong, or its run is not simulated.
-pub fn run_again(command: &str) -> Result<ConformanceReport, CommandError> {
+pub fn run_again(command: &str) -> Result<(ConformanceReport, Report), CommandError> {
     let run = parse_command(command).map_err(|why| CommandError::Input(miette!("{command}: {why}")))?;
     if !run.is_simulated()? {
         return Err(CommandError::Input(miette!("{command}: this run is not simulated")));
@@ -102,7 +102,7 @@ fn verify(attached: &Attached) -> Result<Verification, CommandError> {
 
 /// Runs the cases again, and compares the reports and the attached histories, if there are any.
 fn again(attached: &Attached) -> Result<Verification, CommandError> {
-    let mut found = attached.local_run().again()?;
+    let (mut found, _) = attached.local_run().again()?;
     trust(&attached.claim, &mut found);
     let mut differences = claim_differences(&attached.claim, &found);
     let mut notes = vec![format!("{} cases were run again", found.cases.len())];

@@ -144,11 +144,11 @@ impl Run {
         Ok(is_reference && self.members.provider == ProviderName::Embedded)
     }
 
-    /// Runs the cases again, and returns the conformance report. Nothing is written.
+    /// Runs the cases again, and returns the conformance report and the report that it sums up. Nothing is written.
     ///
     /// # Errors
     /// As [`Run::execute`].
-    pub(crate) fn again(&self) -> Result<ConformanceReport, CommandError> {
+    pub(crate) fn again(&self) -> Result<(ConformanceReport, Report), CommandError> {
         let parties = self.parties(&Interrupt::default(), &CasesInProgress::default())?;
         let selected = self.selection.select()?;
         let seeds = selected.iter().map(|selected| selected.seed.0).collect();
@@ -170,7 +170,7 @@ impl Run {
             wall: None,
         };
         let place = RunPlace { provider: self.members.described()?, date: None, seeds, simulated: true };
-        Ok(self.claim(&report, &profiles, &records, place))
+        Ok((self.claim(&report, &profiles, &records, place), report))
     }
 }
 

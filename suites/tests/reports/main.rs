@@ -1,11 +1,18 @@
-//! Conformance reports are up to date, forged ones are refused, and shards join.
+//! Conformance reports and the data of `capsize explain` are up to date, forged reports are refused, and shards join.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+#[path = "../hub/bugs.rs"]
+mod bugs;
 mod changes;
+#[path = "../files/mod.rs"]
+mod files;
 mod forgeries;
+#[path = "../recorded/mod.rs"]
+mod recorded;
 mod selections;
 mod shipped;
+mod traces;
 
 use std::fs;
 use std::path::Path;

@@ -3,20 +3,30 @@
 use std::env;
 use std::fs;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use capsize::{targets, verify};
 use capsize_judge::profile::Start;
-use capsize_report::{ConformanceReport, claim_differences, matrix_markdown};
+use capsize_report::{ConformanceReport, Report, claim_differences, matrix_markdown};
+
+/// The runs of all targets that ship and are simulated, with their names. Several tests look at them.
+pub(super) static RUNS: LazyLock<Vec<(String, ConformanceReport, Report)>> = LazyLock::new(|| {
+    let shipped = targets::shipped();
+    let simulated = shipped.iter().filter(|profile| profile.start == Start::Reference);
+    let run = |name: &String| {
+        let found = verify::run_again(&format!("capsize run --target {name} --seed 1"));
+        let (claim, report) = found.unwrap_or_else(|error| panic!("{name}: {error:?}"));
+        (name.clone(), claim, report)
+    };
+    simulated.map(|profile| run(&profile.name)).collect()
+});
 
 #[test]
 fn the_reports_of_the_shipped_targets_are_up_to_date() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../reports");
     let is_update = env::var_os("UPDATE_DOCS").is_some();
-    let mut reports = Vec::new();
-    for profile in targets::shipped().iter().filter(|profile| profile.start == Start::Reference) {
-        let file = folder.join(&profile.name).join("conformance.yaml");
-        let found = verify::run_again(&format!("capsize run --target {} --seed 1", profile.name));
-        let found = found.unwrap_or_else(|error| panic!("{}: {error:?}", profile.name));
+    for (name, found, _) in &*RUNS {
+        let file = folder.join(name).join("conformance.yaml");
         if is_update {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(&file, found.yaml()).unwrap();
@@ -25,12 +35,12 @@ fn the_reports_of_the_shipped_targets_are_up_to_date() {
         let old = "is old: run UPDATE_DOCS=1 cargo test -p capsize --test reports";
         let there = ConformanceReport::parse(&file.display().to_string(), &text);
         let there = there.unwrap_or_else(|error| panic!("{} {old}: {error}", file.display()));
-        let differences = claim_differences(&there, &found);
+        let differences = claim_differences(&there, found);
         assert!(differences.is_empty(), "{} {old}: {:?}", file.display(), differences.first());
         assert_eq!(text, found.yaml(), "{} {old}", file.display());
-        assert!(found.conforms, "{} does not conform: see `capsize run --target {0}`", profile.name);
-        reports.push(found);
+        assert!(found.conforms, "{name} does not conform: see `capsize run --target {name}`");
     }
+    let reports: Vec<ConformanceReport> = RUNS.iter().map(|(_, found, _)| found.clone()).collect();
     let matrix = format!("# Comparison of the reports\n\n{}", matrix_markdown(&reports));
     if is_update {
         fs::write(folder.join("matrix.md"), &matrix).unwrap();

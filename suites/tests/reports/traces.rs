@@ -1,12 +1,5 @@
 //! Checks the data of `capsize explain` against the code, the suite and the recordings.
 
-#![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
-
-#[path = "hub/bugs.rs"]
-mod bugs;
-mod files;
-mod recorded;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::num::NonZeroUsize;
@@ -14,18 +7,16 @@ use std::path::PathBuf;
 use std::{env, fs, thread};
 
 use capsize::check::check;
-use capsize::run::implementation;
 use capsize::traces::traces;
-use capsize::{conformance, targets};
-use capsize_clock::Seed;
 use capsize_judge::guarantee::{Catalogue, GuaranteeSpec, Outcome};
-use capsize_judge::profile::Start;
 use capsize_mutants::Mutant;
 use capsize_report::{Breakage, Trace, Traces};
-use capsize_runner::run::{Target, missing_requirement, run_case, side_by_side};
+use capsize_runner::run::side_by_side;
 
-use files::{root, texts};
-use recorded::{ids, name, recordings};
+use crate::bugs;
+use crate::files::{root, texts};
+use crate::recorded::{ids, name, recordings};
+use crate::shipped::RUNS;
 
 /// The name of a scenario or recording, and the ids of guarantees in it.
 type Guarantees = (String, Vec<&'static str>);
@@ -44,7 +35,7 @@ fn every_guarantee_is_traced_to_what_implements_exercises_and_breaks_it() {
     let there = fs::read_to_string(&path).unwrap();
     assert!(
         there == found,
-        "suites/traces.json is old: run UPDATE_DOCS=1 cargo test -p capsize --test traces --test docs"
+        "suites/traces.json is old: run UPDATE_DOCS=1 cargo test -p capsize --test reports --test docs"
     );
 }
 
@@ -139,25 +130,16 @@ fn on_all_cores<T: Sync, R: Send>(items: &[T], of: impl Fn(&T) -> R + Sync) -> V
     results
 }
 
-/// Each scenario on the first and the last shipped profile that can run it, and the guarantees that it exercises.
+/// Each scenario, and the guarantees that it exercises with one of the shipped profiles.
 fn exercised_scenarios() -> Vec<Guarantees> {
-    let profiles = targets::shipped();
-    let profiles = profiles.iter().filter(|profile| profile.start == Start::Reference);
-    let targets: Vec<_> = profiles.map(|profile| (profile, implementation(profile).unwrap())).collect();
-    on_all_cores(&conformance::cases().unwrap(), |case| {
-        let able = targets
-            .iter()
-            .map(|(profile, implementation)| Target { profile, implementation: &**implementation });
-        let able: Vec<Target<'_>> =
-            able.filter(|target| missing_requirement(case, *target).is_none()).collect();
-        let ends = if able.len() > 1 { vec![able[0], able[able.len() - 1]] } else { able };
-        let mut exercised = BTreeSet::new();
-        for target in ends {
-            let judgement = run_case(case, target, Seed(1), false).case.judgement.unwrap();
-            exercised.extend(ids(&judgement.verdicts, is_exercised));
+    let mut exercised: BTreeMap<String, BTreeSet<&'static str>> = BTreeMap::new();
+    for case in RUNS.iter().flat_map(|(.., report)| &report.cases) {
+        if let Some(judgement) = &case.judgement {
+            let id = format!("{}/{}", case.group, case.name);
+            exercised.entry(id).or_default().extend(ids(&judgement.verdicts, is_exercised));
         }
-        (case.id(), exercised.into_iter().collect())
-    })
+    }
+    exercised.into_iter().map(|(id, ids)| (id, ids.into_iter().collect())).collect()
 }
 
 /// The recordings of real systems with the guarantees that hold there, and with those that are violated.
