@@ -18,6 +18,7 @@ use futures::future::LocalBoxFuture;
 use serde_json::{Value, json};
 
 use super::files::Folder;
+use super::own_report::TargetRelease;
 use super::running::{Running, located};
 use crate::reference::Reference;
 
@@ -31,6 +32,7 @@ const RELEASE: &str = "1.18";
 pub struct Processes {
     programs: Vec<Program>,
     dialect: DialectKind,
+    target: TargetRelease,
     release: String,
     /// Whether the programs do the work of the webhooks.
     webhooks: bool,
@@ -64,6 +66,7 @@ impl Processes {
         Ok(Self {
             programs,
             dialect: profile.dialect.clone(),
+            target: profile.into(),
             release: profile.behaviour.clone().unwrap_or_else(|| RELEASE.to_owned()),
             webhooks: profile.webhooks,
             reference: Reference::of(profile)?,
@@ -201,7 +204,8 @@ impl Processes {
         let programs = || self.programs.iter().filter(|program| program.per_pull_member == agents);
         let names = programs().map(|program| program.name.clone()).collect();
         let definitions = self.definitions.as_deref().unwrap_or_default();
-        let mut running = Running::new(folder, self.bin.clone(), names).with_definitions(definitions);
+        let mut running =
+            Running::new(folder, self.bin.clone(), self.target.clone(), names).with_definitions(definitions);
         for program in programs() {
             running.start(program, environment).await.map_err(|why| failed(program, &why))?;
         }

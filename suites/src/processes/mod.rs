@@ -1,8 +1,8 @@
 //! An implementation that consists of programs of their own: its files, its processes, and the interface to the runner.
 
 mod files;
-mod flags;
 mod implementation;
+mod own_report;
 mod running;
 
 pub use implementation::{Keeper, Processes};

@@ -24,8 +24,8 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::files::{Folder, tail};
-use super::flags::overruled;
 use super::implementation::Keeper;
+use super::own_report::{TargetRelease, overruled};
 use crate::controllers::command_of;
 use crate::die_with_parent::dying_with_parent;
 
@@ -46,6 +46,7 @@ pub(super) struct Running {
     children: Processes,
     folder: Folder,
     bin: Option<PathBuf>,
+    target: TargetRelease,
     /// The names of all programs.
     names: BTreeSet<String>,
     /// The ports of programs, by their placeholders.
@@ -102,7 +103,13 @@ impl Process {
     /// How the program ended and the end of its log, if it has ended by itself.
     fn ended(&mut self) -> Option<String> {
         let status = self.child.as_mut()?.try_wait().ok()??;
-        Some(format!("it ended ({status}), and the last that it said was:\n{}", tail(&self.launch.log)))
+        let last = tail(&self.launch.log);
+        let advice = if last.contains("unknown flag") {
+            "\nthe program may be of another release than the target: use the target of its release"
+        } else {
+            ""
+        };
+        Some(format!("it ended ({status}), and the last that it said was:\n{last}{advice}"))
     }
 }
 
@@ -132,9 +139,14 @@ async fn obey(switch: AgentSwitch, member: String, processes: Processes, collaps
 }
 
 impl Running {
-    pub(super) fn new(folder: Folder, bin: Option<PathBuf>, names: BTreeSet<String>) -> Self {
+    pub(super) fn new(
+        folder: Folder,
+        bin: Option<PathBuf>,
+        target: TargetRelease,
+        names: BTreeSet<String>,
+    ) -> Self {
         let (watching, children, ports, definitions) = Default::default();
-        Self { watching, children, folder, bin, names, ports, definitions }
+        Self { watching, children, folder, bin, target, names, ports, definitions }
     }
 
     /// With definitions for members.
@@ -187,7 +199,8 @@ impl Running {
         }
         self.spawn(program, member, &filled)?;
         self.ready(program, port, environment.clock).await?;
-        if let Some(why) = overruled(&filled, &self.folder.log_text(&program.name)) {
+        let log = self.folder.log_text(&program.name);
+        if let Some(why) = self.target.contradicted(&log).or_else(|| overruled(&filled, &log)) {
             return Err(why);
         }
         let client = environment.fleet.control_plane().client();

@@ -167,17 +167,27 @@ async fn a_program_that_ends_during_a_case_ends_the_case_with_its_log() {
 }
 
 #[test]
-fn a_program_that_reports_another_value_of_a_flag_is_not_judged() {
-    let (bin, folder) = (programs(), TempDir::new().unwrap());
-    let case = case(folder.path(), MOVES);
-    let wrapper = bin.path().join("controllers");
-    let text = fs::read_to_string(&wrapper).unwrap();
-    let reports = "\necho 'I1 flags.go:64] FLAG: --cluster-monitor-period=\"40s\"' >&2\nexec ";
-    fs::write(&wrapper, text.replace("\nexec ", reports)).unwrap();
-    let output = command(&case, bin.path()).output().unwrap();
-    assert_eq!(output.status.code(), Some(3), "{}", printed(&output));
-    let expected = "it reports --cluster-monitor-period=40s in its log, and the profile says";
-    assert!(printed(&output).contains(expected), "{}", printed(&output));
+fn a_program_that_contradicts_its_command_or_has_other_flags_is_not_judged() {
+    let rows = [
+        (
+            "echo 'I1 flags.go:64] FLAG: --cluster-monitor-period=\"40s\"' >&2",
+            "it reports --cluster-monitor-period=40s in its log, and the profile says",
+        ),
+        (
+            "echo 'Error: unknown flag: --cluster-monitor-period' >&2; exit 1",
+            "the program may be of another release than the target",
+        ),
+    ];
+    for (line, expected) in rows {
+        let (bin, folder) = (programs(), TempDir::new().unwrap());
+        let case = case(folder.path(), MOVES);
+        let wrapper = bin.path().join("controllers");
+        let text = fs::read_to_string(&wrapper).unwrap();
+        fs::write(&wrapper, text.replace("\nexec ", &format!("\n{line}\nexec "))).unwrap();
+        let output = command(&case, bin.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(3), "{}", printed(&output));
+        assert!(printed(&output).contains(expected), "{}", printed(&output));
+    }
 }
 
 #[test]
