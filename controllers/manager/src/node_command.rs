@@ -27,6 +27,12 @@ pub fn run_nodes(flags: NodeFlags) -> Result<(), ProcessError> {
 
 async fn work(flags: NodeFlags, clock: Clock) -> Result<(), ProcessError> {
     let settings = flags.settings().map_err(|why| ProcessError::Input(miette!("--controllers: {why}")))?;
+    if flags.v > 0 {
+        // In the form of the programs of Kubernetes.
+        for (name, value) in flags.reported() {
+            tracing::info!("FLAG: --{name}=\"{value}\"");
+        }
+    }
     let mut stop = Stop::listen().into_diagnostic().wrap_err("cannot listen to signals")?;
     let config = config(flags.kubeconfig.as_deref(), None).await.map_err(ProcessError::Input)?;
     let client = connect(config, RateLimit { qps: flags.kube_api_qps, burst: flags.kube_api_burst }).await?;

@@ -46,6 +46,9 @@ pub struct NodeFlags {
     /// Share of nodes that are not ready, and three at least, from which on a zone is partly disrupted
     #[arg(long, default_value = "0.55", value_name = "PART")]
     pub unhealthy_zone_threshold: f32,
+    /// Verbosity of the log; from 1 on, it begins with the flags
+    #[arg(long, default_value = "0", value_name = "N")]
+    pub v: u8,
     /// Requests per second to the cluster
     #[arg(long, default_value = "20", value_name = "N")]
     pub kube_api_qps: NonZeroU32,
@@ -67,6 +70,19 @@ pub struct NodeFlags {
 }
 
 impl NodeFlags {
+    /// The names and values of the flags that decide times and rates, for the log.
+    pub(crate) fn reported(&self) -> [(&'static str, String); 7] {
+        [
+            ("node-monitor-period", format!("{:?}", self.node_monitor_period)),
+            ("node-monitor-grace-period", format!("{:?}", self.node_monitor_grace_period)),
+            ("node-startup-grace-period", format!("{:?}", self.node_startup_grace_period)),
+            ("node-eviction-rate", self.node_eviction_rate.to_string()),
+            ("secondary-node-eviction-rate", self.secondary_node_eviction_rate.to_string()),
+            ("large-cluster-size-threshold", self.large_cluster_size_threshold.to_string()),
+            ("unhealthy-zone-threshold", self.unhealthy_zone_threshold.to_string()),
+        ]
+    }
+
     /// The settings of the controllers.
     ///
     /// # Errors

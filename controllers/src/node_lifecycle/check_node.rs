@@ -15,6 +15,9 @@ use crate::rules::node::{NodeHealth, QueuePosition, TaintAction, ready_of};
 
 /// How often the write of a node's status is tried.
 const TRIES: usize = 5;
+/// Puts a node that has its taint behind the nodes that have none. The real controller checks nodes in a random order, so
+/// that every node gets its taint sooner or later.
+const AFTER_OTHERS: Duration = Duration::from_nanos(1);
 /// The time between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -136,16 +139,17 @@ async fn taint(context: &NodeContext, placed: &NodeInZone, decisive: Option<&str
         TaintAction::Done => {}
         TaintAction::Swap => taints::log(node, Box::pin(taints::evict(context, node, ready)).await),
         TaintAction::Clear => taints::clear(context, node).await,
-        TaintAction::Wait => wait(context, placed, context.rules.place()),
-        TaintAction::WaitAgain => wait(context, placed, QueuePosition::Once),
+        TaintAction::Wait => wait(context, placed, context.rules.place(), Duration::ZERO),
+        TaintAction::WaitAgain => wait(context, placed, QueuePosition::Once, AFTER_OTHERS),
     }
 }
 
-/// Adds a node to the queue of its zone.
-fn wait(context: &NodeContext, placed: &NodeInZone, position: QueuePosition) {
+/// Adds a node to the queue of its zone. Its turn comes after this time.
+fn wait(context: &NodeContext, placed: &NodeInZone, position: QueuePosition, after: Duration) {
+    let turn = context.clock.steady().saturating_add(after).unwrap_or(jiff::Timestamp::MAX);
     let mut memory = context.memory();
     if let Some(zone) = memory.zones.get_mut(&*placed.zone) {
-        zone.waiting.add(name(&placed.node), position, context.clock.steady());
+        zone.waiting.add(name(&placed.node), position, turn);
         context.waiting.notify_one();
     }
 }

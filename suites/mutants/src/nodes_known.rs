@@ -13,7 +13,7 @@ const NOTICED: [(NodeBug, &str, &str); 6] = [
     (NodeBug::NeverIsOne, "nodes/thaw-at-one-a-second", "NODE-02"),
     (NodeBug::StartUntaints, "nodes/restart-in-the-middle", "NODE-14"),
     (NodeBug::StartRestartsTolerations, "nodes/restart-during-a-toleration", "TOLERATION-01"),
-    (NodeBug::UncountedZonesForgotten, "nodes/uncounted-zone-keeps-its-rate", "NODE-14"),
+    (NodeBug::UncountedZonesForgotten, "nodes/uncounted-zone-keeps-its-rate", "NODE-03"),
 ];
 
 /// The bugs that only a test of their rule shows, and the reason.
