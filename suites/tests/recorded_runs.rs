@@ -102,12 +102,11 @@ fn only_known_deviations_are_violations() {
         let (implementation, version) = release(&name);
         let target = targets::find(&format!("{implementation}-{version}")).unwrap();
         assert_eq!(judgement.target, target.name, "{name}");
-        let is_judged =
-            |each: &&Verdict| each.outcome.is_violated() || matches!(each.outcome, Outcome::Held { .. });
-        let judged = judgement.verdicts.iter().filter(is_judged).count();
+        let held =
+            judgement.verdicts.iter().filter(|each| matches!(each.outcome, Outcome::Held { .. })).count();
         // Fewer guarantees concern nodes.
-        let least = if target.dialect == DialectKind::Nodes { 2 } else { 10 };
-        assert!(judged >= least, "{name}: only {judged} guarantees were exercised");
+        let least = if target.dialect == DialectKind::Nodes { 1 } else { 10 };
+        assert!(held >= least, "{name}: only {held} guarantees held");
         for verdict in &judgement.verdicts {
             if let Outcome::Violated { times, .. } = &verdict.outcome {
                 violated.push((name.clone(), verdict.spec.id, *times));
