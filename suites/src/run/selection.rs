@@ -90,11 +90,12 @@ impl SelectionArgs {
     /// all cases takes longer than running a few.
     fn named(&self) -> Result<Vec<Case>, CommandError> {
         if self.paths.is_empty() {
+            let is_eligible = |id: &str| !self.core || conformance::is_core(id);
             let mut ids = conformance::ids();
-            ids.retain(|id| !self.core || conformance::is_core(id));
+            ids.retain(|id| is_eligible(id));
             self.check_names(&ids)?;
-            let is_wanted = |id: &str| (!self.core || conformance::is_core(id)) && self.is_named(id);
-            return conformance::cases_where(is_wanted).map_err(|error| CommandError::input(*error));
+            let cases = conformance::cases_where(|id| is_eligible(id) && self.is_named(id));
+            return cases.map_err(|error| CommandError::input(*error));
         }
         let mut cases = scenario::find(&self.paths).map_err(CommandError::input)?;
         self.check_names(&cases.iter().map(Case::id).collect::<Vec<_>>())?;
