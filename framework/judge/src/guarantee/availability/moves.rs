@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::engine::outdated_views::{Away, is_hit};
 use crate::guarantee::engine::suspected_violations::SuspectedViolations;
 use crate::guarantee::{GuaranteeSpec, Subject};
@@ -29,13 +29,7 @@ pub(crate) struct ReplacementRunsBeforeRemoval {
 }
 
 impl Guarantee for ReplacementRunsBeforeRemoval {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &AVAILABILITY_01
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Assigned, Recalled, WorkloadGone]
-    }
+    accessors!(AVAILABILITY_01, [Assigned, Recalled, WorkloadGone]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
@@ -134,17 +128,11 @@ pub(crate) struct LeftCopyGoesAfterOutage {
 }
 
 impl Guarantee for LeftCopyGoesAfterOutage {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &AVAILABILITY_02
-    }
-
-    fn topics(&self) -> Topics {
-        topics![FaultBegan, FaultEnded, Health, Assigned, Running, RunningGone, WorkloadGone, MemberGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+    accessors!(
+        AVAILABILITY_02,
+        [FaultBegan, FaultEnded, Health, Assigned, Running, RunningGone, WorkloadGone, MemberGone],
+        deadlines
+    );
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         self.away.observe(fact, context);

@@ -1,7 +1,7 @@
 //! Checks that a workload is not reported as applied before its manifests are: DELIVERY.
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::dialect::DialectKind;
@@ -52,17 +52,11 @@ impl FullyAppliedCondition {
 }
 
 impl Guarantee for FullyAppliedCondition {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        self.spec
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Recorded, DeliveryReported, Recalled, DeliveryGone, WorkloadGone, Health]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+    accessors!(
+        self.spec,
+        [Recorded, DeliveryReported, Recalled, DeliveryGone, WorkloadGone, Health],
+        deadlines
+    );
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {

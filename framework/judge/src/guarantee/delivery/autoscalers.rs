@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Change, Fact, WorkloadKey};
@@ -31,12 +31,9 @@ pub(crate) struct AutoscalerFollowsWorkload {
 }
 
 impl Guarantee for AutoscalerFollowsWorkload {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &DELIVERY_16
-    }
-
-    fn topics(&self) -> Topics {
-        topics![
+    accessors!(
+        DELIVERY_16,
+        [
             Template,
             Assigned,
             Required,
@@ -48,12 +45,9 @@ impl Guarantee for AutoscalerFollowsWorkload {
             DeliveryGone,
             MemberLeaving,
             MemberGone
-        ]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+        ],
+        deadlines
+    );
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds::{self, Failing};
-use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::engine::outdated_views::is_hit;
 use crate::guarantee::{GuaranteeSpec, Subject};
 use capsize_history::FaultKind;
@@ -144,12 +144,9 @@ fn is_reachable(member: &str, context: &JudgeContext<'_>) -> bool {
 }
 
 impl Guarantee for CopyFollowsManifest {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        self.spec
-    }
-
-    fn topics(&self) -> Topics {
-        topics![
+    accessors!(
+        self.spec,
+        [
             Delivered,
             DeliveryReported,
             Rewritten,
@@ -162,12 +159,9 @@ impl Guarantee for CopyFollowsManifest {
             FaultEnded,
             MemberLeaving,
             MemberGone
-        ]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+        ],
+        deadlines
+    );
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
@@ -342,17 +336,11 @@ pub(crate) struct CopyGoesWithManifest {
 }
 
 impl Guarantee for CopyGoesWithManifest {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &DELIVERY_05
-    }
-
-    fn topics(&self) -> Topics {
-        topics![DeliveryGone, Delivered, Running, RunningGone, MemberLeaving, MemberGone, Health, FaultEnded]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+    accessors!(
+        DELIVERY_05,
+        [DeliveryGone, Delivered, Running, RunningGone, MemberLeaving, MemberGone, Health, FaultEnded],
+        deadlines
+    );
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Change, Fact, WorkloadKey};
@@ -33,12 +33,9 @@ pub(crate) struct DependenciesFollowWorkload {
 }
 
 impl Guarantee for DependenciesFollowWorkload {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &DELIVERY_13
-    }
-
-    fn topics(&self) -> Topics {
-        topics![
+    accessors!(
+        DELIVERY_13,
+        [
             Health,
             Assigned,
             Wanted,
@@ -50,12 +47,9 @@ impl Guarantee for DependenciesFollowWorkload {
             WorkloadGone,
             MemberLeaving,
             MemberGone
-        ]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+        ],
+        deadlines
+    );
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {

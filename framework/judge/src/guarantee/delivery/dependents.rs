@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Change, Fact, Workload, WorkloadKey, World};
@@ -41,17 +41,7 @@ fn misplaced(workload: &Workload, world: &World, keeps: bool) -> Option<Expectat
 }
 
 impl Guarantee for RecordListsDependents {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &DELIVERY_10
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Required, Assigned, EvictionBegan, EvictionEnded, WorkloadGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+    accessors!(DELIVERY_10, [Required, Assigned, EvictionBegan, EvictionEnded, WorkloadGone], deadlines);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use capsize_history::facts::{
     Change, Content, Delivery, Fact, Member, Override, Scheduling, Template, Workload, WorkloadKey, World,
@@ -31,12 +31,9 @@ pub(crate) struct ManifestMatchesTemplate {
 }
 
 impl Guarantee for ManifestMatchesTemplate {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &DELIVERY_11
-    }
-
-    fn topics(&self) -> Topics {
-        topics![
+    accessors!(
+        DELIVERY_11,
+        [
             Template,
             Claimed,
             Assigned,
@@ -49,12 +46,9 @@ impl Guarantee for ManifestMatchesTemplate {
             MemberLeaving,
             MemberGone,
             Policy
-        ]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+        ],
+        deadlines
+    );
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         if let Change::Claimed { workload, was } = &fact.change {

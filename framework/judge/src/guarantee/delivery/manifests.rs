@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
-    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+    Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
 };
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::{Feature, Timings};
@@ -141,12 +141,9 @@ impl ManifestsFollowAssignment {
 }
 
 impl Guarantee for ManifestsFollowAssignment {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        self.spec
-    }
-
-    fn topics(&self) -> Topics {
-        topics![
+    accessors!(
+        self.spec,
+        [
             Assigned,
             Required,
             EvictionEnded,
@@ -158,12 +155,9 @@ impl Guarantee for ManifestsFollowAssignment {
             MemberGone,
             Health,
             InstanceHealth
-        ]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+        ],
+        deadlines
+    );
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         self.note_inherited(fact, context);
@@ -282,13 +276,7 @@ static DELIVERY_03: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct OneManifestPerCopy;
 
 impl Guarantee for OneManifestPerCopy {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &DELIVERY_03
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Delivered, DeliveredTwice]
-    }
+    accessors!(DELIVERY_03, [Delivered, DeliveredTwice]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {

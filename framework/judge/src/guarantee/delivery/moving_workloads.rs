@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
@@ -28,13 +28,7 @@ pub(crate) struct PurgeBeforeNewManifests {
 }
 
 impl Guarantee for PurgeBeforeNewManifests {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &DELIVERY_07
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Delivered, Assigned, WorkloadGone]
-    }
+    accessors!(DELIVERY_07, [Delivered, Assigned, WorkloadGone]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let (key, member) = match &fact.change {
@@ -112,13 +106,7 @@ pub(crate) struct OldManifestIsFrozen {
 }
 
 impl Guarantee for OldManifestIsFrozen {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &DELIVERY_08
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Rewritten, EvictionBegan, EvictionEnded, WorkloadGone]
-    }
+    accessors!(DELIVERY_08, [Rewritten, EvictionBegan, EvictionEnded, WorkloadGone]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let (key, member) = match &fact.change {
@@ -174,13 +162,7 @@ static DELIVERY_09: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct FirstManifestCarriesPreservedState;
 
 impl Guarantee for FirstManifestCarriesPreservedState {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &DELIVERY_09
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Delivered]
-    }
+    accessors!(DELIVERY_09, [Delivered]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Change::Delivered { workload: key, member, new: true } = &fact.change else { return };

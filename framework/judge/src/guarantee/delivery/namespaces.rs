@@ -2,7 +2,7 @@
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
-    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+    Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
 };
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -36,17 +36,7 @@ fn is_held_back(name: &str) -> bool {
 }
 
 impl Guarantee for NamespacesOnAllMembers {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &DELIVERY_12
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Namespace, Health, Delivered, MemberLeaving, MemberGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.0)
-    }
+    accessors!(DELIVERY_12, [Namespace, Health, Delivered, MemberLeaving, MemberGone], 0);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Change, Fact};
@@ -25,13 +25,7 @@ pub(crate) struct RetainedReplicasStay {
 }
 
 impl Guarantee for RetainedReplicasStay {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &DELIVERY_15
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Running, RunningGone, DeliveryGone]
-    }
+    accessors!(DELIVERY_15, [Running, RunningGone, DeliveryGone]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {

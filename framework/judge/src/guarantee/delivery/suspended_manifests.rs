@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
-    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+    Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
 };
 use crate::guarantee::engine::outdated_views::{Away, is_hit};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
@@ -33,12 +33,9 @@ pub(crate) struct SuspendedManifestsAreHeldBack {
 }
 
 impl Guarantee for SuspendedManifestsAreHeldBack {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &DELIVERY_14
-    }
-
-    fn topics(&self) -> Topics {
-        topics![
+    accessors!(
+        DELIVERY_14,
+        [
             HeldBack,
             EvictionBegan,
             EvictionEnded,
@@ -51,12 +48,9 @@ impl Guarantee for SuspendedManifestsAreHeldBack {
             FaultBegan,
             FaultEnded,
             MemberGone
-        ]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+        ],
+        deadlines
+    );
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         self.away.observe(fact, context);

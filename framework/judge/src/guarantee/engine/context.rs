@@ -63,6 +63,36 @@ macro_rules! topics {
 }
 pub(crate) use topics;
 
+/// Writes the accessors of a guarantee: its specification, its topics, and the field of its deadlines, if it has one.
+macro_rules! accessors {
+    (self.$spec:ident, $($rest:tt)*) => {
+        fn spec(&self) -> &'static $crate::guarantee::GuaranteeSpec {
+            self.$spec
+        }
+
+        $crate::guarantee::engine::context::accessors!($($rest)*);
+    };
+    ($spec:ident, $($rest:tt)*) => {
+        fn spec(&self) -> &'static $crate::guarantee::GuaranteeSpec {
+            &$spec
+        }
+
+        $crate::guarantee::engine::context::accessors!($($rest)*);
+    };
+    ([$($topic:ident),* $(,)?] $(, $deadlines:tt)?) => {
+        fn topics(&self) -> capsize_history::facts::Topics {
+            $crate::guarantee::engine::context::topics![$($topic),*]
+        }
+
+        $(
+            fn deadlines(&mut self) -> Option<&mut $crate::guarantee::engine::context::Deadlines> {
+                Some(&mut self.$deadlines)
+            }
+        )?
+    };
+}
+pub(crate) use accessors;
+
 /// Everything that a guarantee reads and writes.
 pub(crate) struct JudgeContext<'a> {
     pub(crate) world: &'a World,

@@ -35,8 +35,8 @@ fn every_change_that_a_guarantee_matches_is_one_of_its_topics() {
         for block in text.split("\nimpl Guarantee for ").skip(1) {
             let block = block.split("\n}\n").next().unwrap();
             let (_, observe) = block.split_once("fn observe(").unwrap();
-            let (_, topics) = block.split_once("fn topics(").unwrap();
-            let topics = topics.split_once("\n    }").unwrap().0;
+            let between = |begin, end| Some(block.split_once(begin)?.1.split_once(end)?.0);
+            let topics = between("accessors!(", ");").or_else(|| between("fn topics(", "\n    }")).unwrap();
             let all = topics.contains("Topics::ALL");
             let missing = |name: &&str| {
                 !all && !topics.split(|c: char| !c.is_alphanumeric()).any(|topics| topics == *name)

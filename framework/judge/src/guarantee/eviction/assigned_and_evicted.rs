@@ -1,7 +1,7 @@
 //! Checks that a member is not both assigned and evicted from: EVICTION.
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
@@ -21,17 +21,7 @@ static EVICTION_04: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct AssignedAndEvictedMembersAreDisjoint(Deadlines);
 
 impl Guarantee for AssignedAndEvictedMembersAreDisjoint {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &EVICTION_04
-    }
-
-    fn topics(&self) -> Topics {
-        topics![EvictionBegan, Assigned, EvictionEnded, WorkloadGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.0)
-    }
+    accessors!(EVICTION_04, [EvictionBegan, Assigned, EvictionEnded, WorkloadGone], 0);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let (key, is_exercise) = match &fact.change {

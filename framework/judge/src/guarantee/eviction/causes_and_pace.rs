@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
-    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+    Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
 };
 use crate::guarantee::engine::formula::EVICTION_WORKERS;
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
@@ -29,13 +29,7 @@ static EVICTION_10: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct NoEvictionWhenDisabled;
 
 impl Guarantee for NoEvictionWhenDisabled {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &EVICTION_10
-    }
-
-    fn topics(&self) -> Topics {
-        topics![TaintAdded, EvictionBegan]
-    }
+    accessors!(EVICTION_10, [TaintAdded, EvictionBegan]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         if context.profile.has(Feature::NoExecuteTaints) {
@@ -69,13 +63,7 @@ static EVICTION_11: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct SuppressedDeletionKeepsCopy;
 
 impl Guarantee for SuppressedDeletionKeepsCopy {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &EVICTION_11
-    }
-
-    fn topics(&self) -> Topics {
-        topics![EvictionBegan, EvictionEnded, Recalled]
-    }
+    accessors!(EVICTION_11, [EvictionBegan, EvictionEnded, Recalled]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
@@ -136,17 +124,11 @@ pub(crate) struct EvictionOfUnhealthyWorkload {
 }
 
 impl Guarantee for EvictionOfUnhealthyWorkload {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &EVICTION_12
-    }
-
-    fn topics(&self) -> Topics {
-        topics![InstanceHealth, Assigned, Wanted, EvictionBegan, EvictionEnded, WorkloadGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+    accessors!(
+        EVICTION_12,
+        [InstanceHealth, Assigned, Wanted, EvictionBegan, EvictionEnded, WorkloadGone],
+        deadlines
+    );
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
@@ -278,13 +260,7 @@ pub(crate) struct EvictionPace {
 }
 
 impl Guarantee for EvictionPace {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &EVICTION_13
-    }
-
-    fn topics(&self) -> Topics {
-        topics![EvictionBegan, FaultEnded]
-    }
+    accessors!(EVICTION_13, [EvictionBegan, FaultEnded]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Some(pace) = context.timings().eviction_pace else { return };

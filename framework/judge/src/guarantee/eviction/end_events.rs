@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
@@ -32,17 +32,7 @@ pub(crate) struct EvictionEndEvent {
 }
 
 impl Guarantee for EvictionEndEvent {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &EVICTION_16
-    }
-
-    fn topics(&self) -> Topics {
-        topics![EvictionEnded, EvictionAnnounced, WorkloadGone, FaultBegan]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+    accessors!(EVICTION_16, [EvictionEnded, EvictionAnnounced, WorkloadGone, FaultBegan], deadlines);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {

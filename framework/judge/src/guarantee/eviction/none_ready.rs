@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
@@ -27,13 +27,7 @@ pub(crate) struct NothingLeavesWhileNoneIsReady {
 }
 
 impl Guarantee for NothingLeavesWhileNoneIsReady {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &EVICTION_17
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Health, MemberGone, Assigned]
-    }
+    accessors!(EVICTION_17, [Health, MemberGone, Assigned]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Change::Assigned { workload: key, was, now, first: false } = &fact.change else {

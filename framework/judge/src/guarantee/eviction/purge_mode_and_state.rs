@@ -1,6 +1,6 @@
 //! Checks the purge mode of evictions, and the state that they pass on: EVICTION.
 
-use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::digest::Table;
@@ -19,13 +19,7 @@ static EVICTION_14: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct PurgeModeOfPolicy;
 
 impl Guarantee for PurgeModeOfPolicy {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &EVICTION_14
-    }
-
-    fn topics(&self) -> Topics {
-        topics![EvictionBegan]
-    }
+    accessors!(EVICTION_14, [EvictionBegan]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Change::EvictionBegan { workload: key, task } = &fact.change else { return };
@@ -65,13 +59,7 @@ pub(crate) struct PreservedStateIsPassedOn {
 }
 
 impl Guarantee for PreservedStateIsPassedOn {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &EVICTION_15
-    }
-
-    fn topics(&self) -> Topics {
-        topics![EvictionBegan, EvictionEnded, InstanceHealth, WorkloadGone]
-    }
+    accessors!(EVICTION_15, [EvictionBegan, EvictionEnded, InstanceHealth, WorkloadGone]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {

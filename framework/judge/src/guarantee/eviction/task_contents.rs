@@ -2,7 +2,7 @@
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
-    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+    Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
 };
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -102,13 +102,7 @@ impl NewTaskContents {
 }
 
 impl Guarantee for NewTaskContents {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        self.spec
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Assigned, WorkloadGone, EvictionBegan]
-    }
+    accessors!(self.spec, [Assigned, WorkloadGone, EvictionBegan]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
@@ -136,13 +130,7 @@ impl Guarantee for NewTaskContents {
 pub(crate) struct TaskStaysUnchanged;
 
 impl Guarantee for TaskStaysUnchanged {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &EVICTION_07
-    }
-
-    fn topics(&self) -> Topics {
-        topics![EvictionEnded, EvictionChanged]
-    }
+    accessors!(EVICTION_07, [EvictionEnded, EvictionChanged]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
@@ -180,17 +168,11 @@ impl Guarantee for TaskStaysUnchanged {
 pub(crate) struct TaskGetsTimestamp(Deadlines);
 
 impl Guarantee for TaskGetsTimestamp {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &EVICTION_08
-    }
-
-    fn topics(&self) -> Topics {
-        topics![EvictionBegan, EvictionStamped, EvictionChanged, EvictionEnded, WorkloadGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.0)
-    }
+    accessors!(
+        EVICTION_08,
+        [EvictionBegan, EvictionStamped, EvictionChanged, EvictionEnded, WorkloadGone],
+        0
+    );
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {

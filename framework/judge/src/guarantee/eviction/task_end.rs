@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::engine::tolerated_until::begun;
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -50,17 +50,7 @@ static EVICTION_01: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct TaskEndsWhenReplacementsAreHealthy(Deadlines);
 
 impl Guarantee for TaskEndsWhenReplacementsAreHealthy {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &EVICTION_01
-    }
-
-    fn topics(&self) -> Topics {
-        topics![EvictionEnded, Recorded, WorkloadGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.0)
-    }
+    accessors!(EVICTION_01, [EvictionEnded, Recorded, WorkloadGone], 0);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
@@ -146,20 +136,14 @@ pub(crate) struct TaskEndsAtTimeout {
 }
 
 impl Guarantee for TaskEndsAtTimeout {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &EVICTION_02
-    }
+    accessors!(
+        EVICTION_02,
+        [EvictionBegan, EvictionStamped, EvictionEnded, Recorded, WorkloadGone],
+        deadlines
+    );
 
     fn counts_from_stamps(&self) -> bool {
         true
-    }
-
-    fn topics(&self) -> Topics {
-        topics![EvictionBegan, EvictionStamped, EvictionEnded, Recorded, WorkloadGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {

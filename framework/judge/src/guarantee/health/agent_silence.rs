@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::clocks_set_back::ClocksSetBack;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
-    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+    Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
 };
 use crate::guarantee::engine::outdated_views::in_force;
 use crate::guarantee::node::AllNodesNotReady;
@@ -43,17 +43,11 @@ static HEALTH_02: GuaranteeSpec = GuaranteeSpec {
 };
 
 impl Guarantee for UnknownAfterAgentSilence {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &HEALTH_02
-    }
-
-    fn topics(&self) -> Topics {
-        topics![FaultBegan, FaultEnded, ClockWrong, ClockRight, Health, MemberLeaving, MemberGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+    accessors!(
+        HEALTH_02,
+        [FaultBegan, FaultEnded, ClockWrong, ClockRight, Health, MemberLeaving, MemberGone],
+        deadlines
+    );
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         self.clocks.observe(fact, context);

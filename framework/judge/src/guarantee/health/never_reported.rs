@@ -1,7 +1,7 @@
 //! Checks that a member that never reports becomes Unknown: HEALTH.
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
@@ -21,20 +21,10 @@ static HEALTH_06: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct UnknownAfterStartupGrace(Deadlines);
 
 impl Guarantee for UnknownAfterStartupGrace {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &HEALTH_06
-    }
+    accessors!(HEALTH_06, [Health, MemberLeaving, MemberGone], 0);
 
     fn counts_from_stamps(&self) -> bool {
         true
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Health, MemberLeaving, MemberGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.0)
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::guarantee::engine::bounds::{self, Failing};
 use crate::guarantee::engine::context::{
-    Deadlines, Expectation, Guarantee, JudgeContext, NEVER, Topics, Violation, topics,
+    Deadlines, Expectation, Guarantee, JudgeContext, NEVER, Violation, accessors,
 };
 use crate::guarantee::engine::outdated_views::{in_force, is_hit};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
@@ -67,17 +67,11 @@ static HEALTH_01: GuaranteeSpec = GuaranteeSpec {
 };
 
 impl Guarantee for NotReadyAfterFailureThreshold {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &HEALTH_01
-    }
-
-    fn topics(&self) -> Topics {
-        topics![FaultBegan, FaultEnded, Access, Health, TaintAdded, TaintRemoved, MemberLeaving, MemberGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+    accessors!(
+        HEALTH_01,
+        [FaultBegan, FaultEnded, Access, Health, TaintAdded, TaintRemoved, MemberLeaving, MemberGone],
+        deadlines
+    );
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {

@@ -7,7 +7,7 @@ use super::agent_silence::is_one_way;
 use super::not_ready::settled_after;
 use crate::guarantee::engine::bounds::{self, Failing};
 use crate::guarantee::engine::context::{
-    Deadlines, Expectation, Guarantee, JudgeContext, NEVER, Topics, Violation, topics,
+    Deadlines, Expectation, Guarantee, JudgeContext, NEVER, Violation, accessors,
 };
 use crate::guarantee::engine::outdated_views::{in_force, is_hit};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
@@ -31,13 +31,7 @@ static HEALTH_03: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct ProbedMemberIsNeverUnknown;
 
 impl Guarantee for ProbedMemberIsNeverUnknown {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &HEALTH_03
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Health]
-    }
+    accessors!(HEALTH_03, [Health]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Change::Health { member, now: Some(now), .. } = &fact.change else { return };
@@ -126,17 +120,7 @@ impl Fails {
 }
 
 impl Guarantee for ReadyAfterSuccessThreshold {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &HEALTH_04
-    }
-
-    fn topics(&self) -> Topics {
-        topics![FaultBegan, FaultEnded, Health, Access, MemberLeaving, MemberGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+    accessors!(HEALTH_04, [FaultBegan, FaultEnded, Health, Access, MemberLeaving, MemberGone], deadlines);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
@@ -305,13 +289,7 @@ static HEALTH_05: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct StatusUnchangedWhileNotReady;
 
 impl Guarantee for StatusUnchangedWhileNotReady {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &HEALTH_05
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Health, MemberReported]
-    }
+    accessors!(HEALTH_05, [Health, MemberReported]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let not_ready = |health: Option<Health>| health.is_some_and(|health| health != Health::Ready);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Change, Fact};
@@ -25,13 +25,7 @@ pub(crate) struct RemediesAreKept {
 }
 
 impl Guarantee for RemediesAreKept {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &HEALTH_07
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Health, Conditions, MemberReported, MemberChanged, MemberGone]
-    }
+    accessors!(HEALTH_07, [Health, Conditions, MemberReported, MemberChanged, MemberGone]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let name = match &fact.change {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
-    Deadlines, Expectation, Guarantee, JudgeContext, NEVER, Topics, Violation, topics,
+    Deadlines, Expectation, Guarantee, JudgeContext, NEVER, Violation, accessors,
 };
 use crate::guarantee::engine::outdated_views::{clock_offset, in_force, is_hit};
 use crate::guarantee::health::agent_silence::grace;
@@ -38,17 +38,7 @@ pub(crate) struct UnknownAfterLastRenewal {
 }
 
 impl Guarantee for UnknownAfterLastRenewal {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &HEALTH_08
-    }
-
-    fn topics(&self) -> Topics {
-        topics![SignOfLife, Health, ClockWrong, ClockRight, MemberLeaving, MemberGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+    accessors!(HEALTH_08, [SignOfLife, Health, ClockWrong, ClockRight, MemberLeaving, MemberGone], deadlines);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         self.clocks.observe(fact, context);
@@ -146,13 +136,7 @@ pub(crate) struct ReadyMemberStaysReady {
 }
 
 impl Guarantee for ReadyMemberStaysReady {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &HEALTH_09
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Health, FaultBegan, ClockWrong, ClockRight, MemberGone]
-    }
+    accessors!(HEALTH_09, [Health, FaultBegan, ClockWrong, ClockRight, MemberGone]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         self.clocks.observe(fact, context);

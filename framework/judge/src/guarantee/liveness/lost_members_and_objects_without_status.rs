@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::scheduling_and_removal::RemovalBlockers;
 use crate::guarantee::engine::bounds::{self, Failing};
-use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::engine::outdated_views::{Away, in_force, is_hit};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -29,12 +29,9 @@ pub(crate) struct ManifestOfRemovedMemberGoes {
 }
 
 impl Guarantee for ManifestOfRemovedMemberGoes {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &LIVENESS_05
-    }
-
-    fn topics(&self) -> Topics {
-        topics![
+    accessors!(
+        LIVENESS_05,
+        [
             Recalled,
             DeliveryReported,
             DeliveryGone,
@@ -45,12 +42,9 @@ impl Guarantee for ManifestOfRemovedMemberGoes {
             EvictionBegan,
             EvictionEnded,
             WorkloadGone
-        ]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+        ],
+        deadlines
+    );
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
@@ -164,17 +158,7 @@ fn is_not_reported_healthy(workload: &Workload, member: &str) -> bool {
 }
 
 impl Guarantee for StatelessWorkloadIsHealthyWhenApplied {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &LIVENESS_06
-    }
-
-    fn topics(&self) -> Topics {
-        topics![InstanceHealth, FaultBegan, FaultEnded, WorkloadGone, MemberGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+    accessors!(LIVENESS_06, [InstanceHealth, FaultBegan, FaultEnded, WorkloadGone, MemberGone], deadlines);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         self.away.observe(fact, context);

@@ -1,7 +1,7 @@
 //! Checks that the record of a workload is deleted with its template: LIVENESS.
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use capsize_history::facts::{Change, Fact, WorkloadKey};
 
@@ -20,17 +20,7 @@ static LIVENESS_07: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct RecordGoesWithTemplate(Deadlines);
 
 impl Guarantee for RecordGoesWithTemplate {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &LIVENESS_07
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Template, WorkloadGone, Recorded]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.0)
-    }
+    accessors!(LIVENESS_07, [Template, WorkloadGone, Recorded], 0);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {

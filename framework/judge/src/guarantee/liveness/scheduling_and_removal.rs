@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::engine::eligible_members::cannot_be_placed;
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -67,12 +67,9 @@ impl RemovalBlockers {
 }
 
 impl Guarantee for MemberRemovalCompletes {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &LIVENESS_03
-    }
-
-    fn topics(&self) -> Topics {
-        topics![
+    accessors!(
+        LIVENESS_03,
+        [
             EvictionBegan,
             EvictionEnded,
             Delivered,
@@ -82,12 +79,9 @@ impl Guarantee for MemberRemovalCompletes {
             MemberChanged,
             MemberGone,
             Assigned
-        ]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+        ],
+        deadlines
+    );
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
@@ -148,17 +142,7 @@ pub(crate) struct RemovedMemberLosesItsWorkloads {
 }
 
 impl Guarantee for RemovedMemberLosesItsWorkloads {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &LIVENESS_04
-    }
-
-    fn topics(&self) -> Topics {
-        topics![MemberGone, Wanted, Recorded, Assigned, WorkloadGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+    accessors!(LIVENESS_04, [MemberGone, Wanted, Recorded, Assigned, WorkloadGone], deadlines);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
@@ -234,17 +218,7 @@ static LIVENESS_01: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct WorkloadIsScheduled(Deadlines);
 
 impl Guarantee for WorkloadIsScheduled {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &LIVENESS_01
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Recorded, WorkloadGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.0)
-    }
+    accessors!(LIVENESS_01, [Recorded, WorkloadGone], 0);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let key = match &fact.change {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::engine::eligible_members::is_free_choice;
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -52,26 +52,11 @@ fn suitable<'a>(workload: &Workload, world: &'a World) -> Option<&'a String> {
 }
 
 impl Guarantee for EvictedWorkloadRunsSomewhere {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &LIVENESS_08
-    }
-
-    fn topics(&self) -> Topics {
-        topics![
-            Wanted,
-            Assigned,
-            EvictionBegan,
-            EvictionEnded,
-            MemberChanged,
-            Health,
-            MemberGone,
-            WorkloadGone
-        ]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+    accessors!(
+        LIVENESS_08,
+        [Wanted, Assigned, EvictionBegan, EvictionEnded, MemberChanged, Health, MemberGone, WorkloadGone],
+        deadlines
+    );
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::{Feature, Profile};
 use capsize_history::facts::{Change, Fact, Member, TaintEffect};
@@ -46,17 +46,7 @@ impl DerivedTaintsAndLabels {
 }
 
 impl Guarantee for DerivedTaintsAndLabels {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        self.spec
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Conditions, MemberChanged, MemberGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+    accessors!(self.spec, [Conditions, MemberChanged, MemberGone], deadlines);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let name = match &fact.change {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::zone::AllNodesNotReady;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
-    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+    Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
 };
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -30,17 +30,7 @@ pub(crate) struct UnknownAfterMissedHeartbeats {
 }
 
 impl Guarantee for UnknownAfterMissedHeartbeats {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &NODE_01
-    }
-
-    fn topics(&self) -> Topics {
-        topics![SignOfLife, Health, MemberGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+    accessors!(NODE_01, [SignOfLife, Health, MemberGone], deadlines);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::heartbeat::never;
 use super::zone::{Pace, is_of_health, paces};
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Topics, topics};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, accessors};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
@@ -52,13 +52,7 @@ fn by_hand(member: &Member, world: &World, at: Duration, slack: Duration) -> boo
 }
 
 impl Guarantee for ForeignTaintsStay {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &NODE_12
-    }
-
-    fn topics(&self) -> Topics {
-        topics![TaintRemoved, TaintAdded]
-    }
+    accessors!(NODE_12, [TaintRemoved, TaintAdded]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let (Change::TaintRemoved { member: name, taint } | Change::TaintAdded { member: name, taint, .. }) =
@@ -103,13 +97,7 @@ pub(crate) struct TaintStaysWhileJustified {
 }
 
 impl Guarantee for TaintStaysWhileJustified {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &NODE_14
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Health, MemberGone, TaintRemoved]
-    }
+    accessors!(NODE_14, [Health, MemberGone, TaintRemoved]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {

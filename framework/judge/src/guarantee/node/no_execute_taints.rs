@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::heartbeat::never;
 use super::zone::{Pace, awaits_taint, is_of_health, paces, sure_paces};
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
@@ -39,17 +39,7 @@ pub(crate) struct UnhealthyNodeGetsTaint {
 const KNOWN_HALT_BUG: &str = ", as after a halt at a rate of 1: kubernetes/kubernetes#104639";
 
 impl Guarantee for UnhealthyNodeGetsTaint {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &NODE_02
-    }
-
-    fn topics(&self) -> Topics {
-        topics![TaintAdded, Health, MemberGone, TaintRemoved]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+    accessors!(NODE_02, [TaintAdded, Health, MemberGone, TaintRemoved], deadlines);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
@@ -172,17 +162,7 @@ pub(crate) struct NoTaintsInHaltedZone {
 }
 
 impl Guarantee for NoTaintsInHaltedZone {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &NODE_04
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Health, MemberGone, TaintRemoved, TaintAdded]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+    accessors!(NODE_04, [Health, MemberGone, TaintRemoved, TaintAdded], deadlines);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
@@ -264,17 +244,7 @@ static NODE_05: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct TaintMatchesHealth(Deadlines);
 
 impl Guarantee for TaintMatchesHealth {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &NODE_05
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Health, TaintRemoved, TaintAdded, MemberGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.0)
-    }
+    accessors!(NODE_05, [Health, TaintRemoved, TaintAdded, MemberGone], 0);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let name = match &fact.change {

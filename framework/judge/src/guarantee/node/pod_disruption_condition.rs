@@ -2,7 +2,7 @@
 
 use super::heartbeat::never;
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, accessors};
 use crate::guarantee::engine::tolerated_until::{Tolerates, tolerates};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -22,13 +22,7 @@ static NODE_13: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct PodConditionBeforeEviction;
 
 impl Guarantee for PodConditionBeforeEviction {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &NODE_13
-    }
-
-    fn topics(&self) -> Topics {
-        topics![EvictionBegan]
-    }
+    accessors!(NODE_13, [EvictionBegan]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Change::EvictionBegan { workload, task } = &fact.change else { return };

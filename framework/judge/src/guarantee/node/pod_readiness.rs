@@ -1,7 +1,7 @@
 //! Checks that the pods of an Unknown node are marked as not ready: NODE.
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
@@ -21,17 +21,7 @@ static NODE_08: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct PodsOfUnknownNodeAreNotReady(Deadlines);
 
 impl Guarantee for PodsOfUnknownNodeAreNotReady {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &NODE_08
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Health, MemberGone, InstanceHealth, WorkloadGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.0)
-    }
+    accessors!(NODE_08, [Health, MemberGone, InstanceHealth, WorkloadGone], 0);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {

@@ -7,7 +7,7 @@ use super::heartbeat::never;
 use super::zone::{Pace, paces, sure_paces};
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
-    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+    Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
 };
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -71,17 +71,7 @@ pub(crate) struct PodsOfUnhealthyNodeAreDeleted {
 }
 
 impl Guarantee for PodsOfUnhealthyNodeAreDeleted {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &NODE_15
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Health, MemberGone, FaultEnded, Assigned, EvictionBegan, WorkloadGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+    accessors!(NODE_15, [Health, MemberGone, FaultEnded, Assigned, EvictionBegan, WorkloadGone], deadlines);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
@@ -282,13 +272,7 @@ pub(crate) struct PodDeletionPace {
 }
 
 impl Guarantee for PodDeletionPace {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &NODE_16
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Health, MemberGone, FaultEnded, EvictionBegan]
-    }
+    accessors!(NODE_16, [Health, MemberGone, FaultEnded, EvictionBegan]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::zone::{Pace, is_of_health, paces};
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, accessors};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
@@ -41,13 +41,7 @@ struct Epoch {
 }
 
 impl Guarantee for TaintPaceOfZone {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &NODE_03
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Health, MemberGone, FaultEnded, TaintRemoved, TaintAdded]
-    }
+    accessors!(NODE_03, [Health, MemberGone, FaultEnded, TaintRemoved, TaintAdded]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {

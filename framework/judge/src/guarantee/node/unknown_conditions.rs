@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::heartbeat::never;
 use super::zone::AllNodesNotReady;
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
@@ -33,20 +33,10 @@ pub(crate) struct UnknownAfterStartupGrace {
 }
 
 impl Guarantee for UnknownAfterStartupGrace {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &NODE_09
-    }
+    accessors!(NODE_09, [Health, SignOfLife, MemberGone], deadlines);
 
     fn counts_from_stamps(&self) -> bool {
         true
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Health, SignOfLife, MemberGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
@@ -201,13 +191,7 @@ impl UnknownConditions {
 }
 
 impl Guarantee for UnknownConditions {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        self.spec
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Health, Conditions, MemberGone]
-    }
+    accessors!(self.spec, [Health, Conditions, MemberGone]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::engine::eligible_members::{cannot_be_placed, is_free_choice};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -45,17 +45,11 @@ fn fitting<'a>(workload: &Workload, world: &'a World) -> Option<&'a String> {
 }
 
 impl Guarantee for NextAffinityGroupIsUsed {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &PLACEMENT_14
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Wanted, Assigned, EvictionEnded, MemberChanged, MemberGone, WorkloadGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+    accessors!(
+        PLACEMENT_14,
+        [Wanted, Assigned, EvictionEnded, MemberChanged, MemberGone, WorkloadGone],
+        deadlines
+    );
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
@@ -114,17 +108,7 @@ static PLACEMENT_15: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct WorkloadLeavesExcludedMembers(Deadlines);
 
 impl Guarantee for WorkloadLeavesExcludedMembers {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &PLACEMENT_15
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Wanted, Assigned, Recorded, WorkloadGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.0)
-    }
+    accessors!(PLACEMENT_15, [Wanted, Assigned, Recorded, WorkloadGone], 0);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {

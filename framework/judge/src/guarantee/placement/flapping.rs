@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
 use crate::guarantee::engine::tolerated_until::{Tolerates, tolerates};
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -28,16 +28,10 @@ pub(crate) struct NoReturnToTaintedMember {
 }
 
 impl Guarantee for NoReturnToTaintedMember {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &PLACEMENT_16
-    }
+    accessors!(PLACEMENT_16, [EvictionBegan, Assigned, TaintRemoved, MemberGone, WorkloadGone]);
 
     fn counts_from_stamps(&self) -> bool {
         true
-    }
-
-    fn topics(&self) -> Topics {
-        topics![EvictionBegan, Assigned, TaintRemoved, MemberGone, WorkloadGone]
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {

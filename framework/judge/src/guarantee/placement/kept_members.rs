@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Topics, Violation, topics};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Violation, accessors};
 use crate::guarantee::engine::tolerated_until::{Tolerates, tolerates};
 use crate::guarantee::replicas::divisions;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
@@ -36,13 +36,7 @@ pub(crate) struct HealthyPlacementStays {
 }
 
 impl Guarantee for HealthyPlacementStays {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &PLACEMENT_01
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Health, Wanted, WorkloadGone, MemberLeaving, MemberGone, Assigned]
-    }
+    accessors!(PLACEMENT_01, [Health, Wanted, WorkloadGone, MemberLeaving, MemberGone, Assigned]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
@@ -192,13 +186,7 @@ static PLACEMENT_02: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct MemberCountWithinConstraint;
 
 impl Guarantee for MemberCountWithinConstraint {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &PLACEMENT_02
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Assigned]
-    }
+    accessors!(PLACEMENT_02, [Assigned]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Change::Assigned { workload: key, was, first: false, .. } = &fact.change else { return };

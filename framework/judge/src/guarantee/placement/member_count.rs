@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::engine::eligible_members::{cannot_be_placed, is_free_choice, may_stay};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -50,17 +50,11 @@ fn wrong(key: &WorkloadKey, workload: &Workload, name: &str, member: &Member) ->
 }
 
 impl Guarantee for AllFittingMembersAreChosen {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &PLACEMENT_07
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Wanted, Assigned, EvictionEnded, MemberChanged, MemberGone, WorkloadGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+    accessors!(
+        PLACEMENT_07,
+        [Wanted, Assigned, EvictionEnded, MemberChanged, MemberGone, WorkloadGone],
+        deadlines
+    );
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
@@ -155,17 +149,7 @@ fn is_counted(workload: &Workload) -> bool {
 }
 
 impl Guarantee for EvictedMembersAreReplaced {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &PLACEMENT_08
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Wanted, Assigned, EvictionEnded, MemberChanged, WorkloadGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+    accessors!(PLACEMENT_08, [Wanted, Assigned, EvictionEnded, MemberChanged, WorkloadGone], deadlines);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, accessors};
 use crate::guarantee::engine::eligible_members::{is_settled, repelled, serves};
 use crate::guarantee::engine::suspected_violations::SuspectedViolations;
 use crate::guarantee::{GuaranteeSpec, Subject};
@@ -94,13 +94,7 @@ impl NewMembersAreEligible {
 }
 
 impl Guarantee for NewMembersAreEligible {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        self.spec
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Assigned]
-    }
+    accessors!(self.spec, [Assigned]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Change::Assigned { workload: key, was, now, first: false } = &fact.change else { return };

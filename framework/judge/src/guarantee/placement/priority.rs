@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::clock;
@@ -30,13 +30,7 @@ pub(crate) struct HigherPriorityIsPlacedFirst {
 }
 
 impl Guarantee for HigherPriorityIsPlacedFirst {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &PLACEMENT_19
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Recorded, Wanted, Assigned, WorkloadGone, MemberChanged, MemberGone]
-    }
+    accessors!(PLACEMENT_19, [Recorded, Wanted, Assigned, WorkloadGone, MemberChanged, MemberGone]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {

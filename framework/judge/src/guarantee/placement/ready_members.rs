@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Topics, Violation, topics};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Violation, accessors};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
@@ -22,13 +22,7 @@ static PLACEMENT_17: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct NewMembersAreReady;
 
 impl Guarantee for NewMembersAreReady {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &PLACEMENT_17
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Assigned]
-    }
+    accessors!(PLACEMENT_17, [Assigned]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Change::Assigned { workload: key, was, now, first: false } = &fact.change else { return };
@@ -88,13 +82,7 @@ fn is_after_outage(member: &str, now: Duration, context: &JudgeContext<'_>) -> b
 }
 
 impl Guarantee for ChosenAgainKeepsCopy {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &PLACEMENT_18
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Health, Assigned, RunningGone, Wanted, WorkloadGone, MemberGone]
-    }
+    accessors!(PLACEMENT_18, [Health, Assigned, RunningGone, Wanted, WorkloadGone, MemberGone]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {

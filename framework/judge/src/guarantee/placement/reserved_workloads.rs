@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use capsize_history::facts::{Change, Fact, Workload, World};
 
@@ -29,13 +29,7 @@ fn reserved(workload: &Workload, world: &World) -> Option<String> {
 }
 
 impl Guarantee for ReservedWorkloadsAreNotScheduled {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &PLACEMENT_13
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Assigned, Wanted]
-    }
+    accessors!(PLACEMENT_13, [Assigned, Wanted]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let (key, gains) = match &fact.change {

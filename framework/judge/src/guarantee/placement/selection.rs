@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
 use crate::guarantee::engine::eligible_members::{is_free_choice, is_settled, may_stay};
 use crate::guarantee::engine::suspected_violations::SuspectedViolations;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
@@ -39,13 +39,7 @@ struct GroupInUse {
 }
 
 impl Guarantee for AffinityGroupsMoveForward {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &PLACEMENT_09
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Recorded, WorkloadGone]
-    }
+    accessors!(PLACEMENT_09, [Recorded, WorkloadGone]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let key = match &fact.change {
@@ -99,13 +93,7 @@ static PLACEMENT_10: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct RegionCountWithinConstraint;
 
 impl Guarantee for RegionCountWithinConstraint {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &PLACEMENT_10
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Assigned]
-    }
+    accessors!(PLACEMENT_10, [Assigned]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Change::Assigned { workload: key, was, now, first: false } = &fact.change else { return };
@@ -158,13 +146,7 @@ pub(crate) struct NoFailback {
 }
 
 impl Guarantee for NoFailback {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &PLACEMENT_11
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Wanted, WorkloadGone, Assigned, TaintRemoved]
-    }
+    accessors!(PLACEMENT_11, [Wanted, WorkloadGone, Assigned, TaintRemoved]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
@@ -250,13 +232,7 @@ static PLACEMENT_12: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct NewMembersInNameOrder;
 
 impl Guarantee for NewMembersInNameOrder {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &PLACEMENT_12
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Assigned]
-    }
+    accessors!(PLACEMENT_12, [Assigned]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Change::Assigned { workload: key, was, now, first: false } = &fact.change else { return };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
-    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+    Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
 };
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -35,17 +35,7 @@ fn policy_of<'a>(workload: &Workload, context: &JudgeContext<'a>) -> Option<&'a 
 }
 
 impl Guarantee for PlacementFollowsPolicy {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &POLICY_01
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Wanted, Claimed, Policy, Template, WorkloadGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+    accessors!(POLICY_01, [Wanted, Claimed, Policy, Template, WorkloadGone], deadlines);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
@@ -189,13 +179,7 @@ fn preempts(after: &Policy, before: &Policy) -> bool {
 }
 
 impl Guarantee for TemplateKeepsItsPolicy {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &POLICY_02
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Claimed, Template]
-    }
+    accessors!(POLICY_02, [Claimed, Template]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let policies = &context.world.policies;
@@ -265,13 +249,7 @@ pub(crate) struct LazyPolicyWaitsForTemplate {
 }
 
 impl Guarantee for LazyPolicyWaitsForTemplate {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &POLICY_03
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Recorded, Wanted, FaultEnded, WorkloadGone]
-    }
+    accessors!(POLICY_03, [Recorded, Wanted, FaultEnded, WorkloadGone]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let is_lazy = |workload: &Workload| policy_of(workload, context).is_some_and(|policy| policy.lazy);

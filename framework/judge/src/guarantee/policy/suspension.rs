@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::text::clock;
 use capsize_history::facts::{Change, Fact, WorkloadKey};
@@ -25,13 +25,7 @@ pub(crate) struct SuspensionIsKept {
 }
 
 impl Guarantee for SuspensionIsKept {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &POLICY_04
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Recorded, WorkloadGone]
-    }
+    accessors!(POLICY_04, [Recorded, WorkloadGone]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let key = match &fact.change {

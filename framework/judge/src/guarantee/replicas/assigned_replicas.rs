@@ -2,7 +2,7 @@
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
-    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+    Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
 };
 use crate::guarantee::engine::eligible_members::cannot_be_placed;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
@@ -22,13 +22,7 @@ static REPLICAS_01: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct AssignmentIsWellFormed;
 
 impl Guarantee for AssignmentIsWellFormed {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &REPLICAS_01
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Recorded]
-    }
+    accessors!(REPLICAS_01, [Recorded]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Change::Recorded(key) = &fact.change else { return };
@@ -169,17 +163,7 @@ impl AssignedReplicaCounts {
 }
 
 impl Guarantee for AssignedReplicaCounts {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        self.spec
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Wanted, Assigned, Recorded, WorkloadGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+    accessors!(self.spec, [Wanted, Assigned, Recorded, WorkloadGone], deadlines);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::static_weights::{by_largest_weight, by_seats, shares_in_words};
-use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
 use crate::guarantee::engine::eligible_members::{is_free_choice, is_settled, may_stay};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -115,13 +115,7 @@ impl DynamicDivision {
 }
 
 impl Guarantee for DynamicDivision {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        self.spec
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Assigned]
-    }
+    accessors!(self.spec, [Assigned]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Change::Assigned { workload: key, was, now, first: false } = &fact.change else { return };

@@ -1,6 +1,6 @@
 //! Checks how replicas are divided by static weights: REPLICAS.
 
-use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
 use crate::guarantee::engine::eligible_members::{is_free_choice, is_settled, may_stay, repelled, serves};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -21,13 +21,7 @@ static REPLICAS_06: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct StaticWeightShares;
 
 impl Guarantee for StaticWeightShares {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &REPLICAS_06
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Assigned]
-    }
+    accessors!(REPLICAS_06, [Assigned]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Change::Assigned { workload: key, was, now, first: false } = &fact.change else { return };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, Violation, topics};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
 use crate::guarantee::engine::outdated_views::in_force;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -35,13 +35,7 @@ fn is_cut_off(name: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
 }
 
 impl Guarantee for EndpointAddressesSurviveOutage {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &SERVICES_01
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Recalled, Rewritten, Delivered, DeliveryGone]
-    }
+    accessors!(SERVICES_01, [Recalled, Rewritten, Delivered, DeliveryGone]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let (key, name, recalled) = match &fact.change {

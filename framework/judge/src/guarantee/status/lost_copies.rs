@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::guarantee::delivery::has_lost_holder;
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Change, Fact, Health, InstanceHealth, Workload, WorkloadKey, World};
@@ -23,17 +23,7 @@ static STATUS_04: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct LostCopiesAreNotAvailable(Deadlines);
 
 impl Guarantee for LostCopiesAreNotAvailable {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &STATUS_04
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Health, Recorded, Assigned, InstanceHealth, WorkloadGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.0)
-    }
+    accessors!(STATUS_04, [Health, Recorded, Assigned, InstanceHealth, WorkloadGone], 0);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
@@ -98,17 +88,11 @@ const ROLLED_OUT: &str = "RolledOut";
 pub(crate) struct RolloutIsReported(Deadlines);
 
 impl Guarantee for RolloutIsReported {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &STATUS_05
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Recorded, Assigned, DeliveryReported, Delivered, InstanceHealth, WorkloadGone, Health]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.0)
-    }
+    accessors!(
+        STATUS_05,
+        [Recorded, Assigned, DeliveryReported, Delivered, InstanceHealth, WorkloadGone, Health],
+        0
+    );
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {

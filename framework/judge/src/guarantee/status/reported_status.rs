@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::engine::outdated_views::{Away, is_hit};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -170,12 +170,9 @@ impl CopyStatusIsReported {
 }
 
 impl Guarantee for CopyStatusIsReported {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        self.spec
-    }
-
-    fn topics(&self) -> Topics {
-        topics![
+    accessors!(
+        self.spec,
+        [
             Recorded,
             InstanceHealth,
             Running,
@@ -189,12 +186,9 @@ impl Guarantee for CopyStatusIsReported {
             MemberLeaving,
             MemberGone,
             WorkloadGone
-        ]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+        ],
+        deadlines
+    );
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         self.away.observe(fact, context);
@@ -252,17 +246,7 @@ pub(crate) struct TemplateStatusIsSumOfCopies {
 }
 
 impl Guarantee for TemplateStatusIsSumOfCopies {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &STATUS_03
-    }
-
-    fn topics(&self) -> Topics {
-        topics![InstanceHealth, Template, WorkloadGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+    accessors!(STATUS_03, [InstanceHealth, Template, WorkloadGone], deadlines);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let key = match &fact.change {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
-    Deadlines, Expectation, Guarantee, JudgeContext, NEVER, Topics, Violation, topics,
+    Deadlines, Expectation, Guarantee, JudgeContext, NEVER, Topics, Violation, accessors, topics,
 };
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -36,17 +36,7 @@ fn tainted_health(member: &Member) -> Option<Health> {
 }
 
 impl Guarantee for NoScheduleTaintFollowsHealth {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &TAINT_01
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Health, TaintAdded, TaintRemoved, MemberLeaving, MemberGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.0)
-    }
+    accessors!(TAINT_01, [Health, TaintAdded, TaintRemoved, MemberLeaving, MemberGone], 0);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let (name, turned) = match &fact.change {
@@ -100,17 +90,7 @@ pub(crate) struct NoExecuteTaintAfterTimeout {
 }
 
 impl Guarantee for NoExecuteTaintAfterTimeout {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &TAINT_02
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Health, MemberLeaving, MemberGone, TaintAdded]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+    accessors!(TAINT_02, [Health, MemberLeaving, MemberGone, TaintAdded], deadlines);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
@@ -262,13 +242,7 @@ static TAINT_10: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct NoExecuteTaintKeepsItsTime;
 
 impl Guarantee for NoExecuteTaintKeepsItsTime {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &TAINT_10
-    }
-
-    fn topics(&self) -> Topics {
-        topics![TaintRemoved]
-    }
+    accessors!(TAINT_10, [TaintRemoved]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Change::TaintRemoved { member: name, taint } = &fact.change else { return };
@@ -351,17 +325,7 @@ impl HealthTaintsExcludeEachOther {
 }
 
 impl Guarantee for HealthTaintsExcludeEachOther {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &TAINT_05
-    }
-
-    fn topics(&self) -> Topics {
-        topics![TaintAdded, TaintRemoved, Conditions, TaintPolicy, MemberGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+    accessors!(TAINT_05, [TaintAdded, TaintRemoved, Conditions, TaintPolicy, MemberGone], deadlines);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let (name, taint, first) = match &fact.change {

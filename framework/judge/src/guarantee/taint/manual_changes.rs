@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::guarantee::engine::context::{Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, accessors};
 use crate::guarantee::engine::suspected_violations::SuspectedViolations;
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -30,13 +30,7 @@ fn by_hand(member: Option<&Member>, fact: &Fact, slack: Duration) -> bool {
 }
 
 impl Guarantee for ManualTaintsStay {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &TAINT_09
-    }
-
-    fn topics(&self) -> Topics {
-        topics![TaintRemoved]
-    }
+    accessors!(TAINT_09, [TaintRemoved]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Change::TaintRemoved { member: name, taint } = &fact.change else { return };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
-    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+    Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
 };
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -33,13 +33,7 @@ fn is_requested(taint: &Taint, member: &Member, context: &JudgeContext<'_>) -> b
 }
 
 impl Guarantee for NoExecuteTaintIsRequested {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &TAINT_06
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Health, TaintAdded]
-    }
+    accessors!(TAINT_06, [Health, TaintAdded]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         if context.profile.has(Feature::AutomaticNoExecute) {
@@ -121,17 +115,7 @@ fn wrong(name: &str, member: &Member, world: &World) -> Option<Expectation> {
 }
 
 impl Guarantee for TaintsFollowPolicies {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &TAINT_08
-    }
-
-    fn topics(&self) -> Topics {
-        topics![Conditions, TaintAdded, TaintRemoved, TaintPolicy, MemberLeaving, MemberGone]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.0)
-    }
+    accessors!(TAINT_08, [Conditions, TaintAdded, TaintRemoved, TaintPolicy, MemberLeaving, MemberGone], 0);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, Topics, topics};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::engine::outdated_views::is_hit;
 use crate::guarantee::health::{ClocksSetBack, is_cut};
 use crate::guarantee::{GuaranteeSpec, Subject};
@@ -38,17 +38,11 @@ struct FaultPeriod {
 }
 
 impl Guarantee for NoExecuteTaintAfterSilence {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &TAINT_07
-    }
-
-    fn topics(&self) -> Topics {
-        topics![FaultBegan, FaultEnded, ClockWrong, ClockRight, Health, MemberLeaving, MemberGone, TaintAdded]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
+    accessors!(
+        TAINT_07,
+        [FaultBegan, FaultEnded, ClockWrong, ClockRight, Health, MemberLeaving, MemberGone, TaintAdded],
+        deadlines
+    );
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         self.clocks.observe(fact, context);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
-    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+    Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
 };
 use crate::guarantee::engine::tolerated_until::{Tolerates, is_by_taint, is_fresh, tolerates, written_late};
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
@@ -84,20 +84,14 @@ pub(crate) struct EvictionAtTolerationEnd {
 }
 
 impl Guarantee for EvictionAtTolerationEnd {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &TOLERATION_01
-    }
+    accessors!(
+        TOLERATION_01,
+        [TaintAdded, TaintRemoved, EvictionBegan, Assigned, Wanted, WorkloadGone, MemberGone, Health],
+        deadlines
+    );
 
     fn counts_from_stamps(&self) -> bool {
         true
-    }
-
-    fn topics(&self) -> Topics {
-        topics![TaintAdded, TaintRemoved, EvictionBegan, Assigned, Wanted, WorkloadGone, MemberGone, Health]
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {

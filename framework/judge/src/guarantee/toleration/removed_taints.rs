@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Topics, Violation, topics};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Violation, accessors};
 use crate::guarantee::engine::tolerated_until::{Tolerates, is_by_taint, is_fresh, tolerates};
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -45,13 +45,7 @@ struct UnusedToleration {
 }
 
 impl Guarantee for NoEvictionWithoutTaint {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &TOLERATION_02
-    }
-
-    fn topics(&self) -> Topics {
-        topics![TaintRemoved, TaintAdded, EvictionBegan, WorkloadGone, MemberGone]
-    }
+    accessors!(TOLERATION_02, [TaintRemoved, TaintAdded, EvictionBegan, WorkloadGone, MemberGone]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
