@@ -274,9 +274,7 @@ pub trait Rules: AsRules + Send + Sync {
         fn schedule(
             spec: &ResourceBindingSpec, status: &BindingStatus, input: &SchedulingInput<'_>,
         ) -> Result<Schedule, ScheduleError>;
-        fn assign(
-            spec: &ResourceBindingSpec, placement: &Placement, tiers: &[Vec<&Cluster>], fresh: bool,
-        ) -> Result<Vec<TargetCluster>, ScheduleError>;
+        fn assign(selection: &Selection<'_>) -> Result<Vec<TargetCluster>, ScheduleError>;
     }
 
     functions! {

@@ -7,8 +7,8 @@ use capsize_controllers::api::{
     Placement, ResourceBindingSpec, SpreadConstraint, StaticWeight, TargetCluster,
 };
 use capsize_controllers::rules::{
-    Candidate, LostTargets, Refusal, Rules, ScheduleError, affinity_filter, assign, ranked, room_used,
-    select, static_weights,
+    Candidate, LostTargets, Refusal, Rules, ScheduleError, Selection, affinity_filter, assign, ranked,
+    room_used, select, static_weights,
 };
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Toleration;
@@ -91,14 +91,8 @@ mutants! {
     }
 
     every_division_is_fresh("placement/room-divides", "REPLICAS-12") {
-        fn assign(
-            &self,
-            spec: &ResourceBindingSpec,
-            placement: &Placement,
-            tiers: &[Vec<&Cluster>],
-            _: bool,
-        ) -> Result<Vec<TargetCluster>, ScheduleError> {
-            assign(self, spec, placement, tiers, true)
+        fn assign(&self, selection: &Selection<'_>) -> Result<Vec<TargetCluster>, ScheduleError> {
+            assign(self, &Selection { fresh: true, ..*selection })
         }
     }
 
@@ -136,14 +130,8 @@ mutants! {
     }
 
     a_replica_is_lost("placement/divided-moves-to-the-survivor", "REPLICAS-03") {
-        fn assign(
-            &self,
-            spec: &ResourceBindingSpec,
-            placement: &Placement,
-            tiers: &[Vec<&Cluster>],
-            fresh: bool,
-        ) -> Result<Vec<TargetCluster>, ScheduleError> {
-            let mut targets = assign(self, spec, placement, tiers, fresh)?;
+        fn assign(&self, selection: &Selection<'_>) -> Result<Vec<TargetCluster>, ScheduleError> {
+            let mut targets = assign(self, selection)?;
             if let Some(most) = targets.iter_mut().max_by_key(|target| target.replicas) {
                 most.replicas -= i32::from(most.replicas > 1);
             }
@@ -152,15 +140,10 @@ mutants! {
     }
 
     duplicated_replicas_are_one_too_few("placement/two-of-four-candidates", "REPLICAS-02") {
-        fn assign(
-            &self,
-            spec: &ResourceBindingSpec,
-            placement: &Placement,
-            tiers: &[Vec<&Cluster>],
-            fresh: bool,
-        ) -> Result<Vec<TargetCluster>, ScheduleError> {
-            let fewer = ResourceBindingSpec { replicas: spec.replicas - i32::from(spec.replicas > 1), ..spec.clone() };
-            assign(self, &fewer, placement, tiers, fresh)
+        fn assign(&self, selection: &Selection<'_>) -> Result<Vec<TargetCluster>, ScheduleError> {
+            let mut fewer = selection.spec.clone();
+            fewer.replicas -= i32::from(fewer.replicas > 1);
+            assign(self, &Selection { spec: &fewer, ..*selection })
         }
     }
 

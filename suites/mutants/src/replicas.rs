@@ -3,18 +3,7 @@
 use std::sync::Arc;
 
 use capsize_controllers::api::{BindingStatus, Cluster, Placement, ResourceBindingSpec, TargetCluster};
-use capsize_controllers::rules::{LostTargets, Rules, ScheduleError, assign, free_replicas};
-
-/// The assignment of the reference.
-fn right(
-    rules: &impl Rules,
-    spec: &ResourceBindingSpec,
-    placement: &Placement,
-    tiers: &[Vec<&Cluster>],
-    fresh: bool,
-) -> Result<Vec<TargetCluster>, ScheduleError> {
-    assign(rules, spec, placement, tiers, fresh)
-}
+use capsize_controllers::rules::{LostTargets, Rules, ScheduleError, Selection, assign, free_replicas};
 
 fn sum(targets: &[TargetCluster]) -> i32 {
     targets.iter().map(|target| target.replicas).sum()
@@ -22,29 +11,17 @@ fn sum(targets: &[TargetCluster]) -> i32 {
 
 mutants! {
     a_member_is_named_twice("eviction/partition", "REPLICAS-01") {
-        fn assign(
-            &self,
-            spec: &ResourceBindingSpec,
-            placement: &Placement,
-            tiers: &[Vec<&Cluster>],
-            fresh: bool,
-        ) -> Result<Vec<TargetCluster>, ScheduleError> {
-            let mut targets = right(self, spec, placement, tiers, fresh)?;
+        fn assign(&self, selection: &Selection<'_>) -> Result<Vec<TargetCluster>, ScheduleError> {
+            let mut targets = assign(self, selection)?;
             targets.extend(targets.last().cloned());
             Ok(targets)
         }
     }
 
     members_with_nothing_to_run_are_targets("placement/aggregated", "REPLICAS-04") {
-        fn assign(
-            &self,
-            spec: &ResourceBindingSpec,
-            placement: &Placement,
-            tiers: &[Vec<&Cluster>],
-            fresh: bool,
-        ) -> Result<Vec<TargetCluster>, ScheduleError> {
-            let mut targets = right(self, spec, placement, tiers, fresh)?;
-            for cluster in tiers.iter().flatten() {
+        fn assign(&self, selection: &Selection<'_>) -> Result<Vec<TargetCluster>, ScheduleError> {
+            let mut targets = assign(self, selection)?;
+            for cluster in selection.tiers.iter().flatten() {
                 let name = cluster.metadata.name.clone().unwrap_or_default();
                 if targets.iter().all(|target| target.name != name) {
                     targets.push(TargetCluster { name, replicas: 0 });
@@ -55,30 +32,18 @@ mutants! {
     }
 
     objects_without_replicas_get_one("eviction/cluster-scoped", "REPLICAS-05") {
-        fn assign(
-            &self,
-            spec: &ResourceBindingSpec,
-            placement: &Placement,
-            tiers: &[Vec<&Cluster>],
-            fresh: bool,
-        ) -> Result<Vec<TargetCluster>, ScheduleError> {
-            let mut targets = right(self, spec, placement, tiers, fresh)?;
+        fn assign(&self, selection: &Selection<'_>) -> Result<Vec<TargetCluster>, ScheduleError> {
+            let mut targets = assign(self, selection)?;
             targets.iter_mut().for_each(|target| target.replicas = target.replicas.max(1));
             Ok(targets)
         }
     }
 
     additional_replicas_are_divided_backwards("placement/room-divides", "REPLICAS-07") {
-        fn assign(
-            &self,
-            spec: &ResourceBindingSpec,
-            placement: &Placement,
-            tiers: &[Vec<&Cluster>],
-            fresh: bool,
-        ) -> Result<Vec<TargetCluster>, ScheduleError> {
-            let mut targets = right(self, spec, placement, tiers, fresh)?;
+        fn assign(&self, selection: &Selection<'_>) -> Result<Vec<TargetCluster>, ScheduleError> {
+            let mut targets = assign(self, selection)?;
             let mut replicas: Vec<i32> = targets.iter().map(|target| target.replicas).collect();
-            if !spec.clusters.is_empty() && sum(&spec.clusters) < spec.replicas {
+            if !selection.spec.clusters.is_empty() && sum(&selection.spec.clusters) < selection.spec.replicas {
                 replicas.reverse();
             }
             targets.iter_mut().zip(replicas).for_each(|(target, replicas)| target.replicas = replicas);
@@ -87,16 +52,10 @@ mutants! {
     }
 
     removed_replicas_are_divided_backwards("placement/room-divides", "REPLICAS-08") {
-        fn assign(
-            &self,
-            spec: &ResourceBindingSpec,
-            placement: &Placement,
-            tiers: &[Vec<&Cluster>],
-            fresh: bool,
-        ) -> Result<Vec<TargetCluster>, ScheduleError> {
-            let mut targets = right(self, spec, placement, tiers, fresh)?;
+        fn assign(&self, selection: &Selection<'_>) -> Result<Vec<TargetCluster>, ScheduleError> {
+            let mut targets = assign(self, selection)?;
             let mut replicas: Vec<i32> = targets.iter().map(|target| target.replicas).collect();
-            if sum(&spec.clusters) > spec.replicas {
+            if sum(&selection.spec.clusters) > selection.spec.replicas {
                 replicas.reverse();
             }
             targets.iter_mut().zip(replicas).for_each(|(target, replicas)| target.replicas = replicas);
@@ -105,14 +64,8 @@ mutants! {
     }
 
     a_replica_is_lost_where_there_is_room("placement/room-divides", "REPLICAS-09") {
-        fn assign(
-            &self,
-            spec: &ResourceBindingSpec,
-            placement: &Placement,
-            tiers: &[Vec<&Cluster>],
-            fresh: bool,
-        ) -> Result<Vec<TargetCluster>, ScheduleError> {
-            let mut targets = right(self, spec, placement, tiers, fresh)?;
+        fn assign(&self, selection: &Selection<'_>) -> Result<Vec<TargetCluster>, ScheduleError> {
+            let mut targets = assign(self, selection)?;
             if let Some(most) = targets.iter_mut().max_by_key(|target| target.replicas) {
                 most.replicas -= i32::from(most.replicas > 1);
             }

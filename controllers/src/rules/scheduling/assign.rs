@@ -9,19 +9,27 @@ use super::schedule::{ScheduleError, is_aggregated, is_duplicated, is_static_wei
 use crate::api::{Cluster, Placement, ReplicaScheduling, ResourceBindingSpec, StaticWeight, TargetCluster};
 use crate::rules::{Rules, affinity_matches};
 
+/// The clusters that are selected for a workload, to which its replicas are assigned.
+#[derive(Clone, Copy)]
+pub struct Selection<'a> {
+    /// The specification of the binding.
+    pub spec: &'a ResourceBindingSpec,
+    /// The placement of the workload.
+    pub placement: &'a Placement,
+    /// The selected clusters by tier, the preferred tier first.
+    pub tiers: &'a [Vec<&'a Cluster>],
+    /// Whether the present assignment does not count, because a placement from scratch was requested.
+    pub fresh: bool,
+}
+
 /// Assigns replicas to the selected clusters, tier by tier: zero if the workload has no replicas, all of them to each
 /// cluster if it is duplicated, otherwise by weight or by free room. Tiers matter only for free room. A cluster whose
 /// share is zero is left out, as from 1.6.
 ///
 /// # Errors
 /// There is too little room. The targets then stay as they are.
-pub fn assign(
-    rules: &dyn Rules,
-    spec: &ResourceBindingSpec,
-    placement: &Placement,
-    tiers: &[Vec<&Cluster>],
-    fresh: bool,
-) -> Result<Vec<TargetCluster>, ScheduleError> {
+pub fn assign(rules: &dyn Rules, selection: &Selection<'_>) -> Result<Vec<TargetCluster>, ScheduleError> {
+    let Selection { spec, placement, tiers, fresh } = *selection;
     let selected = tiers.concat();
     let each = |replicas| {
         selected.iter().map(|cluster| TargetCluster { name: cluster.name_any(), replicas }).collect()
@@ -244,7 +252,8 @@ mod tests {
         let (first, others) = clusters.split_at(preferred);
         let tiers = [first, others].map(|tier| tier.iter().collect::<Vec<_>>());
         let tiers: Vec<_> = tiers.into_iter().filter(|tier| !tier.is_empty()).collect();
-        let mut placed: Vec<_> = assign(&ReferenceRules, &spec, &placement, &tiers, fresh)?
+        let selection = Selection { spec: &spec, placement: &placement, tiers: &tiers, fresh };
+        let mut placed: Vec<_> = assign(&ReferenceRules, &selection)?
             .into_iter()
             .map(|target| (target.name, target.replicas))
             .collect();

@@ -18,7 +18,7 @@ mod trigger;
 mod workload_affinity;
 
 pub use affinity::{affinity_matches, field_values};
-pub use assign::{assign, room_used, static_weights, still_assigned};
+pub use assign::{Selection, assign, room_used, static_weights, still_assigned};
 pub use components::{free_sets, is_set, with_room_for_a_set};
 pub use divide::{divide, divide_by_largest_weight, divide_by_seats};
 pub use estimate::{free_replicas, pod_requests, replica_requirements};

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kube::ResourceExt;
 
+use super::assign::Selection;
 use super::select::{Candidate, grouping_field};
 use crate::api::{
     BindingStatus, Cluster, ClusterAffinity, ClusterAffinityTerm, Placement, ReplicaScheduling,
@@ -162,8 +163,8 @@ impl Attempt<'_> {
         for (tier, cluster) in names.iter().filter_map(|name| accepted.get(name.as_str())) {
             selected.entry(*tier).or_default().push(cluster);
         }
-        let selected: Vec<_> = selected.into_values().collect();
-        self.rules.assign(self.spec, self.placement, &selected, fresh)
+        let tiers: Vec<_> = selected.into_values().collect();
+        self.rules.assign(&Selection { spec: self.spec, placement: self.placement, tiers: &tiers, fresh })
     }
 
     /// Returns the tier of a cluster.
