@@ -304,7 +304,8 @@ fn a_cluster_that_a_killed_run_had_claimed_is_cleaned_of_what_it_placed_and_of_n
         assert!(matches!(&report.removed[..], [Resource::Copies(_)]), "{report:?}");
         assert!(!journal.exists());
         let members = capsize_clusters::Provider::start(&second, run, &spec).await.unwrap();
-        drop(members);
+        // Their removal blocks its thread, and the cluster is served by this one.
+        tokio::task::spawn_blocking(|| drop(members)).await.unwrap();
         assert_eq!(
             std::fs::read_dir(elsewhere.path()).unwrap().count(),
             1,
