@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 mod files;
+mod parallel;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use files::{root, texts};
+use parallel::on_all_cores;
 use tempfile::TempDir;
 
 /// Pages outside of the book.
@@ -192,34 +194,37 @@ fn run(folder: &Path, script: &str, about: &str) -> String {
     printed
 }
 
-#[test]
-fn the_commands_on_the_pages_do_and_print_what_the_pages_show() {
-    let mut blocks = 0;
-    for (path, text) in pages() {
-        let about = path.strip_prefix(root()).unwrap().display().to_string();
-        let folder = TempDir::new().unwrap();
-        let mut printed = None;
-        for part in parts(&text) {
-            match part {
-                Part::Line(line) => printed = printed.filter(|_| line.trim().is_empty()),
-                Part::Code("sh", script) => {
-                    printed = Some(run(folder.path(), &script, &about));
-                    blocks += 1;
+/// Runs the blocks of commands on a page in a folder of their own, and returns their number.
+fn run_blocks((path, text): &(PathBuf, String)) -> usize {
+    let about = path.strip_prefix(root()).unwrap().display().to_string();
+    let folder = TempDir::new().unwrap();
+    let (mut blocks, mut printed) = (0, None);
+    for part in parts(text) {
+        match part {
+            Part::Line(line) => printed = printed.filter(|_| line.trim().is_empty()),
+            Part::Code("sh", script) => {
+                printed = Some(run(folder.path(), &script, &about));
+                blocks += 1;
+            }
+            Part::Code("text", expected) => {
+                if let Some(printed) = printed.take() {
+                    is_printed(&expected, &printed, &about);
                 }
-                Part::Code("text", expected) => {
-                    if let Some(printed) = printed.take() {
-                        is_printed(&expected, &printed, &about);
-                    }
-                }
-                Part::Code(info, code) => {
-                    printed = None;
-                    if let Some(file) = file_of(info).map(|name| folder.path().join(name)) {
-                        fs::create_dir_all(file.parent().unwrap()).unwrap();
-                        fs::write(file, code).unwrap();
-                    }
+            }
+            Part::Code(info, code) => {
+                printed = None;
+                if let Some(file) = file_of(info).map(|name| folder.path().join(name)) {
+                    fs::create_dir_all(file.parent().unwrap()).unwrap();
+                    fs::write(file, code).unwrap();
                 }
             }
         }
     }
+    blocks
+}
+
+#[test]
+fn the_commands_on_the_pages_do_and_print_what_the_pages_show() {
+    let blocks: usize = on_all_cores(&pages(), run_blocks).into_iter().sum();
     assert!(blocks > 10, "only {blocks} blocks were run");
 }

@@ -2,12 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
+mod parallel;
 mod profiles;
 
-use std::convert::Infallible;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::thread;
 
 use capsize::chaos::try_plan;
 use capsize::reference::Reference;
@@ -16,30 +14,29 @@ use capsize::{conformance, targets};
 use capsize_clock::Seed;
 use capsize_report::Status;
 use capsize_runner::chaos::{Plan, Style, draw};
-use capsize_runner::run::{Target, run_case, side_by_side};
+use capsize_runner::run::{Target, run_case};
 use capsize_runner::scenario::{self, Case};
 
+use parallel::on_all_cores;
 use profiles::profile_of;
 
 #[test]
 fn what_chaos_once_found_is_found_no_more() {
     let corpus: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("chaos/corpus");
     let cases = scenario::find(&[corpus]).unwrap();
-    let run = |case: &&Case| {
+    let run = |case: &Case| {
         let profile = profile_of(case);
         let implementation = capsize::run::implementation(&profile).unwrap();
         run_case(case, Target { profile: &profile, implementation: &*implementation }, Seed(1), false)
     };
-    let jobs = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let Ok(()) = side_by_side(jobs, &cases, run, |_, outcome| {
+    for outcome in on_all_cores(&cases, run) {
         assert_eq!(outcome.broken, None);
         assert!(
             outcome.case.status != Status::Failed,
             "{}",
             capsize_report::failure(&outcome.case, capsize_report::COLUMNS)
         );
-        Ok::<_, Infallible>(())
-    });
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
+mod parallel;
 mod recorded;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +21,8 @@ use capsize_judge::profile::Profile;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use parallel::on_all_cores;
+
 /// One of so many variants of a recording is judged without `ALL_EXCERPTS`. The number shares no factor with the number of
 /// variants of one form.
 const STRIDE: usize = 23;
@@ -33,11 +36,7 @@ const SKEW: SignedDuration = SignedDuration::from_secs(20);
 #[test]
 fn an_excerpt_violates_nothing_new() {
     let stride = if std::env::var_os("ALL_EXCERPTS").is_some() { 1 } else { STRIDE };
-    let (mut judged, mut wrong) = (0, Vec::new());
-    for path in recorded::recordings().into_iter().chain(more_recordings()) {
-        let first = judged % stride;
-        judged += judge_variants(&path, &mut wrong, |place, _| place % stride == first);
-    }
+    let (judged, wrong) = judge_all(&[recorded::recordings(), more_recordings()].concat(), stride, &[]);
     assert!(judged > 100, "{judged} variants were judged");
     assert!(wrong.is_empty(), "{} of {judged}:\n{}", wrong.len(), wrong.join("\n"));
 }
@@ -53,12 +52,7 @@ fn an_excerpt_of_a_run_violates_nothing_new() {
     assert!(run.status.success(), "{run:?}");
     let mut histories = Vec::new();
     find(&folder.path().join("report/histories"), &mut histories);
-    let (mut judged, mut wrong) = (0, Vec::new());
-    for path in &histories {
-        let first = judged % STRIDE;
-        let known = |name: &str| RUNS_JUDGED_WRONGLY.contains(&(&*recorded::name(path), name));
-        judged += judge_variants(path, &mut wrong, |place, name| place % STRIDE == first || known(name));
-    }
+    let (judged, wrong) = judge_all(&histories, STRIDE, &RUNS_JUDGED_WRONGLY);
     assert!(judged > 1000, "{judged} variants of {} histories were judged", histories.len());
     assert!(wrong.is_empty(), "{} of {judged}:\n{}", wrong.len(), wrong.join("\n"));
 }
@@ -99,6 +93,20 @@ fn an_excerpt_that_was_judged_wrongly_once_violates_nothing_new() {
         let judged = judge_variants(&path, &mut wrong, |_, name| name == variant);
         assert_eq!((judged, wrong), (1, Vec::new()), "{case} {variant}");
     }
+}
+
+/// Judges one in `stride` variants of each history, another one in the next history, and the `known` variants. Returns
+/// how many were judged, and which ones were judged wrongly.
+fn judge_all(histories: &[PathBuf], stride: usize, known: &[(&str, &str)]) -> (usize, Vec<String>) {
+    let numbered: Vec<(usize, &PathBuf)> = histories.iter().enumerate().collect();
+    let judged = on_all_cores(&numbered, |(number, path)| {
+        let (history, mut wrong) = (recorded::name(path), Vec::new());
+        let chosen =
+            |place, name: &str| place % stride == number % stride || known.contains(&(&*history, name));
+        (judge_variants(path, &mut wrong, chosen), wrong)
+    });
+    let (counts, wrong): (Vec<usize>, Vec<Vec<String>>) = judged.into_iter().unzip();
+    (counts.into_iter().sum(), wrong.concat())
 }
 
 /// Judges the chosen variants of a history by their number and name, and returns how many were judged. A variant must

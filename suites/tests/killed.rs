@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
-const SEEDS: [&str; 8] = ["chaos", "--seeds", "0..8", "--style", "lite", "--jobs", "1", "--save"];
+const SEEDS: [&str; 8] = ["chaos", "--seeds", "0..4", "--style", "lite", "--jobs", "1", "--save"];
 
 fn chaos(folder: &Path, more: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
@@ -24,8 +24,8 @@ fn a_run_that_was_killed_goes_on_where_it_was() {
     let whole = tempfile::tempdir().unwrap();
     let all_is_well = chaos(whole.path(), &[]).status().unwrap().code();
     let journal = fs::read_to_string(whole.path().join("journal.jsonl")).unwrap();
-    assert_eq!(journal.lines().count(), 9, "a head, and a line for each seed");
-    for moment in [1, 3, 6] {
+    assert_eq!(journal.lines().count(), 5, "a head, and a line for each seed");
+    for moment in [1, 3] {
         let folder = tempfile::tempdir().unwrap();
         let mut run = chaos(folder.path(), &[]).spawn().unwrap();
         while lines(folder.path()) < moment && run.try_wait().unwrap().is_none() {

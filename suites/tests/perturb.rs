@@ -2,12 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
+mod parallel;
 mod profiles;
 #[expect(dead_code, reason = "this test needs only the paths")]
 mod recorded;
 
 use std::fs;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use capsize::perturb::perturbed;
@@ -17,10 +17,11 @@ use capsize_clock::Seed;
 use capsize_judge::profile::Profile;
 use capsize_perturb::{Options, Rates, all};
 use capsize_report::Status;
-use capsize_runner::run::{Target, run_case, side_by_side};
+use capsize_runner::run::{Target, run_case};
 use capsize_runner::scenario::{self, Case};
 use tempfile::TempDir;
 
+use parallel::on_all_cores;
 use profiles::profile_of;
 use recorded::recordings;
 
@@ -67,12 +68,12 @@ fn histories(folder: &Path) -> Vec<PathBuf> {
     let suite = conformance::cases().unwrap();
     let chosen = CASES.iter().map(|(id, profile)| {
         let case = suite.iter().find(|case| case.id() == *id);
-        let case = case.unwrap_or_else(|| panic!("there is no case {id}"));
-        history(case, &targets::find(profile).unwrap(), folder)
+        (case.unwrap_or_else(|| panic!("there is no case {id}")), targets::find(profile).unwrap())
     });
     let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("perturb/scenarios");
     let scenarios = scenario::find(&[scenarios]).unwrap();
-    chosen.chain(scenarios.iter().map(|case| history(case, &profile_of(case), folder))).collect()
+    let cases: Vec<_> = chosen.chain(scenarios.iter().map(|case| (case, profile_of(case)))).collect();
+    on_all_cores(&cases, |(case, profile)| history(case, profile, folder))
 }
 
 /// The rates of all classes on the recordings and the scenarios, with one place of each class in each history.
@@ -80,17 +81,10 @@ fn rates() -> Vec<Rates> {
     let folder = TempDir::new().unwrap();
     let options = Options { seed: 1, places: 1, classes: Vec::new() };
     let mut rates: Vec<Rates> = all().iter().map(Rates::new).collect();
-    let jobs = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    side_by_side(
-        jobs,
-        recordings().into_iter().chain(histories(folder.path())),
-        |path| perturbed(path, None, &options),
-        |_, measured| {
-            rates.iter_mut().zip(measured?).for_each(|(all, one)| all.add(one));
-            Ok::<_, capsize::check::CheckError>(())
-        },
-    )
-    .unwrap();
+    let histories = [recordings(), histories(folder.path())].concat();
+    for measured in on_all_cores(&histories, |path| perturbed(path, None, &options)) {
+        rates.iter_mut().zip(measured.unwrap()).for_each(|(all, one)| all.add(one));
+    }
     rates
 }
 

@@ -5,6 +5,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
+mod parallel;
+
 use std::path::{Path, PathBuf};
 
 use capsize::check::{check, header, with_settings_of};
@@ -20,6 +22,8 @@ use capsize_judge::guarantee::{Outcome, Verdict};
 use capsize_report::{COLUMNS, differences};
 use capsize_runner::run::{Target, run_case};
 use capsize_runner::scenario;
+
+use parallel::on_all_cores;
 
 /// The known deviations: the recording, the guarantee, the number of violations, and the upstream issue. No other
 /// guarantee is violated. `docs/real-systems.md` has the reasons.
@@ -124,16 +128,14 @@ fn only_known_deviations_are_violations() {
 fn the_reference_repeats_each_recording_as_its_release() {
     let names = names();
     assert!(names.len() >= 30, "{names:?}");
-    for name in &names {
-        let profile = match release(name) {
-            (implementation, _) if implementation == "kube-controller-manager" => {
-                "reference-nodes".to_owned()
-            }
-            (_, version) => format!("reference-{version}"),
-        };
-        if let Some(differences) = difference(name, &profile) {
-            panic!("{name}\n{differences}");
+    let difference = |name: &String| match release(name) {
+        (implementation, _) if implementation == "kube-controller-manager" => {
+            difference(name, "reference-nodes")
         }
+        (_, version) => difference(name, &format!("reference-{version}")),
+    };
+    for (name, differences) in names.iter().zip(on_all_cores(&names, difference)) {
+        assert!(differences.is_none(), "{name}\n{}", differences.unwrap_or_default());
     }
 }
 

@@ -1,5 +1,7 @@
 //! Switches one part of the reference off at a time: the scenarios of that part fail without it.
 
+mod parallel;
+
 use std::collections::BTreeSet;
 
 use capsize::reference::Reference;
@@ -8,25 +10,32 @@ use capsize::{conformance, targets};
 use capsize_clock::Seed;
 use capsize_report::Status;
 use capsize_runner::run::{Implementation, Target, run_case};
+use capsize_runner::scenario::Case;
+
+use parallel::on_all_cores;
 
 #[test]
 fn no_part_can_be_done_without() {
     let cases = conformance::cases().unwrap();
     let of_clusters = targets::find(targets::REFERENCE).unwrap();
     let of_nodes = targets::find(targets::REFERENCE_NODES).unwrap();
-    let mut needed = BTreeSet::new();
-    for case in &cases {
-        for part in &case.scenario.fails_without {
-            let (profile, implementation): (_, Box<dyn Implementation>) = match case.scenario.cluster {
-                None => (&of_clusters, Box::new(Reference::without(part))),
-                Some(_) => (&of_nodes, Box::new(NodeReference::without(part))),
-            };
-            let target = Target { profile, implementation: &*implementation };
-            let outcome = run_case(case, target, Seed(1), false);
-            assert_eq!(outcome.case.status, Status::Failed, "{} does without {part}", case.id());
-            needed.insert(part.as_str());
-        }
+    let needs: Vec<(&Case, &String)> = cases
+        .iter()
+        .flat_map(|case| case.scenario.fails_without.iter().map(move |part| (case, part)))
+        .collect();
+    let status_without = |(case, part): &(&Case, &String)| {
+        let (profile, implementation): (_, Box<dyn Implementation>) = match case.scenario.cluster {
+            None => (&of_clusters, Box::new(Reference::without(part))),
+            Some(_) => (&of_nodes, Box::new(NodeReference::without(part))),
+        };
+        let target = Target { profile, implementation: &*implementation };
+        run_case(case, target, Seed(1), false).case.status
+    };
+    let statuses = on_all_cores(&needs, status_without);
+    for ((case, part), status) in needs.iter().zip(statuses) {
+        assert_eq!(status, Status::Failed, "{} does without {part}", case.id());
     }
+    let needed: BTreeSet<_> = needs.iter().map(|(_, part)| part.as_str()).collect();
     let parts: BTreeSet<_> = Reference::parts().union(&NodeReference::parts()).copied().collect();
     assert_eq!(needed, parts, "each part is needed by a scenario");
 }

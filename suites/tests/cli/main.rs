@@ -337,7 +337,7 @@ fn without_a_terminal_there_are_no_control_characters() {
 fn three_processes_with_one_seed_write_the_same_bytes_and_another_seed_others() {
     let folder = TempDir::new().unwrap();
     let histories = |name: &str, seed: &str, jobs: &str| {
-        let filter = "placement/";
+        let filter = "toleration/";
         let arguments = ["run", "--filter", filter, "--report", name, "--seed", seed, "--jobs", jobs];
         let output = capsize(folder.path(), &arguments);
         assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));

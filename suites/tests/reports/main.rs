@@ -8,6 +8,8 @@ mod changes;
 #[path = "../files/mod.rs"]
 mod files;
 mod forgeries;
+#[path = "../parallel/mod.rs"]
+mod parallel;
 #[path = "../recorded/mod.rs"]
 mod recorded;
 mod selections;

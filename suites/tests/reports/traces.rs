@@ -1,20 +1,18 @@
 //! Checks the data of `capsize explain` against the code, the suite and the recordings.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::convert::Infallible;
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::{env, fs, thread};
+use std::{env, fs};
 
 use capsize::check::check;
 use capsize::traces::traces;
 use capsize_judge::guarantee::{Catalogue, GuaranteeSpec, Outcome};
 use capsize_mutants::Mutant;
 use capsize_report::{Breakage, Trace, Traces};
-use capsize_runner::run::side_by_side;
 
 use crate::bugs;
 use crate::files::{root, texts};
+use crate::parallel::on_all_cores;
 use crate::recorded::{ids, name, recordings};
 use crate::shipped::RUNS;
 
@@ -116,18 +114,6 @@ fn is_exercised(outcome: &Outcome) -> bool {
         Outcome::Undecided { held, .. } => *held > 0,
         _ => false,
     }
-}
-
-/// The results of `of` for each item, in the order of the items.
-fn on_all_cores<T: Sync, R: Send>(items: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let jobs = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let mut results = Vec::new();
-    let collect = |_, result| {
-        results.push(result);
-        Ok::<_, Infallible>(())
-    };
-    let Ok(()) = side_by_side(jobs, items, |item| of(item), collect);
-    results
 }
 
 /// Each scenario, and the guarantees that it exercises with one of the shipped profiles.
