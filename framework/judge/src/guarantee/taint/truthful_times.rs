@@ -7,7 +7,7 @@ use jiff::SignedDuration;
 
 use crate::guarantee::engine::bounds::STAMP;
 use crate::guarantee::engine::context::{
-    Deadlines, Expectation, Guarantee, JudgeContext, Topics, Violation, topics,
+    Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
 };
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -86,20 +86,10 @@ fn is_same(one: &Taint, other: &Taint) -> bool {
 }
 
 impl Guarantee for TaintTimesAreTruthful {
-    fn spec(&self) -> &'static GuaranteeSpec {
-        &TAINT_11
-    }
+    accessors!(TAINT_11, [TaintAdded, TaintRemoved, MemberGone], deadlines);
 
     fn counts_from_stamps(&self) -> bool {
         true
-    }
-
-    fn deadlines(&mut self) -> Option<&mut Deadlines> {
-        Some(&mut self.deadlines)
-    }
-
-    fn topics(&self) -> Topics {
-        topics![TaintAdded, TaintRemoved, MemberGone]
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
