@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use capsize::{targets, verify};
+use capsize::{conformance, targets, verify};
 use capsize_judge::profile::Start;
-use capsize_report::{ConformanceReport, Report, claim_differences, matrix_markdown};
+use capsize_report::{ConformanceReport, Report, Status, claim_differences, matrix_markdown};
 
 /// The runs of all targets that ship and are simulated, with their names. Several tests look at them.
 pub(super) static RUNS: LazyLock<Vec<(String, ConformanceReport, Report)>> = LazyLock::new(|| {
@@ -20,6 +20,23 @@ pub(super) static RUNS: LazyLock<Vec<(String, ConformanceReport, Report)>> = Laz
     };
     simulated.map(|profile| run(&profile.name)).collect()
 });
+
+#[test]
+fn every_case_passes_with_each_profile_that_can_run_it() {
+    // The reference has no leases. The test `hub` runs the cases for members with leases.
+    for case in conformance::cases().unwrap().into_iter().filter(|case| case.group != "leases") {
+        let mut runs = 0;
+        for (name, _, report) in &*RUNS {
+            let run = report.cases.iter().find(|run| format!("{}/{}", run.group, run.name) == case.id());
+            let status = &run.unwrap_or_else(|| panic!("{name} has no {}", case.id())).status;
+            if !matches!(status, Status::Skipped(_)) {
+                assert_eq!(*status, Status::Passed, "{} with {name}", case.id());
+                runs += 1;
+            }
+        }
+        assert!(runs > 0, "no profile can run {}", case.id());
+    }
+}
 
 #[test]
 fn the_reports_of_the_shipped_targets_are_up_to_date() {
