@@ -184,8 +184,9 @@ struct Look {
     left: Vec<(Resource, String)>,
 }
 
-/// Looks until no resource has appeared for a while, or until the time limit. Returns the failures of the last
-/// look, because Docker refuses for a moment to remove a resource that it is still working on.
+/// Looks until no resource has appeared for a while, or until the time limit.
+/// Returns the failures of the last look, because Docker refuses for a moment to remove a resource that it is still
+/// working on.
 async fn until_nothing_comes(
     clock: Clock,
     mut look: impl AsyncFnMut() -> io::Result<Look>,

@@ -24,9 +24,11 @@ use crate::state_folder;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Resource {
-    /// A network in Docker. Resources are removed in reverse order, so a network is written down before its containers.
+    /// A network in Docker.
+    /// Resources are removed in reverse order, so a network is written down before its containers.
     Network(String),
-    /// A volume in Docker. It is not written down, because it is removed with its container or found by its labels.
+    /// A volume in Docker.
+    /// It is not written down, because it is removed with its container or found by its labels.
     Volume(String),
     /// A container in Docker, by its name.
     Container(String),
@@ -69,8 +71,8 @@ impl Origin {
         Self { id, host: read("hostname"), boot: read("random/boot_id") }
     }
 
-    /// Whether it ran on this machine, so that the lock of its journal shows whether it is over. Machines may share
-    /// a folder without sharing its locks.
+    /// Whether it ran on this machine, so that the lock of its journal shows whether it is over.
+    /// Machines may share a folder without sharing its locks.
     pub(crate) fn is_of_this_machine(&self) -> bool {
         let Self { host, boot, .. } = Self::of(self.id.clone());
         self.host == host || (self.boot == boot && !boot.is_empty())
@@ -175,9 +177,9 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes a folder in `parent` that only this user may read. Its name begins with `prefix` and carries the
-    /// identity of the run. The folder is written down before it is made, so that none is left when the process is
-    /// killed in between.
+    /// Makes a folder in `parent` that only this user may read.
+    /// Its name begins with `prefix` and carries the identity of the run. The folder is written down before it is made,
+    /// so that none is left when the process is killed in between.
     ///
     /// # Errors
     /// It cannot be written down, or made.

@@ -5,7 +5,8 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The first port that is given. Linux takes the ports of outgoing connections from 32768 on, other systems from 49152 on.
+/// The first port that is given.
+/// Linux takes the ports of outgoing connections from 32768 on, other systems from 49152 on.
 const FIRST: u16 = 20_000;
 
 /// The number of ports that are given before the first one is given again.
@@ -14,8 +15,9 @@ const COUNT: u16 = 12_000;
 /// How many ports were looked at.
 static LOOKED_AT: AtomicU32 = AtomicU32::new(0);
 
-/// A port of this machine's loopback that is free at present. A program may bind it some seconds later: this process gives it
-/// to nobody else soon, and no outgoing connection has it.
+/// A port of this machine's loopback that is free at present.
+/// A program may bind it some seconds later: this process gives it to nobody else soon, and no outgoing connection has
+/// it.
 ///
 /// # Errors
 /// There is none.

@@ -25,7 +25,8 @@ pub fn state_folder() -> PathBuf {
     state.unwrap_or_else(|| env::temp_dir().join(format!("capsize-state-{}", geteuid().as_raw())))
 }
 
-/// Makes the folder if it is missing, and proves that it is this user's. Returns its path without links.
+/// Makes the folder if it is missing, and proves that it is this user's.
+/// Returns its path without links.
 ///
 /// # Errors
 /// It cannot be made, belongs to another user, or is writable by others.

@@ -1,6 +1,7 @@
 //! The API server of a hub or a member, with objects as JSON.
 
 use futures::StreamExt;
+use futures::future::ready;
 use futures::stream::{self, BoxStream};
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -133,7 +134,7 @@ impl Server {
     pub(crate) fn changes(&self, kinds: &[Kind], namespace: &str) -> BoxStream<'static, ()> {
         let watch = |kind: &Kind| {
             let watched = watcher(self.api(*kind, namespace), watcher::Config::default()).default_backoff();
-            watched.filter_map(async |event| event.ok().map(drop)).boxed()
+            watched.filter_map(|event| ready(event.ok().map(drop))).boxed()
         };
         stream::select_all(kinds.iter().map(watch)).boxed()
     }
@@ -159,7 +160,8 @@ pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> &'a str {
     found.map_or("", |found| text(found, "/status"))
 }
 
-/// The conditions of an object, in which one has this status. Its transition is now if the status changes.
+/// The conditions of an object, in which one has this status.
+/// Its transition is now if the status changes.
 pub(crate) fn with_condition(object: &Value, kind: &str, status: &str, now: &str) -> Value {
     let mut conditions = list(object, "/status/conditions").to_vec();
     if condition(object, kind) != status {

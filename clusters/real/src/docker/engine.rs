@@ -177,8 +177,8 @@ impl Engine {
         Ok(containers.chain(networks).chain(volumes).collect())
     }
 
-    /// Removes a container (even if it is running), network or volume that carries the identity of `run`. Succeeds
-    /// if it does not exist.
+    /// Removes a container (even if it is running), network or volume that carries the identity of `run`.
+    /// Succeeds if it does not exist.
     pub(crate) async fn remove(&self, run: &RunId, resource: &Resource) -> Result<(), EngineError> {
         match resource {
             Resource::Container(name) => self.remove_container(run, name).await,

@@ -11,6 +11,7 @@ use bollard::query_parameters::{
     CreateContainerOptions, CreateImageOptions, LogsOptions, StartContainerOptions, WaitContainerOptions,
 };
 use bytes::Bytes;
+use futures::future::ready;
 use futures::{StreamExt, TryStreamExt};
 use sha2::{Digest, Sha256};
 
@@ -71,8 +72,8 @@ impl Image {
         }
     }
 
-    /// Builds the image and starts the program in it once, in a container that is written into `journal`. Returns
-    /// the size in bytes.
+    /// Builds the image and starts the program in it once, in a container that is written into `journal`.
+    /// Returns the size in bytes.
     ///
     /// # Errors
     /// Docker refuses the image, or the program does not start in it.
@@ -137,7 +138,7 @@ impl Image {
 /// The last lines of a container's log.
 pub(crate) async fn log_end(engine: &Engine, name: &str) -> String {
     let options = LogsOptions { stdout: true, stderr: true, tail: "10".into(), ..Default::default() };
-    let lines = engine.0.logs(name, Some(options)).filter_map(async |line| line.ok());
+    let lines = engine.0.logs(name, Some(options)).filter_map(|line| ready(line.ok()));
     let lines: Vec<String> = lines.map(|line| line.to_string()).collect().await;
     let text = lines.concat().trim_end().to_owned();
     if text.is_empty() { "its log is empty".into() } else { text }

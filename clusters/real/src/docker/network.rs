@@ -16,8 +16,8 @@ use super::engine::{Engine, EngineError, refused};
 use crate::journal::{Journal, Resource};
 use crate::run_id::RunId;
 
-/// Networks are 10.213.0.0/24 and the following: the first that is free. In a network that Docker chooses, members
-/// could not keep their addresses when they are disconnected.
+/// Networks are 10.213.0.0/24 and the following: the first that is free.
+/// In a network that Docker chooses, members could not keep their addresses when they are disconnected.
 const NETWORKS: Ipv4Addr = Ipv4Addr::new(10, 213, 0, 0);
 
 /// The first address of a member in its network.
@@ -38,8 +38,8 @@ impl Fleets {
         Self { journal, count: AtomicU64::new(0) }
     }
 
-    /// Makes the network of the next fleet. The names of its containers begin with its own, in lower case, as host
-    /// names are.
+    /// Makes the network of the next fleet.
+    /// The names of its containers begin with its own, in lower case, as host names are.
     pub(crate) async fn next(
         &self,
         engine: &Engine,

@@ -15,7 +15,8 @@ use super::node::{ADMIN, Node};
 const TIMEOUT: Duration = Duration::from_secs(180);
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The manifests in the image for the pod network and for volumes. The first is a template with one field.
+/// The manifests in the image for the pod network and for volumes.
+/// The first is a template with one field.
 const MANIFESTS: [&str; 2] = ["/kind/manifests/default-cni.yaml", "/kind/manifests/default-storage.yaml"];
 
 /// The taint of a node that is new or not ready.

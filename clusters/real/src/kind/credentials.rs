@@ -28,8 +28,8 @@ pub(super) struct Administrator {
 }
 
 impl Administrator {
-    /// The administrator of the kubeconfig `text`, which was written inside the cluster. From this machine, its
-    /// server is `url`.
+    /// The administrator of the kubeconfig `text`, which was written inside the cluster.
+    /// From this machine, its server is `url`.
     pub(super) async fn of(text: &str, url: &str) -> Result<Self, ProviderError> {
         // The messages of the parser may quote the file, which holds keys.
         let wrong = |why: &str| ProviderError(format!("the kubeconfig of the node for {url}: {why}"));

@@ -82,7 +82,8 @@ fn missing(name: &str) -> EngineError {
     }
 }
 
-/// Splits the name of an image into repository and tag. A registry may have a port, and the default tag is `latest`.
+/// Splits the name of an image into repository and tag.
+/// A registry may have a port, and the default tag is `latest`.
 fn split(name: &str) -> (&str, &str) {
     match name.rsplit_once(':') {
         Some((repository, tag)) if !tag.contains('/') => (repository, tag),

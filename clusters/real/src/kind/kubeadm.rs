@@ -5,14 +5,16 @@ use serde_json::{Value, json};
 /// The path of the configuration in a node.
 pub(super) const FILE: &str = "/kind/kubeadm.conf";
 
-/// The address ranges of pods and services. They are the same in every cluster, because they are visible only inside.
+/// The address ranges of pods and services.
+/// They are the same in every cluster, because they are visible only inside.
 pub(super) const PODS: &str = "10.244.0.0/16";
 const SERVICES: &str = "10.96.0.0/16";
 
 /// The port of the API server in its node.
 pub(super) const PORT: u16 = 6443;
 
-/// The token by which nodes join. It is no secret: every container in the network of a fleet may join its clusters.
+/// The token by which nodes join.
+/// It is no secret: every container in the network of a fleet may join its clusters.
 const TOKEN: &str = "abcdef.0123456789abcdef";
 
 /// The first supported release. Earlier ones used other cgroup drivers.

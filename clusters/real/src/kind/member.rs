@@ -14,7 +14,8 @@ use super::programs::{API_SERVER, ETCD, KUBELET};
 use crate::docker::Container;
 use crate::ports::free_port;
 
-/// The names of the nodes of a member in the network of this name. The first node initializes the cluster.
+/// The names of the nodes of a member in the network of this name.
+/// The first node initializes the cluster.
 pub(super) fn names(network: &str, spec: &MemberSpec) -> Vec<String> {
     let first = format!("{network}-{}", spec.name);
     let workers = (1..spec.nodes).map(|number| format!("{first}-worker{number}"));

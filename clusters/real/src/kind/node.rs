@@ -56,7 +56,8 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Starts the node called `name`. Its API server is published on `port` of the loopback, if there is one.
+    /// Starts the node called `name`.
+    /// Its API server is published on `port` of the loopback, if there is one.
     pub(super) async fn start(
         shared: Shared,
         name: String,
@@ -132,9 +133,9 @@ impl Node {
         engine.execute(*clock, &self.name, Command { line, environment, privileged }).await
     }
 
-    /// Waits until it has booted. No command is executed before systemd is running, which would find its control
-    /// group in use otherwise. The console, which kind reads for this, needs a terminal, which testcontainers do
-    /// not request.
+    /// Waits until it has booted.
+    /// No command is executed before systemd is running, which would find its control group in use otherwise. The
+    /// console, which kind reads for this, needs a terminal, which testcontainers do not request.
     async fn booted(&self) -> Result<(), ProviderError> {
         let since = self.shared.clock.elapsed();
         let mut seen = "its init does not come to work".to_owned();

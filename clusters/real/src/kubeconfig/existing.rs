@@ -15,7 +15,8 @@ use super::cluster::Cluster;
 use super::sweep::{Copies, find, undo};
 use crate::journal::{Journal, Resource};
 
-/// Provides clusters of a kubeconfig. The first allowed cluster is the first member of a fleet, and so on.
+/// Provides clusters of a kubeconfig.
+/// The first allowed cluster is the first member of a fleet, and so on.
 pub struct Existing {
     /// The kubeconfig.
     pub kubeconfig: PathBuf,
@@ -121,7 +122,8 @@ impl Provider for Existing {
     }
 }
 
-/// A cluster that the run has claimed. Dropping it removes the objects of the run and releases the cluster.
+/// A cluster that the run has claimed.
+/// Dropping it removes the objects of the run and releases the cluster.
 struct ClaimedCluster {
     journal: Arc<Journal>,
     copies: Copies,

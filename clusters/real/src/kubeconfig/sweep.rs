@@ -44,8 +44,8 @@ pub struct Copies {
     pub selector: String,
 }
 
-/// Removes the objects of `run` from a cluster, and releases the cluster. Nothing is removed unless the run has
-/// claimed it.
+/// Removes the objects of `run` from a cluster, and releases the cluster.
+/// Nothing is removed unless the run has claimed it.
 pub(crate) async fn undo(run: &RunId, copies: &Copies) -> Result<(), ProviderError> {
     let Copies { kubeconfig, context, uid, selector } = copies;
     let allowed = Allowed { context: context.clone(), uid: uid.clone() };

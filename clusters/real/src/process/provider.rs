@@ -15,7 +15,8 @@ use super::member::{self, Shared};
 use super::run_folder::RunFolder;
 use crate::journal::Journal;
 
-/// Makes a command for the program at a path, to which arguments are added. The program ends with this process.
+/// Makes a command for the program at a path, to which arguments are added.
+/// The program ends with this process.
 pub type Starter = Arc<dyn Fn(&Path) -> Command + Send + Sync>;
 
 /// Provides members that are processes of this machine.
