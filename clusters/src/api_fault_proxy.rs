@@ -55,8 +55,8 @@ pub struct ApiFaultProxy {
 struct Shared {
     api_faults: ApiFaults,
     server: SocketAddr,
-    /// The path of the server URL. Faults apply to requests without the path, as the API server behind it receives
-    /// them.
+    /// The path of the server URL.
+    /// Faults apply to requests without the path, as the API server behind it receives them.
     path: Arc<str>,
     roots: Arc<RootCertStore>,
     acceptor: TlsAcceptor,
@@ -73,9 +73,10 @@ impl ApiFaultProxy {
         Self::open(api_faults.clone(), server, authority).await.map(Some)
     }
 
-    /// Opens a proxy on a free port of this machine's loopback. `server` is the address and the path of the API
-    /// server, whose certificate is signed by `authority` (PEM). Requests without the path are refused, because they
-    /// would reach another cluster. Needs a tokio runtime with I/O, so it cannot run in a simulation.
+    /// Opens a proxy on a free port of this machine's loopback.
+    /// `server` is the address and the path of the API server, whose certificate is signed by `authority` (PEM).
+    /// Requests without the path are refused, because they would reach another cluster. Needs a tokio runtime with I/O,
+    /// so it cannot run in a simulation.
     ///
     /// # Errors
     /// If there is no free port, or `authority` is malformed.

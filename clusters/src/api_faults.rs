@@ -63,8 +63,8 @@ pub enum ServerFault {
         /// The n.
         every: u32,
     },
-    /// Lists show the state at this revision, as from a stale cache. A watch from this revision reports all later
-    /// changes. The cache is up to date after [`STALE_AT_MOST`].
+    /// Lists show the state at this revision, as from a stale cache.
+    /// A watch from this revision reports all later changes. The cache is up to date after [`STALE_AT_MOST`].
     Stale {
         /// The revision of the last change in the cache.
         revision: u64,
@@ -213,7 +213,8 @@ impl ApiFaults {
             && self.faults().count_event(|fault| matches!(fault, ServerFault::Repeat { .. })).is_some()
     }
 
-    /// Returns true if the crash at a write that was reached is in force. It may end while a slow request is under way.
+    /// Returns true if the crash at a write that was reached is in force.
+    /// It may end while a slow request is under way.
     fn is_crash_in_force(&self) -> bool {
         self.faults().in_force.values().any(|each| match each.fault {
             ServerFault::Crash { write, .. } => each.count >= write,

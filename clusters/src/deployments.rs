@@ -275,8 +275,8 @@ impl Backoff for Steady {
     fn reset(&mut self) {}
 }
 
-/// A Deployment's status with `ready` of `wanted` replicas ready. Zero is written as null: real controllers omit such
-/// counts, and a merge patch removes the field.
+/// A Deployment's status with `ready` of `wanted` replicas ready.
+/// Zero is written as null: real controllers omit such counts, and a merge patch removes the field.
 fn status(generation: Option<i64>, wanted: i32, ready: i32) -> serde_json::Value {
     let count = |number: i32| (number > 0).then_some(number);
     let status = DeploymentStatus {

@@ -43,8 +43,8 @@ pub trait Provider: Send + Sync {
         specs: &[MemberSpec],
     ) -> Result<Vec<ExternalMember>, ProviderError>;
 
-    /// Returns true if the members are created for the run, so that every fault is allowed. In existing clusters only
-    /// the workloads of the implementation are created, and faults are applied to the links.
+    /// Returns true if the members are created for the run, so that every fault is allowed.
+    /// In existing clusters only the workloads of the implementation are created, and faults are applied to the links.
     fn makes_members(&self) -> bool {
         true
     }
@@ -79,12 +79,13 @@ pub trait Provider: Send + Sync {
     }
 }
 
-/// A member that runs outside this process. Dropping it removes the member, if it was created for the run.
+/// A member that runs outside this process.
+/// Dropping it removes the member, if it was created for the run.
 pub struct ExternalMember {
     /// The address of its API server.
     pub address: SocketAddr,
-    /// The path of the server URL, which is the prefix of every request: `/k8s/clusters/c-1`, or empty. One server
-    /// may serve several clusters, so a request without the path reaches another cluster.
+    /// The path of the server URL, which is the prefix of every request: `/k8s/clusters/c-1`, or empty.
+    /// One server may serve several clusters, so a request without the path reaches another cluster.
     pub path: String,
     /// The certificate (PEM) of the authority that signed the server's certificate.
     pub authority: String,
@@ -173,7 +174,8 @@ pub(crate) enum Workloads<'a> {
     Local(Simulation, &'a MemberSpec, StartUpSetting),
 }
 
-/// Waits until all Nodes of the member exist. A scheduler that observes the member earlier finds no capacity.
+/// Waits until all Nodes of the member exist.
+/// A scheduler that observes the member earlier finds no capacity.
 async fn has_nodes(client: &Client, clock: Clock, spec: &MemberSpec) -> Result<(), ProviderError> {
     let (nodes, since) = (Api::<Node>::all(client.clone()), clock.elapsed());
     loop {

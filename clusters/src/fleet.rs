@@ -48,8 +48,8 @@ pub struct MemberSpec {
     pub start_up: StartUp,
     /// The side that opens the connections.
     pub sync: SyncMode,
-    /// True if API faults of the member can be injected into requests of the control plane. If requests use sockets,
-    /// an HTTP proxy then parses them; otherwise bytes are only relayed.
+    /// True if API faults of the member can be injected into requests of the control plane.
+    /// If requests use sockets, an HTTP proxy then parses them; otherwise bytes are only relayed.
     pub has_api_faults: bool,
     /// True if people look at the member: Pods become ready, and Deployments have conditions.
     pub is_for_people: bool,
@@ -92,7 +92,8 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// Starts a fleet of embedded API servers on the current runtime. The clock of `run` is the control plane's.
+    /// Starts a fleet of embedded API servers on the current runtime.
+    /// The clock of `run` is the control plane's.
     #[must_use]
     pub fn embedded(run: Simulation, spec: &FleetSpec, admission: Option<Admission>) -> Self {
         Self::embedded_with(run, spec, admission, |server| server)
@@ -117,8 +118,8 @@ impl Fleet {
         Self { members, api_faults, control_plane: set_up(control_plane).build() }
     }
 
-    /// As [`Self::embedded_with`], with members that `provider` starts. Needs a tokio runtime with I/O, so it cannot
-    /// run in a simulation.
+    /// As [`Self::embedded_with`], with members that `provider` starts.
+    /// Needs a tokio runtime with I/O, so it cannot run in a simulation.
     ///
     /// # Errors
     /// If a member does not start, or cannot be reached.
@@ -246,8 +247,8 @@ impl Member {
         (run, Link::new(run.clock, seed_of(run, spec).stream("link")))
     }
 
-    /// The clock of the member's machines. Its API server, workloads and agent use this clock, if they run in this
-    /// process.
+    /// The clock of the member's machines.
+    /// Its API server, workloads and agent use this clock, if they run in this process.
     #[must_use]
     pub fn clock(&self) -> Clock {
         self.clock
@@ -294,8 +295,8 @@ impl Member {
         ShutOff(self.link.apply(LinkFault::Refuse), self.api().map(ApiServer::stop))
     }
 
-    /// Restores the member's API server from `backup`, and restarts its workloads. Watches end without any other
-    /// notice.
+    /// Restores the member's API server from `backup`, and restarts its workloads.
+    /// Watches end without any other notice.
     pub fn restore(&self, backup: &Backup) {
         if let Some(api) = self.api() {
             api.restore(backup);
@@ -355,7 +356,8 @@ impl Member {
         &self.link
     }
 
-    /// The way of the agent in the member to the API server of the member. Only its faults affect the agent.
+    /// The way of the agent in the member to the API server of the member.
+    /// Only its faults affect the agent.
     #[must_use]
     pub fn own_link(&self) -> &Link {
         &self.own_link
@@ -397,7 +399,8 @@ impl Member {
         self.start_up.get()
     }
 
-    /// Changes the time until replicas become ready. Replicas that would never become ready draw a new time.
+    /// Changes the time until replicas become ready.
+    /// Replicas that would never become ready draw a new time.
     pub fn set_start_up(&self, start_up: StartUp) {
         self.start_up.set(start_up);
     }

@@ -53,7 +53,8 @@ pub enum LinkFault {
     },
     /// Each request, response and watch event is delayed by this time.
     Delay(Duration),
-    /// Each request, response and watch event is delayed by a random time up to this one. The order is kept.
+    /// Each request, response and watch event is delayed by a random time up to this one.
+    /// The order is kept.
     Jitter(Duration),
     /// Each connection or response transfers at most this many bytes per second in each direction.
     Bandwidth(NonZeroU32),
@@ -332,7 +333,8 @@ impl Link {
         self.carry_part(to, birth, bytes).await
     }
 
-    /// Carries a request or its response. A connection that breaks in the meantime counts for the fault that broke it.
+    /// Carries a request or its response.
+    /// A connection that breaks in the meantime counts for the fault that broke it.
     async fn carry_part(&self, to: End, birth: Birth, bytes: u64) -> Result<(), LinkError> {
         let carried = self.carry(bytes, birth, |condition| condition.swallows(to)).await;
         if carried.is_err() {
@@ -351,8 +353,8 @@ impl Link {
         self.shared.faults.lock().unwrap_or_else(PoisonError::into_inner).carries_bytes = true;
     }
 
-    /// Waits until a message on an open stream has arrived. TCP needs both directions for this, because the sender
-    /// stops without acknowledgements.
+    /// Waits until a message on an open stream has arrived.
+    /// TCP needs both directions for this, because the sender stops without acknowledgements.
     pub(crate) async fn carry_event(&self, birth: Birth, bytes: u64) -> Result<(), LinkError> {
         let swallows = |condition: &Condition| condition.swallows_from_member || condition.swallows_to_member;
         self.carry(bytes, birth, swallows).await

@@ -24,7 +24,8 @@ pub(crate) struct LinkListener {
     link: Link,
     /// There is none while the link refuses connections.
     listener: Option<TcpListener>,
-    /// Connections of this listener to itself. They fill the queue, so that the machine drops the packets of others.
+    /// Connections of this listener to itself.
+    /// They fill the queue, so that the machine drops the packets of others.
     fillers: Vec<TcpStream>,
 }
 
@@ -75,8 +76,8 @@ impl LinkListener {
         }
     }
 
-    /// Fills the queue of the listener, so that the machine drops the first packet of each new connection. The client sends
-    /// this packet again and again, until it gives up or the link carries packets again.
+    /// Fills the queue of the listener, so that the machine drops the first packet of each new connection.
+    /// The client sends this packet again and again, until it gives up or the link carries packets again.
     async fn leave_unanswered(&mut self) {
         self.set_queue(SHORT_QUEUE);
         let clock = self.link.clock();

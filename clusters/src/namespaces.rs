@@ -32,7 +32,8 @@ pub(crate) async fn run_namespaces(client: Client) {
     }
 }
 
-/// Deletes the objects in a namespace, and finalizes it if there are none. Returns true if the namespace is removed.
+/// Deletes the objects in a namespace, and finalizes it if there are none.
+/// Returns true if the namespace is removed.
 async fn end(client: &Client, name: &str) -> kube::Result<bool> {
     let Some(mut namespace) = Api::<Namespace>::all(client.clone()).get_opt(name).await? else {
         return Ok(true);

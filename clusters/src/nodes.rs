@@ -41,7 +41,8 @@ pub(crate) async fn run_nodes(client: Client, clock: Clock, names: Vec<String>) 
     }
 }
 
-/// Renews a Lease. The response is not parsed, because renewals are more frequent than all other writes together.
+/// Renews a Lease.
+/// The response is not parsed, because renewals are more frequent than all other writes together.
 async fn renew(leases: &Api<Lease>, name: &str, now: Timestamp) -> Result<(), Error> {
     let renewal = Patch::Merge(json!({ "spec": { "renewTime": micro_time(now) } }));
     let request = Request::new(leases.resource_url()).patch(name, &PatchParams::default(), &renewal);

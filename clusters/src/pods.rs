@@ -49,7 +49,8 @@ fn is_new(pod: &Pod) -> bool {
     pod.status.as_ref().and_then(|status| status.conditions.as_ref()).is_none_or(Vec::is_empty)
 }
 
-/// Writes the status. A Pod that was deleted meanwhile needs none, and a failed request leaves the Pod as it is.
+/// Writes the status.
+/// A Pod that was deleted meanwhile needs none, and a failed request leaves the Pod as it is.
 async fn report(client: &Client, pod: &Pod, status: Value) {
     let pods: Api<Pod> = Api::namespaced(client.clone(), &pod.namespace().unwrap_or_default());
     let patch = Patch::Merge(json!({"status": status}));

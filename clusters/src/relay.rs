@@ -98,8 +98,8 @@ impl Relay<'_> {
         Ok(None)
     }
 
-    /// Relays `left` and the following bytes while the link has a fault. Returns true if the sender has closed its
-    /// side.
+    /// Relays `left` and the following bytes while the link has a fault.
+    /// Returns true if the sender has closed its side.
     async fn delayed(&mut self, left: Bytes) -> io::Result<bool> {
         let (under_way, arriving) = mpsc::channel(UNDER_WAY);
         let (link, birth) = (self.link, self.birth);

@@ -44,8 +44,8 @@ pub struct Reached {
 }
 
 impl Sockets {
-    /// Opens the sockets on free ports of this machine's loopback. Needs a tokio runtime with I/O, so it cannot run
-    /// in a simulation.
+    /// Opens the sockets on free ports of this machine's loopback.
+    /// Needs a tokio runtime with I/O, so it cannot run in a simulation.
     ///
     /// # Errors
     /// If there is no free port, or no certificate can be created.

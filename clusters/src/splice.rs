@@ -13,7 +13,8 @@ use crate::relay::Stopped;
 /// The capacity of the pipe in bytes: the maximum for unprivileged users.
 const ROOM: usize = 1 << 20;
 
-/// Moves bytes until the sender closes its side, or `hindered` ends. Returns `None` if no pipe can be created.
+/// Moves bytes until the sender closes its side, or `hindered` ends.
+/// Returns `None` if no pipe can be created.
 pub(crate) async fn carry(
     from: &TcpStream,
     to: &TcpStream,

@@ -68,7 +68,8 @@ async fn accept(mut listener: LinkListener, link: Link, server: (End, SocketAddr
     }
 }
 
-/// Relays one connection until either end closes it, or the link breaks it. The server is at `end` of the link.
+/// Relays one connection until either end closes it, or the link breaks it.
+/// The server is at `end` of the link.
 async fn pass(link: Link, mut client: TcpStream, (end, server): (End, SocketAddr)) {
     let birth = link.birth();
     let mut onward = None;
@@ -101,8 +102,8 @@ async fn pass(link: Link, mut client: TcpStream, (end, server): (End, SocketAddr
     }
 }
 
-/// Turns off pacing (BBR) on a connection. Some machines pace on loopback too, which would limit the bandwidth
-/// without a fault.
+/// Turns off pacing (BBR) on a connection.
+/// Some machines pace on loopback too, which would limit the bandwidth without a fault.
 pub fn disable_pacing(stream: &TcpStream) {
     // If the machine does not allow the change, the setting stays.
     #[cfg(target_os = "linux")]

@@ -62,8 +62,8 @@ pub struct Settings {
     /// The time between two checks whether a cluster that is being removed is empty.
     #[serde(with = "seconds")]
     pub cluster_removal_check: Duration,
-    /// How often a ready member is asked for its version and the kinds that it serves. The real controllers ask with
-    /// every probe, which is most of their work.
+    /// How often a ready member is asked for its version and the kinds that it serves.
+    /// The real controllers ask with every probe, which is most of their work.
     #[serde(with = "seconds")]
     pub api_collection_period: Duration,
     /// The time between two checks which of the requested kinds the control plane serves.
@@ -88,8 +88,8 @@ pub struct Settings {
     pub published_events: PublishedEvents,
     /// The feature gates.
     pub gates: Gates,
-    /// Controllers that are not started (`--controllers=*,-NAME`). The names of those for cluster-scoped bindings begin
-    /// with `cluster-`.
+    /// Controllers that are not started (`--controllers=*,-NAME`).
+    /// The names of those for cluster-scoped bindings begin with `cluster-`.
     pub disabled_controllers: BTreeSet<String>,
 }
 

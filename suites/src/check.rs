@@ -22,8 +22,8 @@ pub struct Check {
     /// Histories, as JSON Lines; `-` is stdin
     #[arg(required = true, value_name = "HISTORY")]
     histories: Vec<PathBuf>,
-    /// The target profile: the name of one that comes with Capsize, or a file. By default the profile of the implementation
-    /// and release that each history names
+    /// The target profile: the name of one that comes with Capsize, or a file.
+    /// By default the profile of the implementation and release that each history names
     #[arg(long)]
     target: Option<String>,
     /// The format of the output
@@ -148,7 +148,8 @@ pub enum CheckError {
     },
 }
 
-/// The command that checks a history again by an own profile, which the history does not name. `None` for another target.
+/// The command that checks a history again by an own profile, which the history does not name.
+/// `None` for another target.
 pub(crate) fn replay(path: &Path, target: Option<&str>) -> Option<String> {
     let file = target.filter(|target| targets::is_file(target))?;
     let words = ["capsize", "check", &path.display().to_string(), "--target", file];
@@ -315,8 +316,8 @@ fn other_release(path: &Path, target: &Profile, header: &Mark) -> Option<String>
     ))
 }
 
-/// Restores the features of `target` that the header has changed, and says which. Features that were switched off for
-/// the history stay off.
+/// Restores the features of `target` that the header has changed, and says which.
+/// Features that were switched off for the history stay off.
 fn overruled_features(path: &Path, target: &Profile, by: &mut Profile) -> Option<String> {
     let switches = [Feature::AutomaticNoExecute, Feature::ClusterTaintPolicies];
     let changed = switches.into_iter().filter(|feature| target.has(*feature) != by.has(*feature));

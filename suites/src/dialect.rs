@@ -45,8 +45,8 @@ pub struct Coverage {
     /// The histories, as JSON Lines
     #[arg(required = true, value_name = "HISTORY")]
     histories: Vec<PathBuf>,
-    /// The profile whose timings count: the name of one that comes with Capsize, or a file. By default the profile of
-    /// the implementation that each history names
+    /// The profile whose timings count: the name of one that comes with Capsize, or a file.
+    /// By default the profile of the implementation that each history names
     #[arg(long)]
     target: Option<String>,
 }

@@ -21,8 +21,8 @@ pub struct DieWithParent {
     command: Vec<String>,
 }
 
-/// A command for `program`, to which arguments are added, that is killed when this process ends. `capsize` is the path of this
-/// program.
+/// A command for `program`, to which arguments are added, that is killed when this process ends.
+/// `capsize` is the path of this program.
 #[must_use]
 pub fn dying_with_parent(capsize: &Path, program: &Path) -> Command {
     let mut command = Command::new(capsize);
@@ -45,7 +45,8 @@ impl DieWithParent {
     }
 }
 
-/// Asks the kernel to kill this process when its parent ends. Returns whether the parent is still alive.
+/// Asks the kernel to kill this process when its parent ends.
+/// Returns whether the parent is still alive.
 #[cfg(target_os = "linux")]
 fn ask_kernel(parent: u32) -> Result<bool, CommandError> {
     use rustix::process::{Signal, getppid, set_parent_process_death_signal};

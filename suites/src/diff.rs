@@ -25,8 +25,8 @@ pub struct Diff {
     /// The history or the report to compare it with
     #[arg(value_name = "NEW")]
     new: PathBuf,
-    /// For histories: the profile whose timings decide how far apart two equal events may be. By default the profile of the
-    /// release that each history names
+    /// For histories: the profile whose timings decide how far apart two equal events may be.
+    /// By default the profile of the release that each history names
     #[arg(long)]
     target: Option<String>,
     /// For reports: a file that says which changes fail the comparison

@@ -79,7 +79,8 @@ pub fn code(result: Result<ExitStatus, CommandError>) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// The exit code where the arguments ask for help, or are wrong. The text is printed to stdout or stderr.
+/// The exit code where the arguments ask for help, or are wrong.
+/// The text is printed to stdout or stderr.
 #[must_use]
 pub fn of_arguments(error: &clap::Error) -> ExitCode {
     let text = error.to_string();

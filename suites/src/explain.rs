@@ -11,7 +11,8 @@ use crate::{output, targets};
 /// Explain a guarantee: what must hold, by which bound, where it is written, and what exercises and breaks it
 #[derive(Args, Debug)]
 pub struct Explain {
-    /// The id of a guarantee, or the beginning of several ids: TAINT-01, TAINT. All guarantees where none is given
+    /// The id of a guarantee, or the beginning of several ids: TAINT-01, TAINT.
+    /// All guarantees where none is given
     id: Option<String>,
     /// Print the values of the bounds for this target profile: the name of one that comes with Capsize, or a file
     #[arg(long)]

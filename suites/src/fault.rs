@@ -11,7 +11,8 @@ use crate::output;
 /// Begin a fault in a running fleet: `capsize fault refuse member1`
 #[derive(Args, Debug)]
 pub struct FaultCommand {
-    /// The fault, the member, and parameters: `delay member1 by=5s`. Faults of the control plane have no member
+    /// The fault, the member, and parameters: `delay member1 by=5s`.
+    /// Faults of the control plane have no member
     #[arg(value_name = "FAULT", required_unless_present_any = ["list", "in_force"])]
     words: Vec<String>,
     /// List all faults with their parameters

@@ -1,5 +1,6 @@
-//! The command line of Capsize, and the suites that it runs. It joins the reference implementation to the
-//! framework; what a scenario means and what must hold is left to the latter.
+//! The command line of Capsize, and the suites that it runs.
+//! It joins the reference implementation to the framework; what a scenario means and what must hold is left to the
+//! latter.
 
 pub mod attached;
 pub mod badge;

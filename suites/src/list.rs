@@ -15,8 +15,8 @@ use crate::{conformance, output, targets};
 /// List the cases and the guarantees, or the targets, with a sentence about each; or print a case
 #[derive(Args, Debug)]
 pub struct List {
-    /// Scenario files, or folders of them; the conformance suite where none is given. The `group/name` of a case of the suite
-    /// prints its file
+    /// Scenario files, or folders of them; the conformance suite where none is given.
+    /// The `group/name` of a case of the suite prints its file
     paths: Vec<PathBuf>,
     /// List the guarantees alone, in full
     #[arg(long, conflicts_with = "paths")]

@@ -47,7 +47,8 @@ pub struct Deployment {
     /// The image of the pod, which has `capsize` as its entrypoint
     #[arg(long)]
     image: String,
-    /// The Secret whose key `kubeconfig` has the contexts of the clusters. The current context is the control plane
+    /// The Secret whose key `kubeconfig` has the contexts of the clusters.
+    /// The current context is the control plane
     #[arg(long, value_name = "NAME")]
     kubeconfig: String,
     /// The claim of the volume (`PersistentVolumeClaim`) for the histories

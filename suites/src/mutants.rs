@@ -104,7 +104,8 @@ impl Mutants {
         Ok(mutants)
     }
 
-    /// Whether the right rules violate nothing, whatever the seed. Cases that the profile skips are left out.
+    /// Whether the right rules violate nothing, whatever the seed.
+    /// Cases that the profile skips are left out.
     fn all_is_quiet(&self, cases: &[Case], jobs: NonZeroUsize) -> Result<bool, CommandError> {
         let profile = targets::find("reference").map_err(CommandError::input)?;
         let implementation = Reference::default();

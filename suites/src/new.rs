@@ -147,8 +147,9 @@ fn write_example(folder: &Path) -> Result<ExitStatus, CommandError> {
     Ok(ExitStatus::Conforms)
 }
 
-/// Makes the profile of an own implementation out of one that comes with Capsize. The publisher of that one, its known
-/// deviations and its description are left out, because a report would state them of another implementation.
+/// Makes the profile of an own implementation out of one that comes with Capsize.
+/// The publisher of that one, its known deviations and its description are left out, because a report would state them
+/// of another implementation.
 fn own_profile(text: &str, name: &str) -> String {
     let fields =
         [("name: ", name), ("implementation: ", name), ("version: ", "\"0.1\""), ("from: ", "\"0\"")];

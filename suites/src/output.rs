@@ -38,8 +38,9 @@ pub fn columns_of(stream: impl AsFd) -> usize {
     terminal.or_else(variable).unwrap_or(capsize_report::COLUMNS)
 }
 
-/// Writes `text` to stdout. A reader that has gone away is not an error. Control characters, which can come from an
-/// input, are written as escapes.
+/// Writes `text` to stdout.
+/// A reader that has gone away is not an error. Control characters, which can come from an input, are written as
+/// escapes.
 ///
 /// # Errors
 /// When stdout cannot be written, for example because the disk is full.
@@ -93,7 +94,8 @@ fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(printable)
 }
 
-/// Writes a file that only its owner may read, because it contains a key. The file appears whole or not at all.
+/// Writes a file that only its owner may read, because it contains a key.
+/// The file appears whole or not at all.
 ///
 /// # Errors
 /// When it cannot be written.

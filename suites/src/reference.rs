@@ -33,7 +33,8 @@ pub struct Reference {
     addresses: Addresses,
 }
 
-/// The URLs at which members of a fleet listen, with the names of these members. They are set when all members listen.
+/// The URLs at which members of a fleet listen, with the names of these members.
+/// They are set when all members listen.
 pub type Addresses = Arc<OnceLock<BTreeMap<String, String>>>;
 
 /// How often controllers ask at most, by the defaults of `--kube-api-qps` and `--cluster-api-qps`, and of their bursts. Two

@@ -114,7 +114,8 @@ impl Attached {
         Ok(())
     }
 
-    /// The conformance report that follows from the attached histories. The date and the provider are taken on trust.
+    /// The conformance report that follows from the attached histories.
+    /// The date and the provider are taken on trust.
     ///
     /// # Errors
     /// As [`Run::is_simulated`].
@@ -179,7 +180,8 @@ fn follows(reason: &str, scenario: &Scenario, profile: &Profile) -> bool {
         || scenario.cluster.is_some() != is_node && reason.contains("because its members are")
 }
 
-/// Judges a history, and sets the status and the failures of its case. Returns the time line, if that is wanted.
+/// Judges a history, and sets the status and the failures of its case.
+/// Returns the time line, if that is wanted.
 fn judge_again(
     case: &mut Case,
     history: &[u8],
@@ -198,7 +200,8 @@ fn judge_again(
     Ok(timeline)
 }
 
-/// The expectations that were not met, as the marks of a history have them. A history without a last step ended early.
+/// The expectations that were not met, as the marks of a history have them.
+/// A history without a last step ended early.
 fn failures(id: &str, history: &[u8]) -> Result<Vec<Failure>, CommandError> {
     let mut failures = Vec::new();
     let mut is_whole = false;

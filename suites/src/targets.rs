@@ -53,8 +53,8 @@ pub fn is_file(target: &str) -> bool {
     Path::new(target).extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
 
-/// The profile that `--target` asks for: the name of a shipped one, or the path of a YAML file. A release without a
-/// profile of its own, as `karmada-1.16`, has the profile that covers it.
+/// The profile that `--target` asks for: the name of a shipped one, or the path of a YAML file.
+/// A release without a profile of its own, as `karmada-1.16`, has the profile that covers it.
 ///
 /// # Errors
 /// When there is no such profile, or it is wrong.

@@ -138,8 +138,8 @@ fn rejudged(attached: &Attached) -> Result<Verification, CommandError> {
     Ok(Verification { differences, notes })
 }
 
-/// Takes over what nothing attached can prove. The command was read from the claim, and may name a profile by a path of another
-/// machine.
+/// Takes over what nothing attached can prove.
+/// The command was read from the claim, and may name a profile by a path of another machine.
 fn trust(claim: &ConformanceReport, found: &mut ConformanceReport) {
     found.run.command.clone_from(&claim.run.command);
     found.date.clone_from(&claim.date);

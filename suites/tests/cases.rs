@@ -34,8 +34,8 @@ struct Expected {
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Input {
-    /// The profile for judging or running: a shipped profile, or a file of the folder. If it is absent, the
-    /// profile of the header counts.
+    /// The profile for judging or running: a shipped profile, or a file of the folder.
+    /// If it is absent, the profile of the header counts.
     target: Option<String>,
     /// The guarantees that are violated, at least; if the list is empty, no guarantee is violated.
     violated: Vec<String>,
@@ -85,8 +85,8 @@ fn is_as_expected(path: &Path, input: &Input) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Runs a scenario with the implementation of `profile`, and returns the verdicts. All steps must be met if
-/// `passes` is set.
+/// Runs a scenario with the implementation of `profile`, and returns the verdicts.
+/// All steps must be met if `passes` is set.
 fn played(
     path: &Path,
     profile: &capsize_judge::profile::Profile,

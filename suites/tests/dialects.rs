@@ -19,7 +19,8 @@ use recorded::{ids, name, recordings};
 
 const KARMADA: &str = include_str!("../dialects/karmada.yaml");
 
-/// The facts that both dialects of Karmada read. The others need fields that only the dialect in Rust has.
+/// The facts that both dialects of Karmada read.
+/// The others need fields that only the dialect in Rust has.
 const COMPARED: Topics = Topics::of(&[
     Topic::Health,
     Topic::TaintAdded,

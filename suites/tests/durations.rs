@@ -17,7 +17,8 @@ const LONGEST_FIXED: Duration = Duration::from_secs(120);
 /// A program that is slower than the reference, or a machine that is busy, needs this time to react at least.
 const SHORTEST_REACTION: Duration = Duration::from_secs(5);
 
-/// Karmada asks members every five minutes which kinds they serve, and no flag changes that. So the wait has a fixed length.
+/// Karmada asks members every five minutes which kinds they serve, and no flag changes that.
+/// So the wait has a fixed length.
 const DISCOVERY: &str = "6m";
 
 /// Calls `on` with the key and the value of each field in `value`, but not of those in objects and settings.

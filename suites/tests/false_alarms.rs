@@ -23,8 +23,8 @@ use serde_json::{Value, json};
 
 use parallel::on_all_cores;
 
-/// One of so many variants of a recording is judged without `ALL_EXCERPTS`. The number shares no factor with the number of
-/// variants of one form.
+/// One of so many variants of a recording is judged without `ALL_EXCERPTS`.
+/// The number shares no factor with the number of variants of one form.
 const STRIDE: usize = 23;
 
 /// The error of the clock of an observed cluster, and the delay of its events.
@@ -109,8 +109,8 @@ fn judge_all(histories: &[PathBuf], stride: usize, known: &[(&str, &str)]) -> (u
     (counts.into_iter().sum(), wrong.concat())
 }
 
-/// Judges the chosen variants of a history by their number and name, and returns how many were judged. A variant must
-/// violate nothing that the whole history does not violate.
+/// Judges the chosen variants of a history by their number and name, and returns how many were judged.
+/// A variant must violate nothing that the whole history does not violate.
 fn judge_variants(path: &Path, wrong: &mut Vec<String>, chosen: impl Fn(usize, &str) -> bool) -> usize {
     let entries: Vec<Entry> = read(path).unwrap().map(Result::unwrap).collect();
     let Kind::Mark(header) = &entries[0].kind else { panic!("{} has no header", path.display()) };

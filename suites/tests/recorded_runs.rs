@@ -56,12 +56,12 @@ const PARTITIONS: [&str; 4] = [
     "dropped-1.13/eviction.partition",
 ];
 
-/// The recordings in which a workload returns and is evicted again without end. How often depends on the speed of the
-/// machine, so that only the violation is compared.
+/// The recordings in which a workload returns and is evicted again without end.
+/// How often depends on the speed of the machine, so that only the violation is compared.
 const WITHOUT_END: [(&str, &str); 1] = [("core-1.19/toleration.run-out", "PLACEMENT-16")];
 
-/// The bugs of Karmada's releases that recordings show, by their names in profiles. Recordings of nodes are repeated with all
-/// bugs of the release.
+/// The bugs of Karmada's releases that recordings show, by their names in profiles.
+/// Recordings of nodes are repeated with all bugs of the release.
 const BUGS: [(&str, &str); 2] = [
     ("core-1.13/placement.everywhere-comes-back", "run-out-toleration-admits"),
     ("core-1.19/toleration.run-out", "run-out-toleration-admits"),

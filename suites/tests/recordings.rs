@@ -11,7 +11,8 @@ use capsize_judge::guarantee::Outcome;
 
 use recorded::{ids, name, recordings};
 
-/// The violations in recordings; `docs/real-systems.md` has the reasons. No other guarantee is violated.
+/// The violations in recordings; `docs/real-systems.md` has the reasons.
+/// No other guarantee is violated.
 const VIOLATED: [(&str, &str); 30] = [
     ("karmada-1.13.10/divided-weighted", "EVICTION-03"),
     ("karmada-1.13.10/replacement-never-ready", "STATUS-01"),

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use files::{root, texts};
 
-/// The crates of the workspace that each crate may depend on: dependencies point one way. Tests may use more.
+/// The crates of the workspace that each crate may depend on: dependencies point one way.
+/// Tests may use more.
 const EDGES: &[(&str, &[&str])] = &[
     ("framework/clock", &[]),
     ("framework/cel", &[]),

@@ -95,15 +95,15 @@ impl Builder {
         Self { tracks_updates: on, ..self }
     }
 
-    /// Sets whether a watch gets bookmarks that repeat its last revision, as in a real server. The default is on. In
-    /// a simulation, such bookmarks can be most of the traffic.
+    /// Sets whether a watch gets bookmarks that repeat its last revision, as in a real server.
+    /// The default is on. In a simulation, such bookmarks can be most of the traffic.
     pub fn repeat_bookmarks(self, on: bool) -> Self {
         Self { repeats_bookmarks: on, ..self }
     }
 
-    /// Sets how many events of a kind are kept for watches that start in the past; the default is 10 000. A watch
-    /// that starts earlier gets 410. No event is kept for more than five minutes, the time after which a real server
-    /// compacts.
+    /// Sets how many events of a kind are kept for watches that start in the past; the default is 10 000.
+    /// A watch that starts earlier gets 410. No event is kept for more than five minutes, the time after which a real
+    /// server compacts.
     pub fn history_limit(self, events: usize) -> Self {
         Self { history_limit: events, ..self }
     }

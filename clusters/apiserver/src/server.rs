@@ -22,9 +22,9 @@ impl ApiServer {
         kube::Client::new(self.service(), "default")
     }
 
-    /// A client as [`Self::client`], whose watches continue when the server is restored. Such a watch gets a bookmark
-    /// with the annotation [`RESTORED`](crate::RESTORED), and then the differences as changes. A recorder can
-    /// therefore follow the objects of the server through restores.
+    /// A client as [`Self::client`], whose watches continue when the server is restored.
+    /// Such a watch gets a bookmark with the annotation [`RESTORED`](crate::RESTORED), and then the differences as
+    /// changes. A recorder can therefore follow the objects of the server through restores.
     #[must_use]
     pub fn onlooker(&self) -> kube::Client {
         kube::Client::new(self.service().for_onlookers(), "default")

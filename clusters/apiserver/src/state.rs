@@ -37,8 +37,8 @@ pub struct AdmissionRequest<'a> {
     pub dry_run: bool,
 }
 
-/// An in-process admission function: `Ok(Some(object))` changes the object, `Err` refuses the request. It must
-/// not call the server that asks it. The server does not ask it about `/status`.
+/// An in-process admission function: `Ok(Some(object))` changes the object, `Err` refuses the request.
+/// It must not call the server that asks it. The server does not ask it about `/status`.
 pub type Admission = Arc<dyn Fn(&AdmissionRequest<'_>) -> Result<Option<Value>, String> + Send + Sync>;
 
 /// An embedded Kubernetes API server. Clones are handles to the same server.

@@ -85,8 +85,8 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts an embedded API server with these nodes, on the current runtime. The clock of `run` is that of the
-    /// control plane; nodes have their own clocks.
+    /// Starts an embedded API server with these nodes, on the current runtime.
+    /// The clock of `run` is that of the control plane; nodes have their own clocks.
     #[must_use]
     pub fn start(run: Simulation, spec: &ClusterSpec) -> Self {
         Self::start_with(run, spec, |server| server)

@@ -90,8 +90,8 @@ pub(super) async fn run(client: Client, clock: Clock, stages: Stages, kubelets: 
 }
 
 impl LeaseWriter {
-    /// Registers the node, renews its Lease, and posts its status if it is due. A failed request is repeated at the
-    /// next heartbeat, as in a kubelet.
+    /// Registers the node, renews its Lease, and posts its status if it is due.
+    /// A failed request is repeated at the next heartbeat, as in a kubelet.
     async fn beat(&self, name: &str, own: &mut KubeletState) {
         if own.posted.is_none() {
             create(&self.nodes, &node(name, &own.spec)).await;
@@ -125,8 +125,8 @@ impl LeaseWriter {
         self.send(request.patch(name, &PatchParams::default(), &patch)).await
     }
 
-    /// Sends a request, and returns true on success. The response is not parsed, because renewals are more frequent
-    /// than all other writes together.
+    /// Sends a request, and returns true on success.
+    /// The response is not parsed, because renewals are more frequent than all other writes together.
     async fn send(&self, request: Result<http::Request<Vec<u8>>, kube::core::request::Error>) -> bool {
         let Ok(request) = request else { return false };
         let answer = self.client.send(request.map(Body::from)).await;

@@ -23,8 +23,8 @@ pub(super) struct Owner {
     /// The number of pods; `None` for one pod per node.
     replicas: Option<usize>,
     template: PodTemplateSpec,
-    /// True if the pods have ordinals. A pod is then created only after its predecessor with the same ordinal is
-    /// removed.
+    /// True if the pods have ordinals.
+    /// A pod is then created only after its predecessor with the same ordinal is removed.
     numbered: bool,
 }
 

@@ -27,7 +27,8 @@ const COLLECTION: Duration = Duration::from_secs(20);
 /// A person sets this taint on a node that is surely down: its terminating pods are removed without its kubelet.
 const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
-/// The mirror of a static pod has this annotation. The kubelet runs such a pod again whenever the kubelet starts.
+/// The mirror of a static pod has this annotation.
+/// The kubelet runs such a pod again whenever the kubelet starts.
 const MIRROR: &str = "kubernetes.io/config.mirror";
 
 pub(super) fn key(object: &impl ResourceExt) -> Key {
@@ -178,8 +179,9 @@ impl EventLoop {
         }
     }
 
-    /// Cancels the removal of the pods of a node that is registered again. The garbage collector looks for the node once more
-    /// when the quarantine is over (`pkg/controller/podgc/gc_controller.go`, `discoverDeletedNodes`).
+    /// Cancels the removal of the pods of a node that is registered again.
+    /// The garbage collector looks for the node once more when the quarantine is over
+    /// (`pkg/controller/podgc/gc_controller.go`, `discoverDeletedNodes`).
     pub(super) fn cancel_removals(&mut self, node: &str) {
         for key in self.on_node.get(node).cloned().unwrap_or_default() {
             self.forget(&Step::Stop(key.clone()));

@@ -73,7 +73,8 @@ impl Place {
         }
     }
 
-    /// Returns true if a pod with these requests fits. A resource that the node does not report has no capacity.
+    /// Returns true if a pod with these requests fits.
+    /// A resource that the node does not report has no capacity.
     fn has_room(&self, asked: &Amounts) -> bool {
         let of = |amounts: &Amounts, resource: &String| amounts.get(resource).copied().unwrap_or_default();
         let fits = |(resource, amount): (&String, &i128)| {
@@ -122,8 +123,8 @@ impl Places {
         self.all.iter().map(|(name, place)| (&**name, place))
     }
 
-    /// Adds or updates a node. Its pods are kept; `pods` adds the pods of a new node. Returns true if the node
-    /// changed for the scheduler.
+    /// Adds or updates a node.
+    /// Its pods are kept; `pods` adds the pods of a new node. Returns true if the node changed for the scheduler.
     pub(super) fn put(&mut self, name: &str, mut place: Place, pods: impl FnOnce(&mut Place)) -> bool {
         match self.all.get(name) {
             Some(known) if known.is_as(&place) => return false,

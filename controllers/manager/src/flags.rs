@@ -148,7 +148,8 @@ impl Flags {
     }
 }
 
-/// The controllers of `known` that do not run. As in the real manager, an explicit name decides before `*`.
+/// The controllers of `known` that do not run.
+/// As in the real manager, an explicit name decides before `*`.
 pub(crate) fn disabled(chosen: &[String], known: &[&str]) -> Result<BTreeSet<String>, String> {
     let name = |choice: &str| choice.strip_prefix('-').unwrap_or(choice).to_owned();
     if let Some(unknown) =

@@ -46,8 +46,8 @@ pub enum Claim {
     Write(Box<LeaseSpec>),
 }
 
-/// The next action of the candidate `me` for the Lease that it observed, `None` where there is none. `elapsed` is the
-/// time on the clock of `ObservedLease::since`, `now` that of time stamps.
+/// The next action of the candidate `me` for the Lease that it observed, `None` where there is none.
+/// `elapsed` is the time on the clock of `ObservedLease::since`, `now` that of time stamps.
 ///
 /// A Lease runs out when its content has not changed for the candidate's own lease duration. The time stamps in the
 /// Lease decide nothing, because the clocks of processes may differ. A Lease without a holder was given back.

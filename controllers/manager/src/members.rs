@@ -28,7 +28,8 @@ pub(crate) struct Members {
     made: Mutex<BTreeMap<String, (Access, Client)>>,
 }
 
-/// Everything that the connection to a member depends on. It is never printed, because it contains the token.
+/// Everything that the connection to a member depends on.
+/// It is never printed, because it contains the token.
 #[derive(Clone, PartialEq, Eq)]
 struct Access {
     endpoint: String,

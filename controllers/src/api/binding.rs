@@ -190,7 +190,8 @@ pub struct GracefulEvictionTask {
     /// The maximum age of the task, instead of that of the controller's flag; as from 1.6.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grace_period_seconds: Option<i32>,
-    /// `true`: the task stays while this is set; `false`: the task ends now. Set by a person or a policy; as from 1.6.
+    /// `true`: the task stays while this is set; `false`: the task ends now.
+    /// Set by a person or a policy; as from 1.6.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suppress_deletion: Option<bool>,
     /// Labels for the new copy, with values from the status of the old copy; as from 1.12.

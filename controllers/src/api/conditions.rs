@@ -15,7 +15,8 @@ pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
     condition(conditions, type_).is_some_and(|condition| condition.status == "True")
 }
 
-/// Sets the condition of this type to `True` or `False`. Its time of transition is `now` only where its status differs.
+/// Sets the condition of this type to `True` or `False`.
+/// Its time of transition is `now` only where its status differs.
 pub fn set_condition(
     conditions: &mut Vec<Condition>,
     type_: &str,

@@ -45,12 +45,14 @@ pub const FINALIZER_POLICY: &str = "karmada.io/propagation-policy-controller";
 /// Finalizer of a cluster-scoped policy; as from 1.10.
 pub const FINALIZER_CLUSTER_POLICY: &str = "karmada.io/cluster-propagation-policy-controller";
 
-/// On template and binding: the namespace of the policy that claimed them. A label, and as from 1.8 an annotation.
+/// On template and binding: the namespace of the policy that claimed them.
+/// A label, and as from 1.8 an annotation.
 pub const POLICY_NAMESPACE: &str = "propagationpolicy.karmada.io/namespace";
-/// On template and binding: the name of the policy that claimed them. A label, and as from 1.8 an annotation.
+/// On template and binding: the name of the policy that claimed them.
+/// A label, and as from 1.8 an annotation.
 pub const POLICY_NAME: &str = "propagationpolicy.karmada.io/name";
-/// On template and binding: the name of the cluster-scoped policy that claimed them. A label, and as from 1.8 an
-/// annotation.
+/// On template and binding: the name of the cluster-scoped policy that claimed them.
+/// A label, and as from 1.8 an annotation.
 pub const CLUSTER_POLICY_NAME: &str = "clusterpropagationpolicy.karmada.io/name";
 /// Label on template, binding and policy, as from 1.8: the permanent id of the policy.
 pub const LABEL_POLICY_ID: &str = "propagationpolicy.karmada.io/permanent-id";
@@ -104,8 +106,8 @@ pub const ANNOTATION_MANAGED_ANNOTATIONS: &str = "resourcetemplate.karmada.io/ma
 pub const ANNOTATION_MANAGED_LABELS: &str = "resourcetemplate.karmada.io/managed-labels";
 /// Label on a template: `true` leaves its replicas to the members, which scale it themselves.
 pub const LABEL_RETAIN_REPLICAS: &str = "resourcetemplate.karmada.io/retain-replicas";
-/// Annotation on a template: `overwrite` lets it take over an object that the member already has. On Work and manifest
-/// too, as from 1.7.
+/// Annotation on a template: `overwrite` lets it take over an object that the member already has.
+/// On Work and manifest too, as from 1.7.
 pub const ANNOTATION_CONFLICT_RESOLUTION: &str = "work.karmada.io/conflict-resolution";
 
 /// Producer of an eviction task: the taint manager.
@@ -156,7 +158,8 @@ pub fn work_name(kind: &str, namespace: &str, name: &str) -> String {
     format!("{}-{}", name.to_lowercase().replace(':', "."), safe_hash(&origin.to_lowercase()))
 }
 
-/// The value of the label on the Works of a binding. The namespace is empty for a cluster-scoped binding.
+/// The value of the label on the Works of a binding.
+/// The namespace is empty for a cluster-scoped binding.
 #[must_use]
 pub fn binding_key(namespace: &str, name: &str) -> String {
     if namespace.is_empty() { safe_hash(name) } else { safe_hash(&format!("{namespace}/{name}")) }

@@ -33,7 +33,8 @@ pub struct PropagationPolicySpec {
     /// cluster-scoped ones for a cluster-scoped policy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dependent_overrides: Vec<String>,
-    /// `Lazy`: a change of the policy takes effect with the next change of the template itself. As from 1.9.
+    /// `Lazy`: a change of the policy takes effect with the next change of the template itself.
+    /// As from 1.9.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub activation_preference: String,
     /// The name of the scheduler; empty: `default-scheduler`.
@@ -77,8 +78,9 @@ pub struct ClusterPropagationPolicySpec {
     pub policy: PropagationPolicySpec,
 }
 
-/// Selects objects by name, by labels, or all of a kind. Policies select templates with it, and bindings list the
-/// dependencies of their template with it (`DependentObjectReference` has the same fields in the same order).
+/// Selects objects by name, by labels, or all of a kind.
+/// Policies select templates with it, and bindings list the dependencies of their template with it
+/// (`DependentObjectReference` has the same fields in the same order).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceSelector {

@@ -3,7 +3,8 @@
 /// The major and the minor number of a release.
 pub(crate) type ReleaseNumber = (u32, u32);
 
-/// The numbers of a release such as `v1.18.2`. A text without numbers counts as 1.5, the release of the reference.
+/// The numbers of a release such as `v1.18.2`.
+/// A text without numbers counts as 1.5, the release of the reference.
 pub(crate) fn release_number(release: &str) -> ReleaseNumber {
     let mut numbers = release.trim_start_matches('v').split('.').map_while(|part| part.parse().ok());
     (numbers.next().unwrap_or(1), numbers.next().unwrap_or(5))

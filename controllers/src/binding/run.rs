@@ -63,8 +63,8 @@ pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
         .await;
 }
 
-/// Whether override policies with these specs may apply to the binding's template. `namespace` is that of the policies,
-/// `None` for cluster-scoped ones.
+/// Whether override policies with these specs may apply to the binding's template.
+/// `namespace` is that of the policies, `None` for cluster-scoped ones.
 fn may_apply_to(
     binding: &ResourceBindingSpec,
     namespace: Option<&str>,

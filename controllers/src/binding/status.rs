@@ -39,8 +39,8 @@ impl Report {
     }
 }
 
-/// Writes the aggregated status to the template, if it differs. No other controller writes the status of a template.
-/// Returns whether the template was up to date already.
+/// Writes the aggregated status to the template, if it differs.
+/// No other controller writes the status of a template. Returns whether the template was up to date already.
 pub(super) async fn report_on_template(
     context: &Context,
     kind: &ApiResource,

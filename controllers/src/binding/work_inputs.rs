@@ -32,7 +32,8 @@ struct WorkVersion {
 }
 
 impl WorkInputs {
-    /// The present inputs. `None` where there are override policies, which change manifests and are not compared here.
+    /// The present inputs.
+    /// `None` where there are override policies, which change manifests and are not compared here.
     pub(super) fn of(
         context: &Context,
         binding: &impl Binding,

@@ -48,8 +48,8 @@ fn in_namespace<'a>(works: &'a [Arc<Work>], namespace: &str) -> Option<&'a Arc<W
     works.iter().find(|work| work.metadata.namespace.as_deref() == Some(namespace))
 }
 
-/// The Work of a target: the binding's own one, or else one of the same name. Such a Work was written for an earlier binding
-/// of this name, and belongs to the binding from the next write on.
+/// The Work of a target: the binding's own one, or else one of the same name.
+/// Such a Work was written for an earlier binding of this name, and belongs to the binding from the next write on.
 fn present(context: &Context, works: &[Arc<Work>], namespace: &str, name: &str) -> Option<Arc<Work>> {
     in_namespace(works, namespace).cloned().or_else(|| context.works.get(namespace, name))
 }
@@ -94,9 +94,10 @@ pub(crate) async fn delete(context: &Context, work: &Work) -> Result<(), Error> 
     }
 }
 
-/// Writes the Work of each target where it differs. The Work of a cluster that the workload is leaving stays as it is.
-/// A Work that is being deleted is not touched, because the write would be lost with it. A target for which the write
-/// fails does not hold up the others. Returns whether all Works were up to date already.
+/// Writes the Work of each target where it differs.
+/// The Work of a cluster that the workload is leaving stays as it is. A Work that is being deleted is not touched,
+/// because the write would be lost with it. A target for which the write fails does not hold up the others. Returns
+/// whether all Works were up to date already.
 pub(super) async fn ensure(
     context: &Context,
     binding: &impl Binding,

@@ -13,8 +13,9 @@ use crate::api::{CONDITION_READY, Cluster, NAMESPACE_CLUSTER_LEASES, condition, 
 use crate::machinery::{Context, Error, patch_status};
 use crate::rules::Heartbeat;
 
-/// Runs for ever. The heartbeats are in memory only: a restart of the controllers starts the timers anew, as it does
-/// for the real ones.
+/// Runs for ever.
+/// The heartbeats are in memory only: a restart of the controllers starts the timers anew, as it does for the real
+/// ones.
 pub(crate) async fn run(context: Arc<Context>) {
     let mut memory: BTreeMap<String, Heartbeat> = BTreeMap::new();
     loop {
@@ -43,8 +44,9 @@ fn updated_heartbeat(context: &Context, cluster: &Cluster, before: Option<&Heart
     context.rules.heartbeat(before, cluster.ready_condition(), renewed, created, now)
 }
 
-/// Checks one cluster. The taints follow the condition as it was read: a condition that is written here changes the
-/// taints at the next check.
+/// Checks one cluster.
+/// The taints follow the condition as it was read: a condition that is written here changes the taints at the next
+/// check.
 async fn check(context: &Context, cluster: &Cluster, heartbeat: &mut Heartbeat) -> Result<(), Error> {
     let (now, shown) = (context.clock.steady(), context.clock.now());
     let ready = cluster.ready_condition().map(|condition| condition.status.as_str());

@@ -17,7 +17,8 @@ pub(crate) async fn set_taints(
     put_taints(context, "cluster-controller", cluster, taints, true).await
 }
 
-/// Like [`set_taints`], in the name of `component`. An unguarded write overwrites later changes by others.
+/// Like [`set_taints`], in the name of `component`.
+/// An unguarded write overwrites later changes by others.
 pub(crate) async fn put_taints(
     context: &Context,
     component: &'static str,

@@ -36,7 +36,8 @@ struct Summary {
     resources: ResourceSummary,
 }
 
-/// The collected data of a member. `None`: it was not requested or not answered, and the last answer stays.
+/// The collected data of a member.
+/// `None`: it was not requested or not answered, and the last answer stays.
 #[derive(PartialEq)]
 pub(crate) struct MemberData {
     version: Option<String>,
@@ -53,8 +54,9 @@ struct ServedApis {
 }
 
 impl MemberData {
-    /// Writes the collected data into a status. An incomplete answer does not replace present enablements, because
-    /// kinds would seem to have been removed (#7373). The condition reports the incomplete answer all the same.
+    /// Writes the collected data into a status.
+    /// An incomplete answer does not replace present enablements, because kinds would seem to have been removed
+    /// (#7373). The condition reports the incomplete answer all the same.
     pub(crate) fn write_into(&self, context: &Context, status: &mut ClusterStatus) {
         if let Some(version) = &self.version {
             status.kubernetes_version.clone_from(version);
@@ -73,8 +75,9 @@ impl MemberData {
 }
 
 impl Collector {
-    /// Collects from the member. Version and kinds are requested when the member has just become ready, while the kinds
-    /// are not completely known, and once in each collection period.
+    /// Collects from the member.
+    /// Version and kinds are requested when the member has just become ready, while the kinds are not completely known,
+    /// and once in each collection period.
     pub(crate) async fn collect(
         &mut self,
         context: &Context,

@@ -19,8 +19,8 @@ const FIRST_RETRY: Duration = Duration::from_millis(200);
 /// The longest delay after a failure.
 const LAST_RETRY: Duration = Duration::from_secs(7);
 
-/// Renews the Lease of the cluster called `name`, for ever. The Lease is deleted with its Cluster, and made again for a
-/// Cluster that is made again.
+/// Renews the Lease of the cluster called `name`, for ever.
+/// The Lease is deleted with its Cluster, and made again for a Cluster that is made again.
 pub(super) async fn keep_renewed(context: Arc<Context>, name: String) {
     let settings = &context.settings;
     let interval = settings.cluster_lease_duration.mul_f64(settings.cluster_lease_renew_interval_fraction);

@@ -141,8 +141,9 @@ struct ProbeResult {
     collected: Option<MemberData>,
 }
 
-/// Writes the result into the present status, not into the status `before` the probe. Others write the status, too, and
-/// their later changes stay (#5227): after a conflict the write is repeated on the new version.
+/// Writes the result into the present status, not into the status `before` the probe.
+/// Others write the status, too, and their later changes stay (#5227): after a conflict the write is repeated on the
+/// new version.
 async fn write(context: &Context, before: &Arc<Cluster>, found: &ProbeResult) -> Result<(), Error> {
     let (api, name) = (Api::<Cluster>::all(context.client.clone()), before.name_any());
     if !context.guards(Write::ClusterStatus).await {

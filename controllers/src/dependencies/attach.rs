@@ -78,7 +78,8 @@ async fn create(
     Ok(())
 }
 
-/// Removes the bindings that no longer require this binding from it. The binding itself stays as long as its template.
+/// Removes the bindings that no longer require this binding from it.
+/// The binding itself stays as long as its template.
 pub(super) async fn release(context: &Context, binding: &ResourceBinding) -> Result<(), Error> {
     let Some(before) = Some(&binding.spec.required_by).filter(|before| !before.is_empty()) else {
         return Ok(());
@@ -103,8 +104,8 @@ fn object(context: &Context, binding: &ResourceBinding) -> Result<Option<Value>,
     Ok(template.map(|(_, template)| template.tree()).transpose()?)
 }
 
-/// Whether the binding of a snapshot still depends on the object. Where the object is not known, any recorded
-/// dependency counts.
+/// Whether the binding of a snapshot still depends on the object.
+/// Where the object is not known, any recorded dependency counts.
 fn requires(context: &Context, by: &BindingSnapshot, object: Option<&Value>) -> bool {
     let Some(binding) = context.bindings.get(&by.namespace, &by.name) else { return false };
     let is_live = binding.metadata.deletion_timestamp.is_none() && binding.spec.propagate_deps;

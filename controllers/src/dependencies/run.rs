@@ -161,8 +161,8 @@ async fn attach_all(
     Ok(wrote)
 }
 
-/// Records the dependencies of the template on the binding. The write contains all annotations as they were read, so it
-/// must not overwrite a concurrent change (#7208).
+/// Records the dependencies of the template on the binding.
+/// The write contains all annotations as they were read, so it must not overwrite a concurrent change (#7208).
 async fn record_dependencies(
     context: &Context,
     binding: &ResourceBinding,

@@ -205,9 +205,9 @@ fn by_itself(context: &Arc<Context>, kind: &Arc<Kind>) -> impl Stream<Item = Ref
     })
 }
 
-/// The templates of the kind whose binding is gone, or has changed in the detector's own fields. Karmada's detector is
-/// not triggered by such a change. There, a write that should be taken back stays until the template changes, if the
-/// detector looks while its watch of bindings lags: the cached binding still looks right.
+/// The templates of the kind whose binding is gone, or has changed in the detector's own fields.
+/// Karmada's detector is not triggered by such a change. There, a write that should be taken back stays until the
+/// template changes, if the detector looks while its watch of bindings lags: the cached binding still looks right.
 fn by_binding<B: Binding>(
     context: &Context,
     kind: &Arc<Kind>,

@@ -33,8 +33,8 @@ pub(crate) async fn run(context: Arc<Context>) {
     );
 }
 
-/// Watches each requested kind while it is served. A kind that is requested for the first time is looked up at once,
-/// all others every `discovery_period`.
+/// Watches each requested kind while it is served.
+/// A kind that is requested for the first time is looked up at once, all others every `discovery_period`.
 async fn watch_kinds(context: Arc<Context>) {
     let mut watches: BTreeMap<KindKey, Option<JoinSet<()>>> = BTreeMap::new();
     let requested = requested_kinds(&context).map(Some);
@@ -88,8 +88,8 @@ fn ticks(clock: Clock, period: Duration) -> impl Stream<Item = ()> {
     stream::repeat(()).then(move |()| async move { clock.sleep(period).await })
 }
 
-/// Starts or ends the watch of a kind, depending on whether it is served. Where discovery is incomplete, nothing
-/// changes.
+/// Starts or ends the watch of a kind, depending on whether it is served.
+/// Where discovery is incomplete, nothing changes.
 fn update_watch(
     context: &Arc<Context>,
     key: &KindKey,

@@ -39,8 +39,8 @@ fn claim(context: &Context, (namespace, name): &PolicyKey, template: &Value) -> 
     })
 }
 
-/// The spec and the permanent id of a policy that is not being deleted. Webhooks label a policy with its id; without
-/// the label, the uid serves as the id.
+/// The spec and the permanent id of a policy that is not being deleted.
+/// Webhooks label a policy with its id; without the label, the uid serves as the id.
 fn policy(context: &Context, (namespace, name): &PolicyKey) -> Option<(PropagationPolicySpec, String)> {
     let (metadata, spec, label) = match namespace {
         Some(namespace) => {

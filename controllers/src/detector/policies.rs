@@ -75,8 +75,8 @@ fn is_in_use(context: &Context, policy: &impl Policy) -> bool {
         || cluster_bindings.iter().any(|binding| is_claimed_by(context, &**binding, policy))
 }
 
-/// Whether an object is marked as belonging to the policy. An object that is being deleted keeps its marks, and does
-/// not count.
+/// Whether an object is marked as belonging to the policy.
+/// An object that is being deleted keeps its marks, and does not count.
 fn is_claimed_by(context: &Context, object: &impl ResourceExt, policy: &impl Policy) -> bool {
     let (namespace, name) = (policy.namespace(), policy.name_any());
     object.meta().deletion_timestamp.is_none()

@@ -180,7 +180,8 @@ fn named<'a>(namespace: Option<&'a str>, name: &'a str) -> ObjectName<'a> {
     ObjectName { kind: "", namespace: namespace.unwrap_or_default(), name }
 }
 
-/// Removes the marks, because the policy is gone or no longer selects the template. The placement stays.
+/// Removes the marks, because the policy is gone or no longer selects the template.
+/// The placement stays.
 async fn release<B: Binding>(
     context: &Context,
     kind: &Kind,
@@ -235,8 +236,8 @@ async fn create<B: Binding>(
     Ok(())
 }
 
-/// Updates the binding from template and policy, but not its targets and eviction tasks. Returns whether anything was
-/// written.
+/// Updates the binding from template and policy, but not its targets and eviction tasks.
+/// Returns whether anything was written.
 async fn update<B: Binding>(
     context: &Context,
     binding: &B,

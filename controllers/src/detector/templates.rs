@@ -29,8 +29,8 @@ struct RequestedKinds {
 }
 
 impl Templates {
-    /// The template of a binding, with the resource of its kind. `Ok(None)`: the template does not exist. `Err`:
-    /// templates of that kind are not known yet.
+    /// The template of a binding, with the resource of its kind.
+    /// `Ok(None)`: the template does not exist. `Err`: templates of that kind are not known yet.
     pub(crate) fn get(
         &self,
         resource: &ObjectReference,

@@ -11,8 +11,8 @@ use crate::api::{ANNOTATION_CONFLICT_RESOLUTION, Cluster, Identity, Manifest, Ra
 use crate::machinery::{Context, Error, dynamic_api, is_absent, patch};
 use crate::rules::WriteOutcome;
 
-/// The manifest of a Work, with its resource in the member. `None` where the Work has no manifest, or the member does
-/// not serve the kind.
+/// The manifest of a Work, with its resource in the member.
+/// `None` where the Work has no manifest, or the member does not serve the kind.
 pub(crate) fn manifest_kind<'a>(work: &'a Work, cluster: &Cluster) -> Option<(&'a Manifest, ApiResource)> {
     let manifest = work.spec.workload.manifests.first()?;
     let (api_version, kind) = (&manifest.identity().api_version, &manifest.identity().kind);

@@ -61,8 +61,8 @@ pub(crate) async fn run(context: Arc<Context>) {
 /// The generation of each Work that was last written to its member.
 type WrittenGenerations = PerObject<Option<i64>>;
 
-/// Whether a Work is reported as not applied although its manifest was written. A process that no longer leads may have
-/// written the report late.
+/// Whether a Work is reported as not applied although its manifest was written.
+/// A process that no longer leads may have written the report late.
 fn is_contradicted(work: &Work, written: &WrittenGenerations) -> bool {
     let applied = work.status.as_ref().and_then(|status| condition(&status.conditions, CONDITION_APPLIED));
     applied.is_some_and(|applied| applied.status == "False")
@@ -134,8 +134,8 @@ async fn reconcile(
     outcome.map(|_| Action::await_change())
 }
 
-/// Whether the Work is gone or being deleted, as the API server reports. Another process may have deleted the copy because of a
-/// deletion that this process has not observed yet.
+/// Whether the Work is gone or being deleted, as the API server reports.
+/// Another process may have deleted the copy because of a deletion that this process has not observed yet.
 async fn is_removed(context: &Context, work: &Work) -> Result<bool, Error> {
     let api = Api::<Work>::namespaced(context.client.clone(), &work.namespace().unwrap_or_default());
     let present = api.get_opt(&work.name_any()).await?;

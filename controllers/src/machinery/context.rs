@@ -125,8 +125,8 @@ impl Context {
         self.leases.ready().await;
     }
 
-    /// Whether these controllers connect to the member. Those of the control plane connect to Push members, those of an
-    /// agent to their own member.
+    /// Whether these controllers connect to the member.
+    /// Those of the control plane connect to Push members, those of an agent to their own member.
     pub(crate) fn reaches(&self, cluster: &Cluster) -> bool {
         match &self.agent_of {
             None => !cluster.pulls(),
@@ -139,8 +139,8 @@ impl Context {
         self.agent_of.is_some()
     }
 
-    /// Whether a write must be refused if the object has changed since it was read. For an unguarded write, this first
-    /// sleeps for the lag that the rules give.
+    /// Whether a write must be refused if the object has changed since it was read.
+    /// For an unguarded write, this first sleeps for the lag that the rules give.
     pub(crate) async fn guards(&self, write: Write) -> bool {
         let Some(lag) = self.rules.unguarded_write_delay(write) else { return true };
         self.clock.sleep(lag).await;
@@ -219,8 +219,9 @@ fn indexed_works(api: Api<Work>, config: Config) -> Informer<Work> {
     })
 }
 
-/// The configuration of watches over a link. They are renewed as often as any request times out, so that a watch that
-/// has gone silent is noticed within that time.
+/// The configuration of watches over a link.
+/// They are renewed as often as any request times out, so that a watch that has gone silent is noticed within that
+/// time.
 fn watch_config(request_timeout: Duration) -> Config {
     let seconds = request_timeout.as_secs().clamp(1, 290);
     Config::default().timeout(u32::try_from(seconds).unwrap_or(290))

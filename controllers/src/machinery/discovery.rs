@@ -50,8 +50,8 @@ impl Discovery {
         self.tags = Default::default();
     }
 
-    /// The served kinds; `None` if nothing has changed since the call before. A request without an answer leaves a gap,
-    /// and is repeated at the next call.
+    /// The served kinds; `None` if nothing has changed since the call before.
+    /// A request without an answer leaves a gap, and is repeated at the next call.
     pub(crate) async fn changed(&mut self, client: &Client) -> Option<ServedKinds> {
         let [core, named] = &self.tags;
         let answers = tokio::join!(request(client, PATHS[0], core), request(client, PATHS[1], named));
@@ -226,8 +226,8 @@ mod tests {
 
     use super::*;
 
-    /// A cluster that serves these documents, each with its length as entity tag, and records the requests. It does not
-    /// answer where a document is missing.
+    /// A cluster that serves these documents, each with its length as entity tag, and records the requests.
+    /// It does not answer where a document is missing.
     fn cluster(documents: &Arc<Mutex<[Option<Value>; 2]>>, asked: &Arc<Mutex<Vec<(String, u16)>>>) -> Client {
         let (documents, asked) = (Arc::clone(documents), Arc::clone(asked));
         let service = service_fn(move |request: Request<Body>| {

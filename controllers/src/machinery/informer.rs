@@ -156,7 +156,8 @@ where
 }
 
 impl Informer<RawObject> {
-    /// Starts the watch of a kind known at run time. The objects get API version and kind, which items of a list lack.
+    /// Starts the watch of a kind known at run time.
+    /// The objects get API version and kind, which items of a list lack.
     pub(crate) fn dynamic(api: Api<RawObject>, config: watcher::Config, kind: &ApiResource) -> Self {
         let types = TypeMeta { api_version: kind.api_version.clone(), kind: kind.kind.clone() };
         Self::start_of_kind(api, config, kind, move |object| object.set_types(types.clone()))

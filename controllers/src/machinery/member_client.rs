@@ -72,8 +72,8 @@ async fn wait_for(bucket: Option<&TokenBucket>) {
     }
 }
 
-/// Whether the version from which the watch at `uri` starts is newer than the member, as a list shows. A list that must
-/// not be older than that version would be refused only after a while, and then be retried.
+/// Whether the version from which the watch at `uri` starts is newer than the member, as a list shows.
+/// A list that must not be older than that version would be refused only after a while, and then be retried.
 async fn is_ahead(client: &Client, uri: &Uri) -> Result<bool, BoxError> {
     let list = Request::get(format!("{}?limit=1", uri.path())).body(Body::empty())?;
     let text = client.send(list).await?.into_body().collect().await?.to_bytes();
@@ -93,8 +93,8 @@ pub(super) fn parameter(uri: &Uri, name: &str) -> Option<u64> {
     value.parse().ok()
 }
 
-/// Whether an error makes a watch begin with a new list. No back-off is needed, because the watch has waited for the
-/// rate limit.
+/// Whether an error makes a watch begin with a new list.
+/// No back-off is needed, because the watch has waited for the rate limit.
 pub(super) fn must_relist(error: &watcher::Error) -> bool {
     matches!(error, watcher::Error::WatchError(status) if status.code == 410 && status.message == RELIST_MESSAGE)
 }

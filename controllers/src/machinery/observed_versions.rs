@@ -22,8 +22,8 @@ pub(crate) struct ObservedVersions {
 }
 
 impl ObservedVersions {
-    /// Subscribes to the Works whose copy was observed in an older version than before. Their members were restored, so
-    /// a copy that seemed stale is current after all.
+    /// Subscribes to the Works whose copy was observed in an older version than before.
+    /// Their members were restored, so a copy that seemed stale is current after all.
     pub(crate) fn subscribe_to_rollbacks(&self) -> UnboundedReceiver<ObjectRef<Work>> {
         let (sender, receiver) = unbounded();
         *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
@@ -50,8 +50,8 @@ impl ObservedVersions {
         self.versions.forget(work);
     }
 
-    /// Whether `copy` is no older than the observed version. Without an observed version since the start, whether the
-    /// Work `was_applied` before.
+    /// Whether `copy` is no older than the observed version.
+    /// Without an observed version since the start, whether the Work `was_applied` before.
     pub(crate) fn is_current(&self, work: &Work, copy: &impl Resource, was_applied: bool) -> bool {
         let version = copy.resource_version().and_then(|version| version.parse::<u64>().ok());
         self.versions

@@ -29,9 +29,9 @@ const CONCURRENCY: usize = 5;
 /// The time without a finished reconciliation after which an unbounded queue starts more of them.
 const GROWS_AFTER: Duration = Duration::from_millis(1);
 
-/// The delay between a trigger and the reconciliation. One reconciliation then observes everything that happens to the
-/// object at one instant. In simulated time many triggers of an object come at one instant. A notification takes that
-/// long in any case.
+/// The delay between a trigger and the reconciliation.
+/// One reconciliation then observes everything that happens to the object at one instant. In simulated time many
+/// triggers of an object come at one instant. A notification takes that long in any case.
 const TRIGGER_DELAY: Duration = Duration::from_millis(1);
 
 /// The retry delays that a context gives to its queues.
@@ -254,8 +254,8 @@ struct Capacity {
     workers: usize,
     /// Whether stalled reconciliations leave their places to others.
     grows: bool,
-    /// How many reconciliations are stalled. There are as many places for others, so that the number of places doubles
-    /// at each step.
+    /// How many reconciliations are stalled.
+    /// There are as many places for others, so that the number of places doubles at each step.
     stalled: usize,
     /// When a reconciliation last began or ended.
     since: Instant,
@@ -356,8 +356,8 @@ mod tests {
         assert_eq!((0..1000).map(|_| failures.delay(&key("a"))).last(), Some(1000 * SECOND));
     }
 
-    /// A running queue, and a log of when each reconciliation began: `a@0` is `a` after 0 s. The test decides how long
-    /// a reconciliation takes, and its outcome.
+    /// A running queue, and a log of when each reconciliation began: `a@0` is `a` after 0 s.
+    /// The test decides how long a reconciliation takes, and its outcome.
     struct TestQueue {
         triggers: UnboundedSender<Key>,
         started: Arc<Mutex<Vec<String>>>,

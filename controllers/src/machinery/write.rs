@@ -22,7 +22,8 @@ pub(crate) async fn patch<K: Resource + Clone>(
     send(api, &object.name_any(), None, &change).await
 }
 
-/// Like [`patch`], but an unguarded patch is applied whatever has changed. Returns the object after the write.
+/// Like [`patch`], but an unguarded patch is applied whatever has changed.
+/// Returns the object after the write.
 pub(crate) async fn patch_guarded<K>(
     api: &Api<K>,
     object: &K,

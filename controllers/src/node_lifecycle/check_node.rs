@@ -15,8 +15,8 @@ use crate::rules::node::{NodeHealth, QueuePosition, TaintAction, ready_of};
 
 /// How often the write of a node's status is tried.
 const TRIES: usize = 5;
-/// Puts a node that has its taint behind the nodes that have none. The real controller checks nodes in a random order, so
-/// that every node gets its taint sooner or later.
+/// Puts a node that has its taint behind the nodes that have none.
+/// The real controller checks nodes in a random order, so that every node gets its taint sooner or later.
 const AFTER_OTHERS: Duration = Duration::from_nanos(1);
 /// The time between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -69,7 +69,8 @@ fn ready_status(node: &Node) -> &str {
     ready_of(conditions(node)).map_or("Unknown", |ready| &ready.status)
 }
 
-/// Writes that the node is silent, if it still is. Returns the node after the write, and the node as it was read.
+/// Writes that the node is silent, if it still is.
+/// Returns the node after the write, and the node as it was read.
 async fn write_silence(
     context: &NodeContext,
     placed: NodeInZone,
@@ -107,8 +108,8 @@ async fn write_silence(
     None
 }
 
-/// Updates the health of a node, and returns its new conditions if it has been silent for too long. The times in memory
-/// are those of the steady clock, which nobody sets.
+/// Updates the health of a node, and returns its new conditions if it has been silent for too long.
+/// The times in memory are those of the steady clock, which nobody sets.
 fn update_health(context: &NodeContext, node: &Node) -> Option<Vec<NodeCondition>> {
     let (name, now) = (name(node), context.clock.steady());
     let lease = context.leases.get(super::context::LEASE_NAMESPACE, name);

@@ -27,7 +27,8 @@ pub(super) async fn run(context: Arc<NodeContext>) {
     }
 }
 
-/// All nodes with their zones, by name. The entries `before` are reused for nodes that have not changed.
+/// All nodes with their zones, by name.
+/// The entries `before` are reused for nodes that have not changed.
 fn nodes_with_zones(context: &NodeContext, before: &[NodeInZone]) -> Vec<NodeInZone> {
     let nodes = context.nodes.list();
     let mut before = before.iter().peekable();

@@ -17,8 +17,9 @@ const PERIOD: Duration = Duration::from_millis(100);
 /// How long a node without a `Ready` condition is postponed when its turn comes.
 const POSTPONED: Duration = Duration::from_millis(50);
 
-/// Passes over the queues for ever, but not while no node waits. A node that begins to wait is not tainted before the
-/// next pass, so that a check of all nodes comes to its conclusions first.
+/// Passes over the queues for ever, but not while no node waits.
+/// A node that begins to wait is not tainted before the next pass, so that a check of all nodes comes to its
+/// conclusions first.
 pub(super) async fn run(context: Arc<NodeContext>) {
     loop {
         if context.memory().zones.values().all(|zone| zone.waiting.is_empty()) {
@@ -51,8 +52,8 @@ fn next_in_zone(context: &NodeContext, zone: &str) -> Option<String> {
     context.memory().zones.get_mut(zone)?.waiting.head(context.clock.steady())
 }
 
-/// Taints a node that still exists and is not ready, or drains it. Returns how long the node has to wait until it is
-/// tried again, if it has to.
+/// Taints a node that still exists and is not ready, or drains it.
+/// Returns how long the node has to wait until it is tried again, if it has to.
 async fn process(context: &NodeContext, zone: &str, name: &str) -> Option<Duration> {
     let node = context.nodes.get("", name)?;
     if !context.rules.node_behaviour().evicts_by_taint {

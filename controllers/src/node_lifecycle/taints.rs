@@ -20,8 +20,8 @@ pub(super) fn of(node: &Node) -> &[Taint] {
     node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default()
 }
 
-/// Writes the taints that `change` makes of the taints of a node, if they differ. After a failed write, `change` is
-/// applied to the node as it is then.
+/// Writes the taints that `change` makes of the taints of a node, if they differ.
+/// After a failed write, `change` is applied to the node as it is then.
 pub(super) async fn set(
     context: &NodeContext,
     node: &Node,

@@ -19,7 +19,8 @@ pub(super) fn ensure_zone(context: &NodeContext, name: &str) {
     }
 }
 
-/// Updates the states and the rates of zones after a check of all nodes. `zones` are the zones of `nodes`.
+/// Updates the states and the rates of zones after a check of all nodes.
+/// `zones` are the zones of `nodes`.
 pub(super) async fn update_zones(
     context: &NodeContext,
     nodes: &[NodeInZone],

@@ -38,7 +38,8 @@ macro_rules! functions {
     };
 }
 
-/// Rules as a trait object. Rules that call other rules are compiled once, and not for each implementation.
+/// Rules as a trait object.
+/// Rules that call other rules are compiled once, and not for each implementation.
 pub trait AsRules {
     /// Returns these rules.
     fn as_rules(&self) -> &dyn Rules;
@@ -50,7 +51,8 @@ impl<R: Rules> AsRules for R {
     }
 }
 
-/// All rules that the controllers use. An implementation that overrides one shows what that rule is for.
+/// All rules that the controllers use.
+/// An implementation that overrides one shows what that rule is for.
 #[expect(missing_docs, reason = "each method is the function of the same name, which says what it does")]
 pub trait Rules: AsRules + Send + Sync {
     /// The differences from other releases. This is not a rule: the rules depend on it.

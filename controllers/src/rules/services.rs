@@ -26,8 +26,8 @@ pub fn collected_service(work: &Work) -> Option<(&str, &str)> {
     Some((label(LABEL_COLLECTED_SERVICE_NAMESPACE)?, label(LABEL_COLLECTED_SERVICE_NAME)?))
 }
 
-/// Whether a slice in a member has endpoints of a Service of that member. A slice that was delivered there from other
-/// members does not count.
+/// Whether a slice in a member has endpoints of a Service of that member.
+/// A slice that was delivered there from other members does not count.
 #[must_use]
 pub fn is_collected(slice: &EndpointSlice, service_namespace: &str, service: &str) -> bool {
     let label = |key: &str| slice.labels().get(key).map(String::as_str);
@@ -56,15 +56,15 @@ pub fn collected_slice(slice: &EndpointSlice) -> Map<String, Value> {
     manifest
 }
 
-/// Whether the slices collected from a member stay while the member is not ready. They do, so that an outage shorter
-/// than an eviction cuts off no clients (#6258).
+/// Whether the slices collected from a member stay while the member is not ready.
+/// They do, so that an outage shorter than an eviction cuts off no clients (#6258).
 #[must_use]
 pub fn keeps_slices(_cluster: &Cluster) -> bool {
     true
 }
 
-/// Returns the slice that is made on the control plane from a Work with a member's slice. It belongs to the derived
-/// Service, and its name contains the name of the member.
+/// Returns the slice that is made on the control plane from a Work with a member's slice.
+/// It belongs to the derived Service, and its name contains the name of the member.
 #[must_use]
 pub fn imported_slice(work: &Work, cluster: &str) -> Option<Value> {
     let (namespace, service) = collected_service(work)?;

@@ -110,7 +110,8 @@ async fn reconcile_again_after_conflicts<B: Binding>(
     reconcile(context, binding, start).await
 }
 
-/// Schedules a binding where that is needed. The queue looks at waiting bindings at fixed times after `start`.
+/// Schedules a binding where that is needed.
+/// The queue looks at waiting bindings at fixed times after `start`.
 async fn reconcile<B: Binding>(
     context: Arc<Context>,
     binding: Arc<B>,
@@ -221,8 +222,8 @@ fn neighbours_of<B: Binding>(context: &Context, spec: &ResourceBindingSpec) -> A
     others
 }
 
-/// The state of the clusters that the workload is placed on. A cluster that has just joined may not be in the store
-/// yet.
+/// The state of the clusters that the workload is placed on.
+/// A cluster that has just joined may not be in the store yet.
 async fn lost_clusters(context: &Context, spec: &ResourceBindingSpec) -> Result<LostTargets, Error> {
     let mut worst = LostTargets::Nothing;
     for TargetCluster { name, .. } in &spec.clusters {
@@ -266,7 +267,8 @@ async fn write_targets<B: Binding>(
     patch_guarded(&binding.own_api(context), binding, change, guarded).await.map(Some)
 }
 
-/// Writes the result to the status, if it is new. Where scheduling failed, the generation does not count as processed.
+/// Writes the result to the status, if it is new.
+/// Where scheduling failed, the generation does not count as processed.
 async fn write_status(context: &Context, binding: &impl Binding, after: BindingStatus) -> Result<(), Error> {
     if binding.status() == Some(&after) || (binding.status().is_none() && after == BindingStatus::default()) {
         return Ok(());

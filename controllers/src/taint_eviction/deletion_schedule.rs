@@ -67,8 +67,8 @@ impl DeletionSchedule {
         Some(entry.deletion.clone())
     }
 
-    /// A deletion that was taken has ended; with `again` (the present time and a pause) it is tried again. A pod that
-    /// was scheduled or cancelled meanwhile is left alone.
+    /// A deletion that was taken has ended; with `again` (the present time and a pause) it is tried again.
+    /// A pod that was scheduled or cancelled meanwhile is left alone.
     pub(super) fn finish(&mut self, deletion: &PendingDeletion, again: Option<(Timestamp, Duration)>) {
         let is_its = |entry: &Entry| entry.at.is_none() && entry.deletion == *deletion;
         if !self.pods.get(&deletion.key).is_some_and(is_its) {

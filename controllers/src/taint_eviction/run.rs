@@ -55,8 +55,8 @@ pub(crate) async fn run(context: Arc<NodeContext>) {
 }
 
 impl Evictions {
-    /// Handles a change of a node; only its NoExecute taints matter. The taints of a deleted node are forgotten, but
-    /// deletions that are scheduled for them stay.
+    /// Handles a change of a node; only its NoExecute taints matter.
+    /// The taints of a deleted node are forgotten, but deletions that are scheduled for them stay.
     fn node_changed(&mut self, change: &Change<Node>) {
         let name = change.object().name_any();
         let Some(node) = &change.after else {

@@ -38,8 +38,8 @@ impl<'a> Write<'a> {
     }
 }
 
-/// Sets the defaults of an object that is being written, and validates it. `Ok(None)`: nothing changes, as for kinds
-/// without a webhook.
+/// Sets the defaults of an object that is being written, and validates it.
+/// `Ok(None)`: nothing changes, as for kinds without a webhook.
 ///
 /// # Errors
 /// The reason of the refusal.

@@ -32,8 +32,8 @@ pub enum IdentityError {
 }
 
 impl Identity {
-    /// Makes a new self-signed identity for a server with these `names` (host names and addresses). Clients trust its
-    /// certificate, as the `caBundle` of a webhook configuration says.
+    /// Makes a new self-signed identity for a server with these `names` (host names and addresses).
+    /// Clients trust its certificate, as the `caBundle` of a webhook configuration says.
     ///
     /// # Errors
     /// When a name is invalid, or the machine has no randomness for a key.

@@ -49,8 +49,8 @@ impl Webhooks {
         Self { settings: Arc::new(settings), rules }
     }
 
-    /// Serves on `socket` as `identity` until the returned tasks are dropped, which cuts all connections. Needs a tokio
-    /// runtime with I/O.
+    /// Serves on `socket` as `identity` until the returned tasks are dropped, which cuts all connections.
+    /// Needs a tokio runtime with I/O.
     ///
     /// # Errors
     /// When the identity is not usable for TLS.

@@ -41,8 +41,9 @@ pub(crate) enum NoFunction {
     Arguments,
 }
 
-/// Finds the function of a call. `is_variable` recognizes names of variables. Any other name before a full stop may
-/// be the name of a library, as in `math.ceil(1.5)`.
+/// Finds the function of a call.
+/// `is_variable` recognizes names of variables. Any other name before a full stop may be the name of a library, as in
+/// `math.ceil(1.5)`.
 pub(crate) fn find(
     name: &str,
     target: Option<&IdedExpr>,
@@ -194,7 +195,8 @@ fn search(
     })
 }
 
-/// The cost of the result of a call in addition to its arguments. Refuses arguments on which the crate would panic.
+/// The cost of the result of a call in addition to its arguments.
+/// Refuses arguments on which the crate would panic.
 fn guard(name: &'static str, values: &[Value]) -> Result<u64, ExecutionError> {
     let failed = |message: &str| Err(ExecutionError::function_error(name, message));
     match (name, values) {

@@ -19,7 +19,8 @@ const STACK: usize = 256 * 1024 * 1024;
 /// The size limit of an expression in bytes, as in `cel-go`.
 const LONGEST: usize = 100_000;
 
-/// The maximum nesting depth of expressions. They are evaluated by recursion, on threads with small stacks.
+/// The maximum nesting depth of expressions.
+/// They are evaluated by recursion, on threads with small stacks.
 const DEEPEST: usize = 250;
 
 /// A compiled expression.
@@ -66,7 +67,8 @@ fn parse(source: &str) -> Result<Program, String> {
     Ok(Program(Arc::new(expression)))
 }
 
-/// A message with its place in the source, as CEL compilers show it. `at` is a line and a column, counted from one.
+/// A message with its place in the source, as CEL compilers show it.
+/// `at` is a line and a column, counted from one.
 pub(crate) fn located(source: &str, at: (isize, isize), message: &str) -> String {
     let line = source.lines().nth(usize::try_from(at.0 - 1).unwrap_or(0)).unwrap_or_default();
     let before = ".".repeat(usize::try_from(at.1 - 1).unwrap_or(0));

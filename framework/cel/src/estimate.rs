@@ -29,8 +29,8 @@ fn tenth(size: u64) -> u64 {
     size.div_ceil(10)
 }
 
-/// The cost of the call in addition to its arguments. For a method, the first argument is the value on which it is
-/// called.
+/// The cost of the call in addition to its arguments.
+/// For a method, the first argument is the value on which it is called.
 pub(crate) fn call(function: &str, arguments: &[Argument]) -> Estimate {
     let size = |index: usize| arguments.get(index).map_or(1, |argument| argument.size);
     let plain = |cost: u64| Estimate { cost, size: 1 };

@@ -152,7 +152,8 @@ impl<'e> Evaluation<'e> {
         Ok(Value::Map(Map { map: Arc::new(fields.into_iter().collect()) }))
     }
 
-    /// Evaluates a fold over the items of a list or the keys of a map. All macros such as `all` and `map` are folds.
+    /// Evaluates a fold over the items of a list or the keys of a map.
+    /// All macros such as `all` and `map` are folds.
     fn fold(&mut self, fold: &'e ComprehensionExpr) -> Outcome {
         let range = self.value(&fold.iter_range)?;
         let start = self.value(&fold.accu_init)?;
@@ -220,8 +221,8 @@ impl<'e> Evaluation<'e> {
         }
     }
 
-    /// Evaluates `||` if `decisive` is true, and `&&` if it is false. A decisive side decides even if the other side
-    /// fails.
+    /// Evaluates `||` if `decisive` is true, and `&&` if it is false.
+    /// A decisive side decides even if the other side fails.
     fn either(&mut self, decisive: bool, left: &'e IdedExpr, right: &'e IdedExpr) -> Outcome {
         let left = match self.value(left) {
             Ok(value) => truth(&value),
@@ -235,7 +236,8 @@ impl<'e> Evaluation<'e> {
         if right == decisive { Ok(Value::Bool(decisive)) } else { Ok(Value::Bool(left?)) }
     }
 
-    /// Evaluates a sum. The accumulator of a fold is moved out of its variable, because the step replaces it anyway.
+    /// Evaluates a sum.
+    /// The accumulator of a fold is moved out of its variable, because the step replaces it anyway.
     fn add(&mut self, left: &'e IdedExpr, right: &'e IdedExpr) -> Outcome {
         const ACCUMULATOR: &str = "@result";
         if !matches!(&left.expr, Expr::Ident(name) if name == ACCUMULATOR) {

@@ -12,8 +12,8 @@ use regex::{Regex, RegexBuilder};
 /// The size classes of compiled patterns in bytes. A larger pattern is refused.
 const SIZES: [usize; 5] = [2 << 10, 16 << 10, 128 << 10, 1 << 20, 4 << 20];
 
-/// The limit for one match: bytes of text times bytes of compiled pattern. The limit is about one second in the worst
-/// case.
+/// The limit for one match: bytes of text times bytes of compiled pattern.
+/// The limit is about one second in the worst case.
 const MOST_WORK: u64 = 16 << 30;
 
 /// The number of compiled patterns in the cache.
@@ -28,7 +28,8 @@ pub struct Pattern {
     size: usize,
 }
 
-/// The cache of compiled patterns and of errors. Servers that are started one after another use the same definitions.
+/// The cache of compiled patterns and of errors.
+/// Servers that are started one after another use the same definitions.
 static KNOWN: Mutex<BTreeMap<String, Result<Pattern, String>>> = Mutex::new(BTreeMap::new());
 
 impl Pattern {
@@ -81,8 +82,9 @@ impl Pattern {
     }
 }
 
-/// Translates a pattern into the syntax of the crate `regex`. In Go, `\d`, `\w`, `\s` and `\b` match ASCII only.
-/// Inside a class, Go treats a second `[` and the signs `&&`, `--` and `~~` as plain characters.
+/// Translates a pattern into the syntax of the crate `regex`.
+/// In Go, `\d`, `\w`, `\s` and `\b` match ASCII only. Inside a class, Go treats a second `[` and the signs `&&`, `--`
+/// and `~~` as plain characters.
 fn translate(source: &str) -> String {
     let mut translated = String::with_capacity(source.len());
     let mut rest = source;

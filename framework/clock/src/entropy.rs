@@ -22,8 +22,8 @@ struct Chance {
 }
 
 thread_local! {
-    /// The source of the thread; `None` outside a simulation. It must not allocate, because the allocator
-    /// itself may call `getrandom`.
+    /// The source of the thread; `None` outside a simulation.
+    /// It must not allocate, because the allocator itself may call `getrandom`.
     static CHANCE: Cell<Option<Chance>> = const { Cell::new(None) };
 }
 
@@ -46,9 +46,9 @@ impl Drop for OverrideGuard {
     }
 }
 
-/// Makes the state of ahash independent of other threads. The stores of kube hash with ahash, which has keys
-/// and a counter for the whole process, so that one simulation would change the others. The keys become the
-/// same in every process, and each thread gets a counter.
+/// Makes the state of ahash independent of other threads.
+/// The stores of kube hash with ahash, which has keys and a counter for the whole process, so that one simulation would
+/// change the others. The keys become the same in every process, and each thread gets a counter.
 fn share_nothing_between_threads() {
     static DONE: Once = Once::new();
     DONE.call_once(|| {

@@ -52,8 +52,8 @@ fn idle() -> std::sync::MutexGuard<'static, Vec<Offset>> {
     IDLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes the cells of the clocks of this thread reusable when it is dropped. The clocks must not be used
-/// afterwards.
+/// Makes the cells of the clocks of this thread reusable when it is dropped.
+/// The clocks must not be used afterwards.
 #[must_use = "cells are taken back when it is dropped"]
 pub(crate) struct Returns(());
 

@@ -16,8 +16,9 @@ use crate::{Clock, Seed, entropy};
 /// The clock and the seed of a simulated run.
 #[derive(Clone, Copy, Debug)]
 pub struct Simulation {
-    /// The run's clock. Its fraction of a second is drawn from the seed, so that time stamps of whole seconds
-    /// lose a different fraction in different runs.
+    /// The run's clock.
+    /// Its fraction of a second is drawn from the seed, so that time stamps of whole seconds lose a different fraction
+    /// in different runs.
     pub clock: Clock,
     /// The run's seed.
     pub seed: Seed,

@@ -7,8 +7,8 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 
-/// Listens to Ctrl-C and to the signal of supervisors. The signals do not end the process until the listener
-/// is dropped.
+/// Listens to Ctrl-C and to the signal of supervisors.
+/// The signals do not end the process until the listener is dropped.
 #[derive(Debug)]
 pub struct Stop {
     interrupt: Signal,
@@ -63,8 +63,8 @@ impl Asked {
     }
 }
 
-/// Announces the first signal to all tasks that have something to undo. The second signal ends the process at
-/// once. No signal is received before [`listen`](Self::listen).
+/// Announces the first signal to all tasks that have something to undo.
+/// The second signal ends the process at once. No signal is received before [`listen`](Self::listen).
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<Heard>);
 

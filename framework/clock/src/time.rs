@@ -9,8 +9,8 @@ use tokio::time::Instant;
 
 use crate::offset::Offset;
 
-/// The wall clock of one machine in a run: an epoch, the time of the runtime since then, and an offset. It is
-/// cheap to copy, and all copies are the same clock.
+/// The wall clock of one machine in a run: an epoch, the time of the runtime since then, and an offset.
+/// It is cheap to copy, and all copies are the same clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     epoch: Timestamp,
@@ -53,9 +53,9 @@ impl Clock {
         self.shown_at(self.steady())
     }
 
-    /// The present wall time without the offset. Durations within one process are measured with it, as Go
-    /// measures them with the monotonic reading in `time.Now`. Times from time stamps are compared with
-    /// [`now`](Self::now).
+    /// The present wall time without the offset.
+    /// Durations within one process are measured with it, as Go measures them with the monotonic reading in `time.Now`.
+    /// Times from time stamps are compared with [`now`](Self::now).
     #[must_use]
     pub fn steady(&self) -> Timestamp {
         let since = SignedDuration::try_from(self.elapsed()).unwrap_or(SignedDuration::MAX);

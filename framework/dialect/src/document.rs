@@ -103,8 +103,8 @@ pub struct IndexSection {
     /// Which of the objects are found; all if it is left out.
     #[serde(default, rename = "where")]
     pub only: Option<Text>,
-    /// Whether a lookup finds an empty list before the first object was observed. If not, it has no value until then, because
-    /// the history may leave out these objects.
+    /// Whether a lookup finds an empty list before the first object was observed.
+    /// If not, it has no value until then, because the history may leave out these objects.
     #[serde(default)]
     pub may_be_empty: bool,
 }
@@ -233,8 +233,8 @@ pub struct WorkloadSection {
     pub names: BTreeMap<String, Text>,
     /// The identity of the workload.
     pub key: KeySection,
-    /// Whether all objects are known that make up the record. Without them, nothing is known of the workload. True if it is
-    /// left out.
+    /// Whether all objects are known that make up the record.
+    /// Without them, nothing is known of the workload. True if it is left out.
     #[serde(default)]
     pub recorded: Option<Text>,
     /// The name of the policy that owns the workload.
@@ -283,7 +283,8 @@ pub struct WorkloadSection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Evictions {
-    /// A workload that leaves a member with a `NoExecute` taint is evicted. The eviction ends with its manifest.
+    /// A workload that leaves a member with a `NoExecute` taint is evicted.
+    /// The eviction ends with its manifest.
     LeavesWhileTainted,
 }
 

@@ -23,7 +23,8 @@ pub(crate) struct Indexes {
     entries: BTreeMap<String, BTreeMap<String, BTreeMap<String, Value>>>,
     /// For each index, the key of each object by its name.
     keys: BTreeMap<String, BTreeMap<String, String>>,
-    /// The indexes of which any object was observed, and those that may be empty. A history may leave out kinds.
+    /// The indexes of which any object was observed, and those that may be empty.
+    /// A history may leave out kinds.
     shown: BTreeSet<String>,
     /// The lookups since they were last taken.
     looked_up: RefCell<BTreeSet<Lookup>>,
@@ -35,8 +36,8 @@ impl Indexes {
         Self { shown: names.cloned().collect(), ..Self::default() }
     }
 
-    /// Puts the object called `name` under `key`, or removes it if there is no key. Returns the lookups whose result
-    /// changes.
+    /// Puts the object called `name` under `key`, or removes it if there is no key.
+    /// Returns the lookups whose result changes.
     pub(crate) fn put(&mut self, index: &str, name: &str, found: Option<(String, Value)>) -> Vec<Lookup> {
         let mut changed = Vec::new();
         if self.shown.insert(index.to_owned()) {

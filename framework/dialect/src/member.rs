@@ -347,7 +347,8 @@ impl TaintsReader {
     }
 }
 
-/// The neutral effects of an effect of the implementation. Without a table the words are those of Kubernetes.
+/// The neutral effects of an effect of the implementation.
+/// Without a table the words are those of Kubernetes.
 pub(crate) fn neutral_effects(table: &BTreeMap<String, Vec<TaintEffect>>, effect: &str) -> Vec<TaintEffect> {
     let all = [TaintEffect::NoSchedule, TaintEffect::PreferNoSchedule, TaintEffect::NoExecute];
     match table.get(effect) {

@@ -57,7 +57,8 @@ pub struct StepSection {
     /// Steps that the implementation cannot perform: what it lacks, and the expression that is true then.
     #[serde(default)]
     pub unless: BTreeMap<String, Text>,
-    /// Fields of the step that may be ignored. A step is inexpressible if it has another field that no expression reads.
+    /// Fields of the step that may be ignored.
+    /// A step is inexpressible if it has another field that no expression reads.
     #[serde(default)]
     pub ignored: Vec<Text>,
     /// The writes, in order.

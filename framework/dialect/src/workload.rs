@@ -299,7 +299,8 @@ impl WorkloadReader {
         all
     }
 
-    /// Reads whether all objects are known that make up the record. A record that becomes known is read as a whole.
+    /// Reads whether all objects are known that make up the record.
+    /// A record that becomes known is read as a whole.
     fn read_recorded(&self, known: &mut KnownWorkload, item: &Value, observation: &Observation<'_>) {
         let found = known.recorded.refresh(&self.reads.recorded, observation, |scope| {
             let scope = scope.with(&self.item, item.clone());

@@ -39,7 +39,8 @@ impl YamlError {
         }
     }
 
-    /// Creates an error within the text at `location`. `place` is the line and the column in that text, from one.
+    /// Creates an error within the text at `location`.
+    /// `place` is the line and the column in that text, from one.
     #[must_use]
     pub fn within(
         file: &str,

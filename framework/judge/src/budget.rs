@@ -65,8 +65,8 @@ pub struct Budget {
 type Steps = Vec<&'static Transition>;
 
 impl Budget {
-    /// The longest time from a failure to the new copy, with latency, over all kinds of failures. `None` if it has no limit,
-    /// or if nothing is evicted by itself.
+    /// The longest time from a failure to the new copy, with latency, over all kinds of failures.
+    /// `None` if it has no limit, or if nothing is evicted by itself.
     #[must_use]
     pub fn worst(&self) -> Option<Duration> {
         let worst = self.failovers.iter().map(|failover| {

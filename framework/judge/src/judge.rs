@@ -63,7 +63,8 @@ impl Judge {
         }
     }
 
-    /// Makes the verdicts contain the judged times with their bounds. Must be called before the first entry.
+    /// Makes the verdicts contain the judged times with their bounds.
+    /// Must be called before the first entry.
     #[must_use]
     pub fn with_windows(mut self) -> Self {
         self.catalogue.keep_windows();

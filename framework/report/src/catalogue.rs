@@ -20,7 +20,8 @@ const SCHEMA: &str = "capsize.guarantees/v1";
 /// The traces of each guarantee, by its id.
 pub type Traces = BTreeMap<String, Trace>;
 
-/// Formats guarantees in full, with the values of their bounds for `profile`. A single guarantee comes with its trace and an example.
+/// Formats guarantees in full, with the values of their bounds for `profile`.
+/// A single guarantee comes with its trace and an example.
 #[must_use]
 pub fn specs(specs: &[&GuaranteeSpec], profile: Option<&Profile>, traces: &Traces, columns: usize) -> String {
     let mut page = Page::new(columns);

@@ -23,8 +23,8 @@ pub(super) struct FaultJson<'a> {
     /// Absent where the fault did not end.
     #[serde(skip_serializing_if = "Option::is_none")]
     to_seconds: Option<f64>,
-    /// Requests that were refused, reset, answered with an error, or answered from an old state. Absent where nobody
-    /// counted; `messages` and `watches` likewise.
+    /// Requests that were refused, reset, answered with an error, or answered from an old state.
+    /// Absent where nobody counted; `messages` and `watches` likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     requests: Option<u64>,
     /// Requests, responses and events of watches that were delayed, held back or sent twice.

@@ -5,7 +5,8 @@ use textwrap::{Options, WordSeparator, WordSplitter};
 /// Columns of a line in a file, and on a terminal whose width is unknown.
 pub const COLUMNS: usize = 80;
 
-/// Text in lines of at most so many columns. Words are never divided: a word that is longer than a line overflows.
+/// Text in lines of at most so many columns.
+/// Words are never divided: a word that is longer than a line overflows.
 #[derive(Clone, Debug)]
 pub struct Page {
     text: String,
@@ -25,7 +26,8 @@ impl Page {
         self.columns
     }
 
-    /// Adds one line. Where it does not fit, it goes on in further lines, which are indented by two more spaces.
+    /// Adds one line.
+    /// Where it does not fit, it goes on in further lines, which are indented by two more spaces.
     pub fn line(&mut self, text: &str) {
         let words = text.trim_start_matches(' ');
         let indent = &text[..text.len() - words.len()];

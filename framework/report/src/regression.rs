@@ -43,8 +43,8 @@ pub struct Regression {
 /// Differences below this are not counted, because times of a run are observed within it.
 const SMALLEST: f64 = 0.001;
 
-/// Compares the 95th percentile of each step of a failover with that of `base`. A step fails if it became slower by more than
-/// `percent`, or if `now` lacks it.
+/// Compares the 95th percentile of each step of a failover with that of `base`.
+/// A step fails if it became slower by more than `percent`, or if `now` lacks it.
 #[must_use]
 pub fn regression(base: &ReportNumbers, now: &ReportNumbers, percent: f64, columns: usize) -> Regression {
     let mut page = Page::new(columns);

@@ -96,7 +96,8 @@ pub struct PlaceState {
 }
 
 impl Snapshot {
-    /// The state of `world` at `now`. `events` are the latest facts, and `evidence` is about all faults so far.
+    /// The state of `world` at `now`.
+    /// `events` are the latest facts, and `evidence` is about all faults so far.
     #[must_use]
     pub fn of(
         world: &World,

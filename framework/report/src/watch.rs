@@ -12,7 +12,8 @@ use super::snapshot_text::{heading, place_line, taint_text};
 /// The lines of the list of events, with its frame.
 const EVENT_LINES: u16 = 8;
 
-/// Draws `snapshot`. The first `skipped` lines of the state are left out, because a reader has moved down.
+/// Draws `snapshot`.
+/// The first `skipped` lines of the state are left out, because a reader has moved down.
 pub fn draw_watch(frame: &mut Frame<'_>, snapshot: &Snapshot, skipped: u16) {
     let parts =
         [Constraint::Length(1), Constraint::Min(3), Constraint::Length(EVENT_LINES), Constraint::Length(1)];

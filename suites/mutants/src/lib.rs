@@ -68,8 +68,8 @@ pub struct Mutant {
     pub case: &'static str,
     /// The guarantee that is violated then, and names the cause.
     pub guarantee: &'static str,
-    /// The profile for the runs. It is the profile of the reference, unless the mutant changes the behaviour
-    /// of a release.
+    /// The profile for the runs.
+    /// It is the profile of the reference, unless the mutant changes the behaviour of a release.
     pub profile: &'static str,
     /// The names of the overridden rules; empty if the mutant has a bug of a release.
     pub overridden: Vec<&'static str>,

@@ -95,8 +95,8 @@ fn chosen(mut edits: Vec<Edit>, most: usize, seed: u64, names: [&str; 2]) -> Vec
     edits
 }
 
-/// Perturbs the history `name` with these `entries` by every class, and counts what is detected. The classes come in
-/// their own order.
+/// Perturbs the history `name` with these `entries` by every class, and counts what is detected.
+/// The classes come in their own order.
 #[must_use]
 pub fn measure(name: &str, entries: &[Entry], profile: &Profile, options: &Options) -> Vec<Rates> {
     let control = violated(entries, profile);

@@ -36,7 +36,8 @@ impl Track {
         self.at(at).map(|version| &version.object)
     }
 
-    /// The numbers of the versions after which `holds` is true, and was not before. The first version does not count.
+    /// The numbers of the versions after which `holds` is true, and was not before.
+    /// The first version does not count.
     pub(crate) fn begins(&self, holds: impl Fn(&Value) -> bool) -> Vec<usize> {
         let pairs = self.versions.windows(2).enumerate();
         let began = pairs.filter(|(_, pair)| !holds(&pair[0].object) && holds(&pair[1].object));
@@ -57,8 +58,8 @@ impl Track {
             && within.into_iter().all(|version| version.event != EventType::Deleted && holds(&version.object))
     }
 
-    /// Changes every version from `from` to `until`; a version begins the change, and a version ends it. Without
-    /// `until`, the change stays.
+    /// Changes every version from `from` to `until`; a version begins the change, and a version ends it.
+    /// Without `until`, the change stays.
     pub(crate) fn alter(&self, from: f64, until: Option<f64>, change: impl Fn(&mut Value)) -> Edit {
         let mut edit = Edit::new();
         let changed = |object: &Value| {

@@ -18,8 +18,8 @@ use crate::conformance;
 use crate::exit::CommandError;
 use crate::reference::Reference;
 
-/// The cases that are played: every kind of object, and members that fail in several ways. None of them makes the
-/// controllers go away, which would concern all that are played at the same time.
+/// The cases that are played: every kind of object, and members that fail in several ways.
+/// None of them makes the controllers go away, which would concern all that are played at the same time.
 const CASES: [&str; 6] = [
     "eviction/partition",
     "eviction/two-workloads",

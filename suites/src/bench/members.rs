@@ -1,5 +1,5 @@
-//! How long members in containers, and such as are processes, take to be there. It needs Docker with the image of this program, and the
-//! programs of `--provider process`.
+//! How long members in containers, and such as are processes, take to be there.
+//! It needs Docker with the image of this program, and the programs of `--provider process`.
 
 use std::time::Duration;
 

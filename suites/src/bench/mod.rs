@@ -1,4 +1,5 @@
-//! `capsize bench`: the figures that are promised, measured on this machine. Each file has the figures of one subject.
+//! `capsize bench`: the figures that are promised, measured on this machine.
+//! Each file has the figures of one subject.
 
 mod api;
 mod command;

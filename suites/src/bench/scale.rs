@@ -101,8 +101,8 @@ pub(crate) fn times(verdicts: &[Verdict], id: &str) -> u64 {
     }
 }
 
-/// A fleet in which every tenth member is in the zone that is lost. Half of the workloads are duplicated to two of three
-/// members, half divided over two.
+/// A fleet in which every tenth member is in the zone that is lost.
+/// Half of the workloads are duplicated to two of three members, half divided over two.
 fn scenario(members: usize) -> String {
     let name = |number: usize| format!("m{}", number % members + 1);
     let zone: Vec<_> = (0..members).step_by(LOST).map(|number| format!("{}: lost", name(number))).collect();

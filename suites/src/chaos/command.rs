@@ -66,7 +66,8 @@ pub(super) struct DrawnArgs {
     /// The seeds, from A up to B - 1
     #[arg(long, value_name = "A..B", default_value = "0..1000")]
     pub(super) seeds: Seeds,
-    /// How many faults: lite, swarm or storm. With graft, faults are added to the scenarios of the conformance suite
+    /// How many faults: lite, swarm or storm.
+    /// With graft, faults are added to the scenarios of the conformance suite
     #[arg(long, default_value_t = Style::Swarm)]
     pub(super) style: Style,
     /// The target profile: the name of one that comes with Capsize, or a file

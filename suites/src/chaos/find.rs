@@ -23,8 +23,9 @@ pub(super) struct Find {
 }
 
 impl Find {
-    /// Makes the plan of `seed` smaller, which failed with `alarm`. A plan that fails by its faults does so also when it is smaller:
-    /// where it takes faults, a plan that fails without any fails for another reason.
+    /// Makes the plan of `seed` smaller, which failed with `alarm`.
+    /// A plan that fails by its faults does so also when it is smaller: where it takes faults, a plan that fails
+    /// without any fails for another reason.
     pub(super) fn of(seed: u64, style: Style, drawn: Plan, target: Target<'_>, alarm: &Alarm) -> Self {
         let fails = |plan: &Plan| still_fails(plan, target, alarm);
         // Of a plan of nothing but faults nothing is left.

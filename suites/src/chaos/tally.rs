@@ -61,8 +61,8 @@ impl Tally {
         self.alarms.is_empty()
     }
 
-    /// The summary that is printed in the end; `wall` is the time that the run took, if that is known. It does not count
-    /// where some of the seeds were run before.
+    /// The summary that is printed in the end; `wall` is the time that the run took, if that is known.
+    /// It does not count where some of the seeds were run before.
     pub(super) fn text(&self, wall: Option<Duration>) -> Page {
         let failed: u64 = self.alarms.values().map(|(times, _)| times).sum();
         let mut page = output::page();

@@ -5,8 +5,8 @@ use capsize_real::{Engine, EngineError, Journal, NodeImage, Privilege, Resource,
 use super::finding::Finding;
 use crate::providers::ProviderName;
 
-/// All of it, for nodes of the image of this name; of the one that would be taken where none is given. Without Docker,
-/// nothing is found.
+/// All of it, for nodes of the image of this name; of the one that would be taken where none is given.
+/// Without Docker, nothing is found.
 pub(super) async fn look(image: Option<&str>) -> Vec<Finding> {
     let Ok(engine) = Engine::find().await else { return Vec::new() };
     let image = match NodeImage::find(&engine, image).await {

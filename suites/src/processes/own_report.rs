@@ -50,8 +50,8 @@ fn reported_release(log: &str) -> Option<&str> {
     rest.split('"').next().filter(|version| version.starts_with(|digit: char| digit.is_ascii_digit()))
 }
 
-/// The first flag of `command` with another value in `log`, as a sentence. Only durations and numbers are compared,
-/// because a program may write lists and texts differently.
+/// The first flag of `command` with another value in `log`, as a sentence.
+/// Only durations and numbers are compared, because a program may write lists and texts differently.
 pub(super) fn overruled(command: &[String], log: &str) -> Option<String> {
     let given = command.iter().filter_map(|argument| argument.strip_prefix("--")?.split_once('='));
     given.filter_map(|(name, value)| Some((name, value, reported(log, name)?))).find_map(

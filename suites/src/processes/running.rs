@@ -367,8 +367,8 @@ pub(super) enum Located {
     Included(&'static str),
 }
 
-/// The program with this name. A bare name is looked for in `bin`, or else among our own programs, beside this program,
-/// and where programs are.
+/// The program with this name.
+/// A bare name is looked for in `bin`, or else among our own programs, beside this program, and where programs are.
 pub(super) fn located(name: &str, bin: Option<&Path>) -> Option<Located> {
     if name.contains('/') {
         return Some(Located::File(name.into()));

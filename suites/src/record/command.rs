@@ -49,8 +49,8 @@ pub struct RecordCommand {
     /// The context of the control plane; the current one where none is given
     #[arg(long, value_name = "CONTEXT")]
     control_plane: Option<String>,
-    /// A member and its context. Without this flag, each Cluster of the control plane is recorded that has a context of
-    /// the same name
+    /// A member and its context.
+    /// Without this flag, each Cluster of the control plane is recorded that has a context of the same name
     #[arg(long = "member", value_name = "NAME[=CONTEXT]")]
     members: Vec<String>,
     /// The profile of the implementation that runs there: the name of one that comes with Capsize, or a file. Without
@@ -77,8 +77,8 @@ pub struct RecordCommand {
     /// Serve the metrics of the recording at this address over HTTP, at the path /metrics: 0.0.0.0:9090
     #[arg(long, value_name = "ADDRESS", requires = "follow")]
     metrics: Option<SocketAddr>,
-    /// Begin a new file after this many bytes of changes: 100MB. Complete files get a number before the extension. An
-    /// existing file becomes such a file
+    /// Begin a new file after this many bytes of changes: 100MB.
+    /// Complete files get a number before the extension. An existing file becomes such a file
     #[arg(long, value_name = "SIZE", value_parser = size)]
     rotate: Option<u64>,
     /// How many complete files are kept; older ones are removed
@@ -418,8 +418,8 @@ async fn pace(clock: Clock, sources: &[Source], page: &mut Page) -> Result<Pace,
     Ok(Pace::at_speed(clock, speed, time.date.unwrap_or_else(|| clock.now())))
 }
 
-/// The part of the header that describes the implementation, as the user names it. Nobody has observed its settings, so `check` uses
-/// those of the profile.
+/// The part of the header that describes the implementation, as the user names it.
+/// Nobody has observed its settings, so `check` uses those of the profile.
 pub(crate) fn header(profile: &Profile) -> Mark {
     Map::from_iter([
         ("implementation".to_owned(), json!(profile.implementation)),

@@ -144,7 +144,8 @@ impl Run {
         Ok(is_reference && self.members.provider == ProviderName::Embedded)
     }
 
-    /// Runs the cases again, and returns the conformance report and the report that it sums up. Nothing is written.
+    /// Runs the cases again, and returns the conformance report and the report that it sums up.
+    /// Nothing is written.
     ///
     /// # Errors
     /// As [`Run::execute`].

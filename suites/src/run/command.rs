@@ -46,7 +46,8 @@ pub struct Run {
     /// Start these programs at a step `upgrade`, for cases whose release after the upgrade is the one of this target
     #[arg(long, value_name = "TARGET=DIR", requires = "bin")]
     upgrade_to: Option<UpgradeTo>,
-    /// The definitions of the release of the programs: a folder, a `.tar.gz` of it, or a YAML file. Without it, our own count
+    /// The definitions of the release of the programs: a folder, a `.tar.gz` of it, or a YAML file.
+    /// Without it, our own count
     #[arg(long, value_name = "DIR|FILE")]
     definitions: Option<PathBuf>,
     /// Give the target the settings in the header of this history, so that the two can be compared
@@ -55,7 +56,8 @@ pub struct Run {
     /// Write `index.html`, `summary.md`, `report.json`, `junit.xml`, `conformance.yaml` and the histories into this folder
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
-    /// The day of the run in `conformance.yaml`. Without it, `SOURCE_DATE_EPOCH` counts, and today if time is real
+    /// The day of the run in `conformance.yaml`.
+    /// Without it, `SOURCE_DATE_EPOCH` counts, and today if time is real
     #[arg(long, value_name = "YYYY-MM-DD", requires = "report")]
     date: Option<Date>,
     /// Print the cases that the target can run and why the others are skipped, and run nothing
@@ -288,7 +290,8 @@ impl Run {
         self.profiles()?.into_iter().map(party).collect()
     }
 
-    /// The profiles of the implementations. The reference is two: its controllers of clusters, and those of nodes.
+    /// The profiles of the implementations.
+    /// The reference is two: its controllers of clusters, and those of nodes.
     pub(crate) fn profiles(&self) -> Result<Vec<Profile>, CommandError> {
         let in_process = self.members.provider == ProviderName::Embedded;
         let names = match self.target.as_str() {

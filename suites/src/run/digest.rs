@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use capsize_judge::profile::Profile;
 use sha2::{Digest, Sha256};
 
-/// The digest of several parts, in hexadecimal digits. The length of each part counts, so that a byte that moves from one
-/// part to the next changes the digest.
+/// The digest of several parts, in hexadecimal digits.
+/// The length of each part counts, so that a byte that moves from one part to the next changes the digest.
 pub fn digest_of<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut sum = Sha256::new();
     for part in parts {
@@ -22,7 +22,8 @@ pub fn digest_of_file(contents: &[u8]) -> String {
     hexadecimal(&Sha256::digest(contents))
 }
 
-/// The digest of what a profile says, whatever its file looks like. The file of a dialect that is data counts too.
+/// The digest of what a profile says, whatever its file looks like.
+/// The file of a dialect that is data counts too.
 ///
 /// # Panics
 /// Never: a profile is always JSON.

@@ -125,7 +125,8 @@ pub(super) fn is_live(parties: &[Party]) -> bool {
     parties.iter().any(|party| party.implementation.info().is_live())
 }
 
-/// The cases for each of `parties`: those with its kind of members. The first gets those that no party knows, and skips them.
+/// The cases for each of `parties`: those with its kind of members.
+/// The first gets those that no party knows, and skips them.
 pub(super) fn shared_out(cases: Vec<Case>, parties: &[Party]) -> Vec<Vec<Case>> {
     let mut shares = vec![Vec::new(); parties.len()];
     for case in cases {

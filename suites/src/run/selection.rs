@@ -86,8 +86,8 @@ impl SelectionArgs {
         Ok(failed)
     }
 
-    /// The cases with the wanted names: of the files, or of the suite. Other cases of the suite are not read, because reading
-    /// all cases takes longer than running a few.
+    /// The cases with the wanted names: of the files, or of the suite.
+    /// Other cases of the suite are not read, because reading all cases takes longer than running a few.
     fn named(&self) -> Result<Vec<Case>, CommandError> {
         if self.paths.is_empty() {
             let is_eligible = |id: &str| !self.core || conformance::is_core(id);
@@ -120,7 +120,8 @@ impl SelectionArgs {
         Err(CommandError::Input(miette!(help = help, "no case has `{name}` in its name")))
     }
 
-    /// The cases of the shard. Neighbours go to different shards, because they often take about the same time.
+    /// The cases of the shard.
+    /// Neighbours go to different shards, because they often take about the same time.
     fn shared(&self, cases: Vec<Case>) -> Vec<Case> {
         let Some(Shard { part, parts }) = self.shard else { return cases };
         cases.into_iter().skip(part - 1).step_by(parts).collect()

@@ -38,8 +38,8 @@ impl fmt::Display for UpgradeTo {
 }
 
 impl UpgradeTo {
-    /// The profile of the target with the programs of its kit, and the folder of the programs. Definitions of the user
-    /// count if `is_defined` is true.
+    /// The profile of the target with the programs of its kit, and the folder of the programs.
+    /// Definitions of the user count if `is_defined` is true.
     ///
     /// # Errors
     /// An unknown target, a target without programs, or a folder that does not exist.
@@ -53,8 +53,8 @@ impl UpgradeTo {
     }
 }
 
-/// Returns the profile with the programs of its kit. A profile that starts programs needs no kit. `option` is the option
-/// that needs the programs.
+/// Returns the profile with the programs of its kit.
+/// A profile that starts programs needs no kit. `option` is the option that needs the programs.
 ///
 /// # Errors
 /// A target without a kit and without programs; a mistake in the kit.

@@ -20,7 +20,8 @@ impl Drop for Watched {
     }
 }
 
-/// Serves the cases of this run on a control socket, until the process ends. A run goes on without a socket.
+/// Serves the cases of this run on a control socket, until the process ends.
+/// A run goes on without a socket.
 pub(super) fn open(cases: CasesInProgress) -> Option<Watched> {
     let (sender, opened) = channel();
     let serve = move || {

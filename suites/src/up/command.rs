@@ -27,7 +27,8 @@ pub struct Up {
     /// How many member clusters there are
     #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u16).range(..=1000))]
     members: u16,
-    /// A scenario that describes the fleet in place of --members. Its steps are performed, and the fleet stays up
+    /// A scenario that describes the fleet in place of --members.
+    /// Its steps are performed, and the fleet stays up
     #[arg(long, short = 'f', value_name = "SCENARIO", conflicts_with = "members")]
     file: Option<PathBuf>,
     /// The address of the control plane. The members listen on the ports after it; port 0 means free ports

@@ -59,7 +59,8 @@ pub(super) fn case(file: Option<&Path>, members: u16) -> Result<Case, CommandErr
     }
 }
 
-/// The reference for the kind of members that `case` has, or nothing. The members will listen at `addresses`.
+/// The reference for the kind of members that `case` has, or nothing.
+/// The members will listen at `addresses`.
 pub(super) fn subject(
     case: &Case,
     is_reference: bool,

@@ -118,7 +118,8 @@ async fn answer(
     }
 }
 
-/// Returns true if the request names this address. A page of another site whose name leads here names that site.
+/// Returns true if the request names this address.
+/// A page of another site whose name leads here names that site.
 fn is_own_host(request: &Request<Incoming>, address: SocketAddr) -> bool {
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let port = address.port();

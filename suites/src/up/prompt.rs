@@ -13,7 +13,8 @@ use crate::{fault, output};
 /// The text before each command.
 const PROMPT: &str = "capsize> ";
 
-/// The lines that are typed; none where there is no terminal. An end of the input is an empty end of the channel.
+/// The lines that are typed; none where there is no terminal.
+/// An end of the input is an empty end of the channel.
 pub(super) fn lines() -> Option<mpsc::Receiver<String>> {
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return None;

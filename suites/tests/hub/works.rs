@@ -76,8 +76,8 @@ impl Hub {
         self.report(look, set, (&reached, wanted.len())).await
     }
 
-    /// Reports how many of the chosen clusters have applied the work and run it. A cluster that is not available is
-    /// not counted.
+    /// Reports how many of the chosen clusters have applied the work and run it.
+    /// A cluster that is not available is not counted.
     async fn report(&self, look: &Look, set: &Value, (works, total): (&[&Value], usize)) -> kube::Result<()> {
         let template = &set["spec"]["manifestWorkTemplate"];
         let counts =

@@ -16,8 +16,8 @@ use crate::processes::MOVES;
 /// The profile with the shortest timings.
 const PROFILE: &str = include_str!("../../targets/capsize-controllers.yaml");
 
-/// Writes a profile whose controllers run in the process. Its timings are shorter still, because the cases wait for them in
-/// real time.
+/// Writes a profile whose controllers run in the process.
+/// Its timings are shorter still, because the cases wait for them in real time.
 pub(crate) fn write_target(path: &Path) {
     let (before, rest) = PROFILE.split_once("start:\n").unwrap();
     let (_, after) = rest.split_once("features:\n").unwrap();

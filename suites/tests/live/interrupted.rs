@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Two cases, the second of which never ends. It starts first, because a run starts the longest cases first.
+/// Two cases, the second of which never ends.
+/// It starts first, because a run starts the longest cases first.
 fn write_cases(folder: &TempDir) {
     let case = |name: &str, steps: &str| {
         let text = format!(

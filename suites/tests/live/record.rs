@@ -1,5 +1,5 @@
-//! `capsize record` as users run it: on a fleet that it reaches by a kubeconfig. The recording is then
-//! judged.
+//! `capsize record` as users run it: on a fleet that it reaches by a kubeconfig.
+//! The recording is then judged.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

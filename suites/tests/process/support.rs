@@ -12,8 +12,8 @@ use crate::stage::{Stage, program};
 /// The path of etcd in Debian.
 const ETCD_OF_DEBIAN: &str = "/usr/bin/etcd";
 
-/// The programs that the environment names. The defaults are Debian's etcd and the script that stands in for
-/// kube-apiserver.
+/// The programs that the environment names.
+/// The defaults are Debian's etcd and the script that stands in for kube-apiserver.
 pub(crate) fn assets() -> Result<Assets, NoAsset> {
     let debian = PathBuf::from(ETCD_OF_DEBIAN);
     let etcd = Asset::Etcd.find().or_else(|error| if debian.is_file() { Ok(debian) } else { Err(error) })?;

@@ -4,7 +4,8 @@ use capsize::targets;
 use capsize_judge::profile::{Feature, Profile};
 use capsize_runner::scenario::Case;
 
-/// The shipped profile of the reference on which a scenario runs. A folder may have the name of the profile.
+/// The shipped profile of the reference on which a scenario runs.
+/// A folder may have the name of the profile.
 pub(crate) fn profile_of(case: &Case) -> Profile {
     let name = match &case.scenario {
         _ if case.group.starts_with("reference-") => &case.group,

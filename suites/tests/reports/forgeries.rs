@@ -91,7 +91,8 @@ fn item<'a>(report: &'a mut Value, list: &str, name: &str) -> &'a mut Value {
     items.iter_mut().find(|item| item["id"] == name || item["name"] == name).unwrap()
 }
 
-/// Writes the report of a target with a bug into `out`. One case violates a guarantee, and one is skipped.
+/// Writes the report of a target with a bug into `out`.
+/// One case violates a guarantee, and one is skipped.
 fn report(folder: &Path) -> Value {
     let profile = Path::new(env!("CARGO_MANIFEST_DIR")).join("targets/reference.yaml");
     let profile = fs::read_to_string(profile).unwrap().replace("name: reference", "name: mine");

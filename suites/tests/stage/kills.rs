@@ -40,8 +40,8 @@ pub(crate) fn waiting() -> Stage {
     Stage::with(start, CASE)
 }
 
-/// Kills the command of `run` a few times, at random moments before `all_made`. The programs must end then,
-/// and everything that `made` returns must be gone after the next start.
+/// Kills the command of `run` a few times, at random moments before `all_made`.
+/// The programs must end then, and everything that `made` returns must be gone after the next start.
 pub(crate) fn leave_nothing(
     stage: &Stage,
     all_made: Duration,

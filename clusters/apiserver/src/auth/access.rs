@@ -21,8 +21,8 @@ use crate::http::respond::{self, ApiBody};
 use crate::state::{ApiServer, Inner, State};
 
 impl Builder {
-    /// Accepts `token` as the bearer token of `user`, and turns authentication on. Requests [from
-    /// outside](crate::ApiService::from_outside) without known credentials are answered with 401.
+    /// Accepts `token` as the bearer token of `user`, and turns authentication on.
+    /// Requests [from outside](crate::ApiService::from_outside) without known credentials are answered with 401.
     pub fn token(mut self, token: impl Into<String>, user: User) -> Self {
         self.access.authenticates = true;
         self.access.tokens.insert(token.into(), user.authenticated());
@@ -36,15 +36,15 @@ impl Builder {
         self
     }
 
-    /// Sets whether requests without credentials are accepted as `system:anonymous`. As in a real server, the default
-    /// is on with RBAC, and off without RBAC.
+    /// Sets whether requests without credentials are accepted as `system:anonymous`.
+    /// As in a real server, the default is on with RBAC, and off without RBAC.
     pub fn anonymous(mut self, on: bool) -> Self {
         self.access.anonymous = Some(on);
         self
     }
 
-    /// Sets whether the roles and bindings of `rbac.authorization.k8s.io` decide about requests. RBAC turns
-    /// authentication on, and the server starts with the default roles of every cluster. The default is off.
+    /// Sets whether the roles and bindings of `rbac.authorization.k8s.io` decide about requests.
+    /// RBAC turns authentication on, and the server starts with the default roles of every cluster. The default is off.
     pub fn rbac(mut self, on: bool) -> Self {
         self.access.rbac = on;
         self.access.authenticates |= on;
@@ -113,8 +113,8 @@ pub(crate) fn check_access(server: &ApiServer, parts: &mut Parts, outside: bool)
     Ok(())
 }
 
-/// The response to a request that is not admitted. The message repeats parts of the request, so browsers must not
-/// guess that the response is HTML.
+/// The response to a request that is not admitted.
+/// The message repeats parts of the request, so browsers must not guess that the response is HTML.
 pub(crate) fn refusal(failure: &Failure) -> Response<ApiBody> {
     let mut answer = respond::failure(failure);
     if failure.code == StatusCode::FORBIDDEN {
@@ -128,8 +128,9 @@ pub(crate) fn user_of(parts: &Parts) -> User {
     parts.extensions.get::<User>().cloned().unwrap_or_else(User::admin)
 }
 
-/// Determines the user of a request. A certificate has precedence over a token. Inside the process, a request without
-/// credentials is a request of the administrator.
+/// Determines the user of a request.
+/// A certificate has precedence over a token. Inside the process, a request without credentials is a request of the
+/// administrator.
 fn authenticate(inner: &Inner, parts: &Parts, outside: bool) -> Result<User, Failure> {
     let certificate = parts.extensions.get::<ClientCertificate>();
     if let Some(user) = certificate.and_then(certificate::user) {

@@ -13,8 +13,8 @@ use crate::kind::object::meta;
 use crate::state::{Inner, State};
 use crate::store;
 
-/// The tolerance for differences between clocks. A token stays valid for this time after its end or after its account
-/// was deleted.
+/// The tolerance for differences between clocks.
+/// A token stays valid for this time after its end or after its account was deleted.
 const LEEWAY: SignedDuration = SignedDuration::from_secs(60);
 
 const INVALIDATED: &str = "service account token has been invalidated";
@@ -25,8 +25,8 @@ pub(super) struct Holder {
     pub audiences: Vec<String>,
 }
 
-/// The user of a token of this server; `None` for any other token. The token must be valid for at least one of
-/// `audiences`.
+/// The user of a token of this server; `None` for any other token.
+/// The token must be valid for at least one of `audiences`.
 ///
 /// # Errors
 /// The reason why a token of this server is not valid.

@@ -95,8 +95,8 @@ impl Attributes {
     }
 }
 
-/// The name that a field selector requires, if it requires one. Lists and watches of one name are authorized by that
-/// name.
+/// The name that a field selector requires, if it requires one.
+/// Lists and watches of one name are authorized by that name.
 fn exact_name(selector: &str) -> Option<String> {
     let wanted = selector.split(',').find_map(|term| {
         let value = term.trim().strip_prefix("metadata.name=")?;

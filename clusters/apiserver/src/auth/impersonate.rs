@@ -12,8 +12,8 @@ use crate::http::failure::Failure;
 const PREFIX: &str = "impersonate-";
 const EXTRA: &str = "impersonate-extra-";
 
-/// Returns true if a request impersonates a user. The check reads only the names of headers, because it runs for
-/// every request.
+/// Returns true if a request impersonates a user.
+/// The check reads only the names of headers, because it runs for every request.
 pub(super) fn is_requested(headers: &HeaderMap) -> bool {
     headers.keys().any(|name| name.as_str().starts_with(PREFIX))
 }
@@ -78,8 +78,8 @@ fn wanted(
     who.into_iter().chain(groups).chain(extra).chain(uid).collect()
 }
 
-/// The groups of an impersonated user: the requested groups, otherwise those of a service account. The group that
-/// says whether the user is authenticated is always added.
+/// The groups of an impersonated user: the requested groups, otherwise those of a service account.
+/// The group that says whether the user is authenticated is always added.
 fn with_own_groups(user: &str, mut groups: Vec<String>) -> Vec<String> {
     if let Some((namespace, _)) = account_of(user).filter(|_| groups.is_empty()) {
         groups.extend(account_groups(namespace));

@@ -22,8 +22,8 @@ const KIND: &str = "TokenRequest";
 const DEFAULT_SECONDS: i64 = 3600;
 const MIN_SECONDS: i64 = 600;
 const MAX_SECONDS: i64 = 1 << 32;
-/// The lifetime that kubelets request. The token of a pod then lasts a year, and clients should renew it after this
-/// time.
+/// The lifetime that kubelets request.
+/// The token of a pod then lasts a year, and clients should renew it after this time.
 const KUBELET_SECONDS: i64 = 3607;
 const YEAR_SECONDS: i64 = 365 * 24 * 3600;
 

@@ -12,14 +12,15 @@ pub(super) const ANONYMOUS: &str = "system:anonymous";
 const ACCOUNT: &str = "system:serviceaccount:";
 const ACCOUNTS: &str = "system:serviceaccounts";
 
-/// A user, as authentication determines it and authorization uses it. It is in the extensions of a request. A request
-/// without a user in its extensions was not authenticated, and counts as an administrator's.
+/// A user, as authentication determines it and authorization uses it.
+/// It is in the extensions of a request. A request without a user in its extensions was not authenticated, and counts
+/// as an administrator's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct User {
     /// The name, `system:serviceaccount:<namespace>:<name>` for a service account.
     pub name: String,
-    /// The unique id of the user; empty if there is none. Users with the same name at different times have different
-    /// ids.
+    /// The unique id of the user; empty if there is none.
+    /// Users with the same name at different times have different ids.
     pub uid: String,
     /// The groups, including those that the server adds.
     pub groups: Vec<String>,

@@ -113,7 +113,8 @@ fn tidy(call: &Call<'_>, review: &mut Value) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Removes empty texts, empty lists and the empty map `extra` of a user. Structs stay even if they are empty.
+/// Removes empty texts, empty lists and the empty map `extra` of a user.
+/// Structs stay even if they are empty.
 fn drop_empty(value: &mut Value) {
     let Value::Object(fields) = value else { return };
     fields.retain(|name, value| match value {

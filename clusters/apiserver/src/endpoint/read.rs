@@ -105,7 +105,8 @@ pub(crate) async fn list(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> 
 }
 
 impl Window<'_> {
-    /// Takes the objects of one page. For a list without a limit, only pointers are copied while the state is locked.
+    /// Takes the objects of one page.
+    /// For a list without a limit, only pointers are copied while the state is locked.
     fn page(&self, call: &Call<'_>) -> Result<Page, Failure> {
         let state = call.server.inner.state();
         let current = state.store.revision();

@@ -49,8 +49,8 @@ fn scale_of(object: &Value, paths: &ScalePaths) -> Value {
     json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status})
 }
 
-/// The object with the replicas of a `Scale`. The resource version and uid of the scale are checked like those of the
-/// object.
+/// The object with the replicas of a `Scale`.
+/// The resource version and uid of the scale are checked like those of the object.
 fn with_scale(object: &Value, scale: &Value, paths: &ScalePaths) -> Result<Value, Failure> {
     check_shape(scale)?;
     let name = meta(object, "name");

@@ -78,8 +78,9 @@ impl Clause<'_> {
         self.parameters.iter().find(|(key, _)| *key == name).map_or("", |(_, value)| value)
     }
 
-    /// Returns true if this clause is tried before `other`. The relation is not an order: a clause comes first if it
-    /// has a higher quality or if it is more exact. The library of real servers sorts in the same way.
+    /// Returns true if this clause is tried before `other`.
+    /// The relation is not an order: a clause comes first if it has a higher quality or if it is more exact. The
+    /// library of real servers sorts in the same way.
     fn precedes(&self, other: &Self) -> bool {
         self.quality > other.quality
             || (self.media.0 != "*" && other.media.0 == "*")
@@ -168,8 +169,8 @@ pub(crate) fn plain(parts: &Parts, query: &Query) -> Result<Form, Failure> {
     Ok(Form { media, shape: Shape::Whole, pretty })
 }
 
-/// Refuses a request if the path has none of its media types. A real server checks this before it calls a handler;
-/// ranges do not count.
+/// Refuses a request if the path has none of its media types.
+/// A real server checks this before it calls a handler; ranges do not count.
 fn check_routed(clauses: &[Clause<'_>], available: &str) -> Result<(), Failure> {
     let named = |clause: &Clause<'_>| {
         let MediaRange(kind, subtype) = clause.media;

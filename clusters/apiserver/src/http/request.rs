@@ -94,7 +94,8 @@ impl Query {
         self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// Returns true if a flag is set. As in real API servers, every value except `0` and `false` sets the flag.
+    /// Returns true if a flag is set.
+    /// As in real API servers, every value except `0` and `false` sets the flag.
     pub(crate) fn flag(&self, name: &str) -> bool {
         self.all(name).next().is_some_and(|value| !matches!(value.to_lowercase().as_str(), "0" | "false"))
     }

@@ -48,8 +48,9 @@ impl ApiService {
         Self { for_onlooker: true, ..self }
     }
 
-    /// The service for requests from a socket. If the server requires credentials, requests without credentials are
-    /// refused. Inside the process, a request without credentials is a request of the administrator.
+    /// The service for requests from a socket.
+    /// If the server requires credentials, requests without credentials are refused. Inside the process, a request
+    /// without credentials is a request of the administrator.
     #[must_use]
     pub fn from_outside(self) -> Self {
         Self { outside: true, ..self }

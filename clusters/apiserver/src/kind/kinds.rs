@@ -163,8 +163,8 @@ impl Kind {
         }
     }
 
-    /// The text of a version of an object in this version of its kind. It may have the type fields of the stored
-    /// version.
+    /// The text of a version of an object in this version of its kind.
+    /// It may have the type fields of the stored version.
     pub(crate) fn encoded<'a>(&self, version: &'a Version) -> Cow<'a, Encoded> {
         match self.other_shape() {
             Some(_) => Cow::Owned(encode(&self.as_served(&version.object()))),
@@ -172,8 +172,8 @@ impl Kind {
         }
     }
 
-    /// An object as this version of its kind serves it. It has its type fields if `typed` is true or the kind is
-    /// custom.
+    /// An object as this version of its kind serves it.
+    /// It has its type fields if `typed` is true or the kind is custom.
     pub(crate) fn presented(&self, object: &Value, typed: bool) -> Value {
         let mut object = object.clone();
         if typed || self.is_custom() {

@@ -13,8 +13,8 @@ pub(crate) enum Form {
     Map,
     /// A map, a struct or a list that is replaced as a whole.
     Atomic,
-    /// A list whose items are identified by `keys`. Strategic merge patch uses `merge_key`. Without keys, server-side
-    /// apply replaces the list as a whole.
+    /// A list whose items are identified by `keys`.
+    /// Strategic merge patch uses `merge_key`. Without keys, server-side apply replaces the list as a whole.
     Keyed { item: &'static Form, keys: &'static [&'static str], merge_key: &'static str },
     /// A list of plain values without order.
     Set,

@@ -145,7 +145,8 @@ pub(crate) fn generated_name(prefix: &str, chance: &mut Stream) -> String {
     name
 }
 
-/// Refuses objects that do not decode into any kind. The code after this check relies on the form of the metadata.
+/// Refuses objects that do not decode into any kind.
+/// The code after this check relies on the form of the metadata.
 ///
 /// # Errors
 /// A bad request that names the field.

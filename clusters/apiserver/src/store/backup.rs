@@ -13,8 +13,8 @@ use crate::write::webhook::Webhooks;
 /// The annotation of the bookmark in an onlooker's watch between the events before and after a restore of the server.
 pub const RESTORED: &str = "capsize.dev/restored";
 
-/// The state of a server at one moment. Objects that did not change since share their memory, and clones share
-/// everything.
+/// The state of a server at one moment.
+/// Objects that did not change since share their memory, and clones share everything.
 #[derive(Clone)]
 pub struct Backup(Arc<ServerState>);
 
@@ -63,8 +63,9 @@ impl ApiServer {
         Backup(Arc::new(ServerState::of(&self.inner.state())))
     }
 
-    /// Restores the state and the revision of `backup`. Later writes are lost, and their revisions are used again.
-    /// Watches end, and cannot continue from an earlier revision.
+    /// Restores the state and the revision of `backup`.
+    /// Later writes are lost, and their revisions are used again. Watches end, and cannot continue from an earlier
+    /// revision.
     pub fn restore(&self, backup: &Backup) {
         backup.0.put_into(&mut self.inner.state(), &self.inner);
     }

@@ -15,8 +15,9 @@ use super::table::{Objects, Table};
 use super::version::Version;
 use crate::store::encoded::Part;
 
-/// The maximum text size in bytes of the objects whose trees are cached, most recent writes first. The size is enough
-/// for cyclic writers of many objects, such as the kubelets of five thousand nodes with their Leases.
+/// The maximum text size in bytes of the objects whose trees are cached, most recent writes first.
+/// The size is enough for cyclic writers of many objects, such as the kubelets of five thousand nodes with their
+/// Leases.
 const TREE_CACHE_BYTES: usize = 4 * 1024 * 1024;
 
 /// The objects of one server.
@@ -130,8 +131,8 @@ impl Store {
         Some(version)
     }
 
-    /// Writes `object` under `key` at the next revision and wakes the table's watches. `fields` are the values of its
-    /// selectable fields.
+    /// Writes `object` under `key` at the next revision and wakes the table's watches.
+    /// `fields` are the values of its selectable fields.
     pub(crate) fn put(
         &mut self,
         storage: &Arc<str>,

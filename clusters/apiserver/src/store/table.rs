@@ -28,7 +28,8 @@ pub(crate) struct Event {
     /// The new state. For a delete, it is the last stored state with the revision of the delete.
     pub after: Arc<Version>,
     pub deleted: bool,
-    /// The line for most watches. Only the newest event caches it, because most watches wait for that event.
+    /// The line for most watches.
+    /// Only the newest event caches it, because most watches wait for that event.
     pub line: OnceLock<Bytes>,
 }
 
@@ -65,8 +66,9 @@ impl Table {
         self.objects.get(key)
     }
 
-    /// Puts a version under `key`, records it in the log at the time `at`, and wakes the watches. Returns the
-    /// revisions whose trees need no cache any more: the previous version, and deleted versions that left the log.
+    /// Puts a version under `key`, records it in the log at the time `at`, and wakes the watches.
+    /// Returns the revisions whose trees need no cache any more: the previous version, and deleted versions that left
+    /// the log.
     pub(super) fn put(&mut self, key: &str, version: Arc<Version>, at: Duration, limit: usize) -> Vec<u64> {
         let after = version.clone();
         let (key, before) = match self.objects.entry(key.into()) {
@@ -83,8 +85,8 @@ impl Table {
         self.record(event, limit, replaced)
     }
 
-    /// Removes the object under `key` in the same way as [`Table::put`]. Also returns the last state of the object,
-    /// at `revision`.
+    /// Removes the object under `key` in the same way as [`Table::put`].
+    /// Also returns the last state of the object, at `revision`.
     pub(super) fn remove(
         &mut self,
         key: &str,
@@ -124,8 +126,8 @@ impl Table {
         &self.objects
     }
 
-    /// Replaces the objects by `objects`, and clears the log. `revision` is the revision of the store after the
-    /// restore.
+    /// Replaces the objects by `objects`, and clears the log.
+    /// `revision` is the revision of the store after the restore.
     pub(super) fn restore(&mut self, objects: Objects, revision: u64, at: Duration) {
         let was = mem::replace(&mut self.objects, objects);
         let event = |key: &Arc<str>, before: Option<&Arc<Version>>, after: Arc<Version>, deleted| {
@@ -226,7 +228,8 @@ impl Table {
         self.floor
     }
 
-    /// The oldest revision from which a watch can start. Events before the table was closed are not sent again.
+    /// The oldest revision from which a watch can start.
+    /// Events before the table was closed are not sent again.
     pub(crate) fn oldest(&self) -> u64 {
         self.floor.max(self.closed_at)
     }

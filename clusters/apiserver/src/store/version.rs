@@ -19,8 +19,8 @@ pub(crate) const SEPARATOR: &str = "\0";
 /// One version of one object. It is immutable, and readers share it.
 #[derive(Debug)]
 pub(crate) struct Version {
-    /// The revision of the write that created the version. For the last state of a deleted object, the revision of
-    /// the delete.
+    /// The revision of the write that created the version.
+    /// For the last state of a deleted object, the revision of the delete.
     pub revision: u64,
     encoded: Encoded,
     /// The values for field selectors, in the order of the kind's selectable fields.
@@ -50,16 +50,16 @@ impl Labels<'_> {
 }
 
 impl Version {
-    /// A version of `object` at `revision`, with its tree. `fields` are the values of selectable fields, separated by
-    /// [`SEPARATOR`].
+    /// A version of `object` at `revision`, with its tree.
+    /// `fields` are the values of selectable fields, separated by [`SEPARATOR`].
     pub(crate) fn new(mut object: Value, revision: u64, fields: Box<str>) -> Arc<Self> {
         object["metadata"]["resourceVersion"] = Value::String(revision.to_string());
         let encoded = encode(&object);
         Arc::new(Self { revision, encoded, fields, tree: Mutex::new(Some(Arc::new(object))) })
     }
 
-    /// The same object at `revision` with a new text for an existing part. The new version has no tree. `fields` are
-    /// as in [`Version::new`].
+    /// The same object at `revision` with a new text for an existing part.
+    /// The new version has no tree. `fields` are as in [`Version::new`].
     pub(crate) fn with_part(
         &self,
         (part, text): (Part, &[u8]),
@@ -138,8 +138,8 @@ impl Version {
         memmem::find(&self.encoded.bytes, field.as_bytes()).is_some()
     }
 
-    /// Returns true if the object may be terminating, or may have `managedFields`. Nearly every write makes this
-    /// check.
+    /// Returns true if the object may be terminating, or may have `managedFields`.
+    /// Nearly every write makes this check.
     pub(crate) fn may_be_terminating_or_managed(&self) -> bool {
         static MARKS: LazyLock<[memmem::Finder<'static>; 2]> =
             LazyLock::new(|| ["deletionTimestamp", "managedFields"].map(memmem::Finder::new));

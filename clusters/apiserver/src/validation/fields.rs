@@ -72,8 +72,8 @@ fn unknown_messages(unknown: &[String]) -> Vec<String> {
     unknown.iter().map(|path| format!("unknown field {path:?}")).collect()
 }
 
-/// Drops the unknown fields of an object, and returns their paths. For built-in kinds, fields that are equal in `old`
-/// are not checked again.
+/// Drops the unknown fields of an object, and returns their paths.
+/// For built-in kinds, fields that are equal in `old` are not checked again.
 ///
 /// # Errors
 /// If a value has the wrong type.
@@ -101,7 +101,8 @@ pub(crate) fn unknown_paths(
     Ok(unknown)
 }
 
-/// The problem of metadata with a wrong type. The rest of the server relies on the type of the metadata.
+/// The problem of metadata with a wrong type.
+/// The rest of the server relies on the type of the metadata.
 pub(crate) fn metadata_problem(kind: &Kind, object: &Value) -> Option<Problem> {
     if kind.is_custom() {
         // Custom objects are maps; only their metadata has a type.

@@ -23,8 +23,9 @@ pub(crate) fn metadata(kind: &Kind, object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// The problems of a change of the metadata. Most problems are reported twice, as in real servers: by the rules for
-/// all updates, and by the rules of the kind, which include the first ones.
+/// The problems of a change of the metadata.
+/// Most problems are reported twice, as in real servers: by the rules for all updates, and by the rules of the kind,
+/// which include the first ones.
 pub(crate) fn metadata_update(kind: &Kind, old: &Value, object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     if is_terminating(old) {
@@ -149,7 +150,8 @@ fn kube_finalizers(kind: &Kind, object: &Value) -> Vec<Cause> {
     .collect()
 }
 
-/// Checks that owner references are complete, and that at most one owner is the controller. Paths have no index here.
+/// Checks that owner references are complete, and that at most one owner is the controller.
+/// Paths have no index here.
 fn owners(at: &At<'_>, causes: &mut Vec<Cause>) {
     let mut controller: Option<String> = None;
     for owner in at.items() {

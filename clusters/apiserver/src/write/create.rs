@@ -125,8 +125,8 @@ impl Writer<'_> {
     }
 }
 
-/// Sets the namespace of the path. A different namespace in the body is refused; cluster-scoped kinds lose the
-/// namespace.
+/// Sets the namespace of the path.
+/// A different namespace in the body is refused; cluster-scoped kinds lose the namespace.
 fn settle_namespace(kind: &Kind, namespace: &str, object: &mut Value) -> Result<(), Failure> {
     if !kind.traits.namespaced {
         set_meta(object, "namespace", None);

@@ -160,8 +160,8 @@ impl Writer<'_> {
         self.release(kind, owner, ORPHAN);
     }
 
-    /// Deletes the dependents of an owner that waits for them. The owner is released once no dependent blocks its
-    /// deletion.
+    /// Deletes the dependents of an owner that waits for them.
+    /// The owner is released once no dependent blocks its deletion.
     fn delete_dependents_first(&mut self, kind: &Arc<Kind>, owner: &Version) {
         let waiting = owner.object();
         let uid = meta(&waiting, "uid");

@@ -60,8 +60,8 @@ pub(crate) struct Change<'a> {
     /// The name of the subresource; empty for the main endpoint.
     pub subresource: &'a str,
     pub dry_run: bool,
-    /// True if kinds without unconditional updates refuse an object without a resource version. Patches are never
-    /// refused.
+    /// True if kinds without unconditional updates refuse an object without a resource version.
+    /// Patches are never refused.
     pub wants_version: bool,
     pub manager: Manager<'a>,
 }
@@ -135,7 +135,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Records the field manager of the changed fields. An object without managed fields stays so until an apply.
+    /// Records the field manager of the changed fields.
+    /// An object without managed fields stays so until an apply.
     pub(crate) fn track_update(&self, change: &Change<'_>, old: &Value, object: &mut Value) {
         if change.manager.tracked || !object["metadata"]["managedFields"].is_array() {
             return;
@@ -147,7 +148,8 @@ impl<'a> Writer<'a> {
         track(&tracking, old, object);
     }
 
-    /// Calls the admission function and the mutating webhooks. Returns the resulting object if they changed it.
+    /// Calls the admission function and the mutating webhooks.
+    /// Returns the resulting object if they changed it.
     pub(crate) fn admit(&mut self, subject: Subject<'_>) -> Result<Option<Value>, Failure> {
         let admission = self.server.admission.as_ref().filter(|_| subject.subresource != "status");
         let Some(admission) = admission else {

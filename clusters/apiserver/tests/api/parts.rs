@@ -190,7 +190,8 @@ fn parts_of(answer: Answer) -> (u16, String, Value) {
     (answer.status.as_u16(), warnings.collect::<Vec<_>>().join("; "), answer.body)
 }
 
-/// The responses of a server to all patches, and its objects after each. `mark` is an annotation of the object.
+/// The responses of a server to all patches, and its objects after each.
+/// `mark` is an annotation of the object.
 async fn answers(server: &ApiServer, case: Case, mark: &str) -> Vec<(u16, String, Value)> {
     let mut answers = Vec::new();
     let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "owner"}});

@@ -44,7 +44,8 @@ async fn get(server: &ApiServer, path: &str, accept: &str) -> support::Answer {
     support::send(server, request("GET", path, accept, &Value::Null)).await
 }
 
-/// The events, except bookmarks, of a watch that ends after five seconds. `action` runs during the watch.
+/// The events, except bookmarks, of a watch that ends after five seconds.
+/// `action` runs during the watch.
 async fn watch<F: Future>(
     server: &ApiServer,
     run: &Simulation,

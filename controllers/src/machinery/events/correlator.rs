@@ -97,8 +97,8 @@ impl Correlator {
         }
     }
 
-    /// The name of an event: the name of the object, and the time in nanoseconds. Where the time stands still, each
-    /// name is one later.
+    /// The name of an event: the name of the object, and the time in nanoseconds.
+    /// Where the time stands still, each name is one later.
     fn name(&mut self, object: &str, now: Timestamp) -> String {
         self.last_name = now.as_nanosecond().max(self.last_name + 1);
         format!("{object}.{:x}", self.last_name)

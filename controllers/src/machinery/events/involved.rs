@@ -38,8 +38,8 @@ impl Involved {
         }
     }
 
-    /// The template of a manifest. `None` where the manifest does not carry the uid of its template, as Karmada's
-    /// `GenEventRef` requires.
+    /// The template of a manifest.
+    /// `None` where the manifest does not carry the uid of its template, as Karmada's `GenEventRef` requires.
     pub(crate) fn template_of(manifest: &Manifest) -> Option<Self> {
         let object = manifest.identity();
         let tree = manifest.tree().ok()?;

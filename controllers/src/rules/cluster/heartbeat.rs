@@ -9,7 +9,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::api::Cluster;
 
-/// The signs of life of one cluster. They are kept in memory: a restart of the controllers restarts the periods.
+/// The signs of life of one cluster.
+/// They are kept in memory: a restart of the controllers restarts the periods.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Heartbeat {
     /// The condition `Ready` as last observed.
@@ -22,8 +23,9 @@ pub struct Heartbeat {
     pub transition: Timestamp,
 }
 
-/// Returns the signs of life after the cluster was checked once more. A changed condition `Ready` and a renewed Lease
-/// are signs of life. For a cluster that never reported, the creation counts as the last one.
+/// Returns the signs of life after the cluster was checked once more.
+/// A changed condition `Ready` and a renewed Lease are signs of life. For a cluster that never reported, the creation
+/// counts as the last one.
 ///
 /// Karmada compares only the times of the transitions. If a clock was set back, two transitions can have the same time, so the
 /// status is compared, too.
@@ -84,8 +86,8 @@ pub fn silence(
     (silent.is_positive() && silent.unsigned_abs() > grace).then_some((reason, message))
 }
 
-/// Whether a cluster can fall silent. A Push member cannot: each probe of it succeeds or fails, so that it is never
-/// Unknown.
+/// Whether a cluster can fall silent.
+/// A Push member cannot: each probe of it succeeds or fails, so that it is never Unknown.
 #[must_use]
 pub fn falls_silent(cluster: &Cluster) -> bool {
     cluster.pulls()
@@ -101,8 +103,9 @@ pub fn not_ready_since(heartbeat: &Heartbeat) -> Timestamp {
     }
 }
 
-/// Whether the Works of a cluster that is being removed are deleted without the copies in the member. They are if only
-/// the agent could delete the copies and the agent is silent. Since 1.8 (#1847); before, the removal did not end.
+/// Whether the Works of a cluster that is being removed are deleted without the copies in the member.
+/// They are if only the agent could delete the copies and the agent is silent. Since 1.8 (#1847); before, the removal
+/// did not end.
 #[must_use]
 pub fn abandons_works(cluster: &Cluster) -> bool {
     cluster.pulls() && !cluster.is_ready()

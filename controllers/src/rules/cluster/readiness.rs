@@ -30,7 +30,8 @@ pub struct Readiness {
     pub message: &'static str,
 }
 
-/// The run of equal probe results that the last probe belongs to. It is kept in memory: a restart forgets it.
+/// The run of equal probe results that the last probe belongs to.
+/// It is kept in memory: a restart forgets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbeRun {
     /// Whether the probes of the run reported ready.
@@ -67,8 +68,8 @@ pub fn readiness(probe: Probe) -> Readiness {
     }
 }
 
-/// Whether a probe result must last for the threshold before it counts. It always must, also if there were no
-/// credentials to probe with (#7426).
+/// Whether a probe result must last for the threshold before it counts.
+/// It always must, also if there were no credentials to probe with (#7426).
 #[must_use]
 pub fn is_damped(_probe: Probe) -> bool {
     true
@@ -87,8 +88,9 @@ pub fn member_timeout(configured: Duration) -> Duration {
     configured
 }
 
-/// Whether a change of its Cluster brings the next probe of a member forward. No change does, so that probes keep the
-/// configured period. Up to 1.13 each change did, including those that a probe itself had caused (#6284).
+/// Whether a change of its Cluster brings the next probe of a member forward.
+/// No change does, so that probes keep the configured period. Up to 1.13 each change did, including those that a probe
+/// itself had caused (#6284).
 #[must_use]
 pub fn brings_probe_forward(_before: Option<&Cluster>, _after: &Cluster) -> bool {
     false
@@ -100,8 +102,9 @@ pub fn probe_run(before: Option<ProbeRun>, ready: bool, now: Timestamp) -> Probe
     before.filter(|run| run.ready == ready).unwrap_or(ProbeRun { ready, since: now })
 }
 
-/// Whether the condition stays as it is although the probe differs. It does until the run has lasted for the threshold
-/// of its direction. The first probe after a start (`before` is `None`) counts at once.
+/// Whether the condition stays as it is although the probe differs.
+/// It does until the run has lasted for the threshold of its direction. The first probe after a start (`before` is
+/// `None`) counts at once.
 ///
 /// `current` is whether `Ready` is `True` at present, `None` if there is no such condition yet.
 #[must_use]
@@ -132,8 +135,8 @@ pub fn complete_apis(found: usize, whole: bool) -> (bool, &'static str, String) 
     }
 }
 
-/// Whether the result of discovery replaces the `known` number of enablements of a member. An incomplete result does
-/// not: missing kinds would look as if they had been removed (#7373; open).
+/// Whether the result of discovery replaces the `known` number of enablements of a member.
+/// An incomplete result does not: missing kinds would look as if they had been removed (#7373; open).
 #[must_use]
 pub fn replaces_enablements(complete: bool, known: usize) -> bool {
     complete || known == 0

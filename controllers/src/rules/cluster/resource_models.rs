@@ -18,8 +18,8 @@ use crate::rules::{add_quantities, milli, pod_requests};
 /// The largest possible amount: `math.MaxInt64`.
 const NO_END: &str = "9223372036854775807";
 
-/// Gives a Cluster without grades the nine defaults; each is twice as large as the one before. Grades of the user are
-/// sorted; the first is made to begin at zero and the last to have no upper limit.
+/// Gives a Cluster without grades the nine defaults; each is twice as large as the one before.
+/// Grades of the user are sorted; the first is made to begin at zero and the last to have no upper limit.
 pub fn default_models(models: &mut Vec<ResourceModel>) {
     if models.is_empty() {
         *models = (0..).zip(GRADES).map(|(grade, (cpu, memory))| nine(grade, cpu, memory)).collect();
@@ -56,8 +56,9 @@ fn nine(grade: i64, cpu: [&str; 2], memory: [&str; 2]) -> ResourceModel {
     ResourceModel { grade, ranges: vec![range("cpu", cpu), range("memory", memory)] }
 }
 
-/// Counts the ready nodes of each grade. A node belongs to the highest grade of which it has enough of every resource.
-/// A node on which no more pods fit, or which is below the lowest grade, belongs to none.
+/// Counts the ready nodes of each grade.
+/// A node belongs to the highest grade of which it has enough of every resource. A node on which no more pods fit, or
+/// which is below the lowest grade, belongs to none.
 #[must_use]
 pub fn modelings<'a>(
     models: &[ResourceModel],
@@ -98,9 +99,9 @@ pub fn modelings<'a>(
     counts
 }
 
-/// Returns how many replicas fit on nodes of these grades if each node has the minimum of its grade. A grade whose
-/// minimum is too little for one replica counts as nothing. `None` if grades cannot answer: there are no grades, no
-/// resource is requested, or a requested resource is not part of the grades.
+/// Returns how many replicas fit on nodes of these grades if each node has the minimum of its grade.
+/// A grade whose minimum is too little for one replica counts as nothing. `None` if grades cannot answer: there are no
+/// grades, no resource is requested, or a requested resource is not part of the grades.
 #[must_use]
 pub fn replicas_by_models(
     models: &[ResourceModel],

@@ -11,10 +11,10 @@ use kube::ResourceExt;
 use crate::api::{Cluster, ClusterTaintPolicy, ClusterTaintPolicySpec, MatchCondition, NO_EXECUTE};
 use crate::rules::affinity_matches;
 
-/// Returns the taints of a cluster after all policies that select it. Policies are applied from the oldest to the
-/// youngest. If the conditions of a policy hold both for adding and for removing, the taint is removed. A taint that
-/// exists already, by key and effect, keeps its value and time. Policies of the same second are ordered by name, which
-/// the real controller leaves open.
+/// Returns the taints of a cluster after all policies that select it.
+/// Policies are applied from the oldest to the youngest. If the conditions of a policy hold both for adding and for
+/// removing, the taint is removed. A taint that exists already, by key and effect, keeps its value and time. Policies
+/// of the same second are ordered by name, which the real controller leaves open.
 #[must_use]
 pub fn taints_by_policies(policies: &[&ClusterTaintPolicy], cluster: &Cluster, now: Timestamp) -> Vec<Taint> {
     let mut policies = policies.to_vec();
@@ -46,8 +46,8 @@ pub fn taints_by_policies(policies: &[&ClusterTaintPolicy], cluster: &Cluster, n
     taints
 }
 
-/// Whether the list is not empty and all its conditions hold. A condition that the cluster does not have matches
-/// neither `In` nor `NotIn`.
+/// Whether the list is not empty and all its conditions hold.
+/// A condition that the cluster does not have matches neither `In` nor `NotIn`.
 fn all_hold(wanted: &[MatchCondition], conditions: &[Condition]) -> bool {
     let holds = |wanted: &MatchCondition| {
         let mut present = conditions.iter().filter(|condition| condition.type_ == wanted.condition_type);

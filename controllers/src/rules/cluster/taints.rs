@@ -52,8 +52,8 @@ pub fn no_execute_taints(
     }
 }
 
-/// Returns the taints of a cluster that is being removed. The added taint evicts workloads although they tolerate the
-/// taints of ill health.
+/// Returns the taints of a cluster that is being removed.
+/// The added taint evicts workloads although they tolerate the taints of ill health.
 #[must_use]
 pub fn terminating_taints(taints: &[Taint], now: Timestamp) -> Vec<Taint> {
     with(taints, TAINT_TERMINATING, NO_EXECUTE, now)
@@ -72,8 +72,9 @@ fn with(taints: &[Taint], key: &str, effect: &str, now: Timestamp) -> Vec<Taint>
     taints
 }
 
-/// Replaces one of `not-ready` and `unreachable` by the other, for one effect. The new taint keeps the time of the
-/// replaced one: the cluster has been unavailable since then, and no toleration restarts (up to 1.13 it does).
+/// Replaces one of `not-ready` and `unreachable` by the other, for one effect.
+/// The new taint keeps the time of the replaced one: the cluster has been unavailable since then, and no toleration
+/// restarts (up to 1.13 it does).
 fn swapped(taints: &[Taint], add: &str, remove: &str, effect: &str, now: Timestamp) -> Vec<Taint> {
     let replaced = taints.iter().find(|taint| is(taint, remove, effect));
     let since = replaced.and_then(|taint| taint.time_added.as_ref()).map_or(now, |added| added.0);

@@ -15,8 +15,8 @@ pub enum CopyRemoval {
     Abandon,
 }
 
-/// Decides about the copy in `cluster`. The Work does not wait for a member that is not ready and is being removed, nor
-/// for one that no longer exists.
+/// Decides about the copy in `cluster`.
+/// The Work does not wait for a member that is not ready and is being removed, nor for one that no longer exists.
 #[must_use]
 pub fn copy_removal(cluster: Option<&Cluster>) -> CopyRemoval {
     match cluster {

@@ -73,7 +73,8 @@ pub fn template_replicas(kind: &str, template: &Value) -> i32 {
     })
 }
 
-/// Whether `present` contains everything in `wanted`. It may contain more: defaults, status, fields of other owners.
+/// Whether `present` contains everything in `wanted`.
+/// It may contain more: defaults, status, fields of other owners.
 #[must_use]
 pub fn covers(present: &Value, wanted: &Value) -> bool {
     match (present, wanted) {
@@ -87,8 +88,9 @@ pub fn covers(present: &Value, wanted: &Value) -> bool {
     }
 }
 
-/// Whether the object in a member matches the manifest. The member and others may add to it, but not to the data of a
-/// `ConfigMap` or `Secret`, in which each key has a meaning.
+/// Whether the object in a member matches the manifest.
+/// The member and others may add to it, but not to the data of a `ConfigMap` or `Secret`, in which each key has a
+/// meaning.
 #[must_use]
 pub fn matches_manifest(present: &Value, wanted: &Value) -> bool {
     let is_data = wanted.get("kind").is_some_and(|kind| kind == "ConfigMap" || kind == "Secret");

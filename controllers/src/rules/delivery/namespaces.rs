@@ -8,9 +8,10 @@ use kube::ResourceExt;
 use crate::api::{LABEL_SKIP_PROPAGATION, NAMESPACE_CLUSTER_LEASES, NAMESPACE_SYSTEM, cluster_of};
 use crate::rules::NamePattern;
 
-/// Whether every member gets the namespace. Not delivered are the namespaces of the control plane, `default` (members
-/// have it), names that match one of `skipped`, and namespaces with the label that opts out. A namespace that is being
-/// deleted owns its Works, which are deleted with it, so that nothing more is written for it.
+/// Whether every member gets the namespace.
+/// Not delivered are the namespaces of the control plane, `default` (members have it), names that match one of
+/// `skipped`, and namespaces with the label that opts out. A namespace that is being deleted owns its Works, which are
+/// deleted with it, so that nothing more is written for it.
 ///
 /// Until 1.5 `kube-.*` was built in; it is the flag's default now.
 #[must_use]

@@ -141,8 +141,8 @@ fn named_work(object: &Value) -> Option<(&str, &str)> {
     Some((mark(WORK_NAMESPACE)?, mark(WORK_NAME)?))
 }
 
-/// Gives an object the permanent `id`, if its kind has one and it has none yet; as from 1.8. The manifests of a Work
-/// get the id of the Work, too.
+/// Gives an object the permanent `id`, if its kind has one and it has none yet; as from 1.8.
+/// The manifests of a Work get the id of the Work, too.
 pub fn identify(behaviour: Behaviour, kind: &str, object: &mut Value, id: &str) {
     let label = match kind {
         "PropagationPolicy" => LABEL_POLICY_ID,

@@ -4,8 +4,8 @@
 
 use serde_json::{Map, Value};
 
-/// Labels that tie the pods of a Job to it, under their old and new names. Without `manualSelector` the API server of
-/// each member generates them again.
+/// Labels that tie the pods of a Job to it, under their old and new names.
+/// Without `manualSelector` the API server of each member generates them again.
 const JOB_LABELS: [&str; 4] =
     ["controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name"];
 

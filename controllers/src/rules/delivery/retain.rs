@@ -76,8 +76,8 @@ fn is_nothing(value: &Value) -> bool {
     value.is_null() || value == "" || value == 0
 }
 
-/// Keeps the labels (or annotations) that did not come from the control plane. An annotation lists those that did; they
-/// are removed when the manifest no longer has them.
+/// Keeps the labels (or annotations) that did not come from the control plane.
+/// An annotation lists those that did; they are removed when the manifest no longer has them.
 fn keep_others(kept: &mut Map<String, Value>, present: &Value, field: &str, list: &str) {
     let metadata = present.get("metadata");
     let Some(there) = metadata.and_then(|metadata| metadata.get(field)).and_then(Value::as_object) else {

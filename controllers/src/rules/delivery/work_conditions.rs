@@ -17,15 +17,17 @@ pub enum WriteOutcome {
     Nothing,
 }
 
-/// Whether nothing is written to the member because dispatching is suspended. This applies to changes of the Work as
-/// well as to the `mending` of objects that were deleted or edited in the member (#6525).
+/// Whether nothing is written to the member because dispatching is suspended.
+/// This applies to changes of the Work as well as to the `mending` of objects that were deleted or edited in the member
+/// (#6525).
 #[must_use]
 pub fn holds_back(work: &Work, _mending: bool) -> bool {
     work.spec.suspend_dispatching
 }
 
-/// Returns status, reason and message of the condition `Dispatching` of a Work; `None` if it gets none. As from 1.11
-/// every Work has the condition. Before, only a suspended Work gets it, and one that has `reported` it before.
+/// Returns status, reason and message of the condition `Dispatching` of a Work; `None` if it gets none.
+/// As from 1.11 every Work has the condition. Before, only a suspended Work gets it, and one that has `reported` it
+/// before.
 #[must_use]
 pub fn dispatching_condition(
     behaviour: Behaviour,

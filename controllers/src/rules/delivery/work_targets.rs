@@ -38,8 +38,9 @@ pub fn holds_up_removal(behaviour: Behaviour, spec: &ResourceBindingSpec, cluste
     clusters_with_work(behaviour, spec).contains(cluster)
 }
 
-/// Whether no Work may be written yet. A copy that is purged directly must be gone before there is a new one, and its
-/// Work still exists in one of `holders`; as from 1.15. An unreachable member keeps its Work until the task ends.
+/// Whether no Work may be written yet.
+/// A copy that is purged directly must be gone before there is a new one, and its Work still exists in one of
+/// `holders`; as from 1.15. An unreachable member keeps its Work until the task ends.
 #[must_use]
 pub fn awaits_purge(behaviour: Behaviour, spec: &ResourceBindingSpec, holders: &BTreeSet<&str>) -> bool {
     let mut purged = spec.graceful_eviction_tasks.iter().filter(|task| is_purged(behaviour, task));
@@ -58,8 +59,8 @@ pub fn is_dispatch_suspended(suspension: Option<&Suspension>, cluster: &str) -> 
     dispatch.dispatching == Some(true) || { named }.any(|name| name == cluster)
 }
 
-/// Returns each cluster's share of the completions of a Job, divided like the replicas. `None` if the template has no
-/// completions, or if every cluster runs all of them.
+/// Returns each cluster's share of the completions of a Job, divided like the replicas.
+/// `None` if the template has no completions, or if every cluster runs all of them.
 #[must_use]
 pub fn completions(
     rules: &dyn Rules,

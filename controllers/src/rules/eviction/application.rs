@@ -18,15 +18,16 @@ use crate::rules::Rules;
 /// For each cluster, the time since when the workload is reported as unhealthy there.
 pub type UnhealthySince = BTreeMap<String, Timestamp>;
 
-/// Returns the failover settings of a binding. `None` if the policy has none, if the kind has no health of its own, or
-/// if dependencies would not be propagated (`propagateDeps`).
+/// Returns the failover settings of a binding.
+/// `None` if the policy has none, if the kind has no health of its own, or if dependencies would not be propagated
+/// (`propagateDeps`).
 #[must_use]
 pub fn application_failover(spec: &ResourceBindingSpec, has_health: bool) -> Option<&ApplicationFailover> {
     spec.failover.as_ref()?.application.as_ref().filter(|_| has_health && spec.propagate_deps)
 }
 
-/// Returns for each target since when it is reported as unhealthy, given the times known `before`. A report of any
-/// other health, or an eviction task, ends the period.
+/// Returns for each target since when it is reported as unhealthy, given the times known `before`.
+/// A report of any other health, or an eviction task, ends the period.
 #[must_use]
 pub fn unhealthy_since(
     before: &UnhealthySince,
@@ -55,7 +56,8 @@ pub fn tolerated_until(failover: &ApplicationFailover, since: Timestamp) -> Time
     since.saturating_add(Duration::from_secs(seconds)).unwrap_or(Timestamp::MAX)
 }
 
-/// Returns the eviction task without cluster and replicas. `report` is the status of the copy in the cluster.
+/// Returns the eviction task without cluster and replicas.
+/// `report` is the status of the copy in the cluster.
 ///
 /// # Errors
 /// The state to preserve is not known, so that the eviction waits.

@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::{GracefulEvictionTask, ResourceBindingSpec};
 
-/// The switches, by the names of the real gates and flags. All are on by default here. The real gate `Failover` is on
-/// by default from 1.4 to 1.11, and `--enable-no-execute-taint-eviction` in no release that has it.
+/// The switches, by the names of the real gates and flags.
+/// All are on by default here. The real gate `Failover` is on by default from 1.4 to 1.11, and
+/// `--enable-no-execute-taint-eviction` in no release that has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Gates {
@@ -67,16 +68,16 @@ pub fn taints_after(gates: Gates, timeout: Duration) -> Duration {
     if gates.failover { timeout } else { Duration::MAX }
 }
 
-/// Whether a cluster that is being removed waits until no workload is assigned to it. Up to 1.13 it waits only if the
-/// taint manager evicts the workloads.
+/// Whether a cluster that is being removed waits until no workload is assigned to it.
+/// Up to 1.13 it waits only if the taint manager evicts the workloads.
 #[must_use]
 pub fn awaits_workloads(gates: Gates, by: EvictsBy) -> bool {
     gates.taint_manager || by == EvictsBy::Everything
 }
 
-/// Removes the cluster from the targets. With the gate `GracefulEviction`, `task` replaces the target
-/// ([`evict`](crate::rules::evict)). Without the gate, up to 1.13, the old copy is deleted at once. Returns whether the
-/// cluster was a target.
+/// Removes the cluster from the targets.
+/// With the gate `GracefulEviction`, `task` replaces the target ([`evict`](crate::rules::evict)). Without the gate, up
+/// to 1.13, the old copy is deleted at once. Returns whether the cluster was a target.
 pub fn evict_or_drop(
     gates: Gates,
     by: EvictsBy,

@@ -50,9 +50,10 @@ pub(super) fn task_state(
     earlier.map_or_else(|| preserved_state(preservation, status), |earlier| Ok(earlier.clone()))
 }
 
-/// Returns the labels that the copy in `cluster` gets. Only a workload with one target gets the state, and only that of
-/// the last task: if two copies may run at once there is nothing to take over. A cluster that was a target before the
-/// failover does not get it either, because its copy was never deleted.
+/// Returns the labels that the copy in `cluster` gets.
+/// Only a workload with one target gets the state, and only that of the last task: if two copies may run at once there
+/// is nothing to take over. A cluster that was a target before the failover does not get it either, because its copy
+/// was never deleted.
 #[must_use]
 pub fn injected_state(
     behaviour: Behaviour,

@@ -45,9 +45,10 @@ pub fn evict(spec: &mut ResourceBindingSpec, cluster: &str, task: GracefulEvicti
     true
 }
 
-/// Returns the eviction task of the taint manager without cluster and replicas. The purge mode is that of the policy
-/// (1.15), else that of the flag (1.14), else that of the release. It depends neither on when the eviction was `due`
-/// (#6676) nor on whether the binding has a namespace (#6491). `report` is the status of the copy in the cluster.
+/// Returns the eviction task of the taint manager without cluster and replicas.
+/// The purge mode is that of the policy (1.15), else that of the flag (1.14), else that of the release. It depends
+/// neither on when the eviction was `due` (#6676) nor on whether the binding has a namespace (#6491). `report` is the
+/// status of the copy in the cluster.
 ///
 /// # Errors
 /// The state to preserve is not known, so that the eviction waits.
@@ -77,8 +78,8 @@ pub(super) fn clusters_before(state: &BTreeMap<String, String>, before: &[Target
     before.map(|target| target.name.clone()).collect()
 }
 
-/// Whether a change of a binding makes the controller check its tasks. Any binding with tasks does, also one that is
-/// new to the controller (#3475).
+/// Whether a change of a binding makes the controller check its tasks.
+/// Any binding with tasks does, also one that is new to the controller (#3475).
 #[must_use]
 pub fn wakes_for_tasks(_before: Option<&ResourceBindingSpec>, after: &ResourceBindingSpec) -> bool {
     !after.graceful_eviction_tasks.is_empty()
@@ -99,8 +100,9 @@ pub fn task_timeouts(tasks: &[GracefulEvictionTask], timeout: Duration) -> Vec<D
     tasks.iter().map(|task| own(task).map_or(timeout, Duration::from_secs)).collect()
 }
 
-/// Decides about a task. A decision of the user comes first. Otherwise the task ends when it is `replaced` (see
-/// [`is_replaced`]) or older than `timeout`.
+/// Decides about a task.
+/// A decision of the user comes first. Otherwise the task ends when it is `replaced` (see [`is_replaced`]) or older
+/// than `timeout`.
 #[must_use]
 pub fn task_fate(task: &GracefulEvictionTask, replaced: bool, timeout: Duration, now: Timestamp) -> TaskFate {
     let Some(begun) = &task.creation_timestamp else { return TaskFate::Stamp };
@@ -128,9 +130,10 @@ pub fn is_replaced(scheduled: bool, targets: &[TargetCluster], reports: &[Aggreg
 /// The fields of a report that are not counts.
 const GENERATIONS: [&str; 3] = ["generation", "observedGeneration", "resourceTemplateGeneration"];
 
-/// Whether a report confirms that the target runs the replicas *of this schedule*. Healthy is not enough: until a
-/// schedule with other replicas has been delivered and reported, the report is about the one before (#3736). Counts of
-/// zero are left out of reports, so that a report with nothing but generations means zero replicas.
+/// Whether a report confirms that the target runs the replicas *of this schedule*.
+/// Healthy is not enough: until a schedule with other replicas has been delivered and reported, the report is about the
+/// one before (#3736). Counts of zero are left out of reports, so that a report with nothing but generations means zero
+/// replicas.
 #[must_use]
 pub fn confirms_replacement(target: &TargetCluster, report: &AggregatedStatus) -> bool {
     let number = |field: &str| report.status.as_ref()?.get(field)?.as_i64();

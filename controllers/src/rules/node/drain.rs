@@ -21,8 +21,9 @@ pub enum DrainAction {
     Over,
 }
 
-/// Returns the action for a node. The timeout counts from the transition if the node reports itself as not ready, and
-/// from its last sign of life if it is silent.
+/// Returns the action for a node.
+/// The timeout counts from the transition if the node reports itself as not ready, and from its last sign of life if it
+/// is silent.
 #[must_use]
 pub fn draining(
     ready: Option<&str>,

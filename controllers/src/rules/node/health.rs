@@ -16,7 +16,8 @@ use super::names::{
     KUBELET_CONDITIONS, MESSAGE_NEVER_UPDATED, MESSAGE_UNKNOWN, READY, REASON_NEVER_UPDATED, REASON_UNKNOWN,
 };
 
-/// The signs of life of one node. They are kept in memory: a start of the controller restarts the periods.
+/// The signs of life of one node.
+/// They are kept in memory: a start of the controller restarts the periods.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeHealth {
     /// `Ready` as last observed or written.
@@ -29,9 +30,9 @@ pub struct NodeHealth {
     pub transition: Timestamp,
 }
 
-/// Returns the signs of life after one more check. A different heartbeat in the status is one, later or earlier, and so
-/// is a Lease that was renewed to a later time than any before. For a node that never reported, the creation counts as
-/// the last one.
+/// Returns the signs of life after one more check.
+/// A different heartbeat in the status is one, later or earlier, and so is a Lease that was renewed to a later time
+/// than any before. For a node that never reported, the creation counts as the last one.
 ///
 /// Kubernetes compares only the times of the transitions. If a clock was set back, two transitions can have the same time, so
 /// the status is compared, too.

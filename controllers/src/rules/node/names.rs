@@ -5,8 +5,8 @@
 
 /// The readiness condition of a node or a pod.
 pub const READY: &str = "Ready";
-/// The conditions that a kubelet posts, and that become Unknown when it is silent. `NetworkUnavailable` is posted by
-/// another component.
+/// The conditions that a kubelet posts, and that become Unknown when it is silent.
+/// `NetworkUnavailable` is posted by another component.
 pub const KUBELET_CONDITIONS: [&str; 4] = [READY, "MemoryPressure", "DiskPressure", "PIDPressure"];
 
 /// Reason of a condition that was never posted.

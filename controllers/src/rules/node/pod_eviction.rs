@@ -55,8 +55,8 @@ pub enum Timer {
     Now,
 }
 
-/// Decides about the time at which a pod is to be deleted. A time that is set does not move, neither for a longer
-/// toleration nor for a shorter one (#102993).
+/// Decides about the time at which a pod is to be deleted.
+/// A time that is set does not move, neither for a longer toleration nor for a shorter one (#102993).
 #[must_use]
 pub fn timer(is_set: bool, due: Due) -> Timer {
     match due {

@@ -43,8 +43,8 @@ impl Limiter {
         allowed
     }
 
-    /// Returns a limiter of another rate to replace this one. It has a token if this one has one; otherwise it waits
-    /// for a full period of its own.
+    /// Returns a limiter of another rate to replace this one.
+    /// It has a token if this one has one; otherwise it waits for a full period of its own.
     #[must_use]
     pub fn swapped(&self, rate: f64, now: Timestamp) -> Self {
         let new = Self::new(rate, now);
@@ -112,8 +112,8 @@ impl WaitingNodes {
         }
     }
 
-    /// Returns the first name if it is its turn and there is a token. The token is taken even if it is not its turn
-    /// yet. The name waits until [`Self::done`] or [`Self::again`].
+    /// Returns the first name if it is its turn and there is a token.
+    /// The token is taken even if it is not its turn yet. The name waits until [`Self::done`] or [`Self::again`].
     pub fn head(&mut self, now: Timestamp) -> Option<String> {
         let (turn, _, name) = self.waiting.first().cloned()?;
         (self.limiter.take(now) && turn <= now).then_some(name)
@@ -128,7 +128,8 @@ impl WaitingNodes {
         }
     }
 
-    /// Gives a name another turn at `at`, unless it was removed meanwhile. Others may overtake it until then.
+    /// Gives a name another turn at `at`, unless it was removed meanwhile.
+    /// Others may overtake it until then.
     pub fn again(&mut self, name: &str, at: Timestamp) {
         if self.turns.contains_key(name) {
             self.put(name, at);

@@ -21,7 +21,8 @@ macro_rules! functions {
     };
 }
 
-/// All rules that the controllers of nodes use. An implementation that overrides one shows what that rule is for.
+/// All rules that the controllers of nodes use.
+/// An implementation that overrides one shows what that rule is for.
 #[expect(missing_docs, reason = "each method is the function of the same name, which says what it does")]
 pub trait NodeRules: Send + Sync {
     /// The differences from other releases. This is not a rule: the rules depend on it.

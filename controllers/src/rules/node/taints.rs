@@ -11,9 +11,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::names::{NODE_NOT_READY, NODE_UNREACHABLE, NODE_UNSCHEDULABLE, TAINT_BY_CONDITION};
 use crate::api::{NO_EXECUTE, NO_SCHEDULE};
 
-/// Returns the taints with those of effect NoSchedule set according to conditions and cordon. Taints with other keys
-/// stay; those with one of these keys are removed if no condition requires them, whatever set them. Neither rate nor
-/// zone matters here.
+/// Returns the taints with those of effect NoSchedule set according to conditions and cordon.
+/// Taints with other keys stay; those with one of these keys are removed if no condition requires them, whatever set
+/// them. Neither rate nor zone matters here.
 #[must_use]
 pub fn condition_taints(
     conditions: &[NodeCondition],

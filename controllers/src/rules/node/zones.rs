@@ -99,8 +99,8 @@ pub fn zone_rate(state: ZoneState, size: usize, rates: Rates) -> f64 {
 /// The change for all zones together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disruption {
-    /// From now on no zone has a ready node. The controller itself is probably cut off, so all taints are removed and
-    /// no more are set.
+    /// From now on no zone has a ready node.
+    /// The controller itself is probably cut off, so all taints are removed and no more are set.
     Begins,
     /// Still no zone has a ready node.
     Lasts,
@@ -110,7 +110,8 @@ pub enum Disruption {
     None,
 }
 
-/// Returns what changes for all zones together. A zone that was not checked yet does not count as `Full`.
+/// Returns what changes for all zones together.
+/// A zone that was not checked yet does not count as `Full`.
 #[must_use]
 pub fn disruption(before: &BTreeMap<String, ZoneState>, now: &BTreeMap<String, ZoneState>) -> Disruption {
     let all_gone =

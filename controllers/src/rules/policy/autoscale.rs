@@ -51,8 +51,8 @@ pub fn keeps_autoscaler(
         && workload.is_some_and(|spec| clusters_with_work(Behaviour::default(), spec).contains(cluster))
 }
 
-/// Returns the namespace and the name of the autoscaler that a Work delivers without a binding. `None` if it delivers
-/// something else or belongs to a binding.
+/// Returns the namespace and the name of the autoscaler that a Work delivers without a binding.
+/// `None` if it delivers something else or belongs to a binding.
 #[must_use]
 pub fn delivered_autoscaler(work: &Work) -> Option<(&str, &str)> {
     let [manifest] = work.spec.workload.manifests.as_slice() else { return None };

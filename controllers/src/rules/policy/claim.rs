@@ -70,8 +70,8 @@ pub fn policy_finalizer(behaviour: Behaviour, kind: &str) -> Option<&'static str
     behaviour.policy_finalizers.then_some(finalizer)
 }
 
-/// Whether a new binding gets a finalizer. Each does, so that it stays until its Works are gone, also if no controller
-/// is running when it is deleted (#708).
+/// Whether a new binding gets a finalizer.
+/// Each does, so that it stays until its Works are gone, also if no controller is running when it is deleted (#708).
 #[must_use]
 pub fn has_finalizer(_spec: &ResourceBindingSpec) -> bool {
     true

@@ -33,8 +33,9 @@ pub struct Claim {
     pub preempts: bool,
 }
 
-/// Returns how closely the selectors of a policy match the template; `None` if they do not. `policy_namespace` is
-/// `None` for a cluster-scoped policy; a namespaced one selects templates of its own namespace only.
+/// Returns how closely the selectors of a policy match the template; `None` if they do not.
+/// `policy_namespace` is `None` for a cluster-scoped policy; a namespaced one selects templates of its own namespace
+/// only.
 #[must_use]
 pub fn selects(
     selectors: &[ResourceSelector],
@@ -67,8 +68,8 @@ pub fn selects(
     selectors.iter().filter_map(one).max()
 }
 
-/// Returns the policy that a template belongs to, of those that select it. `claimed` is the policy that has it, with
-/// whether that is a namespaced one.
+/// Returns the policy that a template belongs to, of those that select it.
+/// `claimed` is the policy that has it, with whether that is a namespaced one.
 ///
 /// A policy keeps its template as long as it selects it, unless another preempts it: a namespaced policy preempts a
 /// cluster-scoped one, and one of higher priority another of its scope (as from 1.7). An unclaimed template goes to the

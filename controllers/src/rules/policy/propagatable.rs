@@ -49,8 +49,9 @@ pub fn skips_object(kind: &str, namespace: &str, name: &str, patterns: &[NamePat
         || (namespace, kind, name) == ("kube-system", "ConfigMap", "extension-apiserver-authentication")
 }
 
-/// Returns the version at which objects of a kind are propagated, with the kind as it is served there. Of the versions
-/// of a group, ordered by preference, it is the first in which the kind can be listed, watched and deleted.
+/// Returns the version at which objects of a kind are propagated, with the kind as it is served there.
+/// Of the versions of a group, ordered by preference, it is the first in which the kind can be listed, watched and
+/// deleted.
 #[must_use]
 pub fn propagated_version<'a>(
     versions: &'a [APIResourceList],

@@ -54,8 +54,8 @@ pub struct Behaviour {
     pub retries: Retries,
     /// A request for a placement from scratch begins again at the first of several affinities; as from 1.19 (#5425).
     pub rebalances_from_the_first: bool,
-    /// `Immediately` and `Graciously` are names of purge modes; until 1.18 (#7792). Later, stored objects with these
-    /// names are evicted gracefully.
+    /// `Immediately` and `Graciously` are names of purge modes; until 1.18 (#7792).
+    /// Later, stored objects with these names are evicted gracefully.
     pub has_former_purge_modes: bool,
     /// Drifted copies are repaired whenever the watch of a member shows them, also in a member that is not ready, and a
     /// copy that is created again is reported with a reason of its own; until 1.18 (#7552).

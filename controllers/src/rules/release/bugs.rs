@@ -58,8 +58,8 @@ pub enum Bug {
     KindsDriveOut,
     /// Replicas on clusters that are no longer candidates count as placed (#4586, #7110).
     LostReplicasCount,
-    /// Scaling up takes replicas away from a cluster (#6793). This is `Division::LargestWeight`, which the reference
-    /// has.
+    /// Scaling up takes replicas away from a cluster (#6793).
+    /// This is `Division::LargestWeight`, which the reference has.
     ScaleUpShrinks,
     /// The scheduler observes the generation before its own patch, and none if there is nothing to do (#3455).
     OwnPatchUnobserved,

@@ -20,7 +20,8 @@ pub fn affinity_matches(affinity: &ClusterAffinity, cluster: &Cluster) -> bool {
         && affinity.field_selector.as_ref().is_none_or(|selector| fields_match(selector, cluster))
 }
 
-/// Operators are as in a node selector. If a cluster has several zones, `In` must list all of them and `NotIn` none.
+/// Operators are as in a node selector.
+/// If a cluster has several zones, `In` must list all of them and `NotIn` none.
 fn fields_match(selector: &FieldSelector, cluster: &Cluster) -> bool {
     selector.match_expressions.iter().all(|expression| {
         let present = field_values(cluster, &expression.key);

@@ -51,8 +51,8 @@ fn rules_of(scheduling: &ReplicaScheduling) -> &[StaticWeight] {
     scheduling.weight_preference.as_ref().map_or(&[], |preference| &preference.static_weight_list)
 }
 
-/// Returns the weight of each cluster: the largest that the list gives it. A cluster that no entry matches is left out.
-/// If no entry matches any cluster, all have the same weight.
+/// Returns the weight of each cluster: the largest that the list gives it.
+/// A cluster that no entry matches is left out. If no entry matches any cluster, all have the same weight.
 #[must_use]
 pub fn static_weights(list: &[StaticWeight], clusters: &[&Cluster]) -> Vec<(String, i64)> {
     let weight = |cluster: &&&Cluster| {
@@ -67,8 +67,8 @@ pub fn static_weights(list: &[StaticWeight], clusters: &[&Cluster]) -> Vec<(Stri
     }
 }
 
-/// Returns the targets whose replicas count as placed: those that are still selected. Replicas on other clusters count
-/// as lost, when scaling up (#4586) and when scaling down (#7110).
+/// Returns the targets whose replicas count as placed: those that are still selected.
+/// Replicas on other clusters count as lost, when scaling up (#4586) and when scaling down (#7110).
 #[must_use]
 pub fn still_assigned(targets: &[TargetCluster], selected: &[&Cluster]) -> Vec<TargetCluster> {
     let still_selected = |target: &&TargetCluster| {
@@ -77,8 +77,9 @@ pub fn still_assigned(targets: &[TargetCluster], selected: &[&Cluster]) -> Vec<T
     targets.iter().filter(still_selected).cloned().collect()
 }
 
-/// Assigns by free room. Each tier gets only the replicas for which the tiers before it have no room. Therefore a
-/// schedule that changes anything also moves replicas back from an overflow tier (as from 1.18, #7386).
+/// Assigns by free room.
+/// Each tier gets only the replicas for which the tiers before it have no room. Therefore a schedule that changes
+/// anything also moves replicas back from an overflow tier (as from 1.18, #7386).
 fn by_tier(
     rules: &dyn Rules,
     spec: &ResourceBindingSpec,

@@ -19,8 +19,8 @@ pub fn divide(
     }
 }
 
-/// Gives each cluster its share rounded down. The remaining replicas go one by one to the clusters in order of weight,
-/// then of name (`TakeByWeight`; until 1.15).
+/// Gives each cluster its share rounded down.
+/// The remaining replicas go one by one to the clusters in order of weight, then of name (`TakeByWeight`; until 1.15).
 #[must_use]
 pub fn divide_by_largest_weight(replicas: i32, mut weights: Vec<(String, i64)>) -> Vec<TargetCluster> {
     weights.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
@@ -41,9 +41,9 @@ pub fn divide_by_largest_weight(replicas: i32, mut weights: Vec<(String, i64)>) 
         .collect()
 }
 
-/// Gives one replica after the other to the cluster with the largest `weight / (2 x seats + 1)`. Among equals it goes
-/// to the cluster with fewer seats, then by name: ascending, or descending if the FNV-1a hash of the template's uid is
-/// odd (as from 1.16). If there are more replicas, no cluster gets fewer.
+/// Gives one replica after the other to the cluster with the largest `weight / (2 x seats + 1)`.
+/// Among equals it goes to the cluster with fewer seats, then by name: ascending, or descending if the FNV-1a hash of
+/// the template's uid is odd (as from 1.16). If there are more replicas, no cluster gets fewer.
 #[must_use]
 pub fn divide_by_seats(
     replicas: i32,

@@ -14,8 +14,8 @@ use crate::api::{
 };
 use crate::rules::{Due, Removal, UnservedTargets, affinity_matches, eviction_due, field_values, tolerates};
 
-/// The reason why a cluster was refused, as text. In a large fleet most clusters are refused for the same few reasons,
-/// so the text is borrowed where possible.
+/// The reason why a cluster was refused, as text.
+/// In a large fleet most clusters are refused for the same few reasons, so the text is borrowed where possible.
 pub type Refusal = Option<Cow<'static, str>>;
 
 /// `ClusterAffinity`: the placement must match the cluster, whether or not it is a target already.
@@ -48,7 +48,8 @@ pub fn taint_filter(
         .map(|taint| format!("cluster(s) had untolerated taint {{{}:{}}}", taint.key, taint.effect).into())
 }
 
-/// `APIEnablement`: a new target's API server must serve the kind. For a present target, `unserved` decides.
+/// `APIEnablement`: a new target's API server must serve the kind.
+/// For a present target, `unserved` decides.
 #[must_use]
 pub fn api_filter(
     unserved: UnservedTargets,
@@ -68,8 +69,9 @@ pub fn api_filter(
     (!may_stay && !serves(cluster, resource)).then(|| "cluster(s) did not have the API resource".into())
 }
 
-/// Whether a cluster begins to serve the kind of a workload. The real scheduler does not check this: there, a workload
-/// that fits nowhere waits for the next change of a cluster's labels or spec.
+/// Whether a cluster begins to serve the kind of a workload.
+/// The real scheduler does not check this: there, a workload that fits nowhere waits for the next change of a cluster's
+/// labels or spec.
 #[must_use]
 pub fn begins_to_serve(
     resource: &ObjectReference,
@@ -106,8 +108,9 @@ pub fn spread_filter(constraints: &[SpreadConstraint], cluster: &Cluster) -> Ref
     missing.map(|field| format!("cluster(s) did not have {field} property").into())
 }
 
-/// Refuses a cluster that is being removed as a new target. A present target is refused too where removal is the
-/// scheduler's task, as from 1.14 (`pkg/scheduler/core/generic_scheduler.go`).
+/// Refuses a cluster that is being removed as a new target.
+/// A present target is refused too where removal is the scheduler's task, as from 1.14
+/// (`pkg/scheduler/core/generic_scheduler.go`).
 #[must_use]
 pub fn terminating_filter(removal: Removal, cluster: &Cluster, is_target: bool) -> Refusal {
     let refused = cluster.metadata.deletion_timestamp.is_some();

@@ -55,9 +55,9 @@ fn mean(scores: impl Iterator<Item = i64>) -> Option<(i64, i64)> {
     (count > 0).then(|| (count, sum / count))
 }
 
-/// Selects at most `count` groups, until 1.5: the best by the sum of their clusters' scores. Beginning with the worst,
-/// they are replaced by the largest of the other groups until there are enough clusters. `None` if there are never
-/// enough.
+/// Selects at most `count` groups, until 1.5: the best by the sum of their clusters' scores.
+/// Beginning with the worst, they are replaced by the largest of the other groups until there are enough clusters.
+/// `None` if there are never enough.
 #[must_use]
 pub fn fewest_groups(mut groups: Vec<Group>, count: usize, clusters_at_least: usize) -> Option<Vec<Group>> {
     groups.sort_by(|a, b| b.score.cmp(&a.score).then_with(|| a.name.cmp(&b.name)));
@@ -76,10 +76,10 @@ pub fn fewest_groups(mut groups: Vec<Group>, count: usize, clusters_at_least: us
     (clusters(&groups) >= clusters_at_least).then_some(groups)
 }
 
-/// Selects the combination of groups that is used as from 1.6. Of the combinations with `at_least` to `at_most` groups
-/// and enough clusters together, it is the one with the largest sum of scores, then the one with most clusters, then
-/// the first. Groups at the end of its ranking are dropped if the better ones suffice. `None` if no combination
-/// suffices.
+/// Selects the combination of groups that is used as from 1.6.
+/// Of the combinations with `at_least` to `at_most` groups and enough clusters together, it is the one with the largest
+/// sum of scores, then the one with most clusters, then the first. Groups at the end of its ranking are dropped if the
+/// better ones suffice. `None` if no combination suffices.
 ///
 /// The search tries all combinations, as in the real scheduler: it is meant for a few dozen groups.
 #[must_use]

@@ -16,7 +16,8 @@ pub enum Retries {
     /// A queue with a growing back-off for every error, first in, first out; until 1.18.
     #[default]
     RateLimited,
-    /// A queue by priority. Bindings without room wait for a fixed time, whatever happens to the room; as from 1.19.
+    /// A queue by priority.
+    /// Bindings without room wait for a fixed time, whatever happens to the room; as from 1.19.
     ByPriority,
 }
 
@@ -40,8 +41,9 @@ const LOOK_PERIOD: Duration = Duration::from_secs(30);
 /// The first and the longest back-off of the queue by priority (`defaultBindingInitialBackoffDuration`, `…MaxBackoff…`).
 pub const BACK_OFF_BY_PRIORITY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
 
-/// Returns when a binding is tried again that failed with this error. The queue by priority (1.19) tries a binding
-/// without room only after a fixed time, and not when room appears (#7344).
+/// Returns when a binding is tried again that failed with this error.
+/// The queue by priority (1.19) tries a binding without room only after a fixed time, and not when room appears
+/// (#7344).
 #[must_use]
 pub fn retry(retries: Retries, error: &ScheduleError) -> Retry {
     match (error, retries) {
@@ -51,8 +53,8 @@ pub fn retry(retries: Retries, error: &ScheduleError) -> Retry {
     }
 }
 
-/// Returns the time of the first look that a binding which waits since `now` does not miss. Times count from the start
-/// of the scheduler.
+/// Returns the time of the first look that a binding which waits since `now` does not miss.
+/// Times count from the start of the scheduler.
 #[must_use]
 pub fn look_after(now: Duration) -> Duration {
     let looks = (now + WAITS_FOR_ROOM).as_nanos().div_ceil(LOOK_PERIOD.as_nanos());

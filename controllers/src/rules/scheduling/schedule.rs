@@ -84,9 +84,10 @@ pub fn is_static_weighted(scheduling: &ReplicaScheduling) -> bool {
         && scheduling.weight_preference.as_ref().is_none_or(|weights| weights.dynamic_weight.is_empty())
 }
 
-/// Schedules a binding. Each step is a rule of its own, so that it can be replaced alone. Of several affinities, the
-/// one in use is tried first, then those after it. An earlier one is not tried again (#4990), unless the placement no
-/// longer contains the one in use, or a placement from scratch was requested (as from 1.19, #5425).
+/// Schedules a binding.
+/// Each step is a rule of its own, so that it can be replaced alone. Of several affinities, the one in use is tried
+/// first, then those after it. An earlier one is not tried again (#4990), unless the placement no longer contains the
+/// one in use, or a placement from scratch was requested (as from 1.19, #5425).
 ///
 /// # Errors
 /// No cluster passes, or the placement cannot be met. Of several affinities, it is the error of the first one tried.
@@ -195,8 +196,8 @@ impl Attempt<'_> {
         overflow.map(|tier| tier + 1).ok_or(reason)
     }
 
-    /// Returns a cluster with the values that rank it. Its room is its present share of the workload plus the free
-    /// room.
+    /// Returns a cluster with the values that rank it.
+    /// Its room is its present share of the workload plus the free room.
     fn candidate(&self, cluster: &Cluster, tier: usize) -> Candidate {
         let (spec, name) = (self.spec, cluster.name_any());
         let own = spec.clusters.iter().find(|target| target.name == name);

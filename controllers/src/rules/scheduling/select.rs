@@ -80,8 +80,8 @@ fn at_most(constraint: &SpreadConstraint) -> usize {
     usize::try_from(constraint.max_groups).ok().filter(|most| *most > 0).unwrap_or(usize::MAX)
 }
 
-/// Selects the best clusters, as many as are allowed. If replicas are divided by room, the worst of them are replaced
-/// by those with the most room until there is enough.
+/// Selects the best clusters, as many as are allowed.
+/// If replicas are divided by room, the worst of them are replaced by those with the most room until there is enough.
 fn by_number<'a>(
     constraint: &SpreadConstraint,
     needed: Option<i64>,

@@ -20,11 +20,12 @@ pub enum LostTargets {
     Gone,
 }
 
-/// Whether an event makes the scheduler compute the targets again. A changed placement and a request for a placement
-/// from scratch do. Any event does for a duplicated workload or one without replicas. For a divided workload, the
-/// assigned sum must differ from the requested replicas, or a target must be gone (nothing else removes it) or, where
-/// removal is the scheduler's task, being removed. So a divided workload does not move back when a cluster recovers. A
-/// suspended binding (as from 1.13) is never scheduled, whatever the event (#6356).
+/// Whether an event makes the scheduler compute the targets again.
+/// A changed placement and a request for a placement from scratch do. Any event does for a duplicated workload or one
+/// without replicas. For a divided workload, the assigned sum must differ from the requested replicas, or a target must
+/// be gone (nothing else removes it) or, where removal is the scheduler's task, being removed. So a divided workload
+/// does not move back when a cluster recovers. A suspended binding (as from 1.13) is never scheduled, whatever the
+/// event (#6356).
 #[must_use]
 pub fn needs_scheduling(
     removal: Removal,
@@ -46,9 +47,9 @@ pub fn needs_scheduling(
             || lacks_scheduled_condition(status))
 }
 
-/// Whether a binding is scheduled for nothing but its replicas. The metrics of the real scheduler count this as
-/// `ScaleSchedule`, and all else as `ReconcileSchedule` (`pkg/scheduler/scheduler.go`, `IsBindingReplicasChanged` of
-/// `pkg/util/binding.go`).
+/// Whether a binding is scheduled for nothing but its replicas.
+/// The metrics of the real scheduler count this as `ScaleSchedule`, and all else as `ReconcileSchedule`
+/// (`pkg/scheduler/scheduler.go`, `IsBindingReplicasChanged` of `pkg/util/binding.go`).
 #[must_use]
 pub fn scales_only(spec: &ResourceBindingSpec, applied: Option<&Placement>) -> bool {
     let Some(placement) = spec.placement.as_ref().filter(|placement| applied == Some(placement)) else {
@@ -101,14 +102,14 @@ pub fn is_reschedule_requested(spec: &ResourceBindingSpec, status: &BindingStatu
     status.last_scheduled_time.as_ref().is_some_and(|last| asked.0 > last.0)
 }
 
-/// Whether the result of scheduling was never reported. Targets are written first, and the write of the condition may
-/// get lost. The real scheduler does not repeat it.
+/// Whether the result of scheduling was never reported.
+/// Targets are written first, and the write of the condition may get lost. The real scheduler does not repeat it.
 fn lacks_scheduled_condition(status: &BindingStatus) -> bool {
     status.conditions.iter().all(|condition| condition.type_ != CONDITION_SCHEDULED)
 }
 
-/// Whether a placement differs from the one that was applied. Of several affinities only the one in use counts: changes
-/// of the others do not move the workload.
+/// Whether a placement differs from the one that was applied.
+/// Of several affinities only the one in use counts: changes of the others do not move the workload.
 fn placement_changed(placement: &Placement, applied: Option<&Placement>, in_use: &str) -> bool {
     let Some(applied) = applied else { return true };
     let term =

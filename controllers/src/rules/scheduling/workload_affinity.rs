@@ -38,8 +38,8 @@ pub fn affinity_groups(
     (groups != WorkloadAffinityGroups::default()).then_some(groups)
 }
 
-/// Returns the clusters of the other workloads of the groups of `spec`. Workloads without targets are ignored, so that
-/// the first of a group may go anywhere.
+/// Returns the clusters of the other workloads of the groups of `spec`.
+/// Workloads without targets are ignored, so that the first of a group may go anywhere.
 #[must_use]
 pub fn affinity_clusters<'a>(
     spec: &ResourceBindingSpec,
@@ -66,8 +66,9 @@ pub fn affinity_clusters<'a>(
     affinity_clusters
 }
 
-/// Whether the clusters of another workload of the affinity group bind the workload. Clusters that the workload is being
-/// evicted from do not: otherwise the workload would be nowhere as long as the other one stays (#7479).
+/// Whether the clusters of another workload of the affinity group bind the workload.
+/// Clusters that the workload is being evicted from do not: otherwise the workload would be nowhere as long as the
+/// other one stays (#7479).
 #[must_use]
 pub fn binds_group(tasks: &[GracefulEvictionTask], clusters: &BTreeSet<String>) -> bool {
     clusters.iter().any(|cluster| tasks.iter().all(|task| task.from_cluster != *cluster))

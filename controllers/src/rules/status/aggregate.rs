@@ -20,15 +20,16 @@ pub fn aggregated_status(works: &[Arc<Work>]) -> Vec<AggregatedStatus> {
     reports
 }
 
-/// Returns the reports that a binding has after an aggregation: the new ones only. A report on a cluster without a Work
-/// would stay for ever.
+/// Returns the reports that a binding has after an aggregation: the new ones only.
+/// A report on a cluster without a Work would stay for ever.
 #[must_use]
 pub fn replacing_reports(_: &[AggregatedStatus], reports: Vec<AggregatedStatus>) -> Vec<AggregatedStatus> {
     reports
 }
 
-/// Returns the reports on clusters in which the workload has a Work that was tried. A report on an earlier Work may stay in a
-/// binding while the status of the binding cannot be written. Karmada counts such a report, too (#3736).
+/// Returns the reports on clusters in which the workload has a Work that was tried.
+/// A report on an earlier Work may stay in a binding while the status of the binding cannot be written. Karmada counts
+/// such a report, too (#3736).
 #[must_use]
 pub fn reports_on_works(reports: &[AggregatedStatus], works: &[Arc<Work>]) -> Vec<AggregatedStatus> {
     let living = works.iter().filter(|work| work.metadata.deletion_timestamp.is_none());

@@ -27,8 +27,8 @@ pub fn has_health(api_version: &str, kind: &str) -> bool {
     WITH_HEALTH.contains(&(api_version, kind))
 }
 
-/// Returns the health of an object. Objects of unknown kinds are healthy (as from 1.12), also those without a status
-/// (as from 1.9, #4453).
+/// Returns the health of an object.
+/// Objects of unknown kinds are healthy (as from 1.12), also those without a status (as from 1.9, #4453).
 #[must_use]
 pub fn health(object: &Value) -> Health {
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();

@@ -93,8 +93,8 @@ fn workload(
     status
 }
 
-/// Whether a member has the template's generation, and its controllers have observed it. Until 1.9 the template's own
-/// generation counted as observed at once.
+/// Whether a member has the template's generation, and its controllers have observed it.
+/// Until 1.9 the template's own generation counted as observed at once.
 fn has_caught_up(report: &AggregatedStatus, generation: i64) -> bool {
     let Some(status) = &report.status else { return false };
     let number = |field: &str| status.get(field).and_then(Value::as_i64).unwrap_or_default();
@@ -115,8 +115,9 @@ fn disruption_budget(reports: &[AggregatedStatus]) -> Map<String, Value> {
     status
 }
 
-/// All ingress points. Until 1.13, those without a host name get the name of their cluster. From 1.14 on, points that only
-/// differ in their ports are one, and those without a host name are the last (`pkg/util/helper/service.go`,
+/// All ingress points.
+/// Until 1.13, those without a host name get the name of their cluster. From 1.14 on, points that only differ in their
+/// ports are one, and those without a host name are the last (`pkg/util/helper/service.go`,
 /// `pkg/util/helper/ingress.go`).
 fn load_balancer(behaviour: Behaviour, reports: &[AggregatedStatus]) -> Map<String, Value> {
     let points = reported(reports).flat_map(|(cluster, status)| {
@@ -139,7 +140,8 @@ fn named<'a>(points: impl Iterator<Item = (&'a str, Value)>) -> Vec<Value> {
     named.collect()
 }
 
-/// The identity of an ingress point: three texts, each with whether it is empty. An empty text is the last in the order.
+/// The identity of an ingress point: three texts, each with whether it is empty.
+/// An empty text is the last in the order.
 type IngressPoint = [(bool, String); 3];
 
 fn merged(points: impl Iterator<Item = Value>) -> Vec<Value> {
@@ -173,8 +175,8 @@ fn ended(status: &Map<String, Value>) -> Option<&str> {
     types.find(|type_| matches!(*type_, "Complete" | "Failed"))
 }
 
-/// A Job is complete when it is complete in all clusters, and has failed when it has failed in any. A finished Job is
-/// not aggregated again.
+/// A Job is complete when it is complete in all clusters, and has failed when it has failed in any.
+/// A finished Job is not aggregated again.
 fn job(template: &Value, reports: &[AggregatedStatus], now: Timestamp) -> Option<Map<String, Value>> {
     if template.get("status").and_then(Value::as_object).is_some_and(|status| ended(status).is_some()) {
         return None;

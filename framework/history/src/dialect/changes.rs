@@ -50,8 +50,8 @@ pub fn tainted(
     removed.chain(added).collect()
 }
 
-/// Takes over the present state `now` of a manifest for `member`, and returns the changes. `gone` says that the
-/// manifest is deleted.
+/// Takes over the present state `now` of a manifest for `member`, and returns the changes.
+/// `gone` says that the manifest is deleted.
 pub fn delivered(
     world: &mut World,
     workload: &WorkloadKey,
@@ -116,8 +116,9 @@ fn changes_of_manifest(
     changes
 }
 
-/// Takes over the present state `now` of an object in `member`, and returns the changes. `gone` says that the object
-/// is deleted. An object that the control plane does not manage counts only if its workload is known.
+/// Takes over the present state `now` of an object in `member`, and returns the changes.
+/// `gone` says that the object is deleted. An object that the control plane does not manage counts only if its workload
+/// is known.
 pub fn ran(
     world: &mut World,
     workload: WorkloadKey,

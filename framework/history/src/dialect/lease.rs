@@ -17,10 +17,11 @@ struct LeaseRenewal {
     latest: Timestamp,
     /// The time of the latest version, which is earlier than `latest` if a clock was set back.
     last: Timestamp,
-    /// Whether the member was created again since `latest`. A controller that forgets deleted members knows only
-    /// the last renewal. Real controllers never forget.
+    /// Whether the member was created again since `latest`.
+    /// A controller that forgets deleted members knows only the last renewal. Real controllers never forget.
     may_be_forgotten: bool,
-    /// Whether the record of the member was ever observed. A member that is deleted may go on to renew its Lease.
+    /// Whether the record of the member was ever observed.
+    /// A member that is deleted may go on to renew its Lease.
     was_member: bool,
 }
 
@@ -44,8 +45,8 @@ impl Leases {
         }
     }
 
-    /// Takes over a version of the Lease with this name, which was renewed at `renewed`. The first observed
-    /// version may be old.
+    /// Takes over a version of the Lease with this name, which was renewed at `renewed`.
+    /// The first observed version may be old.
     pub fn observe(&mut self, world: &mut World, name: &str, renewed: Timestamp) -> Option<Change> {
         world.heartbeats_shown = true;
         let is_member = world.members.contains_key(name);

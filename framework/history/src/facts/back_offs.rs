@@ -6,8 +6,9 @@ use std::time::Duration;
 /// The longest back-off of a work queue.
 pub const LONGEST_BACK_OFF: Duration = Duration::from_secs(1000);
 
-/// The longest back-off of a watch. The back-off of client-go (`tools/cache/reflector.go`) starts at 800 ms and
-/// doubles up to 30 s; jitter may double it once more.
+/// The longest back-off of a watch.
+/// The back-off of client-go (`tools/cache/reflector.go`) starts at 800 ms and doubles up to 30 s; jitter may double it
+/// once more.
 pub const LONGEST_WATCH_BACK_OFF: Duration = Duration::from_secs(60);
 
 /// The first back-off of a watch, with jitter.

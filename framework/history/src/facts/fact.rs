@@ -128,8 +128,8 @@ pub enum Change {
         /// The taint as it was.
         taint: Taint,
     },
-    /// Something changed about a member that affects the choice of members. Comes after the facts of the
-    /// changes.
+    /// Something changed about a member that affects the choice of members.
+    /// Comes after the facts of the changes.
     MemberChanged(String),
     /// The status of a member changed, apart from its conditions.
     MemberReported {
@@ -167,8 +167,8 @@ pub enum Change {
     MemberLeaving(String),
     /// A member is gone.
     MemberGone(String),
-    /// The record of a workload's placement has a new version, whatever changed in it. Comes after the facts
-    /// of the changes.
+    /// The record of a workload's placement has a new version, whatever changed in it.
+    /// Comes after the facts of the changes.
     Recorded(WorkloadKey),
     /// The members changed to which other workloads bring this workload, by its record.
     Required(WorkloadKey),

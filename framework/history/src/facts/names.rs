@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::format::digest::{OFFSET, digest};
 
-/// The separator of names. It sorts before every other character, so that texts are in the order of their
-/// names.
+/// The separator of names.
+/// It sorts before every other character, so that texts are in the order of their names.
 const BETWEEN: char = '\0';
 
 /// Three names.

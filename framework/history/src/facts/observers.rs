@@ -58,8 +58,8 @@ pub struct Observers {
 }
 
 impl Observers {
-    /// When `entry` happened, and how exactly that is known. Time does not go back: an entry that is out of
-    /// order gets the time of the entry before it.
+    /// When `entry` happened, and how exactly that is known.
+    /// Time does not go back: an entry that is out of order gets the time of the entry before it.
     pub fn place(&mut self, entry: &Entry) -> (Duration, Uncertainty) {
         let behind = self.last.saturating_sub(entry.at);
         self.set_back |= behind > DISORDER;

@@ -9,8 +9,8 @@ use super::{Member, Taint, TaintEffect};
 pub struct Placement {
     /// The members that may carry the workload; `None` allows all.
     pub affinity: Option<Affinity>,
-    /// Groups of members, in the order in which they are tried. One group applies at a time. Empty if
-    /// `affinity` counts.
+    /// Groups of members, in the order in which they are tried.
+    /// One group applies at a time. Empty if `affinity` counts.
     pub groups: Vec<Group>,
     /// Over how many groups the workload may or must be spread.
     pub spread: Vec<Spread>,

@@ -57,8 +57,8 @@ pub struct DispatchSuspension {
 pub struct OverridePolicy {
     /// The namespace of the policy; absent if the policy applies to all namespaces.
     pub namespace: Option<String>,
-    /// Kind, namespace and name of the selected objects. An empty text matches any. An empty list selects all
-    /// objects.
+    /// Kind, namespace and name of the selected objects.
+    /// An empty text matches any. An empty list selects all objects.
     pub selectors: Vec<(String, String, String)>,
     /// The changes, one after another.
     pub rules: Vec<Override>,

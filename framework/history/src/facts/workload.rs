@@ -106,8 +106,8 @@ pub struct Workload {
     pub lacks_room: bool,
     /// The placement.
     pub placement: Placement,
-    /// Whether the workload has a placement of its own, and the judged scheduler places it. This is not so
-    /// for a dependency that follows other workloads, or while its scheduling is suspended.
+    /// Whether the workload has a placement of its own, and the judged scheduler places it.
+    /// This is not so for a dependency that follows other workloads, or while its scheduling is suspended.
     pub placeable: bool,
     /// The kind as members serve it: `apps/v1/Deployment`.
     pub served_as: String,
@@ -123,8 +123,8 @@ pub struct Workload {
     pub group: String,
     /// How long the workload may be unhealthy in a member before it is evicted; absent if it stays.
     pub unhealthy_for: Option<Duration>,
-    /// Paths into the status of a copy that is evicted for its health. These values are handed on to the new
-    /// copy.
+    /// Paths into the status of a copy that is evicted for its health.
+    /// These values are handed on to the new copy.
     pub hands_on: BTreeSet<String>,
     /// The conditions of the record: type and status.
     pub conditions: BTreeMap<String, String>,
@@ -166,7 +166,8 @@ pub struct EvictionTask {
     pub seen: Duration,
     /// Whether the task existed before the history began.
     pub inherited: bool,
-    /// Whether the dialect derived the task, so that no object records it. Such a task never has a time stamp.
+    /// Whether the dialect derived the task, so that no object records it.
+    /// Such a task never has a time stamp.
     pub is_derived: bool,
     /// The time stamped on the task, to the second; absent until it is stamped.
     pub created: Option<Timestamp>,
@@ -205,8 +206,8 @@ pub enum InstanceHealth {
 pub struct Instance {
     /// The health.
     pub health: InstanceHealth,
-    /// The ready replicas; absent if the status does not report them. Zero if the status omits all counts, as
-    /// it omits zeros.
+    /// The ready replicas; absent if the status does not report them.
+    /// Zero if the status omits all counts, as it omits zeros.
     pub ready: Option<u64>,
     /// Whether the manifest is applied to the member.
     pub applied: bool,
@@ -256,7 +257,8 @@ pub struct Running {
     pub ready: u64,
     /// Whether the status is about the present version of the object.
     pub current: bool,
-    /// Since when the copy is being deleted, if it is. A finalizer of a controller in the member may keep it.
+    /// Since when the copy is being deleted, if it is.
+    /// A finalizer of a controller in the member may keep it.
     pub leaving: Option<Duration>,
     /// The content of the copy.
     pub asks: Arc<Content>,

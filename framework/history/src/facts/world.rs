@@ -39,13 +39,13 @@ pub struct World {
     pub hindered_before: Vec<(Duration, Duration)>,
     /// The periods in which controllers did not run, in the order of their ends: the beginning and the end of each.
     pub absences: Vec<(Duration, Duration)>,
-    /// The wall time at the start of the history, as derived from time stamps. The real start is later by at
-    /// most a second and the latency of an observation.
+    /// The wall time at the start of the history, as derived from time stamps.
+    /// The real start is later by at most a second and the latency of an observation.
     pub wall_start: Option<Timestamp>,
     /// The wall time at the start of the history, if its header states it.
     pub stated_start: Option<Timestamp>,
-    /// The sum of the offsets of the control plane's clock. Deadlines that follow from its stamps may end
-    /// earlier or later by this much.
+    /// The sum of the offsets of the control plane's clock.
+    /// Deadlines that follow from its stamps may end earlier or later by this much.
     pub clock_set: Duration,
     /// Whether clocks other than those of kubelets were wrong, so that stamps no longer bound the start of
     /// the history.
@@ -87,8 +87,8 @@ pub struct World {
     pub kinds_shown: BTreeSet<String>,
     /// Whether the history began late, so that it may lack members.
     pub begun_late: bool,
-    /// Whether the history records all signs of life of members that report by themselves. Otherwise silence
-    /// proves nothing.
+    /// Whether the history records all signs of life of members that report by themselves.
+    /// Otherwise silence proves nothing.
     pub heartbeats_shown: bool,
     /// Whether a manifest for a recorded placement was ever observed. A history may record no manifests.
     pub manifests_shown: bool,

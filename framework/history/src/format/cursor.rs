@@ -56,8 +56,8 @@ impl<'a> Cursor<'a> {
         &self.text[range]
     }
 
-    /// Walks through the fields of the object here. `each` gets the position of a name, and moves the cursor
-    /// behind the value.
+    /// Walks through the fields of the object here.
+    /// `each` gets the position of a name, and moves the cursor behind the value.
     pub(super) fn fields(
         &mut self,
         mut each: impl FnMut(&mut Self, Range<usize>) -> Option<()>,

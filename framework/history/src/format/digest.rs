@@ -21,8 +21,8 @@ pub fn digest(state: u64, bytes: &[u8]) -> u64 {
     rest.iter().fold(state, |state, byte| mix(state, u64::from(*byte)))
 }
 
-/// Mixes a word into the state. A product carries differences up only. The shift brings them down, so that no
-/// later word cancels them.
+/// Mixes a word into the state.
+/// A product carries differences up only. The shift brings them down, so that no later word cancels them.
 fn mix(state: u64, word: u64) -> u64 {
     let product = (state ^ word).wrapping_mul(FACTOR);
     product ^ (product >> 32)

@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 
 use super::Object;
 
-/// The value of `on` for the API of the control plane. The value for a member is the name of the member.
+/// The value of `on` for the API of the control plane.
+/// The value for a member is the name of the member.
 pub const CONTROL_PLANE: &str = "control-plane";
 
 /// The fields of a mark, for example `{"fault":"refuse","cluster":"m2","state":"begin"}`.

@@ -14,7 +14,8 @@ use super::digest::{OFFSET, digest};
 use super::split::split;
 use super::tree::Tree;
 
-/// An object of the Kubernetes API, cheap to clone. Successive versions share the parts that are the same.
+/// An object of the Kubernetes API, cheap to clone.
+/// Successive versions share the parts that are the same.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Object(Arc<[Arc<Part>]>);
 

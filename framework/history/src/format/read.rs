@@ -16,8 +16,8 @@ use crate::plain_words::plain_words;
 /// The version of the format.
 pub const VERSION: &str = "v1";
 
-/// The longest time in a history, a century. A longer time is a mistake. The limit keeps sums of times in
-/// their range.
+/// The longest time in a history, a century.
+/// A longer time is a mistake. The limit keeps sums of times in their range.
 pub const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// The time of an event that never happens, and the length of an unknown period: longer than any time in a
@@ -49,8 +49,8 @@ pub(super) struct Line {
     pub(super) object: Option<Object>,
 }
 
-/// The line in `text`; `None` if it is blank. A line that is unusual in any way is parsed in full, so that
-/// the error is exact.
+/// The line in `text`; `None` if it is blank.
+/// A line that is unusual in any way is parsed in full, so that the error is exact.
 fn recall_line(recall: &mut Recall, text: &[u8]) -> Result<Option<Line>, serde_json::Error> {
     let text = text.trim_ascii_end();
     if text.is_empty() {

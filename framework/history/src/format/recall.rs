@@ -31,7 +31,8 @@ struct Guess {
     object: u64,
 }
 
-/// The maximum number of remembered objects, and of names of clusters. If there are more, all are forgotten.
+/// The maximum number of remembered objects, and of names of clusters.
+/// If there are more, all are forgotten.
 const MOST: usize = 1 << 15;
 
 impl Default for Recall {

@@ -17,8 +17,8 @@ pub(super) fn split(text: &str) -> Option<Object> {
 }
 
 impl Cursor<'_> {
-    /// The object here. `before` returns the two parts with a name that are probably similar; the first is
-    /// the more likely one.
+    /// The object here.
+    /// `before` returns the two parts with a name that are probably similar; the first is the more likely one.
     pub(super) fn object<'p>(
         &mut self,
         before: impl Fn(&str) -> [Option<&'p Arc<Part>>; 2],

@@ -26,8 +26,8 @@ pub struct Comparison {
 /// An event of one history only, or an event of both at times too far apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The subject of the event, by its name in the first history. An event of the second history only keeps its own
-    /// name.
+    /// The subject of the event, by its name in the first history.
+    /// An event of the second history only keeps its own name.
     pub track: Track,
     /// The event.
     pub what: What,
@@ -189,8 +189,8 @@ impl Sides<'_> {
         }
     }
 
-    /// Records an event that happened in one history only. It is no difference if the other history ended too early
-    /// to show it.
+    /// Records an event that happened in one history only.
+    /// It is no difference if the other history ended too early to show it.
     fn alone(&self, track: &Track, happening: &Happening, side: usize, found: &mut Found) {
         let other = [self.second, self.first][side];
         let allowed = self.allowed(&happening.what);

@@ -12,7 +12,8 @@ use capsize_history::dialect::Dialect;
 use capsize_history::facts::{Change, Fact, Health, Taint, WorkloadKey};
 use capsize_history::{Entry, FaultKind, Kind, Mark};
 
-/// The subject of events: a member, or a workload in it. Without either, the subject is the whole fleet.
+/// The subject of events: a member, or a workload in it.
+/// Without either, the subject is the whole fleet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Track {
     /// The member.
@@ -72,8 +73,9 @@ pub enum What {
 }
 
 impl What {
-    /// Returns the strand of the event. Events of one strand follow each other, for example the addition and the
-    /// removal of a taint. Events of different strands, such as two taints, may come in either order.
+    /// Returns the strand of the event.
+    /// Events of one strand follow each other, for example the addition and the removal of a taint. Events of different
+    /// strands, such as two taints, may come in either order.
     pub(super) fn strand(&self) -> (u8, &str) {
         match self {
             Self::Disturbed(_) => (0, ""),
@@ -136,8 +138,8 @@ pub struct Outliner {
     began: Option<Duration>,
     /// The workloads that existed then. Other workloads do not belong to the scenario.
     workloads: BTreeSet<WorkloadKey>,
-    /// The keys that stand for workloads whose names are generated: `web-*` for `web-x2bqz`. Another history has other
-    /// names.
+    /// The keys that stand for workloads whose names are generated: `web-*` for `web-x2bqz`.
+    /// Another history has other names.
     generated: BTreeMap<WorkloadKey, WorkloadKey>,
 }
 

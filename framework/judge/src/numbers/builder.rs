@@ -246,8 +246,8 @@ impl NumbersBuilder {
         }
     }
 
-    /// Records that a workload is neither assigned to a member nor runs there. Members without workloads are dropped,
-    /// because there may be new ones all the time.
+    /// Records that a workload is neither assigned to a member nor runs there.
+    /// Members without workloads are dropped, because there may be new ones all the time.
     fn off(&mut self, workload: &WorkloadKey, member: &str) {
         if let Some(workloads) = self.on.get_mut(member) {
             workloads.remove(workload);

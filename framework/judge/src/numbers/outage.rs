@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use capsize_history::facts::WorkloadKey;
 
-/// A fault on a member. Every duration counts from its beginning, and is `None` if the event did not happen.
+/// A fault on a member.
+/// Every duration counts from its beginning, and is `None` if the event did not happen.
 #[derive(Clone, Debug)]
 pub struct Outage {
     /// The member.

@@ -80,7 +80,8 @@ impl Followed {
     }
 }
 
-/// The ready replicas in members that no fault cuts off. `cut_off` returns true for a member with a fault.
+/// The ready replicas in members that no fault cuts off.
+/// `cut_off` returns true for a member with a fault.
 pub fn reachable_replicas(workload: &Workload, cut_off: impl Fn(&str) -> bool) -> u64 {
     let reachable = workload.running.iter().filter(|(member, _)| !cut_off(member));
     reachable.fold(0, |sum, (_, running)| sum.saturating_add(running.ready))

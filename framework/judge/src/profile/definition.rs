@@ -184,7 +184,8 @@ pub struct Profile {
     /// The bugs of Capsize's own controllers, by name.
     #[serde(default)]
     pub bugs: BTreeSet<String>,
-    /// Whether its programs include the webhooks of the implementation. Otherwise Capsize does the work of webhooks.
+    /// Whether its programs include the webhooks of the implementation.
+    /// Otherwise Capsize does the work of webhooks.
     #[serde(default)]
     pub webhooks: bool,
     /// The dialect of its objects.
@@ -292,8 +293,8 @@ pub enum ProfileError {
 }
 
 impl ProfileError {
-    /// Returns the error for an unknown timing. Returns `None` if the name is not similar to a known one, because
-    /// recorders may add timings of their own.
+    /// Returns the error for an unknown timing.
+    /// Returns `None` if the name is not similar to a known one, because recorders may add timings of their own.
     fn timing(name: &str) -> Option<Self> {
         let known: Vec<&'static str> =
             Timings::NAMES.into_iter().chain(Timings::ALSO).chain(Zones::FLAGS).collect();
@@ -414,9 +415,9 @@ impl Profiles {
             .ok_or_else(|| ProfileError::Unknown { name: name.to_owned(), known: self.names() })
     }
 
-    /// Returns the profile for the implementation and release in `header`, the first mark of a history. The profile
-    /// is the one that the header names as its target, or else the one with the latest release that is not after the
-    /// release in the header.
+    /// Returns the profile for the implementation and release in `header`, the first mark of a history.
+    /// The profile is the one that the header names as its target, or else the one with the latest release that is not
+    /// after the release in the header.
     ///
     /// # Errors
     /// [`ProfileError::Unnamed`] and [`ProfileError::NoneFor`].

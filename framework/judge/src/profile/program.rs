@@ -20,7 +20,8 @@ pub struct Program {
     /// Its port uses TLS. The certificate is not checked.
     #[serde(default)]
     pub tls: bool,
-    /// The program is an agent, and runs once for each member in pull mode. It goes on when the controllers are killed.
+    /// The program is an agent, and runs once for each member in pull mode.
+    /// It goes on when the controllers are killed.
     #[serde(default)]
     pub per_pull_member: bool,
     /// The common name of a self-signed certificate that is made for each start of the program, with placeholders. The
@@ -30,19 +31,20 @@ pub struct Program {
     /// The names of the definitions of the user that the member of an agent gets, too.
     #[serde(default)]
     pub member_definitions: Vec<String>,
-    /// Objects that are applied to the member of an agent before the agent starts, in this order. Their texts have
-    /// placeholders, too.
+    /// Objects that are applied to the member of an agent before the agent starts, in this order.
+    /// Their texts have placeholders, too.
     #[serde(default)]
     pub member_objects: Vec<Value>,
-    /// Objects that are applied to the control plane when the program is ready, in this order. Their texts have
-    /// placeholders, too.
+    /// Objects that are applied to the control plane when the program is ready, in this order.
+    /// Their texts have placeholders, too.
     #[serde(default)]
     pub objects: Vec<Value>,
 }
 
 impl Program {
-    /// Returns the command with all placeholders replaced. `known` returns the values of the placeholders that depend on
-    /// the run. Others are the names of timings and flags:
+    /// Returns the command with all placeholders replaced.
+    /// `known` returns the values of the placeholders that depend on the run. Others are the names of timings and
+    /// flags:
     ///
     /// - `{{failureThreshold}}` is a timing in milliseconds, as `3000ms`;
     /// - `{{failureThreshold.seconds}}` is the number of seconds, as `3`;

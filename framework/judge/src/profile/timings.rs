@@ -10,8 +10,8 @@ use thiserror::Error;
 use super::length;
 use capsize_history::LONGEST;
 
-/// One duration for each timing, written like `30s` or `5m`. The header of a history may give them in seconds, by the
-/// same names.
+/// One duration for each timing, written like `30s` or `5m`.
+/// The header of a history may give them in seconds, by the same names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Timings {
@@ -136,8 +136,8 @@ impl Timings {
         true
     }
 
-    /// Returns true if the timing called `name` is a setting of a target. The other timings describe its speed, or
-    /// the precision of observations.
+    /// Returns true if the timing called `name` is a setting of a target.
+    /// The other timings describe its speed, or the precision of observations.
     #[must_use]
     pub fn is_setting(name: &str) -> bool {
         !matches!(

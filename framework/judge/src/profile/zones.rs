@@ -17,8 +17,8 @@ pub struct Zones {
     #[serde(with = "length::required")]
     #[schemars(with = "String")]
     pub eviction_pause: Duration,
-    /// The pause in a large zone that is partly disrupted (`--secondary-node-eviction-rate`). Members of a small one
-    /// get no taint.
+    /// The pause in a large zone that is partly disrupted (`--secondary-node-eviction-rate`).
+    /// Members of a small one get no taint.
     #[serde(with = "length::required")]
     #[schemars(with = "String")]
     pub secondary_eviction_pause: Duration,

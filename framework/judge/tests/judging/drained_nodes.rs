@@ -5,8 +5,8 @@ use serde_json::json;
 
 use crate::nodes::{PROFILE, Story, cluster_by, holds, shows, violates};
 
-/// Three nodes of one zone and one of another, with an eviction timeout of twenty seconds. The nodes in `silent` send
-/// nothing after 1 s, and are unknown at 7.9 s; the others send heartbeats until `end`.
+/// Three nodes of one zone and one of another, with an eviction timeout of twenty seconds.
+/// The nodes in `silent` send nothing after 1 s, and are unknown at 7.9 s; the others send heartbeats until `end`.
 fn unhealthy(silent: &[&str], end: u32) -> Story {
     let profile = PROFILE
         .replace("ZonedEvictions, TellsDisruption", "DrainsAfterTimeout")

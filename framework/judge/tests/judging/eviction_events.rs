@@ -19,7 +19,8 @@ fn event(component: &str, message: &str) -> Value {
 
 const ENDS: &str = "resource-binding-graceful-eviction-controller";
 
-/// The workload is evicted from m1, and the eviction ends at 20.5 s. The history contains the events about evictions.
+/// The workload is evicted from m1, and the eviction ends at 20.5 s.
+/// The history contains the events about evictions.
 fn ended() -> Story {
     let story = Story::new().mark(json!({"evictionEvents": true})).at(20.0);
     let story = story.taint("m1", "maintenance", "NoExecute").at(20.2).evict("m1").stamp("m1");

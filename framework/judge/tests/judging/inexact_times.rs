@@ -11,8 +11,8 @@ fn seen_after(story: Story, on: &str, latency: f64) -> Story {
     story.mark(json!({"observer": {"on": on, "latency": latency}}))
 }
 
-/// m1 fails at 10 s and is reported at `at`, observed up to `latency` late. The report must come between 12.9 s and
-/// 19 s.
+/// m1 fails at 10 s and is reported at `at`, observed up to `latency` late.
+/// The report must come between 12.9 s and 19 s.
 fn observed(at: f64, latency: f64) -> StoryOutcome {
     let story = seen_after(Story::new(), "control-plane", latency).fault("refuse", "m1", "begin");
     story.at(at).ready("m1", "False").taint("m1", "not-ready", "NoSchedule").until(at + 0.1)

@@ -197,8 +197,8 @@ pub(crate) fn perturbation() -> impl Strategy<Value = Perturbation> {
     ]
 }
 
-/// Sets the value number `leaf` in `object`. Returns how many values are left to count, or `None` if the value was
-/// set.
+/// Sets the value number `leaf` in `object`.
+/// Returns how many values are left to count, or `None` if the value was set.
 fn set(object: &mut Value, leaf: usize, to: &Value) -> Option<usize> {
     let children: Vec<&mut Value> = match object {
         Value::Object(fields) => fields.iter_mut().map(|(_, value)| value).collect(),

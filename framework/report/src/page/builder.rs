@@ -101,8 +101,8 @@ impl TimelineBuilder {
     }
 }
 
-/// Returns true if the list of events shows the change. The others repeat what further facts show in more detail, or
-/// come again and again.
+/// Returns true if the list of events shows the change.
+/// The others repeat what further facts show in more detail, or come again and again.
 fn is_event(change: &Change) -> bool {
     !matches!(
         change,

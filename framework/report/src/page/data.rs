@@ -1,4 +1,5 @@
-//! The data of a case as the scripts of the page read it. `framework/report/page/types.d.ts` describes the same.
+//! The data of a case as the scripts of the page read it.
+//! `framework/report/page/types.d.ts` describes the same.
 
 use std::time::Duration;
 

@@ -101,8 +101,9 @@ pub fn html(report: &Report, timelines: &[Option<CaseTimeline>]) -> String {
     filled(TEMPLATE, &parts)
 }
 
-/// The page of a fleet that is up. It asks its server for the time line, and offers `forms`: the name of each fault,
-/// whether it hits a member, and the parameters that it needs.
+/// The page of a fleet that is up.
+/// It asks its server for the time line, and offers `forms`: the name of each fault, whether it hits a member, and the
+/// parameters that it needs.
 ///
 /// # Panics
 /// Never: names and parameters are always JSON.

@@ -150,8 +150,8 @@ fn set_place(place: &mut PlaceLane, at: Micros, workload: &Workload) {
     place.ready.set(at, ready.unwrap_or_default());
 }
 
-/// Returns true if the workload is copied to members. With nodes as members it is not, and the pod itself reports that it is
-/// ready.
+/// Returns true if the workload is copied to members.
+/// With nodes as members it is not, and the pod itself reports that it is ready.
 fn has_copies(workload: &Workload) -> bool {
     !workload.running.is_empty() || !workload.deliveries.is_empty()
 }

@@ -14,8 +14,8 @@ use capsize_history::facts::{Change, Fact, Scheduling, Taint, TaintEffect, Workl
 #[derive(Clone, Debug, Default)]
 pub struct Coverage {
     cells: BTreeMap<Cell, u64>,
-    /// The situation at the latest fault, with its time, as long as only faults were observed since. A zone fails node
-    /// by node at one instant, and computing the situation reads the whole world.
+    /// The situation at the latest fault, with its time, as long as only faults were observed since.
+    /// A zone fails node by node at one instant, and computing the situation reads the whole world.
     about: Option<(Duration, Situation)>,
 }
 

@@ -36,7 +36,8 @@ impl Draw<'_> {
     }
 }
 
-/// How long a fleet must stay at rest at the end. All periodic controllers work at least once in this time.
+/// How long a fleet must stay at rest at the end.
+/// All periodic controllers work at least once in this time.
 const QUIET_PERIOD: &str = "30s";
 
 /// The share of runs in which members lose data.
@@ -45,8 +46,8 @@ const LOSSES: f64 = 0.25;
 /// The share of runs in which clocks other than those of nodes are wrong.
 const CLOCKS: f64 = 0.25;
 
-/// Draws the scenario for this seed and style, within the promises of the target. `bases` are scenarios that people
-/// wrote.
+/// Draws the scenario for this seed and style, within the promises of the target.
+/// `bases` are scenarios that people wrote.
 ///
 /// If the target can run none of the bases, a graft becomes a swarm.
 #[must_use]

@@ -55,8 +55,8 @@ pub(super) fn overlapping(rng: &mut Stream, times: FailoverTimes, fleet: &Fleet,
     windows.into_iter().map(|(at, lasts)| window(at, lasts, &one_of(rng, &kinds)(rng, fleet))).collect()
 }
 
-/// Draws faults from a stream of their own, so that the other faults stay the same. In a lite run one fault comes after
-/// all others; otherwise one or two come at random times.
+/// Draws faults from a stream of their own, so that the other faults stay the same.
+/// In a lite run one fault comes after all others; otherwise one or two come at random times.
 pub(super) fn separate(
     rng: &mut Stream,
     (style, times, others): (Style, FailoverTimes, &[Value]),
@@ -98,8 +98,8 @@ pub(super) fn clock(rng: &mut Stream, fleet: &Fleet) -> Value {
     json!({"skew": {"cluster": victim(rng, fleet), way: by}})
 }
 
-/// The shortest time for which a member leaves the fleet, in seconds, so that every controller notices. The real
-/// controllers keep state of the old member if a new one appears at once.
+/// The shortest time for which a member leaves the fleet, in seconds, so that every controller notices.
+/// The real controllers keep state of the old member if a new one appears at once.
 const GONE: f64 = 90.0;
 
 pub(super) fn window(at: f64, lasts: f64, fault: &Value) -> Value {

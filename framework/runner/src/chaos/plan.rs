@@ -42,7 +42,8 @@ const LISTS: [&str; 4] = ["given", "when", "then", "faults"];
 const GROUP: &str = "chaos";
 
 impl Plan {
-    /// Parses the scenario in `text` as a tree. Only [`Plan::case`] checks whether the scenario makes sense.
+    /// Parses the scenario in `text` as a tree.
+    /// Only [`Plan::case`] checks whether the scenario makes sense.
     ///
     /// # Errors
     /// If `text` is not YAML.

@@ -17,7 +17,8 @@ type ShrinkPass = fn(&Value) -> Vec<Value>;
 const PASSES: [ShrinkPass; 6] =
     [fewer_faults, fewer_workloads, fewer_members, plainer, simpler_faults, smaller_numbers];
 
-/// Returns the smallest plan found for which `still_fails` returns true. It is called at most `tries` times.
+/// Returns the smallest plan found for which `still_fails` returns true.
+/// It is called at most `tries` times.
 pub fn shrink(plan: &Plan, tries: usize, mut still_fails: impl FnMut(&Plan) -> bool) -> Plan {
     let mut best = plan.clone();
     let mut left = tries;

@@ -49,7 +49,8 @@ fn cascade(rng: &mut Stream, times: FailoverTimes, fleet: &Fleet, at: f64) -> Ve
     (0..count).map(strikes).collect()
 }
 
-/// A member fails and recovers repeatedly. Each outage lasts about as long as the failure detection takes.
+/// A member fails and recovers repeatedly.
+/// Each outage lasts about as long as the failure detection takes.
 fn flapping(rng: &mut Stream, times: FailoverTimes, fleet: &Fleet, at: f64) -> Vec<Value> {
     let (down, up) = (times.noticed * rng.random_range(0.3..1.5), times.noticed * rng.random_range(0.1..1.5));
     let fault = lost(fleet, fleet.any_member(rng));

@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 use super::style::Style;
 use capsize_history::dialect::DialectKind;
 
-/// The timings for fleets with their smallest and largest values in whole seconds. The defaults of targets are within.
+/// The timings for fleets with their smallest and largest values in whole seconds.
+/// The defaults of targets are within.
 const RANGES: [(&str, u64, u64); 9] = [
     ("statusUpdateFrequency", 5, 20),
     ("failureThreshold", 10, 60),

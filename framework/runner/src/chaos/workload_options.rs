@@ -45,8 +45,8 @@ pub(super) fn draw(
     steps
 }
 
-/// How long the workload may be unhealthy, and what happens to the copy then. The time is longer than any start-up
-/// time: otherwise each new copy would be evicted while it starts, for ever.
+/// How long the workload may be unhealthy, and what happens to the copy then.
+/// The time is longer than any start-up time: otherwise each new copy would be evicted while it starts, for ever.
 fn application_failover(rng: &mut Stream, draw: &mut Draw<'_>) -> Value {
     let mut failover = json!({
         "decisionConditions": {"tolerationSeconds": rng.random_range(75..=180)},

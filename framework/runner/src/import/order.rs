@@ -9,8 +9,9 @@ use jiff::Timestamp;
 use super::documents::ImportedEvent;
 use capsize_history::{Entry, Mark, Observer, Writer};
 
-/// Writes the events of clusters as a history with this header. Each cluster has its name: `control-plane`, or that of a member.
-/// The number of events whose time is unknown is returned.
+/// Writes the events of clusters as a history with this header.
+/// Each cluster has its name: `control-plane`, or that of a member. The number of events whose time is unknown is
+/// returned.
 ///
 /// # Errors
 /// When `out` cannot be written.

@@ -7,8 +7,9 @@ use serde_json::json;
 use super::{FaultGuard, fault_mark};
 use capsize_history::{FaultKind, Mark};
 
-/// Sets `clock` wrong until the guard is dropped. It is the clock of `member`, or of the control plane if `member` is
-/// `None`. `record` receives a mark now, and another one at the end.
+/// Sets `clock` wrong until the guard is dropped.
+/// It is the clock of `member`, or of the control plane if `member` is `None`. `record` receives a mark now, and
+/// another one at the end.
 pub fn set_off(
     clock: Clock,
     by: SignedDuration,

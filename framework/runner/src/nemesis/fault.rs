@@ -140,8 +140,8 @@ impl Fault {
         }
     }
 
-    /// Begins the fault on a part of `member`. It ends when the guard is dropped. `record` receives a mark now, and
-    /// another one at the end.
+    /// Begins the fault on a part of `member`.
+    /// It ends when the guard is dropped. `record` receives a mark now, and another one at the end.
     pub fn begin(self, member: &str, struck: &Struck, record: impl Fn(Mark) + Send + 'static) -> FaultGuard {
         record(self.mark(member, "begin"));
         let end = self.mark(member, "end");
@@ -228,7 +228,8 @@ impl Undo for SetOff {}
 impl Undo for KubeletGuard {}
 impl Undo for ShutOff {}
 
-/// A fault in force. Dropping the guard ends the fault and records its end, with what the fault has done.
+/// A fault in force.
+/// Dropping the guard ends the fault and records its end, with what the fault has done.
 #[must_use = "the fault ends when the guard is dropped"]
 pub struct FaultGuard {
     undo: Option<Box<dyn Undo>>,
@@ -237,7 +238,8 @@ pub struct FaultGuard {
 }
 
 impl FaultGuard {
-    /// The guard of a fault that has begun. Dropping `undo` ends the fault, and `record` receives `end` then.
+    /// The guard of a fault that has begun.
+    /// Dropping `undo` ends the fault, and `record` receives `end` then.
     pub(super) fn new(undo: impl Undo + 'static, end: Mark, record: impl Fn(Mark) + Send + 'static) -> Self {
         Self { undo: Some(Box::new(undo)), end, record: Box::new(record) }
     }

@@ -5,8 +5,8 @@ use capsize_clusters::Member;
 use super::{FaultGuard, fault_mark};
 use capsize_history::{FaultKind, Mark};
 
-/// Shuts off `member` for all clients until the guard is dropped. `record` receives a mark of this `kind` now, and
-/// another one at the end.
+/// Shuts off `member` for all clients until the guard is dropped.
+/// `record` receives a mark of this `kind` now, and another one at the end.
 pub fn shut_off(member: &Member, kind: FaultKind, record: impl Fn(Mark) + Send + 'static) -> FaultGuard {
     let mark = |state: &str| fault_mark(kind, Some(("cluster", member.name())), state);
     record(mark("begin"));

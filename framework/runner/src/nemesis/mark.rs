@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 
 use capsize_history::{FaultKind, Mark};
 
-/// The mark of a fault in this `state`. `victim` contains the field for the victim (`cluster`, `node`) and its name, if
-/// there is one.
+/// The mark of a fault in this `state`.
+/// `victim` contains the field for the victim (`cluster`, `node`) and its name, if there is one.
 #[must_use]
 pub fn fault_mark(kind: FaultKind, victim: Option<(&str, &str)>, state: &str) -> Mark {
     let fields = [Some(("fault", kind.name())), victim, Some(("state", state))];

@@ -6,8 +6,8 @@ use serde_json::json;
 use super::{FaultGuard, fault_mark};
 use capsize_history::{FaultKind, Mark};
 
-/// Begins `fault` on a node. It ends when the guard is dropped. `record` receives a mark of this `kind` now, and
-/// another one at the end.
+/// Begins `fault` on a node.
+/// It ends when the guard is dropped. `record` receives a mark of this `kind` now, and another one at the end.
 pub fn break_node(
     (node, kubelet): (&str, &Kubelet),
     (kind, fault): (FaultKind, NodeFault),

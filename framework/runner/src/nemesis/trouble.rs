@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::{FaultGuard, fault_mark};
 use capsize_history::{FaultKind, Mark};
 
-/// Begins `fault` for the clients behind `gate`. It ends when the guard is dropped. `record` receives a mark of this
-/// `kind` now, and another one at the end.
+/// Begins `fault` for the clients behind `gate`.
+/// It ends when the guard is dropped. `record` receives a mark of this `kind` now, and another one at the end.
 pub fn trouble(
     api_faults: &ApiFaults,
     kind: FaultKind,

@@ -30,8 +30,8 @@ pub const WATCHED_IN_CONTROL_PLANE: [&str; 16] = [
     "/apis/work.karmada.io/v1alpha1/works",
 ];
 
-/// The API paths of the events about ended evictions. They select the kind of the record, so that no other event makes a history
-/// longer.
+/// The API paths of the events about ended evictions.
+/// They select the kind of the record, so that no other event makes a history longer.
 pub const WATCHED_EVENTS: [&str; 2] = [
     "/api/v1/events?fieldSelector=reason%3DEvictWorkloadFromClusterSucceed%2CinvolvedObject.kind%3DResourceBinding",
     "/api/v1/events?fieldSelector=reason%3DEvictWorkloadFromClusterSucceed%2CinvolvedObject.kind%3DClusterResourceBinding",
@@ -235,7 +235,8 @@ pub fn image_override(workload: &str, clusters: &[String], tag: &str) -> Value {
     })
 }
 
-/// The policy that places the workload. `lasting` contains the duration of each toleration, or `None` for ever.
+/// The policy that places the workload.
+/// `lasting` contains the duration of each toleration, or `None` for ever.
 #[must_use]
 pub fn policy(workload: &Workload, lasting: &[Option<Duration>]) -> Value {
     let name = &workload.name.value;

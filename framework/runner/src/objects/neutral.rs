@@ -12,7 +12,8 @@ use crate::scenario::{AffinityGroup, FieldMatch, Policy, Scale, Scheduling, Tain
 use capsize_history::dialect::{NeutralStep, StepKind};
 use capsize_judge::profile::{Feature, Profile};
 
-/// A member of the fleet joins. If members of the target renew leases, the step says how often, in whole seconds.
+/// A member of the fleet joins.
+/// If members of the target renew leases, the step says how often, in whole seconds.
 #[must_use]
 pub fn join(member: &MemberSpec, profile: &Profile) -> NeutralStep {
     let places = [("provider", &member.provider), ("region", &member.region), ("zone", &member.zone)];

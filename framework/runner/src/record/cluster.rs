@@ -42,8 +42,8 @@ pub(crate) enum Heard {
     Deaf(String),
 }
 
-/// The time between two requests for the clock of the cluster. It is not a multiple of a second, so that the requests
-/// fall on different fractions of a second.
+/// The time between two requests for the clock of the cluster.
+/// It is not a multiple of a second, so that the requests fall on different fractions of a second.
 const BETWEEN: Duration = Duration::from_millis(4_870);
 
 /// The first requests, and the time between them. Together they cover one second.
@@ -239,7 +239,8 @@ async fn probe(clock: Pace, client: &Client) -> Result<Probe, String> {
 pub struct Time {
     /// The date of the cluster, in whole seconds.
     pub date: Option<Timestamp>,
-    /// The seconds of the cluster's clock that pass in one second. A simulated cluster may have a speed other than one.
+    /// The seconds of the cluster's clock that pass in one second.
+    /// A simulated cluster may have a speed other than one.
     pub speed: f64,
 }
 

@@ -47,8 +47,9 @@ impl Order {
         self.waiting.insert(place, Held { at, version, kind });
     }
 
-    /// The events that have been held back for long enough at `now`, or all if `now` is `None`. Their times are never earlier
-    /// than those of an earlier call, in this order or another that holds events for as long.
+    /// The events that have been held back for long enough at `now`, or all if `now` is `None`.
+    /// Their times are never earlier than those of an earlier call, in this order or another that holds events for as
+    /// long.
     pub(super) fn due(&mut self, now: Option<Duration>) -> impl Iterator<Item = Entry> {
         let is_due = |held: &Held| now.is_none_or(|now| held.at + self.held <= now);
         let due = self.waiting.iter().take_while(|held| is_due(held)).count();

@@ -7,7 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use capsize_history::FOREVER;
 
-/// A clock that may be faster or slower than the clock from which it is derived. Waiting uses the underlying clock.
+/// A clock that may be faster or slower than the clock from which it is derived.
+/// Waiting uses the underlying clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     clock: Clock,

@@ -19,13 +19,15 @@ use capsize_history::{Entry, EventType, Kind, Mark, Object, Writer};
 /// The bound for the size of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// A new file is begun after this many bytes of changes. The objects at the beginning of a file do not count.
+    /// A new file is begun after this many bytes of changes.
+    /// The objects at the beginning of a file do not count.
     pub bytes: u64,
     /// How many complete files are kept beside the one that is being written.
     pub kept: u64,
 }
 
-/// A recording that is written to a path. Complete files get a number: `fleet.jsonl` becomes `fleet.1.jsonl`.
+/// A recording that is written to a path.
+/// Complete files get a number: `fleet.jsonl` becomes `fleet.1.jsonl`.
 pub struct Parts {
     path: PathBuf,
     limit: Option<Limit>,
@@ -52,8 +54,8 @@ struct State {
 type ObjectId = (Arc<str>, [String; 4]);
 
 impl Parts {
-    /// Creates the file at `path`, which only its owner may read. With a limit, an existing file is kept as a complete file of an
-    /// earlier recording.
+    /// Creates the file at `path`, which only its owner may read.
+    /// With a limit, an existing file is kept as a complete file of an earlier recording.
     ///
     /// # Errors
     /// The file cannot be created. Without a limit, an existing file is such an error.

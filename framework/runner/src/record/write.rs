@@ -84,7 +84,8 @@ struct Ledger<S> {
 }
 
 impl Record {
-    /// Records into `out` until `stop` ends. Meanwhile `report` is called with changes that the user may want to know.
+    /// Records into `out` until `stop` ends.
+    /// Meanwhile `report` is called with changes that the user may want to know.
     ///
     /// # Errors
     /// If `out` cannot be written, or a cluster never answers.

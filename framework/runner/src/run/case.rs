@@ -53,14 +53,16 @@ const AFTERMATH: Duration = Duration::from_secs(1);
 /// With this many members and nodes or more, a second thread judges the entries.
 const MANY: usize = 500;
 
-/// Runs `case` against `target`. The case uses its own seed, or one derived from `seed` and its id. The outcome
-/// contains the history if `keep` is true.
+/// Runs `case` against `target`.
+/// The case uses its own seed, or one derived from `seed` and its id. The outcome contains the history if `keep` is
+/// true.
 #[must_use]
 pub fn run_case(case: &Case, target: Target<'_>, seed: Seed, keep: bool) -> Outcome {
     run_case_until(case, target, seed, (keep, Until::End))
 }
 
-/// Runs `case` as [`run_case`] does, but stops at the end that `how` gives. Later events are not judged.
+/// Runs `case` as [`run_case`] does, but stops at the end that `how` gives.
+/// Later events are not judged.
 #[must_use]
 pub fn run_case_until(case: &Case, target: Target<'_>, seed: Seed, how: (bool, Until)) -> Outcome {
     if let Some(missing) = missing_requirement(case, target) {

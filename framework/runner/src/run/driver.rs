@@ -140,8 +140,9 @@ impl Driver<'_> {
         })
     }
 
-    /// The longest time to wait. `bound` is the time that the target may take; it is extended by the time by which a
-    /// clock was set. Observations arrive late by the latency of the target.
+    /// The longest time to wait.
+    /// `bound` is the time that the target may take; it is extended by the time by which a clock was set. Observations
+    /// arrive late by the latency of the target.
     pub(super) fn within(&self, within: &Within, bound: Duration) -> Result<Duration, StepError> {
         match within {
             Within::Bound => Ok(bound.saturating_add(self.log.look(|world, _| world.clock_set))),

@@ -10,7 +10,8 @@ use super::log::Log;
 /// Asks for permission, given the faults that are in force already.
 #[derive(Clone)]
 pub(super) struct FaultPermission {
-    /// The provider, if the members run outside of this process. Members in this process need no permission.
+    /// The provider, if the members run outside of this process.
+    /// Members in this process need no permission.
     provider: Option<Arc<dyn Provider>>,
     log: Log,
 }

@@ -41,8 +41,8 @@ pub trait Implementation: Send + Sync {
         environment: &'a Environment<'_>,
     ) -> LocalBoxFuture<'a, Result<Started, StartError>>;
 
-    /// Starts the agents in the members, if they are programs of their own, and waits until they are ready. They go on
-    /// while the controllers are killed.
+    /// Starts the agents in the members, if they are programs of their own, and waits until they are ready.
+    /// They go on while the controllers are killed.
     ///
     /// # Errors
     /// If an agent does not start.
@@ -55,7 +55,8 @@ pub trait Implementation: Send + Sync {
     }
 }
 
-/// The facts about an implementation and about the fleet that it needs. By default, all of it runs in this process.
+/// The facts about an implementation and about the fleet that it needs.
+/// By default, all of it runs in this process.
 #[derive(Clone, Default)]
 pub struct ImplementationInfo {
     /// The implementation runs outside of this process, and needs a fleet with sockets.
@@ -111,8 +112,8 @@ pub struct Environment<'a> {
     pub collapse: &'a Collapse,
 }
 
-/// The report of an implementation that breaks down by itself. It ends the case, which then says nothing about the
-/// target.
+/// The report of an implementation that breaks down by itself.
+/// It ends the case, which then says nothing about the target.
 #[derive(Clone, Debug, Default)]
 pub struct Collapse(Arc<CollapseState>);
 

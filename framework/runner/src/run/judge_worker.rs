@@ -88,7 +88,8 @@ impl JudgeWorker {
 }
 
 impl JudgeThread {
-    /// Adds `input` to the batch. Returns true if the entries at this time are certainly within their limit.
+    /// Adds `input` to the batch.
+    /// Returns true if the entries at this time are certainly within their limit.
     fn add(&self, at: Duration, input: Input) -> bool {
         let more = match &input {
             Input::Entry(_) => 1,
@@ -107,7 +108,8 @@ impl JudgeThread {
         batch.at_once <= batch.limit.max(MOST_AT_ONCE)
     }
 
-    /// Sends the batch to the thread. A panic of the thread is reported by the next call of [`JudgeWorker::state`].
+    /// Sends the batch to the thread.
+    /// A panic of the thread is reported by the next call of [`JudgeWorker::state`].
     fn send(&self, batch: &mut Batch) {
         batch.entries = 0;
         drop(self.to.send(Message::Batch(mem::take(&mut batch.input))));

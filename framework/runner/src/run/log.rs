@@ -74,7 +74,8 @@ impl Log {
         }
     }
 
-    /// Returns when one instant has too many entries. No sleep would end then, because virtual time stands still.
+    /// Returns when one instant has too many entries.
+    /// No sleep would end then, because virtual time stands still.
     pub(super) async fn livelock(&self) {
         self.0.livelock.notified().await;
     }
@@ -90,7 +91,8 @@ impl Log {
         self.0.changed.send_modify(|version| *version += 1);
     }
 
-    /// Reads the state of the run after all entries so far. `read` must not use the log, which is locked meanwhile.
+    /// Reads the state of the run after all entries so far.
+    /// `read` must not use the log, which is locked meanwhile.
     pub(super) fn state<T>(&self, read: impl FnOnce(&mut RunState) -> T) -> T {
         read(&mut self.0.worker.state())
     }

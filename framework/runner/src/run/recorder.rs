@@ -140,7 +140,8 @@ impl RemoteMembers {
         Ok(followed)
     }
 
-    /// Records all observations. A member that does not answer for a while is recorded by its observation latency.
+    /// Records all observations.
+    /// A member that does not answer for a while is recorded by its observation latency.
     async fn log(mut self) {
         while let Some((place, heard)) = self.heard.recv().await {
             self.take(place, heard);
@@ -163,8 +164,8 @@ type Watch = BoxStream<'static, Result<WatchLine, String>>;
 /// Longer than any run: a watch that ends before the run does has lost events.
 const WATCH_S: u32 = 30 * 86_400;
 
-/// Opens a watch of everything at `path` from the beginning. Returns `None` if the server has no such kind, because not
-/// every implementation has all kinds.
+/// Opens a watch of everything at `path` from the beginning.
+/// Returns `None` if the server has no such kind, because not every implementation has all kinds.
 async fn watch(
     client: Client,
     path: &str,
@@ -193,7 +194,8 @@ async fn watch(
     Ok(Some(lines.chain(stream::once(async move { Err(ended) })).boxed()))
 }
 
-/// Removes the credentials for members from an event about a Secret. Other Secrets are part of the scenario.
+/// Removes the credentials for members from an event about a Secret.
+/// Other Secrets are part of the scenario.
 fn without_credentials(text: String) -> String {
     match serde_json::from_str::<Value>(&text) {
         Ok(mut event) if event["object"]["metadata"]["namespace"] == objects::OF_MEMBERS => {

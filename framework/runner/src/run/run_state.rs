@@ -40,15 +40,16 @@ pub(super) struct RunState {
     pub(super) coverage: Coverage,
     recent: VecDeque<Fact>,
     history: Option<Writer<Vec<u8>>>,
-    /// Whether the counts of faults are written. A history that is run again must have the same bytes in every release.
+    /// Whether the counts of faults are written.
+    /// A history that is run again must have the same bytes in every release.
     writes_counts: bool,
     /// The time line, if somebody looks at it while the fleet runs.
     timeline: Option<TimelineBuilder>,
     until: Until,
     pub(super) broken: Option<String>,
     instant: CurrentInstant,
-    /// The number of members that the fleet will have. At the first instant there are entries about members that have
-    /// not joined yet.
+    /// The number of members that the fleet will have.
+    /// At the first instant there are entries about members that have not joined yet.
     members: usize,
 }
 
@@ -74,8 +75,9 @@ pub(super) struct Eviction {
 /// How many of the latest facts a failure shows.
 const RECENT: usize = 6;
 
-/// The entry limit at one instant, to which the second number is added for each member and workload. Controllers that
-/// make more entries are in a livelock. No timeout would end it, because virtual time stands still meanwhile.
+/// The entry limit at one instant, to which the second number is added for each member and workload.
+/// Controllers that make more entries are in a livelock. No timeout would end it, because virtual time stands still
+/// meanwhile.
 pub(super) const MOST_AT_ONCE: usize = 2_000;
 const MOST_AT_ONCE_PER_OBJECT: usize = 100;
 

@@ -5,8 +5,8 @@ use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
-/// Calls `of` for each item on `jobs` threads, and `done` with the results in the order of the items. An item is taken
-/// when a thread is free, so there may be any number of them.
+/// Calls `of` for each item on `jobs` threads, and `done` with the results in the order of the items.
+/// An item is taken when a thread is free, so there may be any number of them.
 ///
 /// # Errors
 /// The first error of `done`. Items that have not begun are skipped then.

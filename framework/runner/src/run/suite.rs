@@ -22,8 +22,8 @@ pub struct Options {
     pub keep_histories: bool,
 }
 
-/// Runs `cases`, and calls `done` with each outcome, until `done` breaks. The result is in the order of `cases`, and depends
-/// on neither the number of jobs nor the other cases.
+/// Runs `cases`, and calls `done` with each outcome, until `done` breaks.
+/// The result is in the order of `cases`, and depends on neither the number of jobs nor the other cases.
 ///
 /// If time is real, the longest cases begin first, and `done` receives each outcome when its case has ended. Otherwise, `done`
 /// receives the outcomes in the order of `cases`.

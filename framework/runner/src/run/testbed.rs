@@ -171,8 +171,8 @@ const OUT_OF_SERVICE_TAINT: &str = "1.24";
 /// The start-up time of a pod that never becomes ready: longer than any run.
 const NEVER: Duration = Duration::from_secs(366 * 86_400);
 
-/// The specification of a cluster of this shape. Pods take `start_up` to become ready, and kubelets renew their Leases
-/// once per `heartbeat`.
+/// The specification of a cluster of this shape.
+/// Pods take `start_up` to become ready, and kubelets renew their Leases once per `heartbeat`.
 fn cluster_spec(shape: &ClusterShape, start_up: Option<Duration>, heartbeat: Duration) -> ClusterSpec {
     let node = |(name, zone): (String, Option<&str>)| {
         let region = zone.and_then(|zone| shape.regions.get(zone)).map(|region| region.value.clone());

@@ -6,8 +6,9 @@ use std::time::Duration;
 use capsize_history::facts::LONGEST_BACK_OFF;
 use capsize_judge::profile::{Feature, Profile};
 
-/// The longest times that a target may take. Each is counted from the first cause in the worst case, so a wait that
-/// begins later gives up a little later than it could.
+/// The longest times that a target may take.
+/// Each is counted from the first cause in the worst case, so a wait that begins later gives up a little later than it
+/// could.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WaitLimits<'a> {
     pub(super) profile: &'a Profile,
@@ -28,7 +29,8 @@ impl WaitLimits<'_> {
         cycle * 2 + round_up(threshold, cycle) + t.monitor_grace_period + t.latency
     }
 
-    /// Until the health of a member has added or removed a taint. `evicting` is true for a `NoExecute` taint.
+    /// Until the health of a member has added or removed a taint.
+    /// `evicting` is true for a `NoExecute` taint.
     pub(super) fn taint(self, evicting: bool) -> Duration {
         let t = &self.profile.timings;
         let automatic = evicting && self.profile.has(Feature::AutomaticNoExecute);
@@ -39,8 +41,8 @@ impl WaitLimits<'_> {
         self.health() + timeout + turns + t.monitor_period * 2 + t.latency
     }
 
-    /// Until a workload has left a member that died. `tolerated` is the longest time that the workload tolerates a
-    /// taint.
+    /// Until a workload has left a member that died.
+    /// `tolerated` is the longest time that the workload tolerates a taint.
     pub(super) fn eviction(self, tolerated: Duration) -> Duration {
         let t = &self.profile.timings;
         self.taint(true) + tolerated + t.eviction_pace.unwrap_or_default() + RECHECK + t.latency

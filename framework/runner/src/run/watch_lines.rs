@@ -12,8 +12,8 @@ pub(super) struct WatchLine {
     pub(super) source: usize,
     /// The name of the cluster that the watch is on.
     pub(super) on: Arc<str>,
-    /// How often its API server was restored from a backup. Resource versions before and after a restore cannot be
-    /// compared.
+    /// How often its API server was restored from a backup.
+    /// Resource versions before and after a restore cannot be compared.
     pub(super) restores: u32,
     pub(super) text: String,
 }

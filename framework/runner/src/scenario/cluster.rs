@@ -108,7 +108,8 @@ pub enum PodOwner {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PodToleration {
-    /// The key of the taint; `not-ready` and `unreachable` mean the target's own health taints. Any key if absent.
+    /// The key of the taint; `not-ready` and `unreachable` mean the target's own health taints.
+    /// Any key if absent.
     pub key: Option<String>,
     /// The value of the taint; any value if absent.
     pub value: Option<String>,

@@ -355,7 +355,8 @@ pub enum Scheduling {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Toleration {
-    /// The key of the taint; `not-ready` and `unreachable` mean the target's own health taints. Any key if absent.
+    /// The key of the taint; `not-ready` and `unreachable` mean the target's own health taints.
+    /// Any key if absent.
     pub key: Option<String>,
     /// The effect of the taint; any effect if absent.
     pub effect: Option<TaintEffect>,

@@ -229,8 +229,8 @@ pub struct TaskEnded {
     /// The member from which the workload is evicted.
     #[schemars(with = "MemberRef")]
     pub from: Spanned<MemberRef>,
-    /// The shortest time that the eviction must have lasted. Timestamps have whole seconds, so one second less is
-    /// accepted.
+    /// The shortest time that the eviction must have lasted.
+    /// Timestamps have whole seconds, so one second less is accepted.
     pub not_before: Option<Length>,
     /// Whether an event must announce the end of the eviction.
     #[serde(default)]

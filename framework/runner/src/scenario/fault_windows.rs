@@ -18,8 +18,8 @@ use super::time::{Length, Within};
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Window {
-    /// The condition that starts the window; the beginning of the step if absent. The fault never begins if all others
-    /// have ended before the condition is met.
+    /// The condition that starts the window; the beginning of the step if absent.
+    /// The fault never begins if all others have ended before the condition is met.
     #[schemars(with = "Option<Trigger>")]
     pub after: Option<Spanned<Trigger>>,
     /// How long after that the fault begins.

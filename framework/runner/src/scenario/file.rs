@@ -77,8 +77,8 @@ pub fn parse(file: &str, text: &str) -> Result<Scenario, Box<YamlError>> {
     Ok(scenario)
 }
 
-/// Finds all scenarios at `paths`, in the order of their ids. A path is a file, or a directory with `.yaml` or `.yml`
-/// files.
+/// Finds all scenarios at `paths`, in the order of their ids.
+/// A path is a file, or a directory with `.yaml` or `.yml` files.
 ///
 /// # Errors
 /// A file that cannot be read, a directory without a scenario, two cases with one id, or the first mistake in a file.

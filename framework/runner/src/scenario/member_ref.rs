@@ -18,7 +18,8 @@ pub enum MemberRef {
     Selected(Selector),
 }
 
-/// The member with a role for a workload when the step runs. The file gives exactly one of `carrying` and `spareFor`.
+/// The member with a role for a workload when the step runs.
+/// The file gives exactly one of `carrying` and `spareFor`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Selector {

@@ -143,8 +143,8 @@ impl<'de> Deserialize<'de> for Place {
     }
 }
 
-/// An object, or the part of one that a step gives. `$(victim)` in a text is replaced by the member of that name or
-/// alias.
+/// An object, or the part of one that a step gives.
+/// `$(victim)` in a text is replaced by the member of that name or alias.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifest(Value);
 

@@ -74,7 +74,8 @@ pub(super) fn collect(
     )))
 }
 
-/// Where the smallest scenario of each failure is. All files of failures are copied into `save`, if it is given.
+/// Where the smallest scenario of each failure is.
+/// All files of failures are copied into `save`, if it is given.
 fn failures(store: &Store, save: Option<&Path>) -> Result<Vec<String>, CommandError> {
     let folder = save.map(output::Folder::create).transpose()?;
     let mut scenarios = Vec::new();

@@ -36,7 +36,8 @@ impl Manifests<'_> {
         objects
     }
 
-    /// A pod that is lost is started again. A slice in which a seed failed, or with wrong input, would end the same way again.
+    /// A pod that is lost is started again.
+    /// A slice in which a seed failed, or with wrong input, would end the same way again.
     fn job(&self) -> Value {
         json!({
             "completionMode": "Indexed",

@@ -35,7 +35,8 @@ pub(in crate::chaos) struct Slice {
 }
 
 impl Slice {
-    /// Looks up which batches of `slice` are in the store. A store without a campaign becomes that of this campaign.
+    /// Looks up which batches of `slice` are in the store.
+    /// A store without a campaign becomes that of this campaign.
     ///
     /// # Errors
     /// When the store cannot be read and written, or is that of another campaign.

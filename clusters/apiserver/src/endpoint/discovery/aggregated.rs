@@ -23,8 +23,8 @@ pub(super) struct RequestedForm {
     no_peer: bool,
 }
 
-/// The aggregated form that the client requests, if any. The old form is used only if the client names no aggregated
-/// form, independent of the order in the `Accept` header.
+/// The aggregated form that the client requests, if any.
+/// The old form is used only if the client names no aggregated form, independent of the order in the `Accept` header.
 pub(super) fn wanted(parts: &Parts) -> Option<RequestedForm> {
     negotiate::clauses(&parts.headers).iter().find_map(|clause| {
         let known = clause.media.matches(&["application/json", "application/yaml"]);
@@ -41,8 +41,8 @@ pub(super) fn wanted(parts: &Parts) -> Option<RequestedForm> {
     })
 }
 
-/// The documents of servers without custom kinds. They are shared because controllers of a fleet request them from
-/// each member.
+/// The documents of servers without custom kinds.
+/// They are shared because controllers of a fleet request them from each member.
 static BUILT_IN: Documents = Mutex::new(BTreeMap::new());
 
 /// Answers with the document, or with 304 if the client has it already.

@@ -75,8 +75,8 @@ pub(crate) fn deprecation(kind: &Kind) -> Option<&'static str> {
         .then_some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
 }
 
-/// Answers a request for an unknown resource. In a built-in group version the response is a status, otherwise plain
-/// text.
+/// Answers a request for an unknown resource.
+/// In a built-in group version the response is a status, otherwise plain text.
 ///
 /// # Errors
 /// Not found.
@@ -132,7 +132,8 @@ fn core() -> Value {
     json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses})
 }
 
-/// The texts of resource lists that are equal on all servers. Controllers of a fleet request them from each member.
+/// The texts of resource lists that are equal on all servers.
+/// Controllers of a fleet request them from each member.
 static BUILT_IN: LazyLock<BTreeMap<(&str, &str), Bytes>> = LazyLock::new(|| {
     let versions: BTreeSet<_> = BUILTIN.iter().map(|kind| (&*kind.group, &*kind.version)).collect();
     let list = |(group, version)| {

@@ -9,8 +9,8 @@ use crate::endpoint::access_review::REVIEWS;
 use crate::kind::kinds::api_version;
 use crate::state::State;
 
-/// The built-in groups in the order of their priorities in the aggregation layer. Groups of definitions follow in the
-/// order of their names.
+/// The built-in groups in the order of their priorities in the aggregation layer.
+/// Groups of definitions follow in the order of their names.
 static ORDER: &[&str] = &[
     "",
     "apiregistration.k8s.io",

@@ -101,7 +101,8 @@ fn references(schema: &Value, found: &mut Vec<String>) {
     walk::visit(schema, &mut |fields| found.extend(referred(fields)));
 }
 
-/// Collects the names that the description of requests refers to. The description contains no text of users.
+/// Collects the names that the description of requests refers to.
+/// The description contains no text of users.
 fn all_references(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {

@@ -104,8 +104,8 @@ fn read(call: &Call<'_>, change: &Change<'_>) -> Result<Value, Failure> {
     Ok(config)
 }
 
-/// Refuses a configuration with fields that the kind does not have. The refusal does not depend on field validation,
-/// because a manager cannot own an unknown field.
+/// Refuses a configuration with fields that the kind does not have.
+/// The refusal does not depend on field validation, because a manager cannot own an unknown field.
 fn check_declared(call: &Call<'_>, config: &mut Value) -> Result<(), Failure> {
     let kind = &call.kind;
     let unknown = fields::unknown_paths(kind, &call.path.subresource, config, &Value::Null);

@@ -45,8 +45,8 @@ pub(crate) fn check(
     }
 }
 
-/// Checks the type of the result. A strategic patch cannot change the type; the results of other patches are decoded
-/// anew.
+/// Checks the type of the result.
+/// A strategic patch cannot change the type; the results of other patches are decoded anew.
 fn check_type(kind: &Kind, patch: &Patch, old: &Value, object: &mut Value) -> Result<(), Failure> {
     let same = ["apiVersion", "kind"].iter().all(|field| object[*field] == old[*field]);
     if same || !object.is_object() {
@@ -72,7 +72,8 @@ fn check_type(kind: &Kind, patch: &Patch, old: &Value, object: &mut Value) -> Re
     Err(refused(patch, object, &body::unconvertible(kind, text("apiVersion"), text("kind"))))
 }
 
-/// The message of a problem. A real server converts strategic patches field by field, with messages of its own.
+/// The message of a problem.
+/// A real server converts strategic patches field by field, with messages of its own.
 fn message(patch: &Patch, problem: &Problem) -> String {
     match patch {
         Patch::Strategic(_) => problem.converting.clone(),

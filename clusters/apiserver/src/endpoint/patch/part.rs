@@ -25,8 +25,8 @@ use crate::validation::metadata;
 use crate::write::writer::Change;
 use crate::write::writer::Writer;
 
-/// Patches the part, and returns the stored version. Returns `None` without any change if the patch needs the slow
-/// path.
+/// Patches the part, and returns the stored version.
+/// Returns `None` without any change if the patch needs the slow path.
 pub(crate) fn part(writer: &mut Writer<'_>, change: &Change<'_>, patch: &Patch) -> Option<Arc<Version>> {
     let kind = change.kind;
     let part = part_of(kind, change.subresource).filter(|_| !change.dry_run)?;

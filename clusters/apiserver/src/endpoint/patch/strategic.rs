@@ -189,9 +189,10 @@ fn places(keys: &[String]) -> BTreeMap<&str, usize> {
     places
 }
 
-/// Puts the items of a merged list in order. The items of the patch have the order of the patch, or of its directive.
-/// Items that only the server has are placed between them, each before the items that followed it on the server.
-/// Items are identified by their keys, as JSON text.
+/// Puts the items of a merged list in order.
+/// The items of the patch have the order of the patch, or of its directive. Items that only the server has are placed
+/// between them, each before the items that followed it on the server. Items are identified by their keys, as JSON
+/// text.
 fn arrange(
     merged: Vec<Value>,
     patched: &[String],

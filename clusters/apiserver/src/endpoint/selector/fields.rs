@@ -71,8 +71,8 @@ fn text(value: &Value) -> Cow<'_, str> {
     }
 }
 
-/// The selectable fields of built-in kinds besides `metadata.name` and `metadata.namespace`. The values are recorded
-/// with versions in this order.
+/// The selectable fields of built-in kinds besides `metadata.name` and `metadata.namespace`.
+/// The values are recorded with versions in this order.
 fn selectable(kind: &Kind) -> &'static [&'static str] {
     match (&*kind.group, &*kind.plural) {
         ("", "pods") => &[
@@ -116,8 +116,8 @@ pub(crate) fn field_values(kind: &Kind, object: &Value) -> Box<str> {
     values.join(SEPARATOR).into()
 }
 
-/// As [`field_values`], for an object that differs from `stored` in one part only. `object` needs to have only that
-/// part.
+/// As [`field_values`], for an object that differs from `stored` in one part only.
+/// `object` needs to have only that part.
 pub(crate) fn changed_values(kind: &Kind, stored: &Version, part: &str, object: &Value) -> Box<str> {
     let labels = selectable(kind);
     let is_changed = |label: &str| label.split('.').next() == Some(part);

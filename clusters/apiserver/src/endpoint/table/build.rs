@@ -57,7 +57,8 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    /// Tables for objects of `kind`, or for their scales. The columns of a custom kind come from its definition.
+    /// Tables for objects of `kind`, or for their scales.
+    /// The columns of a custom kind come from its definition.
     pub(crate) fn new(
         kind: &Kind,
         definition: Option<&Value>,

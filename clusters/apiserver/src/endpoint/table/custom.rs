@@ -17,8 +17,8 @@ pub(super) struct CustomColumn {
     path: Option<String>,
 }
 
-/// The maximum number of recursive descents in a path. Each descent multiplies the number of matches by the depth of
-/// the object.
+/// The maximum number of recursive descents in a path.
+/// Each descent multiplies the number of matches by the depth of the object.
 const MOST_DESCENTS: usize = 3;
 
 /// The columns of a version of a custom kind: their definitions in a table, and the paths of their cells.

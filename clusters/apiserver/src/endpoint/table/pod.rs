@@ -52,8 +52,8 @@ fn is_sidecar(spec: &Value, status: &Value) -> bool {
         .any(|container| container["name"] == status["name"] && container["restartPolicy"] == "Always")
 }
 
-/// Summarizes the init containers, with the restarts of sidecars in `sidecars`. Returns false if an init container
-/// has not succeeded yet.
+/// Summarizes the init containers, with the restarts of sidecars in `sidecars`.
+/// Returns false if an init container has not succeeded yet.
 fn summarize_init_containers(pod: &Value, all: &mut Summary, sidecars: &mut Summary) -> bool {
     let spec = &pod["spec"];
     for (index, container) in items(&pod["status"]["initContainerStatuses"]).enumerate() {

@@ -25,8 +25,9 @@ pub(super) fn plain_type(event: &Event) -> &'static str {
     }
 }
 
-/// The event type and version that a watch with `selector` sends for an event. An object that stops matching is sent
-/// as deleted, in its state before the event with the revision of the event. `None` if nothing is sent.
+/// The event type and version that a watch with `selector` sends for an event.
+/// An object that stops matching is sent as deleted, in its state before the event with the revision of the event.
+/// `None` if nothing is sent.
 pub(super) fn selected(selector: &Selector, event: &Event) -> Option<(&'static str, Arc<Version>)> {
     if selector.is_empty() {
         return Some((plain_type(event), event.after.clone()));

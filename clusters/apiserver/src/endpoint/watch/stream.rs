@@ -315,8 +315,8 @@ impl Watch {
         }
     }
 
-    /// Takes the next events from the log. A single event, the most frequent case, caches its line for all watches
-    /// that send it.
+    /// Takes the next events from the log.
+    /// A single event, the most frequent case, caches its line for all watches that send it.
     fn take_events(&mut self) -> Result<Vec<Event>, Failure> {
         let server = self.server.clone();
         let state = server.inner.state();

@@ -2,7 +2,8 @@
 
 use serde_json::Error;
 
-/// The message of Go's reader for an error. It follows from the kind of the error and its place in `text`.
+/// The message of Go's reader for an error.
+/// It follows from the kind of the error and its place in `text`.
 pub(crate) fn message(error: &Error, text: &[u8]) -> String {
     if error.is_eof() || text.is_empty() {
         return "unexpected end of JSON input".into();

@@ -12,8 +12,8 @@ use crate::kind::types;
 /// The type that a body declares: its group, version and kind.
 pub(crate) type TypeName<'a> = (&'a str, &'a str, &'a str);
 
-/// Reads a body of one of `types`, or of the first type if the body declares none. `media` is the media type of the
-/// body.
+/// Reads a body of one of `types`, or of the first type if the body declares none.
+/// `media` is the media type of the body.
 ///
 /// # Errors
 /// Unsupported media type, or a bad request with the message of a real server.
@@ -62,7 +62,8 @@ fn chosen<'a>(object: &Value, types: &[TypeName<'a>]) -> Result<TypeName<'a>, Fa
     })
 }
 
-/// The delete options in the body of a delete, if there is a body. Every group has this kind in each of its versions.
+/// The delete options in the body of a delete, if there is a body.
+/// Every group has this kind in each of its versions.
 ///
 /// # Errors
 /// Unsupported media type, or the plain error of a real server for a body that it cannot read.

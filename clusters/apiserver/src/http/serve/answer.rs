@@ -68,8 +68,8 @@ pub(super) async fn answer(
     Response::from_parts(head, Answer { body, _open: open })
 }
 
-/// Sets the `Date` header from the clock that also writes timestamps into objects. Clients can therefore compare
-/// timestamps with the header at every clock speed.
+/// Sets the `Date` header from the clock that also writes timestamps into objects.
+/// Clients can therefore compare timestamps with the header at every clock speed.
 fn set_time(shared: &Shared, headers: &mut HeaderMap) {
     let date = DateTimePrinter::new().timestamp_to_rfc9110_string(&shared.clock.now());
     headers.extend(date.ok().and_then(|date| Some((header::DATE, HeaderValue::try_from(date).ok()?))));

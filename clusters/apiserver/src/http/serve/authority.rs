@@ -36,8 +36,8 @@ impl Authority {
         Self::of(name, KeyPair::generate()?)
     }
 
-    /// The authority called `name` with this key. Clients that trust an authority also trust another one with the
-    /// same name and key.
+    /// The authority called `name` with this key.
+    /// Clients that trust an authority also trust another one with the same name and key.
     pub(super) fn of(name: &str, key: KeyPair) -> Result<Self, ListenError> {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -109,8 +109,8 @@ impl Authority {
         Ok(Identity { certificate, key: key.serialize_pem() })
     }
 
-    /// The TLS configuration of a server with the certificate `identity`. Clients may have certificates of this authority,
-    /// and of the authorities `others`, in PEM.
+    /// The TLS configuration of a server with the certificate `identity`.
+    /// Clients may have certificates of this authority, and of the authorities `others`, in PEM.
     pub(super) fn server_with(
         &self,
         identity: &Identity,

@@ -17,7 +17,8 @@ const THRESHOLD: u64 = 128 * 1024;
 /// The fastest level, as in a real server.
 const LEVEL: Compression = Compression::new(1);
 
-/// Returns true if the client accepts gzip. An entry with parameters (`gzip;q=1`) does not count, as in a real server.
+/// Returns true if the client accepts gzip.
+/// An entry with parameters (`gzip;q=1`) does not count, as in a real server.
 pub(super) fn is_accepted(headers: &HeaderMap) -> bool {
     let accepted =
         headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or_default();

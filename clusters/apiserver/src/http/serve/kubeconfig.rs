@@ -17,7 +17,8 @@ pub(super) struct Access {
     administrator: Identity,
 }
 
-/// The private keys of a server, in PEM, which are secrets. A restarted server with the same keys keeps its identity.
+/// The private keys of a server, in PEM, which are secrets.
+/// A restarted server with the same keys keeps its identity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keys {
     /// The key of the authority.
@@ -67,7 +68,8 @@ impl Access {
         Keys { authority: self.authority.key(), administrator: self.administrator.key.clone() }
     }
 
-    /// The administrator's bearer token. It is derived from the administrator's private key, and as hard to guess.
+    /// The administrator's bearer token.
+    /// It is derived from the administrator's private key, and as hard to guess.
     pub(super) fn token(&self) -> String {
         let digest = Sha256::digest(self.administrator.key.as_bytes());
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -84,7 +86,8 @@ pub(super) struct Entry<'a> {
     pub access: Option<&'a Access>,
 }
 
-/// The kubeconfig of an administrator of all `servers`. The context of the first server is the current context.
+/// The kubeconfig of an administrator of all `servers`.
+/// The context of the first server is the current context.
 pub(super) fn of(servers: &[Entry<'_>]) -> Value {
     let each = |entry: fn(&Entry<'_>) -> Value| servers.iter().map(entry).collect::<Value>();
     json!({

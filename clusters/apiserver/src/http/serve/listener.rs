@@ -83,13 +83,14 @@ impl Listener {
         Self { limits, ..self }
     }
 
-    /// Declares that the runtime's clock runs `speed` times as fast as real time. The limits then hold in real time,
-    /// and every response has the header `Capsize-Clock-Speed`.
+    /// Declares that the runtime's clock runs `speed` times as fast as real time.
+    /// The limits then hold in real time, and every response has the header `Capsize-Clock-Speed`.
     pub fn at_speed(self, speed: f64) -> Self {
         Self { limits: self.limits.at_speed(speed), speed, ..self }
     }
 
-    /// Uses these keys instead of new ones. Clients of an earlier server with these keys also trust this server.
+    /// Uses these keys instead of new ones.
+    /// Clients of an earlier server with these keys also trust this server.
     pub fn keys(self, keys: Keys) -> Self {
         Self { keys: Some(keys), ..self }
     }
@@ -99,8 +100,8 @@ impl Listener {
         Self { identity: Some(identity), ..self }
     }
 
-    /// Accepts clients with certificates of this authority, too. `pem` has one certificate or more. As `--client-ca-file` of
-    /// a real server.
+    /// Accepts clients with certificates of this authority, too.
+    /// `pem` has one certificate or more. As `--client-ca-file` of a real server.
     pub fn client_authority(mut self, pem: impl Into<String>) -> Self {
         self.client_authorities.push(pem.into());
         self
@@ -111,8 +112,8 @@ impl Listener {
         Self { names, ..self }
     }
 
-    /// Listens on `address`; port 0 means any free port. Needs a tokio runtime with I/O and with a clock that does
-    /// not jump, so it cannot be used in a simulation.
+    /// Listens on `address`; port 0 means any free port.
+    /// Needs a tokio runtime with I/O and with a clock that does not jump, so it cannot be used in a simulation.
     ///
     /// # Errors
     /// If the address is not available.
@@ -241,8 +242,8 @@ impl Listening {
         kubeconfig::yaml(&kubeconfig::of(&[Entry { url: &url, ..self.entry() }]))
     }
 
-    /// A kubeconfig (YAML) of an administrator of all `servers`, whose names are unique. The context of the first
-    /// server is the current context.
+    /// A kubeconfig (YAML) of an administrator of all `servers`, whose names are unique.
+    /// The context of the first server is the current context.
     #[must_use]
     pub fn kubeconfig_of<'a>(servers: impl IntoIterator<Item = &'a Self>) -> String {
         let entries: Vec<Entry<'_>> = servers.into_iter().map(Self::entry).collect();

@@ -16,8 +16,8 @@ const MOST_NAMED: usize = 4;
 pub(super) struct Costs(Vec<(u64, String)>);
 
 impl Costs {
-    /// Adds the cost of the expression at `path`, which is in the field `field` of a rule. Refuses an expression
-    /// above the limit.
+    /// Adds the cost of the expression at `path`, which is in the field `field` of a rule.
+    /// Refuses an expression above the limit.
     pub(super) fn add(&mut self, path: String, field: &str, cost: u64) -> Option<Cause> {
         let problem = (cost > ONE_RULE).then(|| {
             Cause::forbidden(path.clone(), &exceeds(&format!("estimated {field} cost"), cost, ONE_RULE))

@@ -116,8 +116,8 @@ fn kind(spec: &Value, version: &Value, since: u64) -> Kind {
 }
 
 impl Writer<'_> {
-    /// Handles the write of a definition. Its kinds are served from now on, and its status is updated. Watches of the
-    /// previous kinds end.
+    /// Handles the write of a definition.
+    /// Its kinds are served from now on, and its status is updated. Watches of the previous kinds end.
     pub(crate) fn stored_definition(&mut self, kind: &Arc<Kind>, version: &Version, before: Option<&Value>) {
         if !is_definition(kind) {
             return;
@@ -249,8 +249,9 @@ impl Writer<'_> {
         self.put_or_remove(definitions, &stored, definition);
     }
 
-    /// Handles the removal of an object. The kinds of a removed definition are no longer served. After its last
-    /// object, a terminating definition is released.
+    /// Handles the removal of an object.
+    /// The kinds of a removed definition are no longer served. After its last object, a terminating definition is
+    /// released.
     pub(crate) fn removed_definition(&mut self, kind: &Arc<Kind>, version: &Version) {
         if is_definition(kind) {
             self.state.documents = Documents::default();

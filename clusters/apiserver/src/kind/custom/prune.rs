@@ -6,8 +6,8 @@ use super::schema::Node;
 use super::validate::{at_field, at_item, below};
 
 impl Node {
-    /// Drops the unknown fields of a whole object, whose type and metadata are always kept. The paths of dropped
-    /// fields are added to `dropped`.
+    /// Drops the unknown fields of a whole object, whose type and metadata are always kept.
+    /// The paths of dropped fields are added to `dropped`.
     pub(crate) fn prune_object(&self, object: &mut Value, path: &mut String, dropped: &mut Vec<String>) {
         self.prune_fields(object, path, &["apiVersion", "kind", "metadata"], dropped);
     }

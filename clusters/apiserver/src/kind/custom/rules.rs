@@ -223,8 +223,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The message for a rule that could not be evaluated. After a rule exceeds the budget, no further rule is
-    /// evaluated.
+    /// The message for a rule that could not be evaluated.
+    /// After a rule exceeds the budget, no further rule is evaluated.
     fn failed(&mut self, rule: &Rule, error: EvaluationError, mismatch: Option<&String>) -> String {
         let named = rule.named();
         match error {

@@ -23,8 +23,8 @@ pub(crate) struct Schema {
 }
 
 impl Schema {
-    /// The schema of the status, if the status can be checked separately. This requires that no rule of the whole
-    /// object connects the status with other fields.
+    /// The schema of the status, if the status can be checked separately.
+    /// This requires that no rule of the whole object connects the status with other fields.
     pub(crate) fn status_apart(&self) -> Option<&Node> {
         let root = &self.root;
         let whole = self.environment.is_some()

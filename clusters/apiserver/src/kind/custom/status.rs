@@ -7,8 +7,8 @@ use super::approval::{self, Approval};
 /// A condition of a definition: its type, status, reason and message.
 type Condition = (&'static str, bool, &'static str, String);
 
-/// Returns the accepted names of a definition, and the reason and message of a conflict. `before` are the names that
-/// were accepted earlier.
+/// Returns the accepted names of a definition, and the reason and message of a conflict.
+/// `before` are the names that were accepted earlier.
 fn accept(definition: &Value, before: &Value, others: &[&Value]) -> (Value, Option<(&'static str, String)>) {
     const RESOURCES: [&str; 3] = ["plural", "singular", "shortNames"];
     let names = |names: &Value, field: &str| -> Vec<Value> {
@@ -54,8 +54,8 @@ fn accept(definition: &Value, before: &Value, others: &[&Value]) -> (Value, Opti
     (accepted, conflict)
 }
 
-/// Updates the status of a definition. `others` are the established definitions of its group. Returns true if the
-/// definition is served.
+/// Updates the status of a definition.
+/// `others` are the established definitions of its group. Returns true if the definition is served.
 pub(super) fn update(definition: &mut Value, others: &[&Value], now: &Value) -> bool {
     let before = match &definition["status"]["acceptedNames"] {
         names @ Value::Object(_) => names.clone(),

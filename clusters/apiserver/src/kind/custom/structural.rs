@@ -214,8 +214,8 @@ fn restriction(part: &Value, int_or_string: bool, path: &str, causes: &mut Vec<C
     }
 }
 
-/// Checks that every field in a restriction at the root is a field of the schema. `at` is the path of `schema`, and
-/// `by` is the path of the restriction.
+/// Checks that every field in a restriction at the root is a field of the schema.
+/// `at` is the path of `schema`, and `by` is the path of the restriction.
 fn restrictions_are_of_fields(
     restriction: &Value,
     schema: Option<&Value>,

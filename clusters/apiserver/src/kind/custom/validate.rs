@@ -17,8 +17,8 @@ pub(super) fn below(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-/// Calls `look` for the field `name` of the value at `path`. The path is one text that grows and shrinks, because few
-/// paths are reported.
+/// Calls `look` for the field `name` of the value at `path`.
+/// The path is one text that grows and shrinks, because few paths are reported.
 pub(super) fn at_field(path: &mut String, name: &str, look: impl FnOnce(&mut String)) {
     let length = path.len();
     if length > 0 {
@@ -69,7 +69,8 @@ fn too_many(path: &str, count: u64, most: u64) -> Cause {
 }
 
 impl Node {
-    /// The problems of a value by its schema. Problems are ignored if the previous value, its `twin`, is equal.
+    /// The problems of a value by its schema.
+    /// Problems are ignored if the previous value, its `twin`, is equal.
     pub(super) fn validate(
         &self,
         value: &Value,
@@ -227,8 +228,8 @@ impl Node {
         }
     }
 
-    /// Checks combinations of schemas. If one alternative has to hold, the problems of the first alternative are
-    /// reported.
+    /// Checks combinations of schemas.
+    /// If one alternative has to hold, the problems of the first alternative are reported.
     fn check_combinations(&self, value: &Value, path: &mut String, causes: &mut Vec<Cause>) {
         if self.any_of.is_empty() && self.one_of.is_empty() && self.all_of.is_empty() && self.not.is_none() {
             return;

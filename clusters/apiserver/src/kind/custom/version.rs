@@ -62,8 +62,9 @@ pub(super) fn hoisted_problems(spec: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The schemas without problems. Servers that start one after another get the same definitions, and the check is the
-/// most expensive part of a definition.
+/// The schemas without problems.
+/// Servers that start one after another get the same definitions, and the check is the most expensive part of a
+/// definition.
 static VALID_SCHEMAS: Mutex<Vec<Value>> = Mutex::new(Vec::new());
 
 /// The number of schemas in this cache.

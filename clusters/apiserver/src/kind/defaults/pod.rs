@@ -28,8 +28,8 @@ pub(super) fn spec(spec: &mut Value) {
     }
 }
 
-/// Defaults of the spec of a pod itself. Beyond those of a template, limits become requests, and containers in the
-/// host network get host ports.
+/// Defaults of the spec of a pod itself.
+/// Beyond those of a template, limits become requests, and containers in the host network get host ports.
 pub(super) fn of_pod(pod_spec: &mut Value) {
     default(pod_spec, "enableServiceLinks", || true.into());
     spec(pod_spec);

@@ -63,7 +63,8 @@ fn fields_of(at: &At<'_>) -> String {
     }
 }
 
-/// Checks an object, and drops unknown fields and values that Go omits. Returns the paths of the unknown fields.
+/// Checks an object, and drops unknown fields and values that Go omits.
+/// Returns the paths of the unknown fields.
 ///
 /// # Errors
 /// The first value that does not have the type of its field.
@@ -71,8 +72,8 @@ pub(crate) fn check(of: &'static Struct, object: &mut Value) -> Result<Vec<Strin
     check_changed(of, object, &Value::Null)
 }
 
-/// As [`check`], but skips the fields that are equal in `old`, which was checked before. Most changes affect few
-/// fields.
+/// As [`check`], but skips the fields that are equal in `old`, which was checked before.
+/// Most changes affect few fields.
 ///
 /// # Errors
 /// As [`check`].

@@ -17,8 +17,8 @@ use super::table::{self, Field, Own, Shape, Struct, Type};
 const PREFIX: &[u8] = b"k8s\0";
 /// The maximum nesting depth of messages.
 const DEEPEST: usize = 200;
-/// The maximum number of values in a body. A value has two bytes or more in protobuf, and a hundred or more in
-/// memory.
+/// The maximum number of values in a body.
+/// A value has two bytes or more in protobuf, and a hundred or more in memory.
 const MOST_VALUES: usize = 500_000;
 
 /// The type that a body declares, and its message.

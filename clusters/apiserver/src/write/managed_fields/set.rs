@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::kind::merge_schema::{ListForm, Shape};
 
-/// A set of paths as a tree. The steps of a path are written as `fieldsV1` does: `f:name`, `k:{…}`, `v:…`, `i:0`.
+/// A set of paths as a tree.
+/// The steps of a path are written as `fieldsV1` does: `f:name`, `k:{…}`, `v:…`, `i:0`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FieldSet(BTreeMap<String, Branch>);
 

@@ -80,8 +80,9 @@ impl Tracking<'_> {
     }
 }
 
-/// Updates the managed fields in `new` after a write that is not an apply. `new` contains the previous managed
-/// fields. `old` is the object before the write, or the empty form of its kind for a create.
+/// Updates the managed fields in `new` after a write that is not an apply.
+/// `new` contains the previous managed fields. `old` is the object before the write, or the empty form of its kind for
+/// a create.
 pub(crate) fn track(tracking: &Tracking<'_>, old: &Value, new: &mut Value) {
     let comparison = tracking.compare(old, new);
     let mut all = entries::read(new);
@@ -130,8 +131,8 @@ fn fold_oldest(all: &mut Vec<Entry>) {
     all.extend(updaters);
 }
 
-/// Applies a configuration to `live`, which is `None` for a create. With `force`, fields of other managers are taken
-/// over.
+/// Applies a configuration to `live`, which is `None` for a create.
+/// With `force`, fields of other managers are taken over.
 ///
 /// # Errors
 /// A conflict if a field belongs to another manager and is not taken over.

@@ -128,7 +128,8 @@ fn consult(
     }
 }
 
-/// Consults a mutating webhook about `object`. Returns true if it changed the object, and `None` if it was not asked.
+/// Consults a mutating webhook about `object`.
+/// Returns true if it changed the object, and `None` if it was not asked.
 fn mutate(
     state: &State,
     consultation: &mut Consultation,

@@ -36,8 +36,8 @@ pub(crate) struct Consultation {
     /// The start time of the write. Repeated runs of a write share the time and the random stream.
     pub now: Timestamp,
     pub chance: Stream,
-    /// The random stream for the uids of requests. It is separate, because the number of requests differs between
-    /// runs.
+    /// The random stream for the uids of requests.
+    /// It is separate, because the number of requests differs between runs.
     pub uids: Stream,
     answered: Vec<Answered>,
     pending: Vec<Question>,
@@ -127,8 +127,8 @@ impl Consultation {
     }
 }
 
-/// The user of a write in the form for webhooks. Inside the process, a request without credentials is the
-/// administrator's.
+/// The user of a write in the form for webhooks.
+/// Inside the process, a request without credentials is the administrator's.
 fn user_info(user: Option<&User>) -> Value {
     let Some(user) = user else {
         return json!({"username": "system:admin", "groups": ["system:masters", "system:authenticated"]});

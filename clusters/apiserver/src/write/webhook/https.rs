@@ -75,8 +75,8 @@ pub(super) async fn post(call: WebhookCall) -> Result<Bytes, String> {
     }
 }
 
-/// A connection that the peer may close without a TLS close notification. Go's client accepts this end of a
-/// connection, too.
+/// A connection that the peer may close without a TLS close notification.
+/// Go's client accepts this end of a connection, too.
 struct AbruptClose<S>(S);
 
 impl<S: AsyncRead + Unpin> AsyncRead for AbruptClose<S> {

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// Collects pairs of corresponding revisions of objects. The revisions of lists are those of the store, and are left
-/// out.
+/// Collects pairs of corresponding revisions of objects.
+/// The revisions of lists are those of the store, and are left out.
 pub(crate) fn pair(recorded: &Value, answered: &Value, pairs: &mut Vec<(u64, u64)>) {
     let revision =
         |value: &Value| value["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok());

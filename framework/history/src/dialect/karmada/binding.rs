@@ -14,7 +14,8 @@ use crate::facts::{
 use crate::format::digest::Table;
 use crate::format::{Field, Tree};
 
-/// The annotation with the placement that the scheduler last acted on. The tolerations are read from it.
+/// The annotation with the placement that the scheduler last acted on.
+/// The tolerations are read from it.
 const APPLIED: &str = "policy.karmada.io/applied-placement";
 
 /// The latest version of each binding.
@@ -28,7 +29,8 @@ struct KnownBinding {
     workload: WorkloadKey,
     /// The latest version of the binding.
     record: Option<ObjectVersion>,
-    /// The text of the annotation, and the tolerations in it. The tolerations are absent if none can be read.
+    /// The text of the annotation, and the tolerations in it.
+    /// The tolerations are absent if none can be read.
     applied: (String, Option<Vec<Toleration>>),
     /// When a user last asked for a placement from scratch.
     rescheduled: String,
@@ -167,8 +169,8 @@ impl KnownBinding {
         replace(&mut entry.placement, placement)
     }
 
-    /// Reads replicas and tolerations, and returns whether either has changed. Until the scheduler has acted
-    /// on a placement, the tolerations of the placement itself count.
+    /// Reads replicas and tolerations, and returns whether either has changed.
+    /// Until the scheduler has acted on a placement, the tolerations of the placement itself count.
     fn read_wanted(
         &mut self,
         entry: &mut Workload,
@@ -359,8 +361,9 @@ fn instance(value: &Tree<'_>, with_status: bool) -> Option<(String, Instance)> {
 /// The fields of a status that are not counts.
 const GENERATIONS: [&str; 3] = ["generation", "observedGeneration", "resourceTemplateGeneration"];
 
-/// The ready replicas in a status. Controllers that report a generation omit counts of zero, so a status with
-/// only generations means 0. A status with zero replicas means 0 as well.
+/// The ready replicas in a status.
+/// Controllers that report a generation omit counts of zero, so a status with only generations means 0. A status with
+/// zero replicas means 0 as well.
 fn ready(status: &Tree<'_>) -> Option<u64> {
     let ready = status["readyReplicas"].as_u64();
     let counts = || status.fields().iter().any(|(name, _)| !GENERATIONS.contains(&&**name));
@@ -369,8 +372,8 @@ fn ready(status: &Tree<'_>) -> Option<u64> {
     ready.or_else(|| is_of_none().then_some(0))
 }
 
-/// Collects the paths to all fields of `value` in the notation of `JSONPath`: `{.job.id}`. Items of lists are
-/// left out.
+/// Collects the paths to all fields of `value` in the notation of `JSONPath`: `{.job.id}`.
+/// Items of lists are left out.
 fn paths(value: &Tree<'_>, path: String, found: &mut BTreeSet<String>) {
     for (key, value) in value.fields() {
         let path = format!("{path}.{key}");

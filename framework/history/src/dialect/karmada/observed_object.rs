@@ -61,8 +61,8 @@ impl<'a> ObservedObject<'a> {
         self.object.field("status", name)
     }
 
-    /// Whether a finalizer that is not of Karmada holds up the deletion. The finalizers of the garbage
-    /// collector count as foreign, too.
+    /// Whether a finalizer that is not of Karmada holds up the deletion.
+    /// The finalizers of the garbage collector count as foreign, too.
     pub(super) fn is_held_up(&self) -> bool {
         let foreign = |finalizer: &Tree<'_>| {
             let owner = finalizer.text().split('/').next().unwrap_or_default();

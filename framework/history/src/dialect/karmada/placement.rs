@@ -97,8 +97,8 @@ pub(super) fn read(field: Field<'_>) -> Option<(Placement, Vec<Toleration>)> {
     read_text(field.json())
 }
 
-/// The same for a text; `None` if the text is not JSON. A placement that cannot be read is the default
-/// placement.
+/// The same for a text; `None` if the text is not JSON.
+/// A placement that cannot be read is the default placement.
 pub(super) fn read_text(text: &str) -> Option<(Placement, Vec<Toleration>)> {
     // A tree keeps the last of two fields with the same name.
     let by_tree =
@@ -166,8 +166,8 @@ fn spread(raw: RawSpread) -> Spread {
     }
 }
 
-/// The scheduling of `raw`. Weighted division without a dynamic weight is static. Without a list the weights
-/// are equal.
+/// The scheduling of `raw`.
+/// Weighted division without a dynamic weight is static. Without a list the weights are equal.
 fn scheduling(raw: &RawScheduling) -> Scheduling {
     let dynamic = raw.weight_preference.as_ref().is_some_and(|weights| !weights.dynamic_weight.is_empty());
     match raw.replica_scheduling_type.as_str() {

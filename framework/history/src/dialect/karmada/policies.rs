@@ -101,7 +101,8 @@ pub(super) fn override_policy(world: &mut World, observed: &ObservedObject<'_>) 
     changed.then_some(Change::Overrides).into_iter().collect()
 }
 
-/// Reads the new tags if they apply to all images. Of all other changes, only the existence is recorded.
+/// Reads the new tags if they apply to all images.
+/// Of all other changes, only the existence is recorded.
 fn override_rule(members: &Value, overriders: &Value) -> Override {
     let members = (!members.is_null()).then(|| {
         let raw: RawAffinity = serde::Deserialize::deserialize(members).unwrap_or_default();

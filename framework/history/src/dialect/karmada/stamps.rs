@@ -13,8 +13,8 @@ const WHOLE_SECONDS: &str = "2006-01-02T15:04:05Z";
 /// How many lists of conditions are remembered.
 const REMEMBERED: usize = 1024;
 
-/// The stamps of servers and controllers. Such a stamp is never in the future, so each bounds the start from
-/// below.
+/// The stamps of servers and controllers.
+/// Such a stamp is never in the future, so each bounds the start from below.
 #[derive(Debug)]
 pub(super) struct Stamps {
     latest: String,

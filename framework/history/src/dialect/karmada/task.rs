@@ -6,8 +6,8 @@ use super::observed_object::{seconds, time_in};
 use crate::facts::{Change, EvictionTask, Workload, WorkloadKey};
 use crate::format::Tree;
 
-/// Returns the changes that this version of a binding makes to its tasks. The member identifies a task,
-/// together with the time stamp if a member has several tasks.
+/// Returns the changes that this version of a binding makes to its tasks.
+/// The member identifies a task, together with the time stamp if a member has several tasks.
 pub(super) fn observe(
     entry: &mut Workload,
     tasks: &[Tree<'_>],

@@ -75,8 +75,9 @@ impl Templates {
     }
 }
 
-/// Notes whether an execution namespace is being deleted. Nothing can be written into it until it is gone. A
-/// controller that tried meanwhile may then be late by as long as the deletion took.
+/// Notes whether an execution namespace is being deleted.
+/// Nothing can be written into it until it is gone. A controller that tried meanwhile may then be late by as long as
+/// the deletion took.
 fn close(world: &mut World, member: &str, observed: &ObservedObject<'_>) {
     let now = world.now;
     if observed.leaving && !observed.gone {

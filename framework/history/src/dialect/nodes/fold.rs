@@ -142,9 +142,9 @@ impl Nodes {
         }
     }
 
-    /// Reads the stamps of servers and controllers. Such a stamp is never in the future, so each bounds the
-    /// wall time of the start from below. The stamps of kubelets are left out, because their clocks may be
-    /// wrong.
+    /// Reads the stamps of servers and controllers.
+    /// Such a stamp is never in the future, so each bounds the wall time of the start from below. The stamps of
+    /// kubelets are left out, because their clocks may be wrong.
     fn see_stamps(&mut self, observed: &ObservedObject<'_>) {
         let taints = observed.tree("spec", "taints");
         let created = capsize_clock::parse_time(&observed.text("metadata", "creationTimestamp"));

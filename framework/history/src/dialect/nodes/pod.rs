@@ -12,7 +12,8 @@ use crate::format::{LONGEST, Tree};
 /// The reason that the taint eviction controller gives for a pod that it is about to delete.
 const BY_TAINT: &str = "DeletionByTaintManager";
 
-/// Returns the changes that this version of a Pod makes. A pod that is being deleted is assigned to no node.
+/// Returns the changes that this version of a Pod makes.
+/// A pod that is being deleted is assigned to no node.
 pub(super) fn observe(world: &mut World, observed: &ObservedObject<'_>) -> Vec<Change> {
     let key = WorkloadKey::new("Pod", observed.text("metadata", "namespace"), &observed.name);
     if observed.gone {

@@ -117,13 +117,14 @@ static AVAILABILITY_02: GuaranteeSpec = GuaranteeSpec {
     source: "Open Cluster Management pkg/work/spoke/controllers/finalizercontroller",
 };
 
-/// Nothing fences a lost member, so that a copy may run twice. It may do so only for as long as the member is lost.
+/// Nothing fences a lost member, so that a copy may run twice.
+/// It may do so only for as long as the member is lost.
 #[derive(Default)]
 pub(crate) struct LeftCopyGoesAfterOutage {
     away: Away,
     deadlines: Deadlines,
-    /// The members that a workload has left, and in which its copy has run since. A copy of another origin is left out:
-    /// a cluster brings it when it joins, or a backup contains it.
+    /// The members that a workload has left, and in which its copy has run since.
+    /// A copy of another origin is left out: a cluster brings it when it joins, or a backup contains it.
     left: BTreeSet<Subject>,
 }
 

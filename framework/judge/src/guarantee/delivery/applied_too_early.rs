@@ -106,7 +106,8 @@ fn reports_lost_copies(context: &JudgeContext<'_>) -> bool {
     context.profile.has(Feature::ReportsLostCopies)
 }
 
-/// Whether a member that holds the workload is Unknown. A true report may count its copy or leave it out.
+/// Whether a member that holds the workload is Unknown.
+/// A true report may count its copy or leave it out.
 pub(crate) fn has_lost_holder(workload: &Workload, context: &JudgeContext<'_>) -> bool {
     let health = |name: &String| context.member(name).and_then(|member| member.health);
     workload.holders().any(|name| health(name) == Some(Health::Unknown))

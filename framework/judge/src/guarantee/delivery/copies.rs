@@ -110,8 +110,8 @@ fn not_applied(key: &WorkloadKey, workload: &Workload, member: &str, world: &Wor
     Some(Expectation { because, missing })
 }
 
-/// The part of the manifest that the copy must have. For custom kinds the member may add fields that the manifest
-/// does not set.
+/// The part of the manifest that the copy must have.
+/// For custom kinds the member may add fields that the manifest does not set.
 fn copied(asks: &Content) -> Cow<'_, Content> {
     match asks.custom {
         None => Cow::Borrowed(asks),
@@ -280,7 +280,8 @@ impl CopyFollowsManifest {
         self.asking.extend(asked.iter().map(|key| (Subject::on(key, member), until)));
     }
 
-    /// Forgets the faults of a member that is removed. A fault that goes on also hits a new member of the same name.
+    /// Forgets the faults of a member that is removed.
+    /// A fault that goes on also hits a new member of the same name.
     fn forget_faults(&mut self, member: &str, context: &JudgeContext<'_>) {
         if !is_hit(member, context) {
             self.hit.swap_remove(member);
@@ -413,7 +414,8 @@ fn is_out_of_reach(member: &str, context: &JudgeContext<'_>) -> bool {
             || context.member(member).is_some_and(|known| known.health != Some(Health::Ready)))
 }
 
-/// Returns the leftover copy that the manifest called `by` created. A copy that a user has taken over does not count.
+/// Returns the leftover copy that the manifest called `by` created.
+/// A copy that a user has taken over does not count.
 fn dangling(
     key: &WorkloadKey,
     member: &str,

@@ -131,7 +131,8 @@ impl ManifestMatchesTemplate {
     }
 }
 
-/// Returns what is wrong with the manifest for the member: the reason, and the observation. Without a template, only replicas count.
+/// Returns what is wrong with the manifest for the member: the reason, and the observation.
+/// Without a template, only replicas count.
 fn mismatch(
     key: &WorkloadKey,
     workload: &Workload,

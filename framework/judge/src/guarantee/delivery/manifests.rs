@@ -40,13 +40,14 @@ pub(crate) struct ManifestsFollowAssignment {
     deadlines: Deadlines,
     /// The workloads of which a manifest was observed.
     shown: BTreeSet<WorkloadKey>,
-    /// The members at the first observation of each workload in a history that begins late. Their manifests may be
-    /// missing in the history.
+    /// The members at the first observation of each workload in a history that begins late.
+    /// Their manifests may be missing in the history.
     inherited: BTreeMap<WorkloadKey, BTreeSet<String>>,
 }
 
 impl ManifestsFollowAssignment {
-    /// Requirements T9, S15, S20 and E5: manifests are written in time. An old manifest that is purged directly goes first.
+    /// Requirements T9, S15, S20 and E5: manifests are written in time.
+    /// An old manifest that is purged directly goes first.
     pub(crate) fn written() -> Self {
         let limit = |timings: &Timings, workload: &Workload| {
             bounds::manifest_written(timings, workload.evictions.iter().any(|task| task.directly))
@@ -61,8 +62,8 @@ impl ManifestsFollowAssignment {
         }
     }
 
-    /// Requirements T13 and S15: manifests that are no longer needed are deleted in time. A workload whose record was never
-    /// observed is not checked, because a history may begin in the middle.
+    /// Requirements T13 and S15: manifests that are no longer needed are deleted in time.
+    /// A workload whose record was never observed is not checked, because a history may begin in the middle.
     pub(crate) fn no_orphans() -> Self {
         Self {
             spec: &DELIVERY_02,

@@ -100,8 +100,8 @@ static DELIVERY_08: GuaranteeSpec = GuaranteeSpec {
 /// Requirement V11: while a workload leaves a member, changes for the other members are not written there.
 #[derive(Default)]
 pub(crate) struct OldManifestIsFrozen {
-    /// The manifests that had the replicas of their task when the eviction began. Nothing that was under way then may
-    /// change these replicas.
+    /// The manifests that had the replicas of their task when the eviction began.
+    /// Nothing that was under way then may change these replicas.
     as_recorded: BTreeSet<Subject>,
 }
 

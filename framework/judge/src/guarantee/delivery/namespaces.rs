@@ -17,8 +17,8 @@ static DELIVERY_12: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/namespace/namespace_sync_controller.go",
 };
 
-/// Requirement P5: a member that takes over a workload already has the namespace. A setting may exclude namespaces that begin
-/// with `kube-`.
+/// Requirement P5: a member that takes over a workload already has the namespace.
+/// A setting may exclude namespaces that begin with `kube-`.
 #[derive(Default)]
 pub(crate) struct NamespacesOnAllMembers(Deadlines);
 

@@ -144,7 +144,8 @@ pub(crate) const TASK_TIMED_OUT: &str = "not before gracefulEvictionTimeout - 1 
      assigned members are healthy; at most gracefulEvictionTimeout (+ gracefulEvictionTimeout / evictionPolls if tasks \
      are polled) + latency after the stamp";
 
-/// The longest time from the stamp of an eviction task until the task ends. `grace` is the task's own timeout.
+/// The longest time from the stamp of an eviction task until the task ends.
+/// `grace` is the task's own timeout.
 pub(crate) fn task_timed_out(timings: &Timings, grace: Option<Duration>) -> Duration {
     grace.unwrap_or(timings.graceful_eviction_timeout) + poll(timings) + timings.latency
 }
@@ -168,8 +169,9 @@ pub(crate) fn assigned_and_evicted(timings: &Timings) -> Duration {
 pub(crate) const HEARTBEAT_MISSED: &str = "not before monitorGracePeriod after the last heartbeat; at most \
      monitorGracePeriod + 3 x monitorPeriod + latency after it, or after a node was ready again after none was";
 
-/// The longest time from the last heartbeat of a node until the node is unknown. One round of the monitor may observe
-/// the heartbeat late, the next round may miss the deadline, and an old Lease may count once more.
+/// The longest time from the last heartbeat of a node until the node is unknown.
+/// One round of the monitor may observe the heartbeat late, the next round may miss the deadline, and an old Lease may
+/// count once more.
 pub(crate) fn heartbeat_missed(timings: &Timings) -> Duration {
     timings.monitor_grace_period + timings.monitor_period * 3 + timings.latency
 }
@@ -177,8 +179,8 @@ pub(crate) fn heartbeat_missed(timings: &Timings) -> Duration {
 pub(crate) const STARTUP_OVER: &str = "not before startupGracePeriod after the node was created, less the second of its stamp; at \
      most startupGracePeriod + 2 x monitorPeriod + latency + 1 s after it, or after a node was ready again after none was";
 
-/// The longest time from the creation of a node that reports nothing until the node is unknown. `grace` is its time
-/// to start.
+/// The longest time from the creation of a node that reports nothing until the node is unknown.
+/// `grace` is its time to start.
 pub(crate) fn startup_over(timings: &Timings, grace: Duration) -> Duration {
     grace + timings.monitor_period * 2 + timings.latency + STAMP
 }
@@ -295,8 +297,8 @@ pub(crate) fn status_reported(timings: &Timings) -> Duration {
 
 pub(crate) const RECORD_DELETED: &str = "at most 2 x latency after its template is gone";
 
-/// The longest time from the deletion of a template until its record is deleted. The garbage collector needs one
-/// write.
+/// The longest time from the deletion of a template until its record is deleted.
+/// The garbage collector needs one write.
 pub(crate) fn record_deleted(timings: &Timings) -> Duration {
     timings.latency * 2
 }
@@ -305,15 +307,15 @@ pub(crate) const DEPENDENCY_WRITTEN: &str = "at most latency after the change; f
     also until it has been there for as long as it was away (1000 s at most; 1000 s if other members were removed \
     meanwhile or shortly before) + latency";
 
-/// The longest time from a change until the manifest of a dependency is written. `late` is extra time for a member
-/// that joined again.
+/// The longest time from a change until the manifest of a dependency is written.
+/// `late` is extra time for a member that joined again.
 pub(crate) fn dependency_written(timings: &Timings, late: Duration) -> Duration {
     timings.latency + late
 }
 
-/// The longest time until a controller retries to write for a member that is back after it was `away`. The binding of
-/// a dependency is not scheduled, so that only the back-off of its queue retries. While outages overlap, the writes
-/// fail all the time, and each failure doubles the back-off.
+/// The longest time until a controller retries to write for a member that is back after it was `away`.
+/// The binding of a dependency is not scheduled, so that only the back-off of its queue retries. While outages overlap,
+/// the writes fail all the time, and each failure doubles the back-off.
 pub(crate) fn retried_after_outage(away: Duration, overlaps: bool) -> Duration {
     if overlaps { LONGEST_BACK_OFF } else { away.min(LONGEST_BACK_OFF) }
 }
@@ -325,8 +327,8 @@ pub(crate) const COPY_WRITTEN: &str = "at most latency after the manifest is wri
     under way, silentProbe at most + latency after that; if an old copy was being deleted, as long as its \
     deletion took (1000 s at most) after the end of the deletion";
 
-/// The longest time until a manifest is carried out in its member. The time counts from the write, or from the end of
-/// an outage for which the member was `away`.
+/// The longest time until a manifest is carried out in its member.
+/// The time counts from the write, or from the end of an outage for which the member was `away`.
 pub(crate) fn copy_written(timings: &Timings, away: Duration) -> Duration {
     timings.latency + away.min(LONGEST_BACK_OFF)
 }
@@ -379,9 +381,9 @@ pub(crate) fn member_removed(timings: &Timings) -> Duration {
 pub(crate) const ABANDONED_MANIFEST_DELETED: &str = "at most 2 x recheck + latency after the member is reported to be away and no workload is assigned \
      to it or evicted from it; silentProbe more if its packets vanish";
 
-/// The longest time until the manifests for a member that is being removed are deleted. The time counts from the
-/// moment when the member is reported to be away and its workloads have left it. If packets vanish, a request under
-/// way ends at the same timeout as a probe. Returns `None` if nothing ends it.
+/// The longest time until the manifests for a member that is being removed are deleted.
+/// The time counts from the moment when the member is reported to be away and its workloads have left it. If packets
+/// vanish, a request under way ends at the same timeout as a probe. Returns `None` if nothing ends it.
 pub(crate) fn abandoned_manifest_deleted(timings: &Timings, silent: bool) -> Option<Duration> {
     let asking = if silent { timings.silent_probe? } else { Duration::ZERO };
     Some(asking + member_removed(timings))

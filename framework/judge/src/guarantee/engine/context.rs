@@ -249,7 +249,8 @@ impl<'a> JudgeContext<'a> {
         observers.of(CONTROL_PLANE).or(member).wider(self.stamps_off)
     }
 
-    /// The longest time by which facts may be out of order. A fact that excuses another one may come so much later.
+    /// The longest time by which facts may be out of order.
+    /// A fact that excuses another one may come so much later.
     pub(crate) fn disorder(&self) -> Duration {
         self.timings().skew.max(self.world.observers.widest().early)
     }

@@ -72,7 +72,8 @@ impl Margin {
 }
 
 impl Deadlines {
-    /// Opens a deadline `allowed` after the time of `fact`. A deadline that is already open for `subject` stays.
+    /// Opens a deadline `allowed` after the time of `fact`.
+    /// A deadline that is already open for `subject` stays.
     pub(crate) fn start(
         &mut self,
         subject: Subject,
@@ -85,8 +86,8 @@ impl Deadlines {
         }
     }
 
-    /// Opens a deadline at `until`, and replaces an open one. If controllers go away, the deadline moves to `allowed`
-    /// after their return.
+    /// Opens a deadline at `until`, and replaces an open one.
+    /// If controllers go away, the deadline moves to `allowed` after their return.
     pub(crate) fn restart(
         &mut self,
         subject: Subject,
@@ -128,7 +129,8 @@ impl Deadlines {
         }
     }
 
-    /// Closes the deadline of `subject` with `fact`, and returns its margin. Returns `None` if no deadline was open.
+    /// Closes the deadline of `subject` with `fact`, and returns its margin.
+    /// Returns `None` if no deadline was open.
     pub(crate) fn met(&mut self, subject: &Subject, fact: &Fact) -> Option<Margin> {
         let (subject, deadline) = self.deadlines.remove_entry(subject)?;
         let Deadline { since, uncertainty, until, because, .. } = deadline;
@@ -154,8 +156,8 @@ impl Deadlines {
         })
     }
 
-    /// Opens a deadline for the correction of what is `wrong` with `subject`. If nothing is wrong, closes the open
-    /// deadline as met.
+    /// Opens a deadline for the correction of what is `wrong` with `subject`.
+    /// If nothing is wrong, closes the open deadline as met.
     pub(crate) fn expect_correction(
         &mut self,
         subject: Subject,
@@ -189,9 +191,9 @@ impl Deadlines {
         if self.deadlines.is_empty() { NEVER } else { self.next }
     }
 
-    /// Must be called for every end of a fault of the control plane, which restarts all deadlines. While requests
-    /// fail, each change causes a retry that fails again, and each failure doubles the back-off. After such a fault,
-    /// deadlines are extended by the longest back-off.
+    /// Must be called for every end of a fault of the control plane, which restarts all deadlines.
+    /// While requests fail, each change causes a retry that fails again, and each failure doubles the back-off. After
+    /// such a fault, deadlines are extended by the longest back-off.
     pub(crate) fn observe(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
         if let Change::FaultEnded { fault, member: None } = &fact.change {
             self.hindered = fact.at.max(context.world.hindered) + context.timings().takeover;
@@ -203,7 +205,8 @@ impl Deadlines {
         }
     }
 
-    /// Advances to `now`, and reports every deadline that has passed. It allows for observations that are late.
+    /// Advances to `now`, and reports every deadline that has passed.
+    /// It allows for observations that are late.
     pub(crate) fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
         if now <= self.next || self.deadlines.is_empty() || context.controllers_are_away() {
             return;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::context::JudgeContext;
 use capsize_history::facts::{Member, Taint, TaintEffect, Workload, World};
 
-/// Returns the first taint of `member` that the workload does not tolerate. A toleration counts even if its time has
-/// run out.
+/// Returns the first taint of `member` that the workload does not tolerate.
+/// A toleration counts even if its time has run out.
 pub(crate) fn repelled<'a>(workload: &Workload, member: &'a Member) -> Option<&'a Taint> {
     let repels = |taint: &&Taint| taint.effect != TaintEffect::PreferNoSchedule;
     let tolerated = |taint: &Taint| workload.tolerations.iter().any(|each| each.tolerates(taint));

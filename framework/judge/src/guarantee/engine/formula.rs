@@ -33,8 +33,8 @@ pub enum Formula {
     },
     /// The period at which eviction tasks are polled; zero if events trigger the check.
     Poll,
-    /// The time that a queue of evictions adds. Each workload is processed this many times: when the taint appears,
-    /// and once more at its deadline if it has one.
+    /// The time that a queue of evictions adds.
+    /// Each workload is processed this many times: when the taint appears, and once more at its deadline if it has one.
     Queue(u32),
 }
 
@@ -48,8 +48,8 @@ pub struct Given<'a> {
 }
 
 impl Formula {
-    /// Evaluates the formula, up to [`FOREVER`]. Returns `None` if there is no limit because the target lacks a
-    /// timing.
+    /// Evaluates the formula, up to [`FOREVER`].
+    /// Returns `None` if there is no limit because the target lacks a timing.
     #[must_use]
     pub fn value(&self, given: Given<'_>) -> Option<Duration> {
         let timings = given.timings;

@@ -29,8 +29,8 @@ impl SuspectedViolations {
         self.0.values().map(|suspect| suspect.fact.at).min().unwrap_or(NEVER)
     }
 
-    /// Advances to `now`, and reports the suspected violations whose time is over. Those that are `is_explained` by
-    /// now count as held.
+    /// Advances to `now`, and reports the suspected violations whose time is over.
+    /// Those that are `is_explained` by now count as held.
     pub(crate) fn pass(
         &mut self,
         now: Duration,

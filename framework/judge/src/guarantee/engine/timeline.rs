@@ -31,7 +31,8 @@ fn of<'a, Name: Clone + Eq + Hash>(all: &'a mut Table<Name, Recent>, name: &Name
 }
 
 impl Log {
-    /// Keeps `fact` if it belongs on a timeline. From time to time it drops the timelines of deleted objects.
+    /// Keeps `fact` if it belongs on a timeline.
+    /// From time to time it drops the timelines of deleted objects.
     pub(crate) fn note(&mut self, fact: &Fact, world: &World) {
         let recent = match &fact.change {
             Change::FaultBegan { member: Some(member), .. }
@@ -68,8 +69,8 @@ impl Log {
         self.workloads.retain(|key, recent| is_fresh(recent) || world.workloads.contains_key(key));
     }
 
-    /// Returns the last facts about `subject`, in order. If `since` is given, the timeline begins with the first
-    /// facts after that time.
+    /// Returns the last facts about `subject`, in order.
+    /// If `since` is given, the timeline begins with the first facts after that time.
     pub(crate) fn about(&self, subject: &Subject, since: Option<Duration>) -> Vec<Fact> {
         let member = subject.member.iter().filter_map(|name| self.members.get(name));
         let workload = subject.workload.iter().filter_map(|key| self.workloads.get(key));

@@ -66,8 +66,8 @@ pub(crate) fn tolerates<'a>(
     all
 }
 
-/// Returns true if the time on `taint` is the time when it was set. A person may write another time, and a taint may
-/// be older than the history.
+/// Returns true if the time on `taint` is the time when it was set.
+/// A person may write another time, and a taint may be older than the history.
 pub(crate) fn is_fresh(taint: &Taint, world: &World) -> bool {
     let (Some(start), Some(added)) = (world.wall_start, taint.time_added) else { return !taint.inherited };
     let seen = jiff::SignedDuration::try_from(taint.seen).unwrap_or(jiff::SignedDuration::MAX);
@@ -76,8 +76,8 @@ pub(crate) fn is_fresh(taint: &Taint, world: &World) -> bool {
     !taint.inherited && added.duration_since(start) >= oldest
 }
 
-/// Returns by how much `taint` was written later than its own time, if its author was hindered. Tolerations count
-/// from the taint's own time.
+/// Returns by how much `taint` was written later than its own time, if its author was hindered.
+/// Tolerations count from the taint's own time.
 pub(crate) fn written_late(taint: &Taint, world: &World) -> Duration {
     late(taint.seen, taint.time_added, world)
 }

@@ -35,8 +35,8 @@ const REFUSED_PERIOD: Formula = Sum(&[FREQUENCY, REFUSED]);
 const SILENT_PERIOD: Formula = Sum(&[FREQUENCY, SILENT]);
 const SILENT_PERIODS: Formula = Filling { time: &FAILURE, period: &SILENT_PERIOD, each: &SILENT_PERIOD };
 
-/// A refused probe takes `refusedProbe` at most. The number of probes follows from the shortest ones, and their
-/// length from the longest.
+/// A refused probe takes `refusedProbe` at most.
+/// The number of probes follows from the shortest ones, and their length from the longest.
 pub static REFUSED_NOT_READY: Transition = Transition {
     what: "the member refuses connections → it is NotReady",
     guarantee: "HEALTH-01",

@@ -136,7 +136,8 @@ pub struct Evidence {
     pub bound: Bound,
     /// The reason for the bound, in a few words.
     pub because: String,
-    /// The time of the observation. If something did not arrive in time, the time when the deadline was given up.
+    /// The time of the observation.
+    /// If something did not arrive in time, the time when the deadline was given up.
     pub at: Duration,
     /// The observation, in a few words.
     pub seen: String,

@@ -255,7 +255,8 @@ static EVICTION_13: GuaranteeSpec = GuaranteeSpec {
 #[derive(Default)]
 pub(crate) struct EvictionPace {
     queues: BTreeMap<bool, VecDeque<Duration>>,
-    /// The version of the latest eviction. A worker evicts a workload from all members at once that it must leave.
+    /// The version of the latest eviction.
+    /// A worker evicts a workload from all members at once that it must leave.
     latest: Option<ObjectVersion>,
 }
 

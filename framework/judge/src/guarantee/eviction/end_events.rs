@@ -18,11 +18,13 @@ static EVICTION_16: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/util/helper/binding.go, EmitClusterEvictionEventForResourceBinding; client-go tools/record/event.go",
 };
 
-/// The number of ends whose events are surely published. The rate limit of client-go lets 25 events about one object
-/// through at once, and the source may have published others.
+/// The number of ends whose events are surely published.
+/// The rate limit of client-go lets 25 events about one object through at once, and the source may have published
+/// others.
 const SURELY_PUBLISHED: u32 = 20;
 
-/// Requirement P10. Events are lost if the API server refuses them, or if a controller stops before it writes them. So nothing is
+/// Requirement P10.
+/// Events are lost if the API server refuses them, or if a controller stops before it writes them. So nothing is
 /// expected under faults of the control plane.
 #[derive(Default)]
 pub(crate) struct EvictionEndEvent {

@@ -22,18 +22,20 @@ static EVICTION_03: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/gracefuleviction/evictiontask.go; karmada-io/karmada#3736",
 };
 
-/// Requirement V6: the state in the members' own APIs counts. The report of the control plane may be older than the schedule, and
-/// counts only if the history does not contain the member.
+/// Requirement V6: the state in the members' own APIs counts.
+/// The report of the control plane may be older than the schedule, and counts only if the history does not contain the
+/// member.
 #[derive(Default)]
 pub(crate) struct OldCopyStaysUntilReplacementRuns {
     /// The last eviction of a workload from a member, until it is assigned there again.
     tasks: BTreeMap<Subject, Box<EvictionTask>>,
-    /// The evictions of `tasks` that ended when all assigned replicas ran. A later assignment does not change that.
+    /// The evictions of `tasks` that ended when all assigned replicas ran.
+    /// A later assignment does not change that.
     replaced: BTreeSet<Subject>,
     /// Deletions without a known reason; another watch may still report one.
     suspected_violations: BTreeMap<Subject, SuspectedDeletion>,
-    /// The copies that run all assigned replicas. The time is `None` for a copy that runs them now, else the time
-    /// when it stopped.
+    /// The copies that run all assigned replicas.
+    /// The time is `None` for a copy that runs them now, else the time when it stopped.
     ran: BTreeMap<Subject, Option<Duration>>,
 }
 
@@ -223,9 +225,9 @@ fn has_lost(workload: &Workload, now: Duration, timings: &Timings, world: &World
     workload.assignment.keys().any(|member| world.has_lost(member, now, recent))
 }
 
-/// Returns true if a task that ends `now` may end because of reports from before a loss of data. The deletion of the old
-/// copy follows from the end of the task, however much later it comes. Controllers that are just back know no report from
-/// their absence.
+/// Returns true if a task that ends `now` may end because of reports from before a loss of data.
+/// The deletion of the old copy follows from the end of the task, however much later it comes. Controllers that are
+/// just back know no report from their absence.
 fn ended_unaware(key: &WorkloadKey, now: Duration, context: &JudgeContext<'_>) -> bool {
     let known = context.latest_surely_observed(now);
     let workload = context.workload(key);

@@ -162,8 +162,9 @@ impl Guarantee for TaskStaysUnchanged {
     }
 }
 
-/// Requirements T7 and V8: the stamp is written in time. A task that disappears without a stamp was lost by a writer with a stale
-/// list. No object records a derived task, so that nothing could have a stamp.
+/// Requirements T7 and V8: the stamp is written in time.
+/// A task that disappears without a stamp was lost by a writer with a stale list. No object records a derived task, so
+/// that nothing could have a stamp.
 #[derive(Default)]
 pub(crate) struct TaskGetsTimestamp(Deadlines);
 

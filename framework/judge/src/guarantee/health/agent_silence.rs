@@ -16,8 +16,8 @@ use crate::text::{clock, span};
 use capsize_history::FaultKind;
 use capsize_history::facts::{Change, Fact, FaultInForce, Health};
 
-/// Requirement T2: a member becomes Unknown in time once its agent is cut off, and not otherwise. If connections are lost by
-/// chance, renewals may get through or not.
+/// Requirement T2: a member becomes Unknown in time once its agent is cut off, and not otherwise.
+/// If connections are lost by chance, renewals may get through or not.
 ///
 /// The time of the agent's last report before that is not known, so there is no lower bound. If the history does not
 /// mark faults, it is not known which agents were cut off.
@@ -88,9 +88,9 @@ impl Guarantee for UnknownAfterAgentSilence {
     }
 }
 
-/// Returns true if no report of the agent arrives. Its renewals still arrive if only packets to the member are lost,
-/// or if only the member's API server returns errors. An agent that renews a lease in the control plane does so without
-/// the member's API server.
+/// Returns true if no report of the agent arrives.
+/// Its renewals still arrive if only packets to the member are lost, or if only the member's API server returns errors.
+/// An agent that renews a lease in the control plane does so without the member's API server.
 pub(crate) fn is_cut(member: &str, context: &JudgeContext<'_>) -> bool {
     let renews = context.profile.has(Feature::LeaseHeartbeats);
     let cuts = |fault: &FaultInForce| {
@@ -148,8 +148,8 @@ fn is_silent(member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
 }
 
 impl UnknownAfterAgentSilence {
-    /// A node is ready again after none was. All other nodes may be silent for the whole time again, including nodes
-    /// that do not count.
+    /// A node is ready again after none was.
+    /// All other nodes may be silent for the whole time again, including nodes that do not count.
     fn restart_deadlines(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
         let limit = bounds::agent_silent(context.timings());
         for member in context.world.members.keys() {
@@ -190,7 +190,8 @@ impl UnknownAfterAgentSilence {
         }
     }
 
-    /// Killed agents have been started again. An agent that gets no answer then does not reach its first renewal.
+    /// Killed agents have been started again.
+    /// An agent that gets no answer then does not reach its first renewal.
     fn agents_restarted(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
         self.restarted = fact.at;
         let pulling =

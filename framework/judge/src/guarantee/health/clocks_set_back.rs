@@ -36,7 +36,8 @@ impl ClocksSetBack {
         }
     }
 
-    /// The clock of `member` was set. Until now it was wrong by `before` at most, and from now on by `after` at most.
+    /// The clock of `member` was set.
+    /// Until now it was wrong by `before` at most, and from now on by `after` at most.
     ///
     /// Histories do not say which offsets are ahead, so earlier reports may be ahead, and later reports behind.
     fn set(&mut self, member: &str, before: Duration, after: Duration, now: Duration) {

@@ -28,8 +28,8 @@ pub(crate) struct NotReadyAfterFailureThreshold {
     deadlines: Deadlines,
     /// The time when the controllers last returned; their first probe has no threshold.
     back: Option<Duration>,
-    /// The time when a fault of each member last ended. A connection that the fault damaged may still fail
-    /// afterwards.
+    /// The time when a fault of each member last ended.
+    /// A connection that the fault damaged may still fail afterwards.
     mended: BTreeMap<String, Duration>,
 }
 
@@ -43,8 +43,8 @@ struct Outage {
     failing: Option<Failing>,
     /// Whether the member was reported as not ready during the outage.
     reported: bool,
-    /// Whether the address or credentials of the member have changed. Until the member is reported as ready, it is
-    /// not known whether probes succeed.
+    /// Whether the address or credentials of the member have changed.
+    /// Until the member is reported as ready, it is not known whether probes succeed.
     access_changed: bool,
     /// Whether the member was already slow when probes began to fail.
     slow: bool,
@@ -52,8 +52,8 @@ struct Outage {
     late: Duration,
     /// The time from which the upper bound counts.
     anew: Duration,
-    /// The part of that time after which refusals interrupted a silence, if they did. It is [`FOREVER`] if a probe
-    /// may have failed at once, and none surely did.
+    /// The part of that time after which refusals interrupted a silence, if they did.
+    /// It is [`FOREVER`] if a probe may have failed at once, and none surely did.
     broken: Option<Duration>,
 }
 
@@ -122,8 +122,9 @@ impl Guarantee for NotReadyAfterFailureThreshold {
 }
 
 impl Outage {
-    /// Creates an outage that was not known before `fact`. It began with the first fault in force. A fault outlasts
-    /// the member that it hit, and a probe of a new member with the same name may have failed since it joined.
+    /// Creates an outage that was not known before `fact`.
+    /// It began with the first fault in force. A fault outlasts the member that it hit, and a probe of a new member
+    /// with the same name may have failed since it joined.
     fn first(member: &str, fact: &Fact, context: &JudgeContext<'_>) -> Self {
         let since = in_force(member, context).map(|fault| fault.since).min();
         let began = since.map_or(fact.at, |since| since.min(fact.at));
@@ -148,8 +149,8 @@ fn failing_now(member: &str, context: &JudgeContext<'_>) -> Option<Failing> {
     in_force(member, context).filter_map(bounds::failing).max()
 }
 
-/// Returns the time after which a probe of the member fails at once, if one may fail in this way. Refusals began
-/// `after` the beginning of the outage.
+/// Returns the time after which a probe of the member fails at once, if one may fail in this way.
+/// Refusals began `after` the beginning of the outage.
 fn broken_after(member: &str, after: Duration, context: &JudgeContext<'_>) -> Option<Duration> {
     let refuses = |fault: &FaultInForce| bounds::failing(fault) == Some(Failing::Refused);
     let may_break = |fault: &FaultInForce| fault.fault.may_break_probes();

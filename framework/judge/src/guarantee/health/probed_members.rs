@@ -26,8 +26,8 @@ static HEALTH_03: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/cluster/cluster_controller.go, tryUpdateClusterHealth",
 };
 
-/// Requirements S13 and H8: a probe either gets an answer or fails. HEALTH-02 checks that a pull member becomes Unknown only if
-/// its agent is cut off.
+/// Requirements S13 and H8: a probe either gets an answer or fails.
+/// HEALTH-02 checks that a pull member becomes Unknown only if its agent is cut off.
 pub(crate) struct ProbedMemberIsNeverUnknown;
 
 impl Guarantee for ProbedMemberIsNeverUnknown {
@@ -76,8 +76,8 @@ pub(crate) struct ReadyAfterSuccessThreshold {
     deadlines: Deadlines,
     /// The time when the controllers last returned; their first probe has no threshold.
     back: Option<Duration>,
-    /// The members whose address or credentials have changed. Until such a member is reported as ready, it is not
-    /// known whether it answers.
+    /// The members whose address or credentials have changed.
+    /// Until such a member is reported as ready, it is not known whether it answers.
     access_changed: BTreeSet<String>,
 }
 
@@ -110,8 +110,9 @@ impl Fails {
         }
     }
 
-    /// Returns true if the period may end at `now` without a failed probe. No probe need have begun while probes fail
-    /// at once, and a waiting probe gets its answer. The waiting probe may have begun one probe period late.
+    /// Returns true if the period may end at `now` without a failed probe.
+    /// No probe need have begun while probes fail at once, and a waiting probe gets its answer. The waiting probe may
+    /// have begun one probe period late.
     fn may_be_unmet(&self, now: Duration, timings: &Timings) -> bool {
         let turn = timings.status_update_frequency;
         let longest_wait = timings.silent_probe.unwrap_or(NEVER).saturating_add(turn);
@@ -221,8 +222,8 @@ impl ReadyAfterSuccessThreshold {
         }
     }
 
-    /// Checks that a member did not become ready while a fault keeps all of its probes from succeeding. A member that was
-    /// not ready before the fault may still become ready by the probes before the fault.
+    /// Checks that a member did not become ready while a fault keeps all of its probes from succeeding.
+    /// A member that was not ready before the fault may still become ready by the probes before the fault.
     fn ready_in_an_outage(
         &mut self,
         member: &str,

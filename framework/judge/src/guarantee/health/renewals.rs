@@ -25,7 +25,8 @@ static HEALTH_08: GuaranteeSpec = GuaranteeSpec {
     source: "Open Cluster Management pkg/registration/hub/lease/controller.go",
 };
 
-/// The grace period counts from the last renewal. The clocks of the member and of the control plane may differ.
+/// The grace period counts from the last renewal.
+/// The clocks of the member and of the control plane may differ.
 #[derive(Default)]
 pub(crate) struct UnknownAfterLastRenewal {
     deadlines: Deadlines,

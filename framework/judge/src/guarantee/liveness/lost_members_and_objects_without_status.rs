@@ -131,8 +131,8 @@ static LIVENESS_06: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/status/work_status_controller.go, interpretHealth",
 };
 
-/// Requirement T11: otherwise only the timeout would end the eviction of such an object. The reporting controller has to observe
-/// the copy, which may be late after an outage of the member.
+/// Requirement T11: otherwise only the timeout would end the eviction of such an object.
+/// The reporting controller has to observe the copy, which may be late after an outage of the member.
 #[derive(Default)]
 pub(crate) struct StatelessWorkloadIsHealthyWhenApplied {
     deadlines: Deadlines,

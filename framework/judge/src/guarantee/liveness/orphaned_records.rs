@@ -14,8 +14,8 @@ static LIVENESS_07: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/detector/detector.go, CleanupResourceBinding; dependenciesdistributor",
 };
 
-/// Requirement E4: for a template that existed and is gone. DELIVERY-02, RECOVERY-01 and DELIVERY-05 check the manifests and
-/// copies.
+/// Requirement E4: for a template that existed and is gone.
+/// DELIVERY-02, RECOVERY-01 and DELIVERY-05 check the manifests and copies.
 #[derive(Default)]
 pub(crate) struct RecordGoesWithTemplate(Deadlines);
 

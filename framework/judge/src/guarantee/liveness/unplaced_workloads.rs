@@ -18,8 +18,8 @@ static LIVENESS_08: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/scheduler/framework/plugins/workloadaffinity",
 };
 
-/// Requirement E2: availability comes before the affinity of a group. The others of the group may be on members that the
-/// workload is evicted from, and then no member has all of them.
+/// Requirement E2: availability comes before the affinity of a group.
+/// The others of the group may be on members that the workload is evicted from, and then no member has all of them.
 ///
 /// PLACEMENT-14 checks workloads with several groups of members, and REPLICAS-03 checks divided workloads.
 #[derive(Default)]
@@ -29,7 +29,8 @@ pub(crate) struct EvictedWorkloadRunsSomewhere {
     deadlines: Deadlines,
 }
 
-/// Returns true if the members alone limit the choice. A workload that keeps apart from others may have no place.
+/// Returns true if the members alone limit the choice.
+/// A workload that keeps apart from others may have no place.
 fn is_free(workload: &Workload) -> bool {
     let placement = &workload.placement;
     workload.placeable

@@ -21,8 +21,8 @@ static NODE_01: GuaranteeSpec = GuaranteeSpec {
     source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, tryUpdateNodeHealth",
 };
 
-/// Requirements I1, I2 and I30: silence makes a node unknown, and nothing else does. A renewal or a changed status counts as a
-/// heartbeat.
+/// Requirements I1, I2 and I30: silence makes a node unknown, and nothing else does.
+/// A renewal or a changed status counts as a heartbeat.
 #[derive(Default)]
 pub(crate) struct UnknownAfterMissedHeartbeats {
     deadlines: Deadlines,

@@ -59,8 +59,8 @@ impl Guarantee for UnhealthyNodeGetsTaint {
 }
 
 impl UnhealthyNodeGetsTaint {
-    /// Computes the deadlines. They restart for the nodes of a zone whose pace has changed, or in which more nodes
-    /// wait.
+    /// Computes the deadlines.
+    /// They restart for the nodes of a zone whose pace has changed, or in which more nodes wait.
     fn look(&mut self, name: &String, fact: &Fact, context: &JudgeContext<'_>) {
         let Some(zones) = &context.profile.zones else { return };
         self.file(name, context);

@@ -32,7 +32,8 @@ static NODE_15: GuaranteeSpec = GuaranteeSpec {
 struct Restarts(BTreeMap<String, Duration>);
 
 impl Restarts {
-    /// Restarts the timeout of each unhealthy node that `is_due` does not hold for. Its argument is the present start.
+    /// Restarts the timeout of each unhealthy node that `is_due` does not hold for.
+    /// Its argument is the present start.
     fn restart(
         &mut self,
         now: Duration,
@@ -106,7 +107,8 @@ impl Guarantee for PodsOfUnhealthyNodeAreDeleted {
     }
 }
 
-/// Returns the pods of a node that are to be drained. Pods of daemons and pods that are being deleted do not count.
+/// Returns the pods of a node that are to be drained.
+/// Pods of daemons and pods that are being deleted do not count.
 fn pods<'a>(world: &'a World, name: &'a str) -> impl Iterator<Item = (&'a WorkloadKey, &'a Workload)> {
     world
         .assigned_to(name)

@@ -25,7 +25,8 @@ static NODE_09: GuaranteeSpec = GuaranteeSpec {
 #[derive(Default)]
 pub(crate) struct UnknownAfterStartupGrace {
     deadlines: Deadlines,
-    /// When each node was observed that has not reported yet. The stamp of its creation may come from a wrong clock.
+    /// When each node was observed that has not reported yet.
+    /// The stamp of its creation may come from a wrong clock.
     observed: BTreeMap<String, Duration>,
     /// When each node was last deleted.
     gone: BTreeMap<String, Duration>,

@@ -17,8 +17,8 @@ pub(super) enum Pace {
     AllHalted,
 }
 
-/// Returns the pace of each zone for the present members. The result is empty while the state of some members is
-/// unknown.
+/// Returns the pace of each zone for the present members.
+/// The result is empty while the state of some members is unknown.
 pub(super) fn paces(world: &World, zones: &Zones) -> BTreeMap<Zone, Pace> {
     if world.has_strangers() {
         return BTreeMap::new();
@@ -36,8 +36,8 @@ pub(super) fn paces(world: &World, zones: &Zones) -> BTreeMap<Zone, Pace> {
     world.census.iter().map(|(zone, census)| (zone.clone(), pace(*census))).collect()
 }
 
-/// Returns the pace of each zone that controllers have surely. The result is also empty while no node counts, because
-/// controllers keep the pace of the time before then.
+/// Returns the pace of each zone that controllers have surely.
+/// The result is also empty while no node counts, because controllers keep the pace of the time before then.
 pub(super) fn sure_paces(world: &World, zones: &Zones) -> BTreeMap<Zone, Pace> {
     let counts = world.census.values().any(|zone| zone.size > 0);
     if counts { paces(world, zones) } else { BTreeMap::new() }
@@ -50,13 +50,14 @@ fn no_node_is_ready(world: &World) -> bool {
     size > 0 && size == away
 }
 
-/// Whether no counting node was ready. When that is over, the silence of every node counts from the start.
+/// Whether no counting node was ready.
+/// When that is over, the silence of every node counts from the start.
 #[derive(Default)]
 pub(crate) struct AllNodesNotReady(bool);
 
 impl AllNodesNotReady {
-    /// Must be called for every change of health, and for every node that is gone. Returns true if a counting node is
-    /// ready for the first time after none was.
+    /// Must be called for every change of health, and for every node that is gone.
+    /// Returns true if a counting node is ready for the first time after none was.
     pub(crate) fn is_over(&mut self, world: &World) -> bool {
         let was = std::mem::replace(&mut self.0, no_node_is_ready(world));
         was && !self.0

@@ -102,8 +102,9 @@ static PLACEMENT_15: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/scheduler/scheduler.go, doScheduleBinding; core/assignment.go",
 };
 
-/// Requirement L3. PLACEMENT-07 checks duplicated workloads without constraints. Workloads with several groups are not checked,
-/// because the first group may be usable again.
+/// Requirement L3.
+/// PLACEMENT-07 checks duplicated workloads without constraints. Workloads with several groups are not checked, because
+/// the first group may be usable again.
 #[derive(Default)]
 pub(crate) struct WorkloadLeavesExcludedMembers(Deadlines);
 

@@ -20,9 +20,10 @@ static PLACEMENT_01: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/scheduler/framework/plugins/{tainttoleration,clusterlocality}",
 };
 
-/// Requirement L1: an assigned member keeps the workload if nothing speaks against it. A share by weight may become empty. A
-/// scheduler with a stale cache may not know a member that another leader has chosen. If no known member is suitable,
-/// it empties the assignment (on a `FitError` in Karmada's `pkg/scheduler/scheduler.go`).
+/// Requirement L1: an assigned member keeps the workload if nothing speaks against it.
+/// A share by weight may become empty. A scheduler with a stale cache may not know a member that another leader has
+/// chosen. If no known member is suitable, it empties the assignment (on a `FitError` in Karmada's
+/// `pkg/scheduler/scheduler.go`).
 #[derive(Default)]
 pub(crate) struct HealthyPlacementStays {
     /// The workloads whose replicas or placement have changed since they were last scheduled.
@@ -127,8 +128,8 @@ impl HealthyPlacementStays {
     }
 }
 
-/// Returns true if the selection may not move healthy members. It may if regions or capacity are weighed again, and
-/// if no replicas bind the workload to its members.
+/// Returns true if the selection may not move healthy members.
+/// It may if regions or capacity are weighed again, and if no replicas bind the workload to its members.
 fn is_bound_to_stay(workload: &Workload, was: &Assignment) -> bool {
     let placement = &workload.placement;
     let joined = workload.assignment.keys().any(|member| !was.contains_key(member));
@@ -143,8 +144,8 @@ fn is_bound_to_stay(workload: &Workload, was: &Assignment) -> bool {
     }
 }
 
-/// Returns true if the weighted share of `member` may have become empty. The shares of the others grow when one
-/// member leaves.
+/// Returns true if the weighted share of `member` may have become empty.
+/// The shares of the others grow when one member leaves.
 fn may_get_nothing(
     workload: &Workload,
     member: &String,

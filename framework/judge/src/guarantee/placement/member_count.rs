@@ -19,8 +19,8 @@ static PLACEMENT_07: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/scheduler/event_handler.go, core/spreadconstraint/select_clusters.go",
 };
 
-/// Requirements L9 and L11: without a constraint on their number, all suitable members are chosen. A workload leaves a member that
-/// the policy excludes, even if it is the last one.
+/// Requirements L9 and L11: without a constraint on their number, all suitable members are chosen.
+/// A workload leaves a member that the policy excludes, even if it is the last one.
 #[derive(Default)]
 pub(crate) struct AllFittingMembersAreChosen {
     /// The workloads without a constraint.

@@ -18,7 +18,8 @@ static PLACEMENT_17: GuaranteeSpec = GuaranteeSpec {
     source: "Open Cluster Management pkg/placement/plugins/tainttoleration/taint_toleration.go",
 };
 
-/// A toleration keeps what runs on a member. It is no reason to move a workload to a member that is lost.
+/// A toleration keeps what runs on a member.
+/// It is no reason to move a workload to a member that is lost.
 pub(crate) struct NewMembersAreReady;
 
 impl Guarantee for NewMembersAreReady {
@@ -63,7 +64,8 @@ pub(crate) struct ChosenAgainKeepsCopy {
     chosen: BTreeMap<Subject, Fact>,
 }
 
-/// The time within which a deletion and a choice belong together. Two recorders may observe them farther apart.
+/// The time within which a deletion and a choice belong together.
+/// Two recorders may observe them farther apart.
 fn window(context: &JudgeContext<'_>) -> Duration {
     (context.timings().latency + context.timings().recheck).saturating_sub(context.disorder())
 }

@@ -227,8 +227,8 @@ static PLACEMENT_12: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada 1.5 pkg/scheduler/core/spreadconstraint/util.go",
 };
 
-/// Requirement L15: among suitable members without the workload, the first ones by name get it. PLACEMENT-01 checks that members
-/// with the workload come before them.
+/// Requirement L15: among suitable members without the workload, the first ones by name get it.
+/// PLACEMENT-01 checks that members with the workload come before them.
 pub(crate) struct NewMembersInNameOrder;
 
 impl Guarantee for NewMembersInNameOrder {

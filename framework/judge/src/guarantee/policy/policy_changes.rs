@@ -158,8 +158,8 @@ static POLICY_02: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/detector/preemption.go",
 };
 
-/// Requirement P2: a policy keeps its template as long as it selects the template. A namespaced policy outranks a cluster-wide
-/// one.
+/// Requirement P2: a policy keeps its template as long as it selects the template.
+/// A namespaced policy outranks a cluster-wide one.
 #[derive(Default)]
 pub(crate) struct TemplateKeepsItsPolicy {
     /// The policy that each template belongs to.

@@ -72,8 +72,8 @@ struct AssignmentChange<'a> {
     at: std::time::Duration,
 }
 
-/// The check of a change: `None` if it does not exercise the guarantee. Otherwise the member, the reason and the
-/// observation, if something is wrong.
+/// The check of a change: `None` if it does not exercise the guarantee.
+/// Otherwise the member, the reason and the observation, if something is wrong.
 type Assessment = Option<Option<(String, String, String)>>;
 
 /// Checks each division of replicas by room.
@@ -170,8 +170,8 @@ impl AssignmentChange<'_> {
     }
 }
 
-/// Returns how many more replicas fit into `member`, by the scarcest resource of a replica. Returns `None` if the
-/// member has never reported its room.
+/// Returns how many more replicas fit into `member`, by the scarcest resource of a replica.
+/// Returns `None` if the member has never reported its room.
 fn room(workload: &Workload, member: &Member) -> Option<u64> {
     let free = member.free.as_ref()?;
     let one: BTreeMap<&str, u64> = workload

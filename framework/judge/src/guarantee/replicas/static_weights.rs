@@ -15,9 +15,9 @@ static REPLICAS_06: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/util/helper/{binding,webstermethod}.go",
 };
 
-/// Requirements R1, R2 and R9: the shares are those of the method, over all suitable members. A member without a weight gets no
-/// share, unless no member has a weight. Seat by seat, no member loses replicas when there are more to divide
-/// (#6793).
+/// Requirements R1, R2 and R9: the shares are those of the method, over all suitable members.
+/// A member without a weight gets no share, unless no member has a weight. Seat by seat, no member loses replicas when
+/// there are more to divide (#6793).
 pub(crate) struct StaticWeightShares;
 
 impl Guarantee for StaticWeightShares {
@@ -40,8 +40,8 @@ impl Guarantee for StaticWeightShares {
     }
 }
 
-/// Returns the divisions that the weights allow for a scheduler that acts at `fact`. The assignment was `was` before.
-/// Returns `None` if the candidates are not known.
+/// Returns the divisions that the weights allow for a scheduler that acts at `fact`.
+/// The assignment was `was` before. Returns `None` if the candidates are not known.
 pub(crate) fn divisions(
     workload: &Workload,
     was: &Assignment,
@@ -123,8 +123,9 @@ fn candidates(
     (!candidates.is_empty()).then_some(candidates)
 }
 
-/// Returns the divisions that the method allows. The order of two equal members in a division seat by seat depends on
-/// the uid of the template, so both orders are allowed. A division by largest weight allows any order of equal members.
+/// Returns the divisions that the method allows.
+/// The order of two equal members in a division seat by seat depends on the uid of the template, so both orders are
+/// allowed. A division by largest weight allows any order of equal members.
 fn shares(workload: &Workload, weights: &[(String, u64)], seat_by_seat: bool) -> Vec<Assignment> {
     if !seat_by_seat {
         return vec![by_largest_weight(workload.replicas, weights, &workload.assignment)];
@@ -161,8 +162,9 @@ pub(crate) fn by_largest_weight(replicas: u64, weights: &[(String, u64)], found:
     order.into_iter().map(share).filter(|(_, share)| *share > 0).collect()
 }
 
-/// Divides seat by seat. Each seat goes to the member with the largest weight / (2 x seats + 1), then to the one with
-/// fewer seats, then to the first one.
+/// Divides seat by seat.
+/// Each seat goes to the member with the largest weight / (2 x seats + 1), then to the one with fewer seats, then to
+/// the first one.
 pub(crate) fn by_seats(replicas: u64, weights: &[(String, u64)]) -> Assignment {
     // A final share is at most (number of weights + 1) / 2 seats below its exact value. All seats below that are given at
     // once, so that the time does not grow with the replicas.

@@ -22,8 +22,8 @@ static TAINT_06: GuaranteeSpec = GuaranteeSpec {
 /// Requirements H4 and T4d: without automatic taints, a taint comes from a person or from a policy.
 pub(crate) struct NoExecuteTaintIsRequested;
 
-/// Returns true if a person or a policy may have set `taint`. A policy that the history does not contain may list any
-/// taint.
+/// Returns true if a person or a policy may have set `taint`.
+/// A policy that the history does not contain may list any taint.
 fn is_requested(taint: &Taint, member: &Member, context: &JudgeContext<'_>) -> bool {
     let policies = &context.world.taint_policies;
     let lists = |(key, effect): &(String, TaintEffect)| *key == taint.key && *effect == taint.effect;

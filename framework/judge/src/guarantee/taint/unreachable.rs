@@ -106,9 +106,9 @@ impl Guarantee for NoExecuteTaintAfterSilence {
 }
 
 impl NoExecuteTaintAfterSilence {
-    /// Records the beginning of a fault. Returns true if no fault was in force just before. A reachable period that
-    /// is shorter than the heartbeat period of an agent does not count, because the agent need not have reported in
-    /// it.
+    /// Records the beginning of a fault.
+    /// Returns true if no fault was in force just before. A reachable period that is shorter than the heartbeat period
+    /// of an agent does not count, because the agent need not have reported in it.
     fn began(&mut self, member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
         // Hindered controllers need not have observed a report either. If the member is already Unknown, the time of
         // its last report is not known.

@@ -73,8 +73,8 @@ pub(crate) struct EvictionAtTolerationEnd {
     /// The time since which a workload tolerates all taints for ever, if its toleration of an earlier taint had
     /// ended.
     eased: BTreeMap<Subject, Duration>,
-    /// For nodes, the ends of tolerations that were known when a node was deleted. A controller may go by them although a
-    /// node of this name is there again.
+    /// For nodes, the ends of tolerations that were known when a node was deleted.
+    /// A controller may go by them although a node of this name is there again.
     of_deleted: BTreeMap<Subject, Duration>,
     /// The time of the last eviction for a taint.
     last: Option<Duration>,
@@ -165,8 +165,8 @@ impl EvictionAtTolerationEnd {
         }
     }
 
-    /// Computes the deadline of a workload on a member. If the change is not a new taint, the eviction may have to
-    /// wait for the next recheck.
+    /// Computes the deadline of a workload on a member.
+    /// If the change is not a new taint, the eviction may have to wait for the next recheck.
     fn look(
         &mut self,
         key: &WorkloadKey,

@@ -31,8 +31,9 @@ pub(crate) struct NoEvictionWithoutTaint {
     gone: BTreeMap<String, Duration>,
     /// The NoExecute taints of each member.
     taints: BTreeMap<String, Vec<Taint>>,
-    /// The time until which each pod tolerated its node, which was deleted. The controllers do not take back the deletion of the
-    /// pod, even if a node of the same name is registered without the taint.
+    /// The time until which each pod tolerated its node, which was deleted.
+    /// The controllers do not take back the deletion of the pod, even if a node of the same name is registered without
+    /// the taint.
     inherited: BTreeMap<Subject, Duration>,
 }
 
@@ -144,8 +145,8 @@ impl NoEvictionWithoutTaint {
     }
 }
 
-/// Reports an eviction for a taint that does not exist. An eviction just before the end of its taint, or of the
-/// member, is not a violation.
+/// Reports an eviction for a taint that does not exist.
+/// An eviction just before the end of its taint, or of the member, is not a violation.
 fn report_violation(
     subject: Subject,
     fact: &Fact,

@@ -21,13 +21,13 @@ pub(in crate::run) struct OriginalObject {
     deleted: bool,
 }
 
-/// Prefixes of labels and annotations that controllers set. They are dropped when the object is created again, as a
-/// user would do it.
+/// Prefixes of labels and annotations that controllers set.
+/// They are dropped when the object is created again, as a user would do it.
 const CLAIMS: [&str; 2] = ["propagationpolicy.karmada.io/", "clusterpropagationpolicy.karmada.io/"];
 
 impl Driver<'_> {
-    /// The object before it is changed or, with `deleted`, deleted. An object with a deletion timestamp counts as
-    /// deleted.
+    /// The object before it is changed or, with `deleted`, deleted.
+    /// An object with a deletion timestamp counts as deleted.
     pub(in crate::run) async fn original_object(
         &self,
         place: &Place,
@@ -56,8 +56,8 @@ impl Driver<'_> {
         Ok(OriginalObject { request, was: Some(was), is_a_copy: false, deleted: true })
     }
 
-    /// Puts the object back. Returns false if that must wait: an object cannot be created while the old one is being
-    /// deleted.
+    /// Puts the object back.
+    /// Returns false if that must wait: an object cannot be created while the old one is being deleted.
     pub(in crate::run) async fn put_back(&self, before: &OriginalObject) -> Result<bool, StepError> {
         let OriginalObject { request, was, is_a_copy, deleted } = before;
         if *is_a_copy {

@@ -57,7 +57,8 @@ pub enum PlaygroundError<E> {
     Start(String),
 }
 
-/// The longest time between an event and its recording, in real time. The clock of a fleet advances in such ticks.
+/// The longest time between an event and its recording, in real time.
+/// The clock of a fleet advances in such ticks.
 const OBSERVED_AFTER: f64 = 0.1;
 
 /// The pause before a fault that cannot be undone yet is undone again, and how often that is tried.
@@ -75,8 +76,9 @@ struct Faults {
 }
 
 impl Playground<'_> {
-    /// Starts the fleet, whose API servers `set_up` has configured. Calls `open` when the fleet is there and recorded,
-    /// and obeys the orders from the channel that `open` returns, until all its senders are dropped.
+    /// Starts the fleet, whose API servers `set_up` has configured.
+    /// Calls `open` when the fleet is there and recorded, and obeys the orders from the channel that `open` returns,
+    /// until all its senders are dropped.
     ///
     /// # Errors
     /// The fleet cannot be started, or `open` fails.
@@ -150,7 +152,8 @@ impl Playground<'_> {
     }
 }
 
-/// Performs the steps of the scenario, and obeys all orders after them. Orders that arrive before are refused.
+/// Performs the steps of the scenario, and obeys all orders after them.
+/// Orders that arrive before are refused.
 async fn obey(driver: &mut Driver<'_>, mut orders: mpsc::Receiver<Order>) {
     let scenario = driver.scenario;
     let mut steps = Box::pin(async {

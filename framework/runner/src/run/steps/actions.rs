@@ -15,8 +15,8 @@ use crate::run::api_error::error_text;
 use crate::run::driver::{Driver, StepError};
 use crate::scenario::{Override, Remedy, Scale, StartUpTime, Taint, Upgrade, Workload};
 
-/// The field manager of what is known of a member whose agent creates its object. Steps that apply the object have
-/// another one, so that they do not remove these fields.
+/// The field manager of what is known of a member whose agent creates its object.
+/// Steps that apply the object have another one, so that they do not remove these fields.
 const REGISTRATION: &str = "capsize-registration";
 
 impl Driver<'_> {
@@ -172,7 +172,8 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Stops the controllers, and starts those of the other release, with its admission. The definitions stay.
+    /// Stops the controllers, and starts those of the other release, with its admission.
+    /// The definitions stay.
     pub(in crate::run) async fn upgrade(&mut self, step: &Upgrade) -> Result<(), StepError> {
         self.kill();
         let next = self.controllers.upgrade(&step.from, &step.to);

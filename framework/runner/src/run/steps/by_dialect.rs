@@ -65,7 +65,8 @@ fn not_reported(case: &Case, writer: &dyn StepWriter, profile: &Profile) -> Opti
     (expects_health || expects_taint && !has_one_key).then_some("probes of members by the control plane")
 }
 
-/// The part of one step that `writer` cannot express. Members that are not known before the run have an empty name.
+/// The part of one step that `writer` cannot express.
+/// Members that are not known before the run have an empty name.
 fn lacking(step: &Step, writer: &dyn StepWriter, profile: &Profile) -> Option<String> {
     let taint = |taint: &Taint, add| {
         let now = jiff::Timestamp::UNIX_EPOCH;
@@ -134,8 +135,8 @@ fn lasts(toleration: &Toleration, profile: &Profile) -> Option<Duration> {
 }
 
 impl Driver<'_> {
-    /// Checks that the control plane serves each kind that a dialect that is data watches there. The watch of a kind with a wrong
-    /// plural would show nothing.
+    /// Checks that the control plane serves each kind that a dialect that is data watches there.
+    /// The watch of a kind with a wrong plural would show nothing.
     pub(in crate::run) async fn check_watched(&self) -> Result<(), StepError> {
         if !matches!(self.profile.dialect, DialectKind::Data(_)) {
             return Ok(());
@@ -185,7 +186,8 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Changes an object. The change is made anew if the object has changed meanwhile, because it may replace a list.
+    /// Changes an object.
+    /// The change is made anew if the object has changed meanwhile, because it may replace a list.
     async fn patch(
         &self,
         writer: &dyn StepWriter,

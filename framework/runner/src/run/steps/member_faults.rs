@@ -36,7 +36,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Begins `fault` on all of `members` at once. The seed chooses the moment within the probe cycle of the target.
+    /// Begins `fault` on all of `members` at once.
+    /// The seed chooses the moment within the probe cycle of the target.
     pub(in crate::run) async fn strike(&mut self, members: &[String], fault: Fault) -> Result<(), StepError> {
         self.wait_for_random_phase().await;
         self.ask_permission(members).await?;

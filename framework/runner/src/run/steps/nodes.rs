@@ -98,7 +98,8 @@ impl Driver<'_> {
         self.strike_nodes(&nodes, kind, &fault).await
     }
 
-    /// Lets the kubelets report that their nodes shut down, and end the pods. Then the kubelets fall silent.
+    /// Lets the kubelets report that their nodes shut down, and end the pods.
+    /// Then the kubelets fall silent.
     pub(in crate::run) async fn shut_down(&mut self, step: &ShutDown) -> Result<(), StepError> {
         let nodes = self.resolve_victims(&step.node.value, step.alias.as_ref())?;
         self.strike_nodes(&nodes, FaultKind::NotReady, &NodeFault::ShuttingDown).await?;

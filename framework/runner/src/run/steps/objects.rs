@@ -23,8 +23,8 @@ use capsize_judge::text::span;
 /// The field manager of the objects that a scenario applies.
 pub(in crate::run) const FIELD_MANAGER: &str = "capsize";
 
-/// The field manager of the objects that faults apply. With the first one, server-side apply would remove the fields
-/// that an earlier step applied.
+/// The field manager of the objects that faults apply.
+/// With the first one, server-side apply would remove the fields that an earlier step applied.
 pub(in crate::run) const FAULT_FIELD_MANAGER: &str = "capsize-disturbance";
 
 /// How often an object is applied again after a conflict with another write.

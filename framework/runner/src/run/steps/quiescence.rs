@@ -41,8 +41,9 @@ impl Driver<'_> {
     }
 }
 
-/// The first member or workload, by name, that is not at rest. With `nodes`, the members are nodes and the workloads
-/// pods. Leftover copies in the members `leftovers_allowed` do not count.
+/// The first member or workload, by name, that is not at rest.
+/// With `nodes`, the members are nodes and the workloads pods. Leftover copies in the members `leftovers_allowed` do
+/// not count.
 pub(in crate::run) fn first_unsettled<'w>(
     world: &'w World,
     nodes: bool,
@@ -97,8 +98,8 @@ fn is_delivered_exactly(
         && workload.deliveries.keys().chain(managed).all(belongs)
 }
 
-/// Returns true if the policy is lazy and differs from the record. The record may then fit no member until the template
-/// changes.
+/// Returns true if the policy is lazy and differs from the record.
+/// The record may then fit no member until the template changes.
 fn has_outdated_placement(key: &WorkloadKey, workload: &Workload, world: &World) -> bool {
     let claimed = world.templates.get(key).map_or(&workload.policy, |template| &template.policy);
     world.policies.get(claimed).is_some_and(|policy| policy.lazy && policy.placement != workload.placement)
