@@ -4,13 +4,15 @@ use std::path::Path;
 use std::{env, fs};
 
 use capsize::traces::traces;
+use capsize_report::Traces;
 
 #[test]
 fn the_pages_of_the_guarantees_and_features_are_up_to_date() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
     let pages = [
         ("guarantees.md", capsize_report::guarantees_page(&traces())),
-        ("guarantees.json", capsize_report::guarantees_json(&traces())),
+        // `suites/traces.json` has the traces for programs.
+        ("guarantees.json", capsize_report::guarantees_json(&Traces::new())),
         ("features.md", capsize_report::features_page()),
     ];
     for (name, page) in pages {
