@@ -56,7 +56,13 @@ fn a_check_reports_every_verdict() {
 
 #[test]
 fn a_run_is_reported_as_json() {
-    insta::assert_snapshot!(capsize_report::json(&run()));
+    let mut run = run();
+    for judgement in run.cases.iter_mut().filter_map(|case| case.judgement.as_mut()) {
+        // One or two of each verdict: the others have the same fields.
+        let shown = ["HEALTH-01", "HEALTH-02", "HEALTH-03", "HEALTH-08", "TAINT-01"];
+        judgement.verdicts.retain(|verdict| shown.contains(&verdict.spec.id));
+    }
+    insta::assert_snapshot!(capsize_report::json(&run));
 }
 
 #[test]
