@@ -56,3 +56,14 @@ pub struct Class {
     /// Every place in a history where it makes sense, as the edit that makes it.
     pub(crate) places: fn(&Recording<'_>) -> Vec<Edit>,
 }
+
+impl Class {
+    pub(crate) const fn new(
+        name: &'static str,
+        wrong: Wrong,
+        named: &'static [&'static str],
+        places: fn(&Recording<'_>) -> Vec<Edit>,
+    ) -> Self {
+        Self { name, wrong, named, places }
+    }
+}

@@ -11,47 +11,17 @@ use crate::track::Track;
 const COPY: &[&str] = &["DELIVERY-04"];
 
 pub(super) const CLASSES: &[Class] = &[
-    Class { name: "copy-never", wrong: Wrong::Never, named: COPY, places: |all| missing(all, false) },
-    Class { name: "copy-too-late", wrong: Wrong::TooLate, named: COPY, places: |all| missing(all, true) },
-    Class { name: "copy-lost", wrong: Wrong::Lost, named: COPY, places: lost },
-    Class {
-        name: "copy-with-other-replicas",
-        wrong: Wrong::Other,
-        named: COPY,
-        places: |all| drifted(all, replicas),
-    },
-    Class {
-        name: "copy-with-another-image",
-        wrong: Wrong::Other,
-        named: COPY,
-        places: |all| drifted(all, image),
-    },
-    Class {
-        name: "copy-with-other-environment",
-        wrong: Wrong::Other,
-        named: COPY,
-        places: |all| drifted(all, environment),
-    },
-    Class {
-        name: "copy-with-other-data",
-        wrong: Wrong::Other,
-        named: COPY,
-        places: |all| drifted(all, data),
-    },
-    Class { name: "copy-not-updated", wrong: Wrong::Stale, named: COPY, places: not_updated },
-    Class {
-        name: "copy-stays",
-        wrong: Wrong::Stale,
-        named: &["DELIVERY-05"],
-        places: |all| stays(all, false),
-    },
-    Class {
-        name: "copy-stays-too-long",
-        wrong: Wrong::TooLate,
-        named: &["DELIVERY-05"],
-        places: |all| stays(all, true),
-    },
-    Class { name: "copy-comes-back", wrong: Wrong::Undone, named: &["DELIVERY-05"], places: comes_back },
+    Class::new("copy-never", Wrong::Never, COPY, |all| missing(all, false)),
+    Class::new("copy-too-late", Wrong::TooLate, COPY, |all| missing(all, true)),
+    Class::new("copy-lost", Wrong::Lost, COPY, lost),
+    Class::new("copy-with-other-replicas", Wrong::Other, COPY, |all| drifted(all, replicas)),
+    Class::new("copy-with-another-image", Wrong::Other, COPY, |all| drifted(all, image)),
+    Class::new("copy-with-other-environment", Wrong::Other, COPY, |all| drifted(all, environment)),
+    Class::new("copy-with-other-data", Wrong::Other, COPY, |all| drifted(all, data)),
+    Class::new("copy-not-updated", Wrong::Stale, COPY, not_updated),
+    Class::new("copy-stays", Wrong::Stale, &["DELIVERY-05"], |all| stays(all, false)),
+    Class::new("copy-stays-too-long", Wrong::TooLate, &["DELIVERY-05"], |all| stays(all, true)),
+    Class::new("copy-comes-back", Wrong::Undone, &["DELIVERY-05"], comes_back),
 ];
 
 /// The Works with their copies and members.

@@ -11,25 +11,10 @@ use crate::recording::Recording;
 use crate::track::Track;
 
 pub(super) const CLASSES: &[Class] = &[
-    Class {
-        name: "earlier-group-again",
-        wrong: Wrong::Undone,
-        named: &["PLACEMENT-09"],
-        places: earlier_group,
-    },
-    Class {
-        name: "next-group-not-tried",
-        wrong: Wrong::Never,
-        named: &["PLACEMENT-14"],
-        places: next_group_not_tried,
-    },
-    Class { name: "all-in-one-region", wrong: Wrong::Other, named: &["PLACEMENT-10"], places: one_region },
-    Class {
-        name: "last-by-name-chosen",
-        wrong: Wrong::Other,
-        named: &["PLACEMENT-12"],
-        places: last_by_name,
-    },
+    Class::new("earlier-group-again", Wrong::Undone, &["PLACEMENT-09"], earlier_group),
+    Class::new("next-group-not-tried", Wrong::Never, &["PLACEMENT-14"], next_group_not_tried),
+    Class::new("all-in-one-region", Wrong::Other, &["PLACEMENT-10"], one_region),
+    Class::new("last-by-name-chosen", Wrong::Other, &["PLACEMENT-12"], last_by_name),
 ];
 
 fn group(binding: &Value) -> &str {

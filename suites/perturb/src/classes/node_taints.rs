@@ -17,115 +17,44 @@ use super::nodes::someone_ready;
 const COMES: &[&str] = &["NODE-02", "NODE-05", "NODE-14"];
 
 pub(super) const CLASSES: &[Class] = &[
-    Class {
-        name: "node-no-schedule-never",
-        wrong: Wrong::Never,
-        named: &["TAINT-01"],
-        places: |all| absent(all, "NoSchedule", false),
-    },
-    Class {
-        name: "node-no-schedule-too-late",
-        wrong: Wrong::TooLate,
-        named: &["TAINT-01"],
-        places: |all| absent(all, "NoSchedule", true),
-    },
-    Class {
-        name: "node-no-schedule-undone",
-        wrong: Wrong::Undone,
-        named: &["TAINT-01"],
-        places: |all| undone(all, "NoSchedule"),
-    },
-    Class {
-        name: "node-no-schedule-stays",
-        wrong: Wrong::Stale,
-        named: &["TAINT-03"],
-        places: |all| stays(all, "NoSchedule", false),
-    },
-    Class {
-        name: "node-no-schedule-stays-too-long",
-        wrong: Wrong::TooLate,
-        named: &["TAINT-03"],
-        places: |all| stays(all, "NoSchedule", true),
-    },
-    Class {
-        name: "node-no-schedule-on-a-ready-node",
-        wrong: Wrong::Causeless,
-        named: &["TAINT-03"],
-        places: |all| causeless(all, "NoSchedule"),
-    },
-    Class {
-        name: "node-no-schedule-for-both-conditions",
-        wrong: Wrong::Twice,
-        named: &["TAINT-05"],
-        places: |all| both(all, "NoSchedule"),
-    },
-    Class {
-        name: "node-no-execute-never",
-        wrong: Wrong::Never,
-        named: COMES,
-        places: |all| absent(all, "NoExecute", false),
-    },
-    Class {
-        name: "node-no-execute-too-late",
-        wrong: Wrong::TooLate,
-        named: COMES,
-        places: |all| absent(all, "NoExecute", true),
-    },
-    Class {
-        name: "node-no-execute-undone",
-        wrong: Wrong::Undone,
-        named: COMES,
-        places: |all| undone(all, "NoExecute"),
-    },
-    Class {
-        name: "node-no-execute-stays",
-        wrong: Wrong::Stale,
-        named: &["NODE-05"],
-        places: |all| stays(all, "NoExecute", false),
-    },
-    Class {
-        name: "node-no-execute-stays-too-long",
-        wrong: Wrong::TooLate,
-        named: &["NODE-05"],
-        places: |all| stays(all, "NoExecute", true),
-    },
-    Class {
-        name: "node-no-execute-on-a-ready-node",
-        wrong: Wrong::Causeless,
-        named: &["NODE-05"],
-        places: |all| causeless(all, "NoExecute"),
-    },
-    Class {
-        name: "node-no-execute-for-both-conditions",
-        wrong: Wrong::Twice,
-        named: &["TAINT-05"],
-        places: |all| both(all, "NoExecute"),
-    },
-    Class {
-        name: "node-no-execute-of-the-other-condition",
-        wrong: Wrong::Other,
-        named: &["NODE-05", "NODE-02"],
-        places: other_condition,
-    },
-    Class { name: "nodes-tainted-at-once", wrong: Wrong::TooEarly, named: &["NODE-03"], places: at_once },
-    Class {
-        name: "node-tainted-while-all-are-away",
-        wrong: Wrong::TooEarly,
-        named: &["NODE-04"],
-        places: while_halted,
-    },
-    Class {
-        name: "node-taint-of-a-person-lost",
-        wrong: Wrong::Lost,
-        named: &["NODE-12"],
-        places: foreign_lost,
-    },
-    Class {
-        name: "node-taint-stamp-renewed",
-        wrong: Wrong::Other,
-        named: &["NODE-14", "NODE-03", "NODE-05"],
-        places: stamp_renewed,
-    },
+    Class::new("node-no-schedule-never", Wrong::Never, &["TAINT-01"], |all| absent(all, "NoSchedule", false)),
+    Class::new("node-no-schedule-too-late", Wrong::TooLate, &["TAINT-01"], |all| {
+        absent(all, "NoSchedule", true)
+    }),
+    Class::new("node-no-schedule-undone", Wrong::Undone, &["TAINT-01"], |all| undone(all, "NoSchedule")),
+    Class::new("node-no-schedule-stays", Wrong::Stale, &["TAINT-03"], |all| stays(all, "NoSchedule", false)),
+    Class::new("node-no-schedule-stays-too-long", Wrong::TooLate, &["TAINT-03"], |all| {
+        stays(all, "NoSchedule", true)
+    }),
+    Class::new("node-no-schedule-on-a-ready-node", Wrong::Causeless, &["TAINT-03"], |all| {
+        causeless(all, "NoSchedule")
+    }),
+    Class::new("node-no-schedule-for-both-conditions", Wrong::Twice, &["TAINT-05"], |all| {
+        both(all, "NoSchedule")
+    }),
+    Class::new("node-no-execute-never", Wrong::Never, COMES, |all| absent(all, "NoExecute", false)),
+    Class::new("node-no-execute-too-late", Wrong::TooLate, COMES, |all| absent(all, "NoExecute", true)),
+    Class::new("node-no-execute-undone", Wrong::Undone, COMES, |all| undone(all, "NoExecute")),
+    Class::new("node-no-execute-stays", Wrong::Stale, &["NODE-05"], |all| stays(all, "NoExecute", false)),
+    Class::new("node-no-execute-stays-too-long", Wrong::TooLate, &["NODE-05"], |all| {
+        stays(all, "NoExecute", true)
+    }),
+    Class::new("node-no-execute-on-a-ready-node", Wrong::Causeless, &["NODE-05"], |all| {
+        causeless(all, "NoExecute")
+    }),
+    Class::new("node-no-execute-for-both-conditions", Wrong::Twice, &["TAINT-05"], |all| {
+        both(all, "NoExecute")
+    }),
+    Class::new(
+        "node-no-execute-of-the-other-condition",
+        Wrong::Other,
+        &["NODE-05", "NODE-02"],
+        other_condition,
+    ),
+    Class::new("nodes-tainted-at-once", Wrong::TooEarly, &["NODE-03"], at_once),
+    Class::new("node-tainted-while-all-are-away", Wrong::TooEarly, &["NODE-04"], while_halted),
+    Class::new("node-taint-of-a-person-lost", Wrong::Lost, &["NODE-12"], foreign_lost),
+    Class::new("node-taint-stamp-renewed", Wrong::Other, &["NODE-14", "NODE-03", "NODE-05"], stamp_renewed),
 ];
 
 fn is_asked(recording: &Recording<'_>, effect: &str) -> bool {

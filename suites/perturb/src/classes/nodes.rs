@@ -11,64 +11,19 @@ use crate::track::Track;
 const UNKNOWN: &[&str] = &["NODE-01", "HEALTH-02"];
 
 pub(super) const CLASSES: &[Class] = &[
-    Class { name: "node-unknown-too-early", wrong: Wrong::TooEarly, named: &["NODE-01"], places: too_early },
-    Class {
-        name: "node-unknown-too-late",
-        wrong: Wrong::TooLate,
-        named: UNKNOWN,
-        places: |all| silent(all, true),
-    },
-    Class {
-        name: "node-unknown-never",
-        wrong: Wrong::Never,
-        named: UNKNOWN,
-        places: |all| silent(all, false),
-    },
-    Class {
-        name: "node-unknown-without-silence",
-        wrong: Wrong::Causeless,
-        named: &["NODE-01"],
-        places: causeless,
-    },
-    Class {
-        name: "new-node-unknown-too-early",
-        wrong: Wrong::TooEarly,
-        named: &["NODE-09"],
-        places: new_too_early,
-    },
-    Class { name: "new-node-unknown-never", wrong: Wrong::Never, named: &["NODE-09"], places: new_never },
-    Class { name: "only-ready-turns-unknown", wrong: Wrong::Stale, named: &["NODE-10"], places: only_ready },
-    Class {
-        name: "another-condition-turns-unknown",
-        wrong: Wrong::Other,
-        named: &["NODE-10"],
-        places: another_condition,
-    },
-    Class {
-        name: "unknown-for-the-wrong-reason",
-        wrong: Wrong::Other,
-        named: &["NODE-11"],
-        places: wrong_reason,
-    },
-    Class { name: "beta-label-differs", wrong: Wrong::Stale, named: &["NODE-07"], places: beta_label },
-    Class {
-        name: "pressure-taint-never",
-        wrong: Wrong::Never,
-        named: &["NODE-06"],
-        places: |all| derived(all, true),
-    },
-    Class {
-        name: "pressure-taint-stays",
-        wrong: Wrong::Stale,
-        named: &["NODE-06"],
-        places: |all| derived(all, false),
-    },
-    Class {
-        name: "pressure-taint-without-pressure",
-        wrong: Wrong::Causeless,
-        named: &["NODE-06"],
-        places: no_pressure,
-    },
+    Class::new("node-unknown-too-early", Wrong::TooEarly, &["NODE-01"], too_early),
+    Class::new("node-unknown-too-late", Wrong::TooLate, UNKNOWN, |all| silent(all, true)),
+    Class::new("node-unknown-never", Wrong::Never, UNKNOWN, |all| silent(all, false)),
+    Class::new("node-unknown-without-silence", Wrong::Causeless, &["NODE-01"], causeless),
+    Class::new("new-node-unknown-too-early", Wrong::TooEarly, &["NODE-09"], new_too_early),
+    Class::new("new-node-unknown-never", Wrong::Never, &["NODE-09"], new_never),
+    Class::new("only-ready-turns-unknown", Wrong::Stale, &["NODE-10"], only_ready),
+    Class::new("another-condition-turns-unknown", Wrong::Other, &["NODE-10"], another_condition),
+    Class::new("unknown-for-the-wrong-reason", Wrong::Other, &["NODE-11"], wrong_reason),
+    Class::new("beta-label-differs", Wrong::Stale, &["NODE-07"], beta_label),
+    Class::new("pressure-taint-never", Wrong::Never, &["NODE-06"], |all| derived(all, true)),
+    Class::new("pressure-taint-stays", Wrong::Stale, &["NODE-06"], |all| derived(all, false)),
+    Class::new("pressure-taint-without-pressure", Wrong::Causeless, &["NODE-06"], no_pressure),
 ];
 
 /// The versions with which silent nodes become Unknown, with the fault if one is marked, and the end of the state.

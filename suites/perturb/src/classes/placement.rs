@@ -18,75 +18,40 @@ const NOT_REPLACED: &[&str] = &["PLACEMENT-08", "PLACEMENT-07", "PLACEMENT-14", 
 const EXCLUDED: &[&str] = &["PLACEMENT-04", "PLACEMENT-07", "PLACEMENT-15"];
 
 pub(super) const CLASSES: &[Class] = &[
-    Class { name: "healthy-member-left", wrong: Wrong::Lost, named: LEFT, places: |all| left(all, false) },
-    Class { name: "all-members-left", wrong: Wrong::Lost, named: LEFT, places: |all| left(all, true) },
-    Class { name: "healthy-member-exchanged", wrong: Wrong::Other, named: MOVED, places: exchanged },
-    Class {
-        name: "member-left-with-its-readiness",
-        wrong: Wrong::TooEarly,
-        named: LEFT,
-        places: left_with_readiness,
-    },
-    Class {
-        name: "tainted-member-chosen",
-        wrong: Wrong::Other,
-        named: &["PLACEMENT-03", "PLACEMENT-16"],
-        places: tainted_chosen,
-    },
-    Class { name: "excluded-member-chosen", wrong: Wrong::Other, named: EXCLUDED, places: excluded_chosen },
-    Class {
-        name: "member-without-the-kind-chosen",
-        wrong: Wrong::Other,
-        named: &["PLACEMENT-05"],
-        places: kindless_chosen,
-    },
-    Class {
-        name: "leaving-member-chosen",
-        wrong: Wrong::Other,
-        named: &["PLACEMENT-06"],
-        places: leaving_chosen,
-    },
-    Class { name: "one-member-too-many", wrong: Wrong::Twice, named: &["PLACEMENT-02"], places: too_many },
-    Class {
-        name: "one-member-too-few",
-        wrong: Wrong::Lost,
-        named: &["PLACEMENT-02", "PLACEMENT-07"],
-        places: too_few,
-    },
-    Class {
-        name: "never-placed",
-        wrong: Wrong::Never,
-        named: &["LIVENESS-01", "PLACEMENT-07", "PLACEMENT-08", "PLACEMENT-14", "REPLICAS-03"],
-        places: never_placed,
-    },
-    Class {
-        name: "replacement-never",
-        wrong: Wrong::Never,
-        named: NOT_REPLACED,
-        places: |all| unreplaced(all, false),
-    },
-    Class {
-        name: "replacement-too-late",
-        wrong: Wrong::TooLate,
-        named: NOT_REPLACED,
-        places: |all| unreplaced(all, true),
-    },
-    Class {
-        name: "divided-moves-back",
-        wrong: Wrong::Undone,
-        named: &["PLACEMENT-11", "PLACEMENT-01", "REPLICAS-07"],
-        places: moves_back,
-    },
-    Class {
-        name: "back-while-the-taint-stays",
-        wrong: Wrong::Undone,
-        named: &["PLACEMENT-16", "PLACEMENT-03", "EVICTION-04"],
-        places: back_while_tainted,
-    },
-    Class {
-        name: "change-of-placement-ignored",
-        wrong: Wrong::Stale,
-        named: &[
+    Class::new("healthy-member-left", Wrong::Lost, LEFT, |all| left(all, false)),
+    Class::new("all-members-left", Wrong::Lost, LEFT, |all| left(all, true)),
+    Class::new("healthy-member-exchanged", Wrong::Other, MOVED, exchanged),
+    Class::new("member-left-with-its-readiness", Wrong::TooEarly, LEFT, left_with_readiness),
+    Class::new("tainted-member-chosen", Wrong::Other, &["PLACEMENT-03", "PLACEMENT-16"], tainted_chosen),
+    Class::new("excluded-member-chosen", Wrong::Other, EXCLUDED, excluded_chosen),
+    Class::new("member-without-the-kind-chosen", Wrong::Other, &["PLACEMENT-05"], kindless_chosen),
+    Class::new("leaving-member-chosen", Wrong::Other, &["PLACEMENT-06"], leaving_chosen),
+    Class::new("one-member-too-many", Wrong::Twice, &["PLACEMENT-02"], too_many),
+    Class::new("one-member-too-few", Wrong::Lost, &["PLACEMENT-02", "PLACEMENT-07"], too_few),
+    Class::new(
+        "never-placed",
+        Wrong::Never,
+        &["LIVENESS-01", "PLACEMENT-07", "PLACEMENT-08", "PLACEMENT-14", "REPLICAS-03"],
+        never_placed,
+    ),
+    Class::new("replacement-never", Wrong::Never, NOT_REPLACED, |all| unreplaced(all, false)),
+    Class::new("replacement-too-late", Wrong::TooLate, NOT_REPLACED, |all| unreplaced(all, true)),
+    Class::new(
+        "divided-moves-back",
+        Wrong::Undone,
+        &["PLACEMENT-11", "PLACEMENT-01", "REPLICAS-07"],
+        moves_back,
+    ),
+    Class::new(
+        "back-while-the-taint-stays",
+        Wrong::Undone,
+        &["PLACEMENT-16", "PLACEMENT-03", "EVICTION-04"],
+        back_while_tainted,
+    ),
+    Class::new(
+        "change-of-placement-ignored",
+        Wrong::Stale,
+        &[
             "PLACEMENT-04",
             "PLACEMENT-07",
             "PLACEMENT-08",
@@ -96,14 +61,9 @@ pub(super) const CLASSES: &[Class] = &[
             "REPLICAS-06",
             "PLACEMENT-02",
         ],
-        places: change_ignored,
-    },
-    Class {
-        name: "suspended-and-placed",
-        wrong: Wrong::TooEarly,
-        named: &["PLACEMENT-13"],
-        places: suspended_placed,
-    },
+        change_ignored,
+    ),
+    Class::new("suspended-and-placed", Wrong::TooEarly, &["PLACEMENT-13"], suspended_placed),
 ];
 
 /// The bindings with a moment from which their assignment stays for longer than any tolerance.

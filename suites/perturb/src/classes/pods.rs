@@ -12,68 +12,22 @@ use crate::track::Track;
 const DELETED: &[&str] = &["TOLERATION-01", "TOLERATION-02"];
 
 pub(super) const CLASSES: &[Class] = &[
-    Class {
-        name: "pod-evicted-too-early",
-        wrong: Wrong::TooEarly,
-        named: &["TOLERATION-01"],
-        places: too_early,
-    },
-    Class {
-        name: "pod-evicted-too-late",
-        wrong: Wrong::TooLate,
-        named: &["TOLERATION-01"],
-        places: |all| overdue(all, true),
-    },
-    Class {
-        name: "pod-evicted-never",
-        wrong: Wrong::Never,
-        named: &["TOLERATION-01"],
-        places: |all| overdue(all, false),
-    },
-    Class { name: "tolerant-pod-evicted", wrong: Wrong::Causeless, named: DELETED, places: tolerant },
-    Class {
-        name: "pod-evicted-after-the-taint",
-        wrong: Wrong::Causeless,
-        named: DELETED,
-        places: after_the_taint,
-    },
-    Class {
-        name: "pod-evicted-without-a-taint",
-        wrong: Wrong::Causeless,
-        named: DELETED,
-        places: without_taint,
-    },
-    Class {
-        name: "pods-of-an-unknown-node-stay-ready",
-        wrong: Wrong::Never,
-        named: &["NODE-08"],
-        places: |all| stay_ready(all, false),
-    },
-    Class {
-        name: "pods-of-an-unknown-node-unready-too-late",
-        wrong: Wrong::TooLate,
-        named: &["NODE-08"],
-        places: |all| stay_ready(all, true),
-    },
-    Class {
-        name: "disruption-not-reported",
-        wrong: Wrong::Never,
-        named: &["NODE-13"],
-        places: no_disruption,
-    },
-    Class {
-        name: "drained-too-early",
-        wrong: Wrong::TooEarly,
-        named: &["NODE-16"],
-        places: drained_too_early,
-    },
-    Class { name: "drained-never", wrong: Wrong::Never, named: &["NODE-15"], places: drained_never },
-    Class {
-        name: "pod-of-a-daemon-drained",
-        wrong: Wrong::Causeless,
-        named: &["NODE-16"],
-        places: daemon_drained,
-    },
+    Class::new("pod-evicted-too-early", Wrong::TooEarly, &["TOLERATION-01"], too_early),
+    Class::new("pod-evicted-too-late", Wrong::TooLate, &["TOLERATION-01"], |all| overdue(all, true)),
+    Class::new("pod-evicted-never", Wrong::Never, &["TOLERATION-01"], |all| overdue(all, false)),
+    Class::new("tolerant-pod-evicted", Wrong::Causeless, DELETED, tolerant),
+    Class::new("pod-evicted-after-the-taint", Wrong::Causeless, DELETED, after_the_taint),
+    Class::new("pod-evicted-without-a-taint", Wrong::Causeless, DELETED, without_taint),
+    Class::new("pods-of-an-unknown-node-stay-ready", Wrong::Never, &["NODE-08"], |all| {
+        stay_ready(all, false)
+    }),
+    Class::new("pods-of-an-unknown-node-unready-too-late", Wrong::TooLate, &["NODE-08"], |all| {
+        stay_ready(all, true)
+    }),
+    Class::new("disruption-not-reported", Wrong::Never, &["NODE-13"], no_disruption),
+    Class::new("drained-too-early", Wrong::TooEarly, &["NODE-16"], drained_too_early),
+    Class::new("drained-never", Wrong::Never, &["NODE-15"], drained_never),
+    Class::new("pod-of-a-daemon-drained", Wrong::Causeless, &["NODE-16"], daemon_drained),
 ];
 
 fn node<'r>(recording: &'r Recording<'_>, pod: &Track) -> Option<&'r Track> {

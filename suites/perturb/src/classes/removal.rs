@@ -9,19 +9,14 @@ use crate::recording::Recording;
 use crate::track::Track;
 
 pub(super) const CLASSES: &[Class] = &[
-    Class { name: "removed-member-stays", wrong: Wrong::Never, named: &["LIVENESS-03"], places: stays },
-    Class {
-        name: "assigned-to-a-member-that-is-gone",
-        wrong: Wrong::Stale,
-        named: &["LIVENESS-04"],
-        places: still_assigned,
-    },
-    Class {
-        name: "manifests-of-a-removed-member-stay",
-        wrong: Wrong::Stale,
-        named: &["LIVENESS-05", "RECOVERY-01", "DELIVERY-02"],
-        places: manifests_stay,
-    },
+    Class::new("removed-member-stays", Wrong::Never, &["LIVENESS-03"], stays),
+    Class::new("assigned-to-a-member-that-is-gone", Wrong::Stale, &["LIVENESS-04"], still_assigned),
+    Class::new(
+        "manifests-of-a-removed-member-stay",
+        Wrong::Stale,
+        &["LIVENESS-05", "RECOVERY-01", "DELIVERY-02"],
+        manifests_stay,
+    ),
 ];
 
 /// The clusters that are removed, with the time when the removal ends.

@@ -14,42 +14,17 @@ const SHIFTED: &[&str] =
 const SUM: &[&str] = &["REPLICAS-03", "REPLICAS-09"];
 
 pub(super) const CLASSES: &[Class] = &[
-    Class { name: "member-assigned-twice", wrong: Wrong::Twice, named: &["REPLICAS-01"], places: twice },
-    Class {
-        name: "duplicated-with-fewer-replicas",
-        wrong: Wrong::Other,
-        named: &["REPLICAS-02"],
-        places: fewer,
-    },
-    Class {
-        name: "duplicated-with-more-replicas",
-        wrong: Wrong::Other,
-        named: &["REPLICAS-02"],
-        places: more,
-    },
-    Class { name: "divided-into-too-few", wrong: Wrong::Lost, named: SUM, places: too_few },
-    Class { name: "divided-into-too-many", wrong: Wrong::Twice, named: SUM, places: too_many },
-    Class { name: "empty-share-kept", wrong: Wrong::Other, named: &["REPLICAS-04"], places: empty_share },
-    Class {
-        name: "replicas-for-an-object-without",
-        wrong: Wrong::Causeless,
-        named: &["REPLICAS-05"],
-        places: without_replicas,
-    },
-    Class { name: "weights-ignored", wrong: Wrong::Other, named: &["REPLICAS-06"], places: weights_ignored },
-    Class { name: "replicas-shifted", wrong: Wrong::Causeless, named: SHIFTED, places: shifted },
-    Class {
-        name: "scaling-ignored",
-        wrong: Wrong::Stale,
-        named: &["REPLICAS-02", "REPLICAS-03"],
-        places: scaling_ignored,
-    },
-    Class {
-        name: "scaling-undone",
-        wrong: Wrong::Undone,
-        named: &["REPLICAS-02", "REPLICAS-03"],
-        places: scaling_undone,
-    },
+    Class::new("member-assigned-twice", Wrong::Twice, &["REPLICAS-01"], twice),
+    Class::new("duplicated-with-fewer-replicas", Wrong::Other, &["REPLICAS-02"], fewer),
+    Class::new("duplicated-with-more-replicas", Wrong::Other, &["REPLICAS-02"], more),
+    Class::new("divided-into-too-few", Wrong::Lost, SUM, too_few),
+    Class::new("divided-into-too-many", Wrong::Twice, SUM, too_many),
+    Class::new("empty-share-kept", Wrong::Other, &["REPLICAS-04"], empty_share),
+    Class::new("replicas-for-an-object-without", Wrong::Causeless, &["REPLICAS-05"], without_replicas),
+    Class::new("weights-ignored", Wrong::Other, &["REPLICAS-06"], weights_ignored),
+    Class::new("replicas-shifted", Wrong::Causeless, SHIFTED, shifted),
+    Class::new("scaling-ignored", Wrong::Stale, &["REPLICAS-02", "REPLICAS-03"], scaling_ignored),
+    Class::new("scaling-undone", Wrong::Undone, &["REPLICAS-02", "REPLICAS-03"], scaling_undone),
 ];
 
 /// The bindings with the version of each assignment that lasts for longer than any tolerance.

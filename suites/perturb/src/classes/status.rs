@@ -15,86 +15,23 @@ const HEALTHY: &[&str] = &["STATUS-01"];
 const EARLY: &[&str] = &["STATUS-01", "STATUS-03", "EVICTION-03", "EVICTION-02"];
 
 pub(super) const CLASSES: &[Class] = &[
-    Class {
-        name: "health-never-reported",
-        wrong: Wrong::Never,
-        named: HEALTHY,
-        places: |all| unreported(all, false),
-    },
-    Class {
-        name: "health-reported-too-late",
-        wrong: Wrong::TooLate,
-        named: HEALTHY,
-        places: |all| unreported(all, true),
-    },
-    Class { name: "health-lost", wrong: Wrong::Lost, named: HEALTHY, places: health_lost },
-    Class {
-        name: "object-without-status-never-healthy",
-        wrong: Wrong::Never,
-        named: &["LIVENESS-06"],
-        places: statusless_unreported,
-    },
-    Class { name: "health-reported-too-early", wrong: Wrong::TooEarly, named: EARLY, places: too_early },
-    Class {
-        name: "status-of-a-left-member-stays",
-        wrong: Wrong::Stale,
-        named: &["STATUS-02"],
-        places: left_stays,
-    },
-    Class {
-        name: "status-of-a-member-without-a-manifest",
-        wrong: Wrong::Causeless,
-        named: &["STATUS-02"],
-        places: foreign_status,
-    },
-    Class {
-        name: "ready-replicas-miscounted",
-        wrong: Wrong::Other,
-        named: &["STATUS-03"],
-        places: miscounted,
-    },
-    Class {
-        name: "status-of-the-template-stale",
-        wrong: Wrong::Stale,
-        named: &["STATUS-03"],
-        places: template_stale,
-    },
-    Class {
-        name: "status-of-the-template-never",
-        wrong: Wrong::Never,
-        named: &["STATUS-03"],
-        places: template_never,
-    },
-    Class {
-        name: "scheduled-never-reported",
-        wrong: Wrong::Never,
-        named: &["LIVENESS-01"],
-        places: scheduled_never,
-    },
-    Class {
-        name: "fully-applied-never",
-        wrong: Wrong::Never,
-        named: &["LIVENESS-02"],
-        places: |all| not_fully_applied(all, false),
-    },
-    Class {
-        name: "fully-applied-too-late",
-        wrong: Wrong::TooLate,
-        named: &["LIVENESS-02"],
-        places: |all| not_fully_applied(all, true),
-    },
-    Class {
-        name: "fully-applied-undone",
-        wrong: Wrong::Undone,
-        named: &["LIVENESS-02"],
-        places: applied_undone,
-    },
-    Class {
-        name: "fully-applied-too-early",
-        wrong: Wrong::TooEarly,
-        named: &["DELIVERY-06", "STATUS-03"],
-        places: applied_too_early,
-    },
+    Class::new("health-never-reported", Wrong::Never, HEALTHY, |all| unreported(all, false)),
+    Class::new("health-reported-too-late", Wrong::TooLate, HEALTHY, |all| unreported(all, true)),
+    Class::new("health-lost", Wrong::Lost, HEALTHY, health_lost),
+    Class::new("object-without-status-never-healthy", Wrong::Never, &["LIVENESS-06"], statusless_unreported),
+    Class::new("health-reported-too-early", Wrong::TooEarly, EARLY, too_early),
+    Class::new("status-of-a-left-member-stays", Wrong::Stale, &["STATUS-02"], left_stays),
+    Class::new("status-of-a-member-without-a-manifest", Wrong::Causeless, &["STATUS-02"], foreign_status),
+    Class::new("ready-replicas-miscounted", Wrong::Other, &["STATUS-03"], miscounted),
+    Class::new("status-of-the-template-stale", Wrong::Stale, &["STATUS-03"], template_stale),
+    Class::new("status-of-the-template-never", Wrong::Never, &["STATUS-03"], template_never),
+    Class::new("scheduled-never-reported", Wrong::Never, &["LIVENESS-01"], scheduled_never),
+    Class::new("fully-applied-never", Wrong::Never, &["LIVENESS-02"], |all| not_fully_applied(all, false)),
+    Class::new("fully-applied-too-late", Wrong::TooLate, &["LIVENESS-02"], |all| {
+        not_fully_applied(all, true)
+    }),
+    Class::new("fully-applied-undone", Wrong::Undone, &["LIVENESS-02"], applied_undone),
+    Class::new("fully-applied-too-early", Wrong::TooEarly, &["DELIVERY-06", "STATUS-03"], applied_too_early),
 ];
 
 /// The bindings with their copies in members.

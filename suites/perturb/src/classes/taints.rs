@@ -15,109 +15,34 @@ use crate::track::Track;
 const NO_EXECUTE: &[&str] = &["TAINT-02", "TAINT-04", "TAINT-06", "TAINT-07", "TAINT-08", "TAINT-10"];
 
 pub(super) const CLASSES: &[Class] = &[
-    Class {
-        name: "no-schedule-never",
-        wrong: Wrong::Never,
-        named: &["TAINT-01"],
-        places: |all| absent(all, "NoSchedule", None),
-    },
-    Class {
-        name: "no-schedule-too-late",
-        wrong: Wrong::TooLate,
-        named: &["TAINT-01"],
-        places: |all| absent(all, "NoSchedule", Some(0.0)),
-    },
-    Class {
-        name: "no-schedule-undone",
-        wrong: Wrong::Undone,
-        named: &["TAINT-01"],
-        places: |all| undone(all, "NoSchedule"),
-    },
-    Class {
-        name: "no-schedule-stays",
-        wrong: Wrong::Stale,
-        named: &["TAINT-03"],
-        places: |all| stays(all, "NoSchedule", None),
-    },
-    Class {
-        name: "no-schedule-stays-too-long",
-        wrong: Wrong::TooLate,
-        named: &["TAINT-03"],
-        places: |all| stays(all, "NoSchedule", Some(0.0)),
-    },
-    Class {
-        name: "no-schedule-of-the-other-condition",
-        wrong: Wrong::Other,
-        named: &["TAINT-01"],
-        places: other_condition,
-    },
-    Class {
-        name: "no-schedule-for-both-conditions",
-        wrong: Wrong::Twice,
-        named: &["TAINT-05"],
-        places: |all| both(all, "NoSchedule"),
-    },
-    Class {
-        name: "no-schedule-on-a-ready-member",
-        wrong: Wrong::Causeless,
-        named: &["TAINT-03"],
-        places: |all| causeless(all, "NoSchedule"),
-    },
-    Class {
-        name: "no-execute-too-early",
-        wrong: Wrong::TooEarly,
-        named: NO_EXECUTE,
-        places: no_execute_too_early,
-    },
-    Class {
-        name: "no-execute-never",
-        wrong: Wrong::Never,
-        named: NO_EXECUTE,
-        places: |all| absent(all, "NoExecute", None),
-    },
-    Class {
-        name: "no-execute-too-late",
-        wrong: Wrong::TooLate,
-        named: NO_EXECUTE,
-        places: |all| absent(all, "NoExecute", Some(0.0)),
-    },
-    Class {
-        name: "no-execute-undone",
-        wrong: Wrong::Undone,
-        named: NO_EXECUTE,
-        places: |all| undone(all, "NoExecute"),
-    },
-    Class {
-        name: "no-execute-stays",
-        wrong: Wrong::Stale,
-        named: NO_EXECUTE,
-        places: |all| stays(all, "NoExecute", None),
-    },
-    Class {
-        name: "no-execute-stays-too-long",
-        wrong: Wrong::TooLate,
-        named: NO_EXECUTE,
-        places: |all| stays(all, "NoExecute", Some(0.0)),
-    },
-    Class {
-        name: "no-execute-for-both-conditions",
-        wrong: Wrong::Twice,
-        named: &["TAINT-05"],
-        places: |all| both(all, "NoExecute"),
-    },
-    Class {
-        name: "no-execute-on-a-ready-member",
-        wrong: Wrong::Causeless,
-        named: NO_EXECUTE,
-        places: |all| causeless(all, "NoExecute"),
-    },
-    Class {
-        name: "no-execute-without-a-policy",
-        wrong: Wrong::Causeless,
-        named: &["TAINT-06"],
-        places: without_a_policy,
-    },
-    Class { name: "taint-of-a-person-lost", wrong: Wrong::Lost, named: &["TAINT-09"], places: foreign_lost },
+    Class::new("no-schedule-never", Wrong::Never, &["TAINT-01"], |all| absent(all, "NoSchedule", None)),
+    Class::new("no-schedule-too-late", Wrong::TooLate, &["TAINT-01"], |all| {
+        absent(all, "NoSchedule", Some(0.0))
+    }),
+    Class::new("no-schedule-undone", Wrong::Undone, &["TAINT-01"], |all| undone(all, "NoSchedule")),
+    Class::new("no-schedule-stays", Wrong::Stale, &["TAINT-03"], |all| stays(all, "NoSchedule", None)),
+    Class::new("no-schedule-stays-too-long", Wrong::TooLate, &["TAINT-03"], |all| {
+        stays(all, "NoSchedule", Some(0.0))
+    }),
+    Class::new("no-schedule-of-the-other-condition", Wrong::Other, &["TAINT-01"], other_condition),
+    Class::new("no-schedule-for-both-conditions", Wrong::Twice, &["TAINT-05"], |all| both(all, "NoSchedule")),
+    Class::new("no-schedule-on-a-ready-member", Wrong::Causeless, &["TAINT-03"], |all| {
+        causeless(all, "NoSchedule")
+    }),
+    Class::new("no-execute-too-early", Wrong::TooEarly, NO_EXECUTE, no_execute_too_early),
+    Class::new("no-execute-never", Wrong::Never, NO_EXECUTE, |all| absent(all, "NoExecute", None)),
+    Class::new("no-execute-too-late", Wrong::TooLate, NO_EXECUTE, |all| absent(all, "NoExecute", Some(0.0))),
+    Class::new("no-execute-undone", Wrong::Undone, NO_EXECUTE, |all| undone(all, "NoExecute")),
+    Class::new("no-execute-stays", Wrong::Stale, NO_EXECUTE, |all| stays(all, "NoExecute", None)),
+    Class::new("no-execute-stays-too-long", Wrong::TooLate, NO_EXECUTE, |all| {
+        stays(all, "NoExecute", Some(0.0))
+    }),
+    Class::new("no-execute-for-both-conditions", Wrong::Twice, &["TAINT-05"], |all| both(all, "NoExecute")),
+    Class::new("no-execute-on-a-ready-member", Wrong::Causeless, NO_EXECUTE, |all| {
+        causeless(all, "NoExecute")
+    }),
+    Class::new("no-execute-without-a-policy", Wrong::Causeless, &["TAINT-06"], without_a_policy),
+    Class::new("taint-of-a-person-lost", Wrong::Lost, &["TAINT-09"], foreign_lost),
 ];
 
 /// The versions with which a cluster gets a health taint of this effect, with the end of its bad health.

@@ -12,68 +12,23 @@ use crate::track::Track;
 const CLAIM: &[&str] = &["POLICY-01", "POLICY-02"];
 
 pub(super) const CLASSES: &[Class] = &[
-    Class {
-        name: "claim-of-the-template-lost",
-        wrong: Wrong::Lost,
-        named: CLAIM,
-        places: claim_of_template_lost,
-    },
-    Class {
-        name: "claim-of-the-binding-lost",
-        wrong: Wrong::Lost,
-        named: CLAIM,
-        places: claim_of_binding_lost,
-    },
-    Class { name: "claimed-by-another-policy", wrong: Wrong::Other, named: CLAIM, places: other_policy },
-    Class {
-        name: "placement-of-another-policy",
-        wrong: Wrong::Other,
-        named: &["POLICY-01", "POLICY-03"],
-        places: other_placement,
-    },
-    Class {
-        name: "change-of-policy-ignored",
-        wrong: Wrong::Stale,
-        named: &["POLICY-01"],
-        places: policy_ignored,
-    },
-    Class {
-        name: "suspension-lost",
-        wrong: Wrong::Lost,
-        named: &["POLICY-04", "POLICY-01"],
-        places: suspension_lost,
-    },
-    Class { name: "binding-never", wrong: Wrong::Never, named: &["POLICY-01"], places: binding_never },
-    Class {
-        name: "binding-outlives-its-template",
-        wrong: Wrong::Stale,
-        named: &["LIVENESS-07"],
-        places: orphaned,
-    },
-    Class {
-        name: "namespace-not-synced",
-        wrong: Wrong::Never,
-        named: &["DELIVERY-12"],
-        places: namespace_not_synced,
-    },
-    Class {
-        name: "dependency-without-its-member",
-        wrong: Wrong::Never,
-        named: &["DELIVERY-10", "DELIVERY-13"],
-        places: dependency_lost,
-    },
-    Class {
-        name: "dependency-outlives-its-need",
-        wrong: Wrong::Stale,
-        named: &["DELIVERY-10"],
-        places: dependency_stays,
-    },
-    Class {
-        name: "service-addresses-lost",
-        wrong: Wrong::Lost,
-        named: &["SERVICES-01"],
-        places: addresses_lost,
-    },
+    Class::new("claim-of-the-template-lost", Wrong::Lost, CLAIM, claim_of_template_lost),
+    Class::new("claim-of-the-binding-lost", Wrong::Lost, CLAIM, claim_of_binding_lost),
+    Class::new("claimed-by-another-policy", Wrong::Other, CLAIM, other_policy),
+    Class::new("placement-of-another-policy", Wrong::Other, &["POLICY-01", "POLICY-03"], other_placement),
+    Class::new("change-of-policy-ignored", Wrong::Stale, &["POLICY-01"], policy_ignored),
+    Class::new("suspension-lost", Wrong::Lost, &["POLICY-04", "POLICY-01"], suspension_lost),
+    Class::new("binding-never", Wrong::Never, &["POLICY-01"], binding_never),
+    Class::new("binding-outlives-its-template", Wrong::Stale, &["LIVENESS-07"], orphaned),
+    Class::new("namespace-not-synced", Wrong::Never, &["DELIVERY-12"], namespace_not_synced),
+    Class::new(
+        "dependency-without-its-member",
+        Wrong::Never,
+        &["DELIVERY-10", "DELIVERY-13"],
+        dependency_lost,
+    ),
+    Class::new("dependency-outlives-its-need", Wrong::Stale, &["DELIVERY-10"], dependency_stays),
+    Class::new("service-addresses-lost", Wrong::Lost, &["SERVICES-01"], addresses_lost),
 ];
 
 /// The bindings of policies with a moment from which nothing changes.
