@@ -5,15 +5,18 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 mod browser;
+#[expect(dead_code, reason = "only a part is needed here")]
+#[path = "../live/fleet.rs"]
+mod fleet;
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 
 use libtest_mimic::{Arguments, Trial};
 use tempfile::TempDir;
 
 use browser::{Browser, missing};
+use fleet::Up;
 
 const RECORDINGS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/recordings/karmada-1.18.2");
 
@@ -39,35 +42,6 @@ fn main() -> ExitCode {
         Trial::test(name, test).with_ignored_flag(missing.is_some())
     };
     libtest_mimic::run(&arguments, tests.map(trial).into()).exit_code()
-}
-
-/// A running fleet, which ends with its test.
-struct Fleet {
-    process: Child,
-    _state: TempDir,
-}
-
-impl Fleet {
-    /// Starts a fleet with one member, and returns it with the URL of its page.
-    fn start() -> (Self, String) {
-        let state = TempDir::new().unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
-        command.args(["up", "--members", "1", "--speed", "60", "--serve"]).env("CAPSIZE_STATE", state.path());
-        command.env("COLUMNS", "1000").stdin(Stdio::null()).stdout(Stdio::piped());
-        let mut process = command.spawn().unwrap();
-        let lines = BufReader::new(process.stdout.take().unwrap()).lines().map_while(Result::ok);
-        let url = |line: String| line.split(' ').find(|word| word.starts_with("http://")).map(str::to_owned);
-        let url = lines.take_while(|line| !line.contains("Ctrl-C")).filter_map(url).last().unwrap();
-        (Self { process, _state: state }, url)
-    }
-}
-
-impl Drop for Fleet {
-    fn drop(&mut self) {
-        // The process may have ended.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
 }
 
 /// The page about these recordings, made by `capsize check --report`, as a URL.
@@ -197,9 +171,9 @@ fn comparison() {
 }
 
 fn live_end() {
-    let (_fleet, url) = Fleet::start();
+    let fleet = Up::start(&["--members", "1", "--speed", "60", "--serve"]);
     let browser = Browser::start();
-    browser.open(&url);
+    browser.open(fleet.printed.split_whitespace().rfind(|word| word.starts_with("http://")).unwrap());
     let health = "view.data?.members[0]?.health.at(-1)";
     browser.wait_for(&format!("{health}?.[1] === 'Ready'"));
     browser.value("order('fault refuse member1')");
