@@ -23,11 +23,18 @@ async fn settled(world: &World, placed: &[(&str, i32)]) {
     world.until("placed and healthy", 60, holds).await;
 }
 
-#[test]
-fn the_old_copy_is_deleted_only_after_the_spare_has_taken_over() {
+/// Runs a test in a fleet with a workload that is settled on m1 and m2.
+fn on_m1_and_m2<Fut: Future<Output = ()>>(test: impl FnOnce(World) -> Fut + Send) {
     world(7, |world| async move {
         world.deploy(2, two_of_four()).await;
         settled(&world, &[("m1", 2), ("m2", 2)]).await;
+        test(world).await;
+    });
+}
+
+#[test]
+fn the_old_copy_is_deleted_only_after_the_spare_has_taken_over() {
+    on_m1_and_m2(|world| async move {
         world.member("m3").set_start_up(StartUp::After(std::time::Duration::from_secs(20)));
         let fault = world.member("m2").link().apply(LinkFault::Refuse);
 
@@ -81,9 +88,7 @@ fn the_eviction_waits_until_the_survivor_runs_all_replicas() {
 
 #[test]
 fn a_replacement_that_never_starts_is_waited_for_until_the_timeout() {
-    world(7, |world| async move {
-        world.deploy(2, two_of_four()).await;
-        settled(&world, &[("m1", 2), ("m2", 2)]).await;
+    on_m1_and_m2(|world| async move {
         world.member("m3").set_start_up(StartUp::Never);
         let _fault = world.member("m1").link().apply(LinkFault::Refuse);
         world.until("m1 is evicted", 700, || async { world.leaving().await == ["m1"] }).await;
@@ -94,9 +99,7 @@ fn a_replacement_that_never_starts_is_waited_for_until_the_timeout() {
 
 #[test]
 fn an_outage_shorter_than_the_toleration_evicts_nothing() {
-    world(7, |world| async move {
-        world.deploy(2, two_of_four()).await;
-        settled(&world, &[("m1", 2), ("m2", 2)]).await;
+    on_m1_and_m2(|world| async move {
         let fault = world.member("m2").link().apply(LinkFault::Refuse);
         world.sleep(560).await;
         assert_eq!(world.taints("m2").await, ["not-ready:NoSchedule", "not-ready:NoExecute"]);
@@ -113,9 +116,7 @@ fn an_outage_shorter_than_the_toleration_evicts_nothing() {
 
 #[test]
 fn a_member_that_never_answers_fails_like_one_that_refuses_and_stalls_no_other() {
-    world(7, |world| async move {
-        world.deploy(2, two_of_four()).await;
-        settled(&world, &[("m1", 2), ("m2", 2)]).await;
+    on_m1_and_m2(|world| async move {
         let direction = capsize_clusters::Direction::Both;
         let _fault = world.member("m2").link().apply(LinkFault::BlackHole { direction });
         let not_ready = world
@@ -133,9 +134,7 @@ fn a_member_that_never_answers_fails_like_one_that_refuses_and_stalls_no_other()
 
 #[test]
 fn a_copy_deleted_in_a_member_is_made_again() {
-    world(7, |world| async move {
-        world.deploy(2, two_of_four()).await;
-        settled(&world, &[("m1", 2), ("m2", 2)]).await;
+    on_m1_and_m2(|world| async move {
         let before = world.actual_copy("m1").await.unwrap().uid();
         let api = kube::Api::<k8s_openapi::api::apps::v1::Deployment>::namespaced(
             world.member("m1").client(),
@@ -152,9 +151,7 @@ fn a_copy_deleted_in_a_member_is_made_again() {
 
 #[test]
 fn everything_is_deleted_with_its_template() {
-    world(7, |world| async move {
-        world.deploy(2, two_of_four()).await;
-        settled(&world, &[("m1", 2), ("m2", 2)]).await;
+    on_m1_and_m2(|world| async move {
         let api =
             kube::Api::<k8s_openapi::api::apps::v1::Deployment>::namespaced(world.client.clone(), "default");
         api.delete("web", &Default::default()).await.unwrap();
@@ -171,9 +168,7 @@ fn everything_is_deleted_with_its_template() {
 
 #[test]
 fn a_cluster_that_is_removed_is_replaced_before_it_is_gone() {
-    world(7, |world| async move {
-        world.deploy(2, two_of_four()).await;
-        settled(&world, &[("m1", 2), ("m2", 2)]).await;
+    on_m1_and_m2(|world| async move {
         let api = kube::Api::<capsize_controllers::api::Cluster>::all(world.client.clone());
         api.delete("m2", &Default::default()).await.unwrap();
         world.until("m3 is healthy", 10, || async { world.healthy("m3").await }).await;
@@ -185,9 +180,7 @@ fn a_cluster_that_is_removed_is_replaced_before_it_is_gone() {
 
 #[test]
 fn a_cluster_is_removed_while_a_deleted_workload_waits_for_another() {
-    world(7, |world| async move {
-        world.deploy(2, two_of_four()).await;
-        settled(&world, &[("m1", 2), ("m2", 2)]).await;
+    on_m1_and_m2(|world| async move {
         let _fault = world.member("m1").link().apply(LinkFault::Refuse);
         let deployments =
             kube::Api::<k8s_openapi::api::apps::v1::Deployment>::namespaced(world.client.clone(), "default");
@@ -202,9 +195,7 @@ fn a_cluster_is_removed_while_a_deleted_workload_waits_for_another() {
 
 #[test]
 fn controllers_finish_an_eviction_after_a_crash() {
-    world(7, |mut world| async move {
-        world.deploy(2, two_of_four()).await;
-        settled(&world, &[("m1", 2), ("m2", 2)]).await;
+    on_m1_and_m2(|mut world| async move {
         world.member("m3").set_start_up(StartUp::After(std::time::Duration::from_secs(60)));
         let _fault = world.member("m2").link().apply(LinkFault::Refuse);
         world.until("m2 is evicted", 700, || async { world.leaving().await == ["m2"] }).await;
@@ -255,9 +246,7 @@ fn with_too_few_candidates_the_survivor_keeps_its_copy() {
 
 #[test]
 fn an_untolerated_taint_evicts_at_once_and_for_good() {
-    world(7, |world| async move {
-        world.deploy(2, two_of_four()).await;
-        settled(&world, &[("m1", 2), ("m2", 2)]).await;
+    on_m1_and_m2(|world| async move {
         world.set_taint("m1", Some("NoExecute")).await;
         world.until("m1 is evicted", 1, || async { world.leaving().await == ["m1"] }).await;
         world.until("m1's task ends", 5, || async { world.leaving().await.is_empty() }).await;
@@ -271,9 +260,7 @@ fn an_untolerated_taint_evicts_at_once_and_for_good() {
 
 #[test]
 fn two_members_that_fail_in_turn_are_both_replaced() {
-    world(7, |world| async move {
-        world.deploy(2, two_of_four()).await;
-        settled(&world, &[("m1", 2), ("m2", 2)]).await;
+    on_m1_and_m2(|world| async move {
         let _first = world.member("m1").link().apply(LinkFault::Refuse);
         world.sleep(100).await;
         let _second = world.member("m2").link().apply(LinkFault::Refuse);
@@ -306,9 +293,7 @@ fn a_workload_is_not_put_back_where_its_toleration_has_run_out() {
 
 #[test]
 fn a_changed_template_reaches_the_targets_but_no_cluster_that_is_being_left() {
-    world(7, |world| async move {
-        world.deploy(2, two_of_four()).await;
-        settled(&world, &[("m1", 2), ("m2", 2)]).await;
+    on_m1_and_m2(|world| async move {
         world.member("m3").set_start_up(StartUp::Never);
         let _fault = world.member("m1").link().apply(LinkFault::Refuse);
         world.until("m1 is evicted", 700, || async { world.leaving().await == ["m1"] }).await;
@@ -409,9 +394,7 @@ fn setting_the_clock_moves_the_end_of_a_toleration_at_the_next_check() {
     // A binding that has been looked at waits for a timer, which no setting of the clock moves, and is checked again
     // then.
     for (pause, set, least) in [(5, 0, 293), (5, -100, 393), (5, 100, 293), (0, 100, 198)] {
-        world(7, |world| async move {
-            world.deploy(2, two_of_four()).await;
-            settled(&world, &[("m1", 2), ("m2", 2)]).await;
+        on_m1_and_m2(|world| async move {
             let _fault = world.member("m2").link().apply(LinkFault::Refuse);
             world.until("m2 is tainted", 400, || async { world.taints("m2").await.len() == 2 }).await;
             world.sleep(pause).await;
