@@ -21,11 +21,12 @@ pub fn health_changed(
     Change::Health { member: name.to_owned(), was, now: member.health, first }
 }
 
-/// Compares the times as well: a taint that was removed and added again between two observations is a new
-/// taint.
+/// Compares the values and times as well: a taint that was removed and added again between two observations is a new
+/// taint, and a toleration may depend on the value.
 #[must_use]
 pub fn same_taint(one: &Taint, other: &Taint) -> bool {
-    one.key == other.key && one.effect == other.effect && one.time_added == other.time_added
+    (&one.key, &one.value, one.effect, one.time_added)
+        == (&other.key, &other.value, other.effect, other.time_added)
 }
 
 /// Replaces the taints of `member` with `taints`, and returns the changes.

@@ -226,6 +226,28 @@ impl FaultKind {
         matches!(self, Self::Cut | Self::Lose | Self::RefuseNew)
     }
 
+    /// Whether the agent or the kubelet of a member may report nothing for a time under the fault, or may go on.
+    #[must_use]
+    pub fn may_silence_agents(self) -> bool {
+        matches!(
+            self,
+            Self::Jitter
+                | Self::Bandwidth
+                | Self::Cut
+                | Self::Lose
+                | Self::LosePackets
+                | Self::LatePackets
+                | Self::RefuseNew
+                | Self::DropNew
+                | Self::HalfOpen
+                | Self::Fail
+                | Self::FailAll
+                | Self::Slow
+                | Self::Kubelet
+                | Self::Etcd
+        )
+    }
+
     /// Whether controllers keep running under the fault, but fail or observe an old state, if the fault hits
     /// the control plane. Controllers that are killed start again.
     #[must_use]

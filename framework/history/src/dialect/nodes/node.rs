@@ -126,10 +126,11 @@ fn zone(fields: &BTreeMap<String, Vec<String>>) -> Zone {
     format!("{}\0{}", value("region"), value("zone")).into()
 }
 
-/// Compares the times as well: a taint that was removed and added again between two observations is a new
-/// taint.
+/// Compares the values and times as well: a taint that was removed and added again between two observations is a new
+/// taint, and a toleration may depend on the value.
 fn same(one: &Taint, other: &Taint) -> bool {
-    one.key == other.key && one.effect == other.effect && one.time_added == other.time_added
+    (&one.key, &one.value, one.effect, one.time_added)
+        == (&other.key, &other.value, other.effect, other.time_added)
 }
 
 fn taints(world: &World, observed: &ObservedObject<'_>, was: &[Taint], inherited: bool) -> Vec<Taint> {
@@ -147,7 +148,7 @@ fn taints(world: &World, observed: &ObservedObject<'_>, was: &[Taint], inherited
             inherited,
         };
         let known = was.iter().find(|each| same(each, &taint));
-        Some(known.map_or(taint.clone(), |known| Taint { value: taint.value, ..known.clone() }))
+        Some(known.cloned().unwrap_or(taint))
     };
     observed.tree("spec", "taints").items().iter().filter_map(read).collect()
 }

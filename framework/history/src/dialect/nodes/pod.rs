@@ -17,7 +17,7 @@ const BY_TAINT: &str = "DeletionByTaintManager";
 pub(super) fn observe(world: &mut World, observed: &ObservedObject<'_>) -> Vec<Change> {
     let key = WorkloadKey::new("Pod", observed.text("metadata", "namespace"), &observed.name);
     if observed.gone {
-        return forget(world, key);
+        return forget(world, key, observed);
     }
     let first = !world.workloads.contains_key(&key);
     let now = world.now;
@@ -58,12 +58,18 @@ pub(super) fn observe(world: &mut World, observed: &ObservedObject<'_>) -> Vec<C
     changes
 }
 
-fn forget(world: &mut World, key: WorkloadKey) -> Vec<Change> {
+/// Removes a pod that is gone.
+/// A pod without a grace period is gone at once, so that only its condition shows that it was evicted.
+fn forget(world: &mut World, key: WorkloadKey, observed: &ObservedObject<'_>) -> Vec<Change> {
     let Some(was) = world.workloads.remove(&key) else { return Vec::new() };
     world.reassign(&key, &was.assignment, &Assignment::new());
-    let ended = |task| Change::EvictionEnded { workload: key.clone(), task: Box::new(task) };
-    let ended = was.evictions.into_iter().map(ended);
-    ended.chain([Change::WorkloadGone(key.clone())]).collect()
+    let node = was.assignment.keys().next().filter(|_| was.evictions.is_empty());
+    let at_once = node.map(|node| task(observed, node, world.now, false)).filter(|task| task.by_taint);
+    let tasks = || was.evictions.iter().chain(&at_once).cloned().map(Box::new);
+    let began = at_once.iter().cloned().map(Box::new);
+    let began = began.map(|task| Change::EvictionBegan { workload: key.clone(), task });
+    let ended = tasks().map(|task| Change::EvictionEnded { workload: key.clone(), task });
+    began.chain(ended).chain([Change::WorkloadGone(key.clone())]).collect()
 }
 
 fn task(observed: &ObservedObject<'_>, node: &str, now: Duration, inherited: bool) -> EvictionTask {

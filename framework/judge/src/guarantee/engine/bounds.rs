@@ -75,7 +75,7 @@ pub(crate) fn longest_under_way(timings: &Timings) -> Duration {
         + LONGEST_BACK_OFF
 }
 
-pub(crate) const AGENT_SILENT: &str = "counted from the beginning of a fault that cuts the agent off; for nodes, also counted from the moment when a node is ready again after none was";
+pub(crate) const AGENT_SILENT: &str = "counted from the beginning of a fault that cuts the agent off; for nodes, monitorPeriod more, and also counted from the moment when a node is ready again after none was";
 
 /// The longest time from the moment when a member's agent is cut off until the member is unknown.
 pub(crate) fn agent_silent(timings: &Timings) -> Duration {
@@ -392,13 +392,14 @@ pub(crate) fn abandoned_manifest_deleted(timings: &Timings, silent: bool) -> Opt
 pub(crate) const UNREACHABLE_TAINT: &str = "not before failoverEvictionTimeout - monitorGracePeriod after the member is cut off; at \
      most failoverEvictionTimeout + 2 x monitorPeriod + latency after the condition, or after it is cut off again";
 
-/// The time that a new member has for its first report.
+/// The shortest time that a new member has for its first report.
 const STARTUP_GRACE: Duration = Duration::from_secs(60);
 
 pub(crate) const NEVER_REPORTED: &str =
-    "at most 60 s + 2 x monitorPeriod + latency after the member is registered";
+    "at most startupGracePeriod (60 s at least) + 2 x monitorPeriod + latency after the member is registered";
 
 /// The longest time from the registration of a member that never reports until the member is unknown.
 pub(crate) fn never_reported(timings: &Timings) -> Duration {
-    STARTUP_GRACE + timings.monitor_period * 2 + timings.latency
+    let grace = timings.startup_grace_period.unwrap_or_default().max(STARTUP_GRACE);
+    grace + timings.monitor_period * 2 + timings.latency
 }

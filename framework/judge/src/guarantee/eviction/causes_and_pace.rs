@@ -120,6 +120,8 @@ pub(crate) struct EvictionOfUnhealthyWorkload {
     since: BTreeMap<Subject, Duration>,
     /// The reports that existed at the first observation of the record, so that the time of the report is not known.
     inherited: BTreeSet<Subject>,
+    /// The earlier time of each copy that is no longer reported as unhealthy, and when that report ended.
+    interrupted: BTreeMap<Subject, (Duration, Duration)>,
     deadlines: Deadlines,
 }
 
@@ -161,6 +163,7 @@ impl Guarantee for EvictionOfUnhealthyWorkload {
             }
             Change::WorkloadGone(key) => {
                 self.since.retain(|subject, _| !subject.is_of(key));
+                self.interrupted.retain(|subject, _| !subject.is_of(key));
                 self.inherited.retain(|subject| !subject.is_of(key));
                 self.deadlines.cancel_of(key, |_| true);
             }
@@ -175,9 +178,16 @@ impl EvictionOfUnhealthyWorkload {
         let instance = workload.instances.get(member).map(|instance| instance.health);
         let subject = Subject::on(key, member);
         if instance != Some(InstanceHealth::Unhealthy) {
-            self.since.remove(&subject);
+            if let Some(since) = self.since.remove(&subject) {
+                self.interrupted.entry(subject.clone()).or_insert((since, fact.at)).1 = fact.at;
+            }
             self.inherited.remove(&subject);
             return self.deadlines.cancel(&subject);
+        }
+        let is_new = !self.since.contains_key(&subject);
+        let missed = |(_, ended): &(Duration, Duration)| *ended >= context.latest_surely_observed(fact.at);
+        if is_new && !self.interrupted.get(&subject).is_some_and(missed) {
+            self.interrupted.remove(&subject);
         }
         let since = *self.since.entry(subject.clone()).or_insert(fact.at);
         let assigned = workload.assignment.contains_key(member) && workload.eviction(member).is_none();
@@ -213,8 +223,12 @@ impl EvictionOfUnhealthyWorkload {
             return;
         };
         let seen = format!("{key} is evicted from {member}");
-        // A person may write a task with any reason.
-        let Some(since) = self.since.get(&subject) else {
+        // The controllers may have missed a report between two that the workload is unhealthy, and the last one.
+        let earlier = self.interrupted.get(&subject);
+        let missed = |(_, ended): &&(Duration, Duration)| *ended >= context.latest_surely_observed(fact.at);
+        let since = self.since.get(&subject).map(|since| earlier.map_or(*since, |(earlier, _)| *earlier));
+        let Some(since) = since.or_else(|| earlier.filter(missed).map(|(since, _)| *since)) else {
+            // A person may write a task with any reason.
             if context.is_by_a_person(fact.at) {
                 return;
             }
@@ -224,7 +238,7 @@ impl EvictionOfUnhealthyWorkload {
         let earliest = since.saturating_add(lasts).saturating_sub(bounds::STAMP + context.timings().skew);
         let because = format!(
             "the workload has been unhealthy there since {}, and its policy tolerates {}",
-            clock(*since),
+            clock(since),
             span(lasts)
         );
         if self.inherited.contains(&subject) && fact.at < earliest {
@@ -289,7 +303,8 @@ impl Guarantee for EvictionPace {
         let earliest = first.saturating_add(pace).saturating_sub(context.timings().skew);
         context.check_arrival(Subject::on(key, member), fact, earliest, None, || {
             let because = format!(
-                "three other evictions began since {}, and each worker waits {}",
+                "{} other evictions began since {}, and each worker waits {}",
+                EVICTION_WORKERS as usize * (rivals + 1),
                 clock(first),
                 span(pace)
             );

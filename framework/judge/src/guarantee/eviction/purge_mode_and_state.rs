@@ -1,5 +1,7 @@
 //! Checks the purge mode of evictions, and the state that they pass on: EVICTION.
 
+use std::collections::BTreeSet;
+
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -54,20 +56,20 @@ static EVICTION_15: GuaranteeSpec = GuaranteeSpec {
 /// moved to. The state is stored in the task, and lost with it.
 #[derive(Default)]
 pub(crate) struct PreservedStateIsPassedOn {
-    /// The last task that preserved any state, until it ends or a later copy is healthy.
-    last: Table<WorkloadKey, Box<EvictionTask>>,
+    /// The last task that preserved any state, until it ends or a later copy is healthy; and the members that were chosen
+    /// since. Another copy that existed already has a state of its own.
+    last: Table<WorkloadKey, (Box<EvictionTask>, BTreeSet<String>)>,
 }
 
 impl Guarantee for PreservedStateIsPassedOn {
-    accessors!(EVICTION_15, [EvictionBegan, EvictionEnded, InstanceHealth, WorkloadGone]);
+    accessors!(EVICTION_15, [EvictionBegan, EvictionEnded, InstanceHealth, Assigned, WorkloadGone]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
             Change::EvictionBegan { workload: key, task } if !task.preserved.is_empty() => {
-                let last = self.last.insert(key.clone(), task.clone());
-                let Some(last) = last.filter(|last| last.member != task.member && !task.inherited) else {
-                    return;
-                };
+                let last = self.last.insert(key.clone(), (task.clone(), BTreeSet::new()));
+                let replaces = |chosen: &BTreeSet<String>| !task.inherited && chosen.contains(&task.member);
+                let Some((last, _)) = last.filter(|(_, chosen)| replaces(chosen)) else { return };
                 let lost =
                     last.preserved.iter().find(|(label, value)| task.preserved.get(*label) != Some(value));
                 let Some((label, value)) = lost else { return context.tally.record_held() };
@@ -88,14 +90,19 @@ impl Guarantee for PreservedStateIsPassedOn {
             Change::InstanceHealth { workload: key, member } => {
                 let instance = context.workload(key).and_then(|workload| workload.instances.get(member));
                 let works = instance.is_some_and(|instance| instance.health == InstanceHealth::Healthy);
-                if works && self.last.get(key).is_some_and(|last| last.member != *member) {
+                if works && self.last.get(key).is_some_and(|(last, _)| last.member != *member) {
                     self.last.swap_remove(key);
                 }
             }
             Change::EvictionEnded { workload: key, task }
-                if self.last.get(key).is_some_and(|last| last.member == task.member) =>
+                if self.last.get(key).is_some_and(|(last, _)| last.member == task.member) =>
             {
                 self.last.swap_remove(key);
+            }
+            Change::Assigned { workload: key, was, now, .. } => {
+                if let Some((_, chosen)) = self.last.get_mut(key) {
+                    chosen.extend(now.keys().filter(|member| !was.contains_key(*member)).cloned());
+                }
             }
             Change::WorkloadGone(key) => drop(self.last.swap_remove(key)),
             _ => {}

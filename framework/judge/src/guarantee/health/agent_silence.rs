@@ -83,7 +83,7 @@ impl Guarantee for UnknownAfterAgentSilence {
     fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
         self.deadlines.pass(now, context);
         // The member may still become Unknown until the agent's next report arrives.
-        let limit = bounds::agent_silent(context.timings());
+        let limit = usual_silence(context);
         self.cut.retain(|_, ended| ended.is_none_or(|ended| now <= ended + limit));
     }
 }
@@ -93,10 +93,12 @@ impl Guarantee for UnknownAfterAgentSilence {
 /// An agent that renews a lease in the control plane does so without the member's API server.
 pub(crate) fn is_cut(member: &str, context: &JudgeContext<'_>) -> bool {
     let renews = context.profile.has(Feature::LeaseHeartbeats);
+    // A node reports nothing while its kubelet is stopped.
+    let is_node = context.profile.zones.is_some();
     let cuts = |fault: &FaultInForce| {
         let one_way = is_one_way(fault) || fault.fault == FaultKind::FailAll;
         let own_api = renews && fault.fault == FaultKind::ApiServer;
-        let is_dead = fault.fault == FaultKind::AgentDown;
+        let is_dead = fault.fault == FaultKind::AgentDown || is_node && fault.fault == FaultKind::Kubelet;
         is_dead || bounds::failing(fault).is_some() && !one_way && !own_api
     };
     in_force(member, context).any(cuts)
@@ -116,7 +118,7 @@ pub(super) fn is_one_way(fault: &FaultInForce) -> bool {
 fn is_lossy(member: &str, context: &JudgeContext<'_>) -> bool {
     is_cut(member, context)
         || is_too_slow(member, context)
-        || in_force(member, context).any(|fault| fault.fault == FaultKind::Lose)
+        || in_force(member, context).any(|fault| fault.fault.may_silence_agents())
 }
 
 /// The messages of a renewal that has to be made anew: an update that fails, a read and a write, each with its answer.
@@ -134,10 +136,19 @@ pub(super) fn grace(member: &str, context: &JudgeContext<'_>) -> Duration {
     own.unwrap_or(context.timings().monitor_grace_period)
 }
 
+/// Returns the longest time from the last report of an agent until its member is unknown, by the usual grace period.
+///
+/// The grace period of a node begins when a report is first observed, and ends at a later look: each takes a period more.
+fn usual_silence(context: &JudgeContext<'_>) -> Duration {
+    let timings = context.timings();
+    let is_node = context.profile.zones.is_some();
+    bounds::agent_silent(timings) + if is_node { timings.monitor_period } else { Duration::ZERO }
+}
+
 /// Returns the longest time from the moment when the agent of `member` is cut off until the member is unknown.
 fn longest_silence(member: &str, context: &JudgeContext<'_>) -> Duration {
     let timings = context.timings();
-    let usual = bounds::agent_silent(timings);
+    let usual = usual_silence(context);
     usual.saturating_sub(timings.monitor_grace_period) + grace(member, context)
 }
 
@@ -151,7 +162,7 @@ impl UnknownAfterAgentSilence {
     /// A node is ready again after none was.
     /// All other nodes may be silent for the whole time again, including nodes that do not count.
     fn restart_deadlines(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
-        let limit = bounds::agent_silent(context.timings());
+        let limit = usual_silence(context);
         for member in context.world.members.keys() {
             let subject = Subject::member(member);
             if self.deadlines.has(&subject) {
@@ -227,7 +238,7 @@ impl UnknownAfterAgentSilence {
         }
         let behind = self.clocks.until(member).is_some_and(|until| {
             // The member becomes Unknown within the usual time after its last new report.
-            fact.at <= until.saturating_add(bounds::agent_silent(context.timings()))
+            fact.at <= until.saturating_add(usual_silence(context))
         });
         if behind && is_silent(member, fact, context) {
             return;
@@ -235,6 +246,10 @@ impl UnknownAfterAgentSilence {
         // A node that has not reported since the beginning of the history was silent before.
         let known = context.member(member);
         if context.world.heartbeats_shown && known.is_some_and(|known| known.sign_of_life.is_none()) {
+            return;
+        }
+        // NODE-01 compares with the renewals themselves.
+        if context.world.heartbeats_shown && is_silent(member, fact, context) {
             return;
         }
         if !context.world.faults_are_marked || context.controllers_are_hindered(fact.at) {

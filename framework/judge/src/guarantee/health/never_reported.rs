@@ -17,6 +17,7 @@ static HEALTH_06: GuaranteeSpec = GuaranteeSpec {
 };
 
 /// Requirement T2'': a member that has never reported has its own grace period.
+/// A hub that reads Leases begins to count when it accepts the member, which is not observed.
 #[derive(Default)]
 pub(crate) struct UnknownAfterStartupGrace(Deadlines);
 
@@ -30,7 +31,8 @@ impl Guarantee for UnknownAfterStartupGrace {
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
             Change::Health { member, now: None, first: true, .. }
-                if context.member(member).is_some_and(|member| member.pulls) =>
+                if context.member(member).is_some_and(|member| member.pulls)
+                    && !context.profile.has(Feature::LeaseHeartbeats) =>
             {
                 let expectation = Expectation {
                     because: format!("{member} has been registered since {}", clock(fact.at)),

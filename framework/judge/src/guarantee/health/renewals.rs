@@ -102,7 +102,9 @@ impl UnknownAfterLastRenewal {
     fn unknown(&mut self, name: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::member(name);
         let margin = self.deadlines.met(&subject, fact);
-        let Some(heard) = context.member(name).and_then(|member| member.sign_of_life) else { return };
+        // A member that is being removed becomes Unknown at once when its Lease is gone.
+        let stays = context.member(name).filter(|member| !member.leaving);
+        let Some(heard) = stays.and_then(|member| member.sign_of_life) else { return };
         // A renewal counts from its own time, which may be much earlier than its arrival.
         if self.late.get(name) == Some(&true) || context.controllers_are_hindered(fact.at) {
             return;

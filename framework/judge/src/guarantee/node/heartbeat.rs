@@ -7,7 +7,7 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
 };
-use crate::guarantee::{GuaranteeSpec, Subject};
+use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
 use capsize_history::facts::{Change, Fact, Health};
@@ -100,7 +100,8 @@ impl UnknownAfterMissedHeartbeats {
     }
 }
 
-/// Reports a violation that is never allowed.
+/// Reports a change that no time allows.
+/// It is undecided if the recorder may have missed versions in between, because one version may then show several changes.
 pub(super) fn never(
     subject: Subject,
     fact: &Fact,
@@ -108,11 +109,10 @@ pub(super) fn never(
     seen: String,
     context: &mut JudgeContext<'_>,
 ) {
-    context.report_violation(Violation::by(
-        fact,
-        subject,
-        crate::guarantee::Bound::Never,
-        because.to_owned(),
-        seen,
-    ));
+    let uncertainty = fact.uncertainty.and(context.uncertainty_of(&subject));
+    if uncertainty.early > context.timings().latency {
+        let ambiguity = Ambiguity::new(subject, Bound::Never, because.to_owned(), fact.at, uncertainty);
+        return context.tally.record_undecided(ambiguity);
+    }
+    context.report_violation(Violation::by(fact, subject, Bound::Never, because.to_owned(), seen));
 }

@@ -45,10 +45,16 @@ fn is_own(taint: &Taint) -> bool {
     })
 }
 
+/// Returns true if the cloud controller manager owns the taint. It removes the taint when the node is initialized.
+fn is_of_cloud_provider(taint: &Taint) -> bool {
+    taint.key.starts_with("node.cloudprovider.kubernetes.io/")
+}
+
 /// Returns true if a person has removed a taint from the node just before `at`, or may have.
+/// Only a scenario marks every action of a person; a record with marks of its faults does not.
 fn by_hand(member: &Member, world: &World, at: Duration, slack: Duration) -> bool {
     let actions = [member.untainted_by_hand, Some(world.acted)];
-    !world.faults_are_marked || actions.iter().flatten().any(|action| at <= *action + slack)
+    !world.is_of_a_scenario || actions.iter().flatten().any(|action| at <= *action + slack)
 }
 
 impl Guarantee for ForeignTaintsStay {
@@ -61,6 +67,9 @@ impl Guarantee for ForeignTaintsStay {
             return;
         };
         let Some(member) = context.member(name) else { return };
+        if is_of_cloud_provider(taint) {
+            return;
+        }
         if is_own(taint) {
             if member.taints.iter().any(|taint| !is_own(taint)) {
                 context.tally.record_held();
@@ -97,11 +106,11 @@ pub(crate) struct TaintStaysWhileJustified {
 }
 
 impl Guarantee for TaintStaysWhileJustified {
-    accessors!(NODE_14, [Health, MemberGone, TaintRemoved]);
+    accessors!(NODE_14, [Health, MemberGone, MemberChanged, TaintRemoved]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
-            Change::Health { .. } | Change::MemberGone(_) => {
+            Change::Health { .. } | Change::MemberGone(_) | Change::MemberChanged(_) => {
                 let Some(zones) = &context.profile.zones else { return };
                 let all_halted = paces(context.world, zones).values().any(|pace| *pace == Pace::AllHalted);
                 if all_halted {

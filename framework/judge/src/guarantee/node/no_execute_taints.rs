@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::heartbeat::never;
-use super::zone::{Pace, awaits_taint, is_of_health, paces, sure_paces};
+use super::zone::{Pace, awaits_taint, is_by_hand, is_of_health, paces, sure_paces};
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::{GuaranteeSpec, Subject};
@@ -33,23 +33,32 @@ pub(crate) struct UnhealthyNodeGetsTaint {
     latest: BTreeMap<Zone, (Pace, usize)>,
     /// The zones in which evictions have been halted.
     held_back: BTreeSet<Zone>,
+    /// When nodes were deleted that waited. Each still takes a turn in the queue of its zone.
+    deleted: BTreeMap<Zone, Vec<Duration>>,
 }
 
 /// A note for a violation with a known cause.
 const KNOWN_HALT_BUG: &str = ", as after a halt at a rate of 1: kubernetes/kubernetes#104639";
 
 impl Guarantee for UnhealthyNodeGetsTaint {
-    accessors!(NODE_02, [TaintAdded, Health, MemberGone, TaintRemoved], deadlines);
+    accessors!(NODE_02, [TaintAdded, Health, MemberGone, MemberChanged, TaintRemoved], deadlines);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
             Change::TaintAdded { member, taint, .. } if is_of_health(taint) => {
                 let margin = self.deadlines.met(&Subject::member(member), fact);
                 self.file(member, context);
+                // Nodes that were deleted before this one began to wait have had their turns.
+                if let Some(node) = context.member(member)
+                    && let Some(deleted) = self.deleted.get_mut(&node.zone)
+                {
+                    deleted.retain(|at| *at >= node.health_since);
+                }
                 margin.into_iter().for_each(|margin| context.tally.record_held_by(margin));
             }
             Change::Health { member, .. }
             | Change::MemberGone(member)
+            | Change::MemberChanged(member)
             | Change::TaintRemoved { member, .. } => {
                 self.look(member, fact, context);
             }
@@ -95,6 +104,11 @@ impl UnhealthyNodeGetsTaint {
             self.deadlines.cancel(&Subject::member(name));
             self.paces.remove(name);
         }
+        if !context.world.members.contains_key(name)
+            && let Some((zone, _)) = self.waiting.iter().find(|(_, names)| names.contains(name))
+        {
+            self.deleted.entry(zone.clone()).or_default().push(context.world.now);
+        }
         self.waiting.retain(|zone, names| {
             if member.is_none_or(|member| member.zone != *zone) {
                 names.remove(name);
@@ -122,7 +136,8 @@ impl UnhealthyNodeGetsTaint {
         }
         let subject = Subject::member(name);
         let Pace::Each(pause) = pace else { return self.deadlines.cancel(&subject) };
-        let turns = u32::try_from(count).unwrap_or(u32::MAX).saturating_add(1);
+        let deleted = self.deleted.get(&member.zone).map_or(0, Vec::len);
+        let turns = u32::try_from(count + deleted).unwrap_or(u32::MAX).saturating_add(1);
         let allowed = bounds::node_tainted(context.timings()) + bounds::repeated(pause, turns);
         let health = member.health.map(|health| health.to_string()).unwrap_or_default();
         let known = pause == Duration::from_secs(1) && self.held_back.contains(&member.zone);
@@ -157,23 +172,31 @@ pub(crate) struct NoTaintsInHaltedZone {
     paces: BTreeMap<Zone, Pace>,
     /// The members that wait in a halted zone, and the time since which they do.
     since: BTreeMap<String, Duration>,
+    /// The members whose health taint a person has added.
+    by_hand: BTreeSet<String>,
     /// The taints that must be removed.
     deadlines: Deadlines,
 }
 
 impl Guarantee for NoTaintsInHaltedZone {
-    accessors!(NODE_04, [Health, MemberGone, TaintRemoved, TaintAdded], deadlines);
+    accessors!(NODE_04, [Health, MemberGone, MemberChanged, TaintRemoved, TaintAdded], deadlines);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
-            Change::Health { member, .. } | Change::MemberGone(member) => self.look(member, fact, context),
+            Change::Health { member, .. } | Change::MemberGone(member) | Change::MemberChanged(member) => {
+                self.look(member, fact, context);
+            }
             Change::TaintRemoved { member, taint } if is_of_health(taint) => {
+                self.by_hand.remove(member);
                 if let Some(margin) = self.deadlines.met(&Subject::member(member), fact) {
                     context.tally.record_held_by(margin);
                 }
             }
             Change::TaintAdded { member, taint, first: false } if is_of_health(taint) => {
-                let by_hand = context.member(member).is_some_and(|each| each.tainted_by_hand.is_some());
+                let by_hand = context.member(member).is_some_and(|each| is_by_hand(each, fact.at, context));
+                if by_hand {
+                    self.by_hand.insert(member.clone());
+                }
                 let lag = bounds::zone_observed(context.timings());
                 let held_back = self.since.get(member).filter(|since| fact.at > **since + lag);
                 if let Some(since) = held_back.filter(|_| !by_hand) {
@@ -215,7 +238,8 @@ impl NoTaintsInHaltedZone {
                 self.since.entry(name.clone()).or_insert(fact.at);
             }
             let subject = Subject::member(name);
-            let tainted = member.taints.iter().any(is_of_health) && member.tainted_by_hand.is_none();
+            let tainted =
+                member.taints.iter().any(|taint| is_of_health(taint) && !self.by_hand.contains(name));
             if pace != Some(&Pace::AllHalted) || !tainted {
                 self.deadlines.cancel(&subject);
             } else {

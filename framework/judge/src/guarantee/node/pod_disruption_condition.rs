@@ -17,7 +17,8 @@ static NODE_13: GuaranteeSpec = GuaranteeSpec {
     source: "Kubernetes pkg/controller/tainteviction/taint_eviction.go, addConditionAndDeletePod",
 };
 
-/// Requirement I22: for every pod that is deleted at the end of its toleration and not by a person.
+/// Requirement I22: for every pod that is deleted at the end of its toleration and not by somebody else.
+/// A pod with another reason in its condition was evicted by that reason. The DaemonSet controller deletes its pods itself.
 #[derive(Default)]
 pub(crate) struct PodConditionBeforeEviction;
 
@@ -26,7 +27,8 @@ impl Guarantee for PodConditionBeforeEviction {
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Change::EvictionBegan { workload, task } = &fact.change else { return };
-        if task.inherited {
+        let other_reason = !task.by_taint && !task.reason.is_empty();
+        if task.inherited || other_reason {
             return;
         }
         let world = context.world;
@@ -39,7 +41,11 @@ impl Guarantee for PodConditionBeforeEviction {
         };
         if due && task.by_taint {
             context.tally.record_held();
-        } else if due && world.faults_are_marked && fact.at > world.acted + context.timings().latency {
+        } else if due
+            && !pod.everywhere
+            && world.is_of_a_scenario
+            && fact.at > world.acted + context.timings().latency
+        {
             let seen = format!("{workload} is deleted without the condition DisruptionTarget");
             let subject = Subject::on(workload, &task.member);
             never(subject, fact, "its node has a taint that it no longer tolerates", seen, context);

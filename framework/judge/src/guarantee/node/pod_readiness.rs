@@ -27,11 +27,12 @@ impl Guarantee for PodsOfUnknownNodeAreNotReady {
         match &fact.change {
             Change::Health { member, was: Some(_), now: Some(Health::Unknown), .. } => {
                 let limit = bounds::pods_marked(context.timings());
-                let on_it = context.world.assigned_to(member).filter(|(_, workload)| {
-                    workload
-                        .instances
-                        .get(member)
-                        .is_some_and(|instance| instance.health == InstanceHealth::Healthy)
+                // A pod that is being deleted is marked, too.
+                let on_it = context.world.workloads.iter().filter(|(_, workload)| {
+                    let instance = workload.instances.get(member);
+                    let is_on_it =
+                        workload.assignment.contains_key(member) || workload.eviction(member).is_some();
+                    is_on_it && instance.is_some_and(|instance| instance.health == InstanceHealth::Healthy)
                 });
                 for (key, _) in on_it {
                     let expectation = Expectation {

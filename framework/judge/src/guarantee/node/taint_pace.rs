@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use super::zone::{Pace, is_of_health, paces};
+use super::zone::{Pace, awaits_taint, is_by_hand, is_of_health, paces};
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, accessors};
 use crate::guarantee::{GuaranteeSpec, Subject};
@@ -41,22 +41,29 @@ struct Epoch {
 }
 
 impl Guarantee for TaintPaceOfZone {
-    accessors!(NODE_03, [Health, MemberGone, FaultEnded, TaintRemoved, TaintAdded]);
+    accessors!(NODE_03, [Health, MemberGone, MemberChanged, FaultEnded, TaintRemoved, TaintAdded]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
-            Change::Health { .. } | Change::MemberGone(_) => self.look(fact.at, context),
+            Change::Health { .. } | Change::MemberGone(_) | Change::MemberChanged(_) => {
+                self.look(fact.at, context)
+            }
             // After a start the controllers have a new token.
             Change::FaultEnded { member: None, .. } => self.zones.clear(),
             Change::TaintRemoved { member, taint } if is_of_health(taint) => {
                 self.untainted.insert(member.clone(), fact.at);
+                // Controllers remove such a taint from an unhealthy node when they start, and have a new token then.
+                let stays = context.member(member).is_some_and(awaits_taint);
+                if stays && !context.world.faults_are_marked {
+                    self.zones.clear();
+                }
             }
             Change::TaintAdded { member: name, taint, first: false } if is_of_health(taint) => {
                 let Some(member) = context.member(name) else { return };
                 // A replaced taint takes no token. The facts of one version list removals first.
                 let swapped = self.untainted.remove(name) == Some(fact.at)
                     || member.taints.iter().filter(|each| is_of_health(each)).count() > 1;
-                if !swapped && member.tainted_by_hand.is_none() {
+                if !swapped && !is_by_hand(member, fact.at, context) {
                     self.tainted(name, member, fact, context);
                 }
             }

@@ -30,6 +30,8 @@ pub(crate) struct UnknownAfterStartupGrace {
     observed: BTreeMap<String, Duration>,
     /// When each node was last deleted.
     gone: BTreeMap<String, Duration>,
+    /// When the latest sign of life of each node was observed.
+    heard: BTreeMap<String, Duration>,
     all_not_ready: AllNodesNotReady,
 }
 
@@ -41,6 +43,9 @@ impl Guarantee for UnknownAfterStartupGrace {
     }
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        if let Change::SignOfLife(member) = &fact.change {
+            self.heard.insert(member.clone(), fact.at);
+        }
         match &fact.change {
             Change::Health { member, now: None, .. } => {
                 self.observed.entry(member.clone()).or_insert(fact.at);
@@ -60,6 +65,9 @@ impl Guarantee for UnknownAfterStartupGrace {
                 }
                 let Some((begins, grace)) = began(member, context) else { return };
                 let begins = observed.map_or(begins, |observed| observed.min(begins));
+                // The controllers keep what they knew of an earlier node of this name.
+                let earlier = self.gone.get(member).and_then(|_| self.heard.get(member));
+                let begins = earlier.map_or(begins, |heard| begins.min(*heard));
                 let earliest = (begins + grace)
                     .saturating_sub(age_at_start(member, context))
                     .saturating_sub(context.timings().skew);
@@ -222,10 +230,13 @@ impl Guarantee for UnknownConditions {
 fn wrong_change(before: &BTreeMap<String, String>, member: &Member) -> Option<String> {
     let stays = REPORTED_CONDITIONS.iter().find(|kind| {
         let status = member.conditions.get(**kind).map(String::as_str);
-        before.contains_key(**kind) && status.is_some_and(|status| status != "Unknown")
+        before.contains_key(**kind) && status != Some("Unknown")
     });
     if let Some(kind) = stays {
-        return Some(format!("still has {kind} {}", member.conditions[*kind]));
+        return Some(match member.conditions.get(*kind) {
+            Some(status) => format!("still has {kind} {status}"),
+            None => format!("has lost the condition {kind}"),
+        });
     }
     let others = before
         .keys()

@@ -13,7 +13,7 @@ use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::text::{clock, span};
 use capsize_history::dialect::DialectKind;
-use capsize_history::facts::{Change, Fact, Taint, Uncertainty, WorkloadKey, World};
+use capsize_history::facts::{Change, Fact, Taint, Uncertainty, Workload, WorkloadKey, World};
 
 /// The result of [`queued`], computed at most once for a fact because it is expensive.
 type Queue = OnceCell<(usize, u32)>;
@@ -52,6 +52,11 @@ fn is_undated(key: &WorkloadKey, member: &str, context: &JudgeContext<'_>) -> bo
         tolerated.is_some_and(|toleration| toleration.lasts.is_some())
     };
     member.evicting_taints().any(|taint| !taint.ages && limited(taint))
+}
+
+/// Returns how long the workload tolerates a taint that it tolerates `until` then.
+fn lasts(workload: Option<&Workload>, until: Duration, taint: &Taint) -> Duration {
+    until.saturating_sub(taint.seen.max(workload.map(|workload| workload.arrived).unwrap_or_default()))
 }
 
 static TOLERATION_01: GuaranteeSpec = GuaranteeSpec {
@@ -202,6 +207,10 @@ impl EvictionAtTolerationEnd {
         self.deadlines.cancel(&subject);
         if let Some(Tolerates::Until(until, taint)) = &now {
             let from = if rechecked { fact.at + timings.recheck } else { fact.at };
+            // A node controller without a timer for the pod counts from the change of its toleration.
+            let had_no_timer = self.known.get(&subject) == Some(&Tolerates::Forever);
+            let is_node = context.profile.dialect == DialectKind::Nodes;
+            let from = if is_node && had_no_timer { from + lasts(workload, *until, taint) } else { from };
             self.start_deadline(&subject, fact, from, (*until, taint), queue, context);
         }
         match (self.known.get(&subject), &now) {
@@ -264,7 +273,10 @@ impl EvictionAtTolerationEnd {
             missing: format!("{key} is still assigned to {member}"),
         };
         let latest = from.max(until) + allowed;
-        self.deadlines.restart(subject.clone(), fact, latest, timings.recheck + allowed, expectation);
+        // Node controllers that start again count each toleration anew, because they do not read the time of a taint.
+        let is_node = context.profile.dialect == DialectKind::Nodes;
+        let anew = if is_node { lasts(context.workload(key), until, taint) } else { Duration::ZERO };
+        self.deadlines.restart(subject.clone(), fact, latest, anew + timings.recheck + allowed, expectation);
     }
 
     fn evicted(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
