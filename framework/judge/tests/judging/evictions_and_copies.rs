@@ -128,8 +128,16 @@ fn a_workload_leaves_a_member_where_it_stays_unhealthy() {
     shows("EVICTION-12", &unhealthy().at(25.0).spec(&gone).until(25.5));
     breaks("EVICTION-12", &unhealthy().until(32.1));
     // A report of a healthy workload restarts the time.
-    let again = || unhealthy().at(25.0).health("m1", "Healthy").at(26.0).health("m1", "Unhealthy");
+    let again = || unhealthy().at(25.0).health("m1", "Healthy").at(27.0).health("m1", "Unhealthy");
     breaks("EVICTION-12", &again().at(31.0).spec(&gone).until(31.5));
+    // The controllers may have missed a report that lasted for a moment only.
+    let moment = || unhealthy().at(25.0).health("m1", "Healthy").at(25.1).health("m1", "Unhealthy");
+    holds("EVICTION-12", &moment().at(31.0).spec(&gone).until(31.5));
+    breaks("EVICTION-12", &moment().at(28.0).spec(&gone).until(28.5));
+    // The last report may come too late, too.
+    let turned = |at: f64| unhealthy().at(30.0).health("m1", "Healthy").at(at).spec(&gone);
+    holds("EVICTION-12", &turned(30.2).until(31.0));
+    breaks("EVICTION-12", &turned(32.0).until(32.5));
 }
 
 #[test]

@@ -465,12 +465,19 @@ fn state_that_no_healthy_copy_has_used_is_passed_on() {
     };
     let twice = |state: &str| {
         let first = evicted(Story::new(), &json!({"preservedLabelState": {"state": "seven"}}));
-        let tasks = json!([task("m1", "seven"), task("m2", state)]);
-        let second = first.at(21.0).taint("m2", "maintenance", "NoExecute").at(21.3);
-        second.spec(&json!({"clusters": [], "gracefulEvictionTasks": tasks})).until(21.5)
+        let tasks = json!([task("m1", "seven"), task("m3", state)]);
+        let second = first.at(20.5).assign(&["m2", "m3"]).at(21.0).taint("m3", "maintenance", "NoExecute");
+        let left = json!({"clusters": [{"name": "m2", "replicas": 2}], "gracefulEvictionTasks": tasks});
+        second.at(21.2).spec(&left).until(21.4)
     };
     holds("EVICTION-15", &twice("seven"));
     shows("EVICTION-15", &twice("none"));
+    // A copy that was there before has a state of its own.
+    let both = evicted(Story::new(), &json!({"preservedLabelState": {"state": "seven"}})).at(21.0);
+    let both = both.taint("m2", "maintenance", "NoExecute").at(21.3);
+    let tasks = json!([task("m1", "seven"), task("m2", "none")]);
+    let both = both.spec(&json!({"clusters": [], "gracefulEvictionTasks": tasks})).until(21.5);
+    assert!(!ids(&both, Outcome::is_violated).contains(&"EVICTION-15"));
     let after = evicted(Story::new(), &json!({"preservedLabelState": {"state": "seven"}})).at(21.0);
     let ended =
         after.spec(&json!({"gracefulEvictionTasks": []})).at(22.0).taint("m2", "maintenance", "NoExecute");

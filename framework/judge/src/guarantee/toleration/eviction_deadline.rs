@@ -273,10 +273,7 @@ impl EvictionAtTolerationEnd {
             missing: format!("{key} is still assigned to {member}"),
         };
         let latest = from.max(until) + allowed;
-        // Node controllers that start again count each toleration anew, because they do not read the time of a taint.
-        let is_node = context.profile.dialect == DialectKind::Nodes;
-        let anew = if is_node { lasts(context.workload(key), until, taint) } else { Duration::ZERO };
-        self.deadlines.restart(subject.clone(), fact, latest, anew + timings.recheck + allowed, expectation);
+        self.deadlines.restart(subject.clone(), fact, latest, timings.recheck + allowed, expectation);
     }
 
     fn evicted(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
