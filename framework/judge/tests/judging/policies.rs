@@ -466,7 +466,9 @@ fn state_that_no_healthy_copy_has_used_is_passed_on() {
     let twice = |state: &str| {
         let first = evicted(Story::new(), &json!({"preservedLabelState": {"state": "seven"}}));
         let tasks = json!([task("m1", "seven"), task("m3", state)]);
-        let second = first.at(20.4).assign(&["m2", "m3"]).at(20.6).taint("m3", "maintenance", "NoExecute");
+        let chosen = json!({"clusters": [{"name": "m2", "replicas": 2}, {"name": "m3", "replicas": 2}],
+            "gracefulEvictionTasks": [task("m1", "seven")]});
+        let second = first.at(20.4).spec(&chosen).at(20.6).taint("m3", "maintenance", "NoExecute");
         let left = json!({"clusters": [{"name": "m2", "replicas": 2}], "gracefulEvictionTasks": tasks});
         second.at(20.8).spec(&left).until(21.0)
     };
