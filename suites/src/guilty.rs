@@ -3,9 +3,9 @@
 use std::num::NonZeroUsize;
 
 use capsize_clock::Seed;
-use capsize_judge::chain::{Chain, Component};
 use capsize_judge::guarantee::Outcome;
 use capsize_judge::judge::Judgement;
+use capsize_judge::responsible_component::{Chain, Component};
 use capsize_mutants::Mutant;
 use capsize_runner::run::side_by_side;
 use capsize_runner::scenario::Case;

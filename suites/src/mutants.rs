@@ -8,8 +8,8 @@ use std::num::NonZeroUsize;
 use std::thread;
 
 use capsize_clock::Seed;
-use capsize_judge::chain::Component;
 use capsize_judge::guarantee::{Catalogue, Outcome};
+use capsize_judge::responsible_component::Component;
 use capsize_mutants::{Mutant, Wrong};
 use capsize_report::Status;
 use capsize_runner::run::{Implementation, Target, missing_requirement, run_case, side_by_side};

@@ -4,13 +4,13 @@
 //! anything that runs clusters or controllers.
 
 pub mod budget;
-pub mod chain;
 pub mod diff;
 pub mod fault_evidence;
 pub mod guarantee;
 pub mod judge;
 pub mod numbers;
 pub mod profile;
-pub mod text;
+pub mod responsible_component;
+pub mod time_format;
 
 pub use capsize_history::YamlError;

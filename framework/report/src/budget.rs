@@ -9,7 +9,7 @@ use super::layout::Page;
 use capsize_history::dialect::DialectKind;
 use capsize_judge::budget::{Budget, EndToEnd, Failure, Moved, Range};
 use capsize_judge::profile::Profile;
-use capsize_judge::text::span;
+use capsize_judge::time_format::span;
 
 /// The version of the document; another one where a field goes or changes its meaning.
 const SCHEMA: &str = "capsize.budget/v1";

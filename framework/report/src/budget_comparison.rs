@@ -3,7 +3,7 @@
 use super::budget::{takes, title};
 use super::layout::Page;
 use capsize_judge::budget::{Budget, EndToEnd, Range};
-use capsize_judge::text::span;
+use capsize_judge::time_format::span;
 
 /// A table for each failure: the times with the first settings, with the second, and the difference of the longest times.
 #[must_use]

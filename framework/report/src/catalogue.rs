@@ -12,7 +12,7 @@ use super::trace::Trace;
 use capsize_judge::guarantee::transition::{Transition, transitions_of};
 use capsize_judge::guarantee::{Catalogue, Coverage, Formula, GuaranteeSpec, requirements};
 use capsize_judge::profile::Profile;
-use capsize_judge::text::span;
+use capsize_judge::time_format::span;
 
 /// The version of the document; another one where a field goes or changes its meaning.
 const SCHEMA: &str = "capsize.guarantees/v1";

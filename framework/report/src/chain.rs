@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use capsize_history::dialect::DialectKind;
 use capsize_history::facts::{Fact, FaultInForce};
-use capsize_judge::chain::{Chain, Deviation};
 use capsize_judge::guarantee::{Bound, Evidence, GuaranteeSpec};
 use capsize_judge::judge::Judgement;
-use capsize_judge::text::{clock, span};
+use capsize_judge::responsible_component::{Chain, Deviation};
+use capsize_judge::time_format::{clock, span};
 
 use super::phrase::{fault, moment, source};
 use super::{Case, Failure, Traces};

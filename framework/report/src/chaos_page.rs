@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use capsize_judge::text::span;
+use capsize_judge::time_format::span;
 
 use crate::page::escaped;
 

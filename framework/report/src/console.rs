@@ -15,7 +15,7 @@ use capsize_history::facts::Uncertainty;
 use capsize_judge::guarantee::{Outcome, Verdict};
 use capsize_judge::judge::Judgement;
 use capsize_judge::profile::Level;
-use capsize_judge::text::{clock, signed, span};
+use capsize_judge::time_format::{clock, signed, span};
 
 /// How many of the tightest margins are reported where something failed.
 const TIGHTEST: usize = 3;

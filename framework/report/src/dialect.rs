@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use capsize_history::facts::{Change, Fact, ObjectVersion};
 use capsize_judge::guarantee::{GuaranteeSpec, Outcome, Verdict};
-use capsize_judge::text::clock;
+use capsize_judge::time_format::clock;
 
 use super::layout::Page;
 use super::phrase::phrase;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::layout::Page;
 use capsize_judge::diff::{Comparison, Difference};
-use capsize_judge::text::span;
+use capsize_judge::time_format::span;
 
 /// For people, in lines of `columns` columns.
 #[must_use]

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use capsize_history::FaultKind;
 use capsize_judge::fault_evidence::{FaultCounts, FaultEvidence, Reaction};
-use capsize_judge::text::{clock, span};
+use capsize_judge::time_format::{clock, span};
 
 use super::{Case, Page, Report};
 

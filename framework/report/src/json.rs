@@ -13,10 +13,10 @@ use super::phrase::{fault, moment, phrase};
 use super::{Case, Failure, Report, Standing, Status};
 use capsize_history::FOREVER;
 use capsize_history::facts::{Fact, ObjectVersion};
-use capsize_judge::chain::Chain;
 use capsize_judge::guarantee::{Ambiguity, Bound, Evidence, GuaranteeSpec, Outcome, Verdict};
 use capsize_judge::judge::Judgement;
 use capsize_judge::profile::Level;
+use capsize_judge::responsible_component::Chain;
 
 /// The version of the document; another one where a field goes or changes its meaning.
 const VERSION: &str = "v1";

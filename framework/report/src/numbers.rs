@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Report;
 use super::layout::Page;
 use capsize_judge::numbers::{Copies, Move, Numbers, Outage, Sheet, Spread};
-use capsize_judge::text::{clock, span};
+use capsize_judge::time_format::{clock, span};
 
 /// The numbers of all cases together: the sheet of a release.
 pub(super) fn sheet(report: &Report) -> Sheet {

@@ -2,7 +2,7 @@
 
 use capsize_history::facts::{Assignment, Change, Fact, FaultInForce};
 use capsize_history::{FaultKind, Mark};
-use capsize_judge::text::clock;
+use capsize_judge::time_format::clock;
 
 /// `08:42.0 task m1 begins`.
 pub(super) fn moment(fact: &Fact) -> String {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use capsize_judge::text::span;
+use capsize_judge::time_format::span;
 
 use super::layout::Page;
 

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use jiff::SignedDuration;
 use serde::Deserialize;
 
-use capsize_judge::text::signed;
+use capsize_judge::time_format::signed;
 
 /// The part of a report that the table shows, as [`json`](super::json) writes it.
 #[derive(Debug, Deserialize)]

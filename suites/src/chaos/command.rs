@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use capsize_clock::{Clock, Interrupt};
-use capsize_judge::text::span;
+use capsize_judge::time_format::span;
 use capsize_report::Page;
 use capsize_runner::chaos::Style;
 use capsize_runner::run::Target;

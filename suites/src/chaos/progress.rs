@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use capsize_judge::text::span;
+use capsize_judge::time_format::span;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Of so many of `what`, which are known beforehand.

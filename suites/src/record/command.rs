@@ -14,7 +14,7 @@ use capsize_history::dialect::{DataDialect, Dialect, DialectKind};
 use capsize_history::{CONTROL_PLANE, Kind, Mark};
 use capsize_judge::judge::Judge;
 use capsize_judge::profile::{Profile, Timings};
-use capsize_judge::text::span;
+use capsize_judge::time_format::span;
 use capsize_manager::{config_of, serve};
 use capsize_real::{read_kubeconfig, server_url};
 use capsize_report::Page;

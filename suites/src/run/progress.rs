@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use capsize_judge::text::span;
+use capsize_judge::time_format::span;
 use capsize_report::{Page, Status};
 use capsize_runner::run::Outcome;
 use indicatif::{ProgressBar, ProgressStyle};

@@ -3,9 +3,9 @@
 mod definition;
 mod length;
 mod level;
-mod names;
 mod program;
 mod project;
+mod timing_names;
 mod timings;
 mod zones;
 

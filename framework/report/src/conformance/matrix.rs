@@ -11,7 +11,7 @@ use crate::model::Stand;
 use crate::page::escaped;
 use capsize_judge::guarantee::Catalogue;
 use capsize_judge::numbers::Milestone;
-use capsize_judge::text::{signed, span};
+use capsize_judge::time_format::{signed, span};
 
 /// One row: a label, a sentence that explains it, and a cell for each report.
 struct Row {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use capsize_judge::guarantee::Outcome;
-use capsize_judge::text::signed;
+use capsize_judge::time_format::signed;
 
 use super::builder::CaseTimeline;
 use super::data::{CaseData, Micros, micros};

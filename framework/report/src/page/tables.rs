@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use capsize_judge::text::clock;
+use capsize_judge::time_format::clock;
 
 use super::data::CaseData;
 

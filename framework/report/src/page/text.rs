@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use capsize_judge::text::{clock, span};
+use capsize_judge::time_format::{clock, span};
 use jiff::Timestamp;
 
 use super::builder::CaseTimeline;

@@ -26,7 +26,7 @@ use crate::objects::{karmada as objects, nodes as node_objects};
 use crate::scenario::{Case, Length, MemberRef, Scenario, Selector, Step, Within};
 use capsize_history::facts::World;
 use capsize_judge::profile::Profile;
-use capsize_judge::text::span;
+use capsize_judge::time_format::span;
 
 /// Why a step failed.
 #[derive(Debug)]

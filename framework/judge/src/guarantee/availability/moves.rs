@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
-use crate::guarantee::engine::outdated_views::{Away, is_hit};
+use crate::guarantee::engine::faults_on_members::{Away, is_hit};
 use crate::guarantee::engine::suspected_violations::SuspectedViolations;
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;

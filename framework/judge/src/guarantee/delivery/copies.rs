@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::guarantee::engine::bounds::{self, Failing};
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
-use crate::guarantee::engine::outdated_views::is_hit;
+use crate::guarantee::engine::faults_on_members::is_hit;
 use crate::guarantee::{GuaranteeSpec, Subject};
 use capsize_history::FaultKind;
 use capsize_history::dialect::DialectKind;

@@ -1,10 +1,10 @@
 //! The guarantees about manifests and their copies in members: DELIVERY.
 
-mod applied_too_early;
 mod autoscalers;
 mod copies;
 mod dependencies;
 mod dependents;
+mod fully_applied_condition;
 mod manifest_contents;
 mod manifests;
 mod moving_workloads;
@@ -12,11 +12,11 @@ mod namespaces;
 mod retained_replicas;
 mod suspended_manifests;
 
-pub(super) use applied_too_early::{FullyAppliedCondition, has_lost_holder};
 pub(super) use autoscalers::AutoscalerFollowsWorkload;
 pub(super) use copies::{CopyFollowsManifest, CopyGoesWithManifest};
 pub(super) use dependencies::DependenciesFollowWorkload;
 pub(super) use dependents::RecordListsDependents;
+pub(super) use fully_applied_condition::{FullyAppliedCondition, has_lost_holder};
 pub(super) use manifest_contents::ManifestMatchesTemplate;
 pub(super) use manifests::{ManifestsFollowAssignment, OneManifestPerCopy};
 pub(super) use moving_workloads::{

@@ -7,7 +7,7 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
 };
-use crate::guarantee::engine::outdated_views::{Away, is_hit};
+use crate::guarantee::engine::faults_on_members::{Away, is_hit};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Change, Delivery, Fact, WorkloadKey, World};

@@ -10,7 +10,7 @@ use crate::guarantee::engine::context::{
 use crate::guarantee::engine::formula::EVICTION_WORKERS;
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use crate::text::{clock, span};
+use crate::time_format::{clock, span};
 use capsize_history::FaultKind;
 use capsize_history::facts::{
     Change, Fact, InstanceHealth, ObjectVersion, TaintEffect, Uncertainty, WorkloadKey,

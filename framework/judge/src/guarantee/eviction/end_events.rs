@@ -6,7 +6,7 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use crate::text::clock;
+use crate::time_format::clock;
 use capsize_history::facts::{Change, Fact, WorkloadKey};
 
 static EVICTION_16: GuaranteeSpec = GuaranteeSpec {

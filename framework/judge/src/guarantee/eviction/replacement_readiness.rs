@@ -8,7 +8,7 @@ use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Topics, 
 use crate::guarantee::engine::tolerated_until::begun;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::{Feature, Timings};
-use crate::text::{clock, span};
+use crate::time_format::{clock, span};
 use capsize_history::facts::{
     Assignment, Change, EvictionTask, Fact, FaultInForce, InstanceHealth, Workload, WorkloadKey, World,
 };

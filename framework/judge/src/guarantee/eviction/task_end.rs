@@ -7,7 +7,7 @@ use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, Judge
 use crate::guarantee::engine::tolerated_until::begun;
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use crate::text::{clock, span};
+use crate::time_format::{clock, span};
 use capsize_history::digest::Table;
 use capsize_history::facts::{
     Assignment, Change, EvictionTask, Fact, InstanceHealth, Uncertainty, Workload, WorkloadKey,

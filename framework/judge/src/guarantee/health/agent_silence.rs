@@ -8,11 +8,11 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
 };
-use crate::guarantee::engine::outdated_views::in_force;
+use crate::guarantee::engine::faults_on_members::in_force;
 use crate::guarantee::node::AllNodesNotReady;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use crate::text::{clock, span};
+use crate::time_format::{clock, span};
 use capsize_history::FaultKind;
 use capsize_history::facts::{Change, Fact, FaultInForce, Health};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::guarantee::engine::context::JudgeContext;
-use crate::guarantee::engine::outdated_views::clock_offset;
+use crate::guarantee::engine::faults_on_members::clock_offset;
 use capsize_history::facts::{Change, Fact};
 
 /// The members whose clocks were set back.

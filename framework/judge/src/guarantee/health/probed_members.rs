@@ -9,10 +9,10 @@ use crate::guarantee::engine::bounds::{self, Failing};
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, NEVER, Violation, accessors,
 };
-use crate::guarantee::engine::outdated_views::{in_force, is_hit};
+use crate::guarantee::engine::faults_on_members::{in_force, is_hit};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::{Feature, Timings};
-use crate::text::{clock, span};
+use crate::time_format::{clock, span};
 use capsize_history::FaultKind;
 use capsize_history::digest::Table;
 use capsize_history::facts::{Change, Fact, Health};

@@ -7,12 +7,12 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, NEVER, Violation, accessors,
 };
-use crate::guarantee::engine::outdated_views::{clock_offset, in_force, is_hit};
+use crate::guarantee::engine::faults_on_members::{clock_offset, in_force, is_hit};
 use crate::guarantee::health::agent_silence::grace;
 use crate::guarantee::health::clocks_set_back::ClocksSetBack;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use crate::text::{clock, span};
+use crate::time_format::{clock, span};
 use capsize_history::FaultKind;
 use capsize_history::facts::{Change, Fact, Health};
 

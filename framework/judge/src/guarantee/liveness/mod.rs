@@ -1,12 +1,12 @@
 //! The guarantees about eventual results: LIVENESS.
 
 mod fully_applied;
-mod lost_members_and_objects_without_status;
+mod manifests_of_removed_members;
 mod orphaned_records;
 mod scheduling_and_removal;
 mod unplaced_workloads;
 
-pub(super) use lost_members_and_objects_without_status::{
+pub(super) use manifests_of_removed_members::{
     ManifestOfRemovedMemberGoes, StatelessWorkloadIsHealthyWhenApplied,
 };
 pub(super) use orphaned_records::RecordGoesWithTemplate;

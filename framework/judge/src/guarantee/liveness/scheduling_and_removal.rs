@@ -8,7 +8,7 @@ use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, Judge
 use crate::guarantee::engine::eligible_members::cannot_be_placed;
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use crate::text::clock;
+use crate::time_format::clock;
 use capsize_history::dialect::DialectKind;
 use capsize_history::digest::Table;
 use capsize_history::facts::{Change, Fact, Workload, WorkloadKey};

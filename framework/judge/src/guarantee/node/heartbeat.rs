@@ -9,7 +9,7 @@ use crate::guarantee::engine::context::{
 };
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use crate::text::{clock, span};
+use crate::time_format::{clock, span};
 use capsize_history::facts::{Change, Fact, Health};
 
 static NODE_01: GuaranteeSpec = GuaranteeSpec {

@@ -8,7 +8,7 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, accessors};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use crate::text::clock;
+use crate::time_format::clock;
 use capsize_history::facts::{Change, Fact, Member, Taint, TaintEffect, World};
 
 static NODE_12: GuaranteeSpec = GuaranteeSpec {

@@ -11,7 +11,7 @@ use crate::guarantee::engine::context::{
 };
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use crate::text::{clock, span};
+use crate::time_format::{clock, span};
 use capsize_history::facts::{
     Change, EvictionTask, Fact, Health, Member, Workload, WorkloadKey, World, Zone,
 };

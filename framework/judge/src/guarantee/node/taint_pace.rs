@@ -8,7 +8,7 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, accessors};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use crate::text::{clock, span};
+use crate::time_format::{clock, span};
 use capsize_history::facts::{Change, Fact, Member, Zone};
 
 static NODE_03: GuaranteeSpec = GuaranteeSpec {

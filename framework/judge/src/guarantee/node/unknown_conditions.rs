@@ -9,7 +9,7 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use crate::text::{clock, span};
+use crate::time_format::{clock, span};
 use capsize_history::facts::{Change, Fact, Health, Member, Uncertainty, World};
 
 static NODE_09: GuaranteeSpec = GuaranteeSpec {

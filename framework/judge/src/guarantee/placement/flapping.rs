@@ -7,7 +7,7 @@ use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, acce
 use crate::guarantee::engine::tolerated_until::{Tolerates, tolerates};
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use crate::text::clock;
+use crate::time_format::clock;
 use capsize_history::digest::Table;
 use capsize_history::facts::{Change, Fact, Member, Taint, Workload};
 

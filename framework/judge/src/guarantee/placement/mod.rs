@@ -3,21 +3,21 @@
 mod affinity_groups;
 mod flapping;
 mod kept_members;
-mod member_count;
+mod lost_members;
 mod new_members;
 mod priority;
-mod ready_members;
 mod reserved_workloads;
 mod selection;
+mod suitable_members;
 
 pub(super) use affinity_groups::{NextAffinityGroupIsUsed, WorkloadLeavesExcludedMembers};
 pub(super) use flapping::NoReturnToTaintedMember;
 pub(super) use kept_members::{HealthyPlacementStays, MemberCountWithinConstraint};
-pub(super) use member_count::{AllFittingMembersAreChosen, EvictedMembersAreReplaced};
+pub(super) use lost_members::{ChosenAgainKeepsCopy, NewMembersAreReady};
 pub(super) use new_members::NewMembersAreEligible;
 pub(super) use priority::HigherPriorityIsPlacedFirst;
-pub(super) use ready_members::{ChosenAgainKeepsCopy, NewMembersAreReady};
 pub(super) use reserved_workloads::ReservedWorkloadsAreNotScheduled;
 pub(super) use selection::{
     AffinityGroupsMoveForward, NewMembersInNameOrder, NoFailback, RegionCountWithinConstraint,
 };
+pub(super) use suitable_members::{AllFittingMembersAreChosen, EvictedMembersAreReplaced};

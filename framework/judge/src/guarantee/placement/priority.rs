@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use crate::text::clock;
+use crate::time_format::clock;
 use capsize_history::digest::Table;
 use capsize_history::facts::{Change, Fact, WorkloadKey, sum};
 

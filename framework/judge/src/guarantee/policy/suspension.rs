@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
-use crate::text::clock;
+use crate::time_format::clock;
 use capsize_history::facts::{Change, Fact, WorkloadKey};
 
 static POLICY_04: GuaranteeSpec = GuaranteeSpec {

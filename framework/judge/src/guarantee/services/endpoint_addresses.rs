@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
-use crate::guarantee::engine::outdated_views::in_force;
+use crate::guarantee::engine::faults_on_members::in_force;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::FaultKind;

@@ -1,7 +1,7 @@
 //! The guarantees about the reported status of workloads: STATUS.
 
-mod lost_copies;
+mod availability_and_rollouts;
 mod reported_status;
 
-pub(super) use lost_copies::{LostCopiesAreNotAvailable, RolloutIsReported};
+pub(super) use availability_and_rollouts::{LostCopiesAreNotAvailable, RolloutIsReported};
 pub(super) use reported_status::{CopyStatusIsReported, TemplateStatusIsSumOfCopies};

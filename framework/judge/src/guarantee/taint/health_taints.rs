@@ -9,7 +9,7 @@ use crate::guarantee::engine::context::{
 };
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use crate::text::{clock, span};
+use crate::time_format::{clock, span};
 use capsize_history::dialect::DialectKind;
 use capsize_history::digest::Table;
 use capsize_history::facts::{Change, Fact, Health, Member, Taint, TaintEffect, TaintPolicy};

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
-use crate::guarantee::engine::outdated_views::is_hit;
+use crate::guarantee::engine::faults_on_members::is_hit;
 use crate::guarantee::health::{ClocksSetBack, is_cut};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use crate::text::clock;
+use crate::time_format::clock;
 use capsize_history::digest::Table;
 use capsize_history::facts::{Change, Fact, Health, Member, Taint, TaintEffect};
 

@@ -11,7 +11,7 @@ use crate::guarantee::engine::context::{
 use crate::guarantee::engine::tolerated_until::{Tolerates, is_by_taint, is_fresh, tolerates, written_late};
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use crate::text::{clock, span};
+use crate::time_format::{clock, span};
 use capsize_history::dialect::DialectKind;
 use capsize_history::facts::{Change, Fact, Taint, Uncertainty, Workload, WorkloadKey, World};
 

@@ -8,7 +8,7 @@ use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Violatio
 use crate::guarantee::engine::tolerated_until::{Tolerates, is_by_taint, is_fresh, tolerates};
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use crate::text::clock;
+use crate::time_format::clock;
 use capsize_history::dialect::DialectKind;
 use capsize_history::facts::{Change, Fact, Taint, TaintEffect};
 

@@ -11,7 +11,7 @@ use crate::run::pod_counts::PodCounts;
 use crate::run::steps::expectations::has_taint;
 use crate::scenario::{Trigger, Window};
 use capsize_history::facts::World;
-use capsize_judge::text::span;
+use capsize_judge::time_format::span;
 
 /// The order of the changes. At one instant, ends come before beginnings.
 type Agenda = BTreeSet<(Instant, Edge, usize)>;

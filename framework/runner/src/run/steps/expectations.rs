@@ -13,7 +13,7 @@ use capsize_history::dialect::DialectKind;
 use capsize_history::facts::{
     EvictionTask, Health as MemberHealth, InstanceHealth, Taint, TaintEffect, Workload, World,
 };
-use capsize_judge::text::span;
+use capsize_judge::time_format::span;
 
 impl Driver<'_> {
     pub(in crate::run) async fn expect_on_fleet(&self, step: &Step) -> Result<(), StepError> {

@@ -18,7 +18,7 @@ use crate::scenario::{
 };
 use capsize_history::FaultKind;
 use capsize_history::facts::{Health as MemberHealth, Taint, World};
-use capsize_judge::text::span;
+use capsize_judge::time_format::span;
 
 /// The fault behind a node condition, with its name in histories.
 pub(in crate::run) fn fault_of_problem(problem: NodeProblem) -> (FaultKind, NodeFault) {

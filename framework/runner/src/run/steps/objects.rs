@@ -18,7 +18,7 @@ use crate::run::driver::{Driver, StepError};
 use crate::scenario::{
     Apply, Delete, Manifest, MemberRef, Place, Rejected, Seen, SeenFor, Subresource, lacks,
 };
-use capsize_judge::text::span;
+use capsize_judge::time_format::span;
 
 /// The field manager of the objects that a scenario applies.
 pub(in crate::run) const FIELD_MANAGER: &str = "capsize";

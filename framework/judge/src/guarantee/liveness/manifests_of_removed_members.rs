@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::scheduling_and_removal::RemovalBlockers;
 use crate::guarantee::engine::bounds::{self, Failing};
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
-use crate::guarantee::engine::outdated_views::{Away, in_force, is_hit};
+use crate::guarantee::engine::faults_on_members::{Away, in_force, is_hit};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Change, Fact, Health, InstanceHealth, Workload, WorkloadKey};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Violation, accessors};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use crate::text::{clock, span};
+use crate::time_format::{clock, span};
 use capsize_history::facts::{Change, Fact, Health};
 
 static PLACEMENT_17: GuaranteeSpec = GuaranteeSpec {
