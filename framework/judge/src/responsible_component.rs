@@ -1,5 +1,5 @@
-//! The chain of causes of a violation: the event that started the deadline, and the component that owns the event that is
-//! missing or wrong.
+//! Names the component that owns the wrong event of a violation, and the start of its deadline.
+//! A missing event counts as wrong, too. Both are the chain of causes of the violation.
 //!
 //! Components have the names of the controllers of the implementation that a dialect stands for. Another implementation may
 //! have them under other names, but the duties are the same.

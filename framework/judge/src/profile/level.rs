@@ -1,4 +1,5 @@
-//! The core features of a dialect: no implementation conforms without them.
+//! Computes the level of a feature set: core, or extended by features that implementations may lack.
+//! No implementation of a dialect conforms without the core features of the dialect.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

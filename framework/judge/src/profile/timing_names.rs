@@ -1,4 +1,4 @@
-//! The names of all timings, and their values in seconds for the header of a history.
+//! Lists the names of all timings, and writes their values in seconds for headers of histories.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! Checks that a move replaces a copy before it removes it, and removes it in the end: AVAILABILITY.
+//! Checks that a replacement runs before a removal, and that outages leave no copy: AVAILABILITY.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

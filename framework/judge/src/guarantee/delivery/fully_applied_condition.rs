@@ -1,4 +1,4 @@
-//! Checks that a workload is not reported as applied before its manifests are: DELIVERY.
+//! Checks that the condition `FullyApplied` agrees with the manifests: DELIVERY and LIVENESS.
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};

@@ -301,6 +301,17 @@ impl<'a> JudgeContext<'a> {
     }
 }
 
+/// Reports an observation that no time allows.
+pub(crate) fn report_never_allowed(
+    subject: Subject,
+    fact: &Fact,
+    because: &str,
+    seen: String,
+    context: &mut JudgeContext<'_>,
+) {
+    context.report_violation(Violation::by(fact, subject, Bound::Never, because.to_owned(), seen));
+}
+
 /// Returns true if an observation at `at`, within `uncertainty`, may lie on the other side of `bound`.
 fn is_ambiguous(bound: Bound, at: Duration, uncertainty: Uncertainty) -> bool {
     match bound {

@@ -1,4 +1,4 @@
-//! Tracks until when controllers may have outdated knowledge of a member after a fault.
+//! Tracks which faults hit a member, and until when controllers may have an outdated view of it.
 
 use std::time::Duration;
 

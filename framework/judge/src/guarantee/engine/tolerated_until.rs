@@ -1,4 +1,5 @@
-//! Computes until when a workload tolerates a member, and from when a time stamp counts.
+//! Computes until when a workload tolerates a member, and whether a taint caused an eviction.
+//! Computes also from when a time stamp counts.
 
 use std::time::Duration;
 

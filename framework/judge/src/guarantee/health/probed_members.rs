@@ -303,8 +303,8 @@ impl Guarantee for StatusUnchangedWhileNotReady {
                 let now = context.member(member).and_then(|member| member.health);
                 // The version that reports the outage changes nothing else either. A list after a gap may contain two
                 // changes.
-                let is_whole = context.disorder() <= context.timings().latency;
-                if is_whole && was.is_some() && not_ready(now) {
+                let turns = *was == Some(Health::Ready) && context.disorder() <= context.timings().latency;
+                if (not_ready(*was) || turns) && not_ready(now) {
                     let because = format!("{member} is not Ready");
                     let seen = "its status has changed".to_owned();
                     context.report_violation(Violation::by(

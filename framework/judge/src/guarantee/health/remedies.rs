@@ -47,9 +47,7 @@ impl Guarantee for RemediesAreKept {
             return;
         }
         let by_hand = member.untainted_by_hand.is_some_and(|act| fact.at <= act + context.timings().latency);
-        // A list after a gap may contain two changes.
-        let is_whole = context.disorder() <= context.timings().latency;
-        if by_hand || !is_whole || self.reported.insert(name.clone(), fact.at) == Some(fact.at) {
+        if by_hand || self.reported.insert(name.clone(), fact.at) == Some(fact.at) {
             return;
         }
         let because =

@@ -1,14 +1,14 @@
-//! Checks that lost members keep no manifests, and the health of objects without status: LIVENESS.
+//! Checks that the manifests for members are deleted while the members are removed: LIVENESS.
 
 use std::collections::BTreeSet;
 
 use super::scheduling_and_removal::RemovalBlockers;
 use crate::guarantee::engine::bounds::{self, Failing};
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
-use crate::guarantee::engine::faults_on_members::{Away, in_force, is_hit};
+use crate::guarantee::engine::faults_on_members::in_force;
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
-use capsize_history::facts::{Change, Fact, Health, InstanceHealth, Workload, WorkloadKey};
+use capsize_history::facts::{Change, Fact, Health, WorkloadKey};
 
 static LIVENESS_05: GuaranteeSpec = GuaranteeSpec {
     id: "LIVENESS-05",
@@ -119,86 +119,5 @@ impl ManifestOfRemovedMemberGoes {
             missing: format!("the manifest of {key} for it still exists"),
         };
         self.deadlines.start(subject, fact, limit, expectation);
-    }
-}
-
-static LIVENESS_06: GuaranteeSpec = GuaranteeSpec {
-    id: "LIVENESS-06",
-    sentence: "an object without a status is reported as healthy when it is applied",
-    features: &[],
-    formula: bounds::CHANGE_REPORTED,
-    releases: "1.9 and newer (#4453)",
-    source: "Karmada pkg/controllers/status/work_status_controller.go, interpretHealth",
-};
-
-/// Requirement T11: otherwise only the timeout would end the eviction of such an object.
-/// The reporting controller has to observe the copy, which may be late after an outage of the member.
-#[derive(Default)]
-pub(crate) struct StatelessWorkloadIsHealthyWhenApplied {
-    deadlines: Deadlines,
-    away: Away,
-}
-
-/// The kinds of Kubernetes whose objects have no status, in alphabetical order.
-const STATELESS_KINDS: [&str; 9] = [
-    "ClusterRole",
-    "ClusterRoleBinding",
-    "ConfigMap",
-    "PriorityClass",
-    "Role",
-    "RoleBinding",
-    "Secret",
-    "ServiceAccount",
-    "StorageClass",
-];
-
-fn is_not_reported_healthy(workload: &Workload, member: &str) -> bool {
-    let instance = workload.instances.get(member);
-    instance.is_some_and(|instance| instance.applied && instance.health != InstanceHealth::Healthy)
-}
-
-impl Guarantee for StatelessWorkloadIsHealthyWhenApplied {
-    accessors!(LIVENESS_06, [InstanceHealth, FaultBegan, FaultEnded, WorkloadGone, MemberGone], deadlines);
-
-    fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        self.away.observe(fact, context);
-        match &fact.change {
-            Change::InstanceHealth { workload, member } if STATELESS_KINDS.contains(&workload.kind()) => {
-                self.look(workload, member, fact, context);
-            }
-            Change::FaultBegan { member: Some(member), .. } => {
-                self.deadlines.cancel_all(|subject| subject.is_on(member));
-            }
-            Change::FaultEnded { member: Some(member), .. } => {
-                for kind in STATELESS_KINDS {
-                    let of_kind = context.world.workloads.range(WorkloadKey::new(kind, "", "")..);
-                    for (key, _) in of_kind.take_while(|(key, _)| key.kind() == kind) {
-                        self.look(key, member, fact, context);
-                    }
-                }
-            }
-            Change::WorkloadGone(key) => self.deadlines.cancel_of(key, |_| true),
-            _ => {}
-        }
-    }
-}
-
-impl StatelessWorkloadIsHealthyWhenApplied {
-    fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
-        let Some(workload) = context.workload(key) else { return };
-        let wrong = is_not_reported_healthy(workload, member).then(|| Expectation {
-            because: format!("a {} is healthy when it is applied", key.kind()),
-            missing: format!("{key} is not reported as healthy on {member}"),
-        });
-        let applied = workload.instances.get(member).is_some_and(|instance| instance.applied);
-        let subject = Subject::on(key, member);
-        if wrong.is_none() && applied && !self.deadlines.has(&subject) {
-            return context.tally.record_held();
-        }
-        if !is_hit(member, context) {
-            let allowed =
-                bounds::change_reported(context.timings()).max(self.away.remaining_delay(member, fact.at));
-            self.deadlines.expect_correction(subject, fact, allowed, wrong, context);
-        }
     }
 }

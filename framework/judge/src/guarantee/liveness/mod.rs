@@ -2,13 +2,13 @@
 
 mod fully_applied;
 mod manifests_of_removed_members;
+mod objects_without_status;
 mod orphaned_records;
 mod scheduling_and_removal;
 mod unplaced_workloads;
 
-pub(super) use manifests_of_removed_members::{
-    ManifestOfRemovedMemberGoes, StatelessWorkloadIsHealthyWhenApplied,
-};
+pub(super) use manifests_of_removed_members::ManifestOfRemovedMemberGoes;
+pub(super) use objects_without_status::StatelessWorkloadIsHealthyWhenApplied;
 pub(super) use orphaned_records::RecordGoesWithTemplate;
 pub(super) use scheduling_and_removal::{
     MemberRemovalCompletes, RemovedMemberLosesItsWorkloads, WorkloadIsScheduled,

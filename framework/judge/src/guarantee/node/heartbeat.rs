@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use super::zone::AllNodesNotReady;
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{
-    Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
-};
-use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
+use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
+use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::time_format::{clock, span};
 use capsize_history::facts::{Change, Fact, Health};
@@ -98,21 +96,4 @@ impl UnknownAfterMissedHeartbeats {
             (because, format!("{name} is Unknown"))
         });
     }
-}
-
-/// Reports a change that no time allows.
-/// It is undecided if the recorder may have missed versions in between, because one version may then show several changes.
-pub(super) fn never(
-    subject: Subject,
-    fact: &Fact,
-    because: &str,
-    seen: String,
-    context: &mut JudgeContext<'_>,
-) {
-    let uncertainty = fact.uncertainty.and(context.uncertainty_of(&subject));
-    if uncertainty.early > context.timings().latency {
-        let ambiguity = Ambiguity::new(subject, Bound::Never, because.to_owned(), fact.at, uncertainty);
-        return context.tally.record_undecided(ambiguity);
-    }
-    context.report_violation(Violation::by(fact, subject, Bound::Never, because.to_owned(), seen));
 }

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use super::heartbeat::never;
 use super::zone::{Pace, is_of_health, paces};
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, accessors};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, accessors, report_never_allowed};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::time_format::clock;
@@ -83,7 +82,7 @@ impl Guarantee for ForeignTaintsStay {
         let slack = context.timings().latency.max(context.disorder());
         if removed && !by_hand(member, context.world, fact.at, slack) {
             let seen = format!("{name} has lost the taint {taint}");
-            never(Subject::member(name), fact, "no person has removed it", seen, context);
+            report_never_allowed(Subject::member(name), fact, "no person has removed it", seen, context);
         }
     }
 }
@@ -130,7 +129,7 @@ impl Guarantee for TaintStaysWhileJustified {
                 } else if !excused && fact.at > member.health_since + latency {
                     let because = format!("the node has been unhealthy since {}", clock(member.health_since));
                     let seen = format!("{name} has lost the taint {taint}");
-                    never(Subject::member(name), fact, &because, seen, context);
+                    report_never_allowed(Subject::member(name), fact, &because, seen, context);
                 }
             }
             _ => {}

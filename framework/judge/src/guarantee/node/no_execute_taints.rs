@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::heartbeat::never;
 use super::zone::{Pace, awaits_taint, is_by_hand, is_of_health, paces, sure_paces};
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
+use crate::guarantee::engine::context::{
+    Deadlines, Expectation, Guarantee, JudgeContext, accessors, report_never_allowed,
+};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::time_format::{clock, span};
@@ -204,7 +205,13 @@ impl Guarantee for NoTaintsInHaltedZone {
                         "{member} has got the taint after evictions in its zone were halted at {}",
                         clock(*since)
                     );
-                    never(Subject::member(member), fact, "evictions in its zone are halted", seen, context);
+                    report_never_allowed(
+                        Subject::member(member),
+                        fact,
+                        "evictions in its zone are halted",
+                        seen,
+                        context,
+                    );
                 }
             }
             _ => {}

@@ -1,8 +1,7 @@
 //! Checks that a pod gets a condition before it is evicted for a taint: NODE.
 
-use super::heartbeat::never;
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Guarantee, JudgeContext, accessors};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, accessors, report_never_allowed};
 use crate::guarantee::engine::tolerated_until::{Tolerates, tolerates};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -48,7 +47,13 @@ impl Guarantee for PodConditionBeforeEviction {
         {
             let seen = format!("{workload} is deleted without the condition DisruptionTarget");
             let subject = Subject::on(workload, &task.member);
-            never(subject, fact, "its node has a taint that it no longer tolerates", seen, context);
+            report_never_allowed(
+                subject,
+                fact,
+                "its node has a taint that it no longer tolerates",
+                seen,
+                context,
+            );
         }
     }
 }

@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::heartbeat::never;
 use super::zone::{Pace, paces, sure_paces};
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
-    Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
+    Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors, report_never_allowed,
 };
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -332,7 +331,7 @@ impl PodDeletionPace {
         let subject = Subject::on(workload, name);
         let seen = format!("{workload} is deleted");
         if context.workload(workload).is_some_and(|workload| workload.everywhere) {
-            return never(subject, fact, "the pod belongs to a daemon", seen, context);
+            return report_never_allowed(subject, fact, "the pod belongs to a daemon", seen, context);
         }
         let (Some(since), Some(member)) = (unhealthy_since(context.world, name), context.member(name)) else {
             return;
@@ -369,7 +368,7 @@ impl PodDeletionPace {
                 }
             }
             Pace::ZoneHalted | Pace::AllHalted if fact.at > from + lag => {
-                never(subject, fact, "evictions in its zone are halted", seen, context);
+                report_never_allowed(subject, fact, "evictions in its zone are halted", seen, context);
             }
             Pace::ZoneHalted | Pace::AllHalted => {}
         }

@@ -1,12 +1,13 @@
-//! Checks that nodes become Unknown after the startup grace period, and which conditions: NODE.
+//! Checks when new nodes become Unknown, and which conditions become Unknown with which reason: NODE.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::heartbeat::never;
 use super::zone::AllNodesNotReady;
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
+use crate::guarantee::engine::context::{
+    Deadlines, Expectation, Guarantee, JudgeContext, accessors, report_never_allowed,
+};
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::time_format::{clock, span};
@@ -212,7 +213,13 @@ impl Guarantee for UnknownConditions {
                     None => context.tally.record_held(),
                     Some(wrong) => {
                         let seen = format!("{name} {wrong}");
-                        never(Subject::member(name), fact, "its kubelet has become silent", seen, context);
+                        report_never_allowed(
+                            Subject::member(name),
+                            fact,
+                            "its kubelet has become silent",
+                            seen,
+                            context,
+                        );
                     }
                 }
             }

@@ -1,4 +1,4 @@
-//! Checks that lost members get no new workloads, and that a member that is chosen again keeps its copy: PLACEMENT.
+//! Checks that lost members are not chosen, and that members chosen again keep copies: PLACEMENT.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

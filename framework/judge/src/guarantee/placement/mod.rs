@@ -4,6 +4,7 @@ mod affinity_groups;
 mod flapping;
 mod kept_members;
 mod lost_members;
+mod member_count;
 mod new_members;
 mod priority;
 mod reserved_workloads;
@@ -12,8 +13,9 @@ mod suitable_members;
 
 pub(super) use affinity_groups::{NextAffinityGroupIsUsed, WorkloadLeavesExcludedMembers};
 pub(super) use flapping::NoReturnToTaintedMember;
-pub(super) use kept_members::{HealthyPlacementStays, MemberCountWithinConstraint};
+pub(super) use kept_members::HealthyPlacementStays;
 pub(super) use lost_members::{ChosenAgainKeepsCopy, NewMembersAreReady};
+pub(super) use member_count::MemberCountWithinConstraint;
 pub(super) use new_members::NewMembersAreEligible;
 pub(super) use priority::HigherPriorityIsPlacedFirst;
 pub(super) use reserved_workloads::ReservedWorkloadsAreNotScheduled;

@@ -1,4 +1,4 @@
-//! Checks how many suitable members a workload is assigned to: PLACEMENT.
+//! Checks that all suitable members are chosen, and that evicted members are replaced: PLACEMENT.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Checks when policies take effect: at once, by preemption, or with the next template: POLICY.
+//! Checks when policies take effect: at once, by preemption, or with a change of the template: POLICY.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

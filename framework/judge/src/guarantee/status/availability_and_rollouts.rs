@@ -1,4 +1,4 @@
-//! Checks that reports about copies in lost members, and about rollouts, are true: STATUS.
+//! Checks that reports about the copies in lost members, and about rollouts, are true: STATUS.
 
 use std::time::Duration;
 
