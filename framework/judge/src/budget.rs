@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use crate::guarantee::transition::{self, Transition};
-use crate::guarantee::{Formula, Given};
+use crate::guarantee::{Formula, FormulaInput};
 use crate::profile::{Feature, Profile, Timings};
 use capsize_history::dialect::DialectKind;
 
@@ -39,12 +39,12 @@ pub struct EndToEnd {
     /// The time until the control plane detects the failure.
     pub detected: Range,
     /// The evictions that follow; `None` if nothing is evicted unless a person taints the member.
-    pub moved: Option<Moved>,
+    pub moved: Option<EvictionTimes>,
 }
 
 /// The times at which a workload leaves a failed member, counted from the failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moved {
+pub struct EvictionTimes {
     /// The time until the workload is evicted.
     pub evicted: Range,
     /// The time until the new copy is applied in its member. The start of the copy takes further time.
@@ -91,7 +91,7 @@ impl Budget {
         };
         let failures = [Failure::Refused, Failure::BlackHole, Failure::SilentAgent];
         let failures = failures.into_iter().filter(is_possible);
-        let given = Given { timings: &profile.timings, workloads };
+        let given = FormulaInput { timings: &profile.timings, workloads };
         let mut used = recovery(profile);
         let mut failovers = Vec::new();
         for failure in failures {
@@ -100,7 +100,7 @@ impl Budget {
             used.extend([detected, &transition::NO_SCHEDULE]);
             used.extend(path.iter().flatten());
             let detected = range(&[detected], given);
-            let moved = path.map(|path| moved(&path, detected, given));
+            let moved = path.map(|path| eviction_times(&path, detected, given));
             used.extend(moved.is_some().then_some(AFTER_EVICTION).into_iter().flatten());
             failovers.push(EndToEnd { failure, detected, moved });
         }
@@ -158,12 +158,12 @@ fn recovery(profile: &Profile) -> Steps {
 }
 
 /// The times at which a workload leaves a member whose failure is detected in `detected`.
-fn moved(path: &[&'static Transition], detected: Range, given: Given<'_>) -> Moved {
+fn eviction_times(path: &[&'static Transition], detected: Range, given: FormulaInput<'_>) -> EvictionTimes {
     // The taint for a silent agent counts from the last renewal, but does not come before the detection.
     let (first, rest) = path.split_at(1);
     let first = later(range(first, given), detected);
     let with = |more: &[&'static Transition]| sum(first, range(&[rest, more].concat(), given));
-    Moved {
+    EvictionTimes {
         evicted: with(&[]),
         applied: with(&[&transition::PLACED, &transition::APPLIED]),
         given_up: with(&[&transition::OLD_COPY_GONE]),
@@ -191,10 +191,10 @@ fn sum(first: Range, then: Range) -> Range {
 }
 
 /// The range of `steps` in sequence.
-fn range(steps: &[&Transition], given: Given<'_>) -> Range {
+fn range(steps: &[&Transition], given: FormulaInput<'_>) -> Range {
     let at_once = Timings { latency: Duration::ZERO, ..given.timings.clone() };
-    let at_once = Given { timings: &at_once, ..given };
-    let sum = |of: fn(&Transition) -> &Formula, given: Given<'_>| {
+    let at_once = FormulaInput { timings: &at_once, ..given };
+    let sum = |of: fn(&Transition) -> &Formula, given: FormulaInput<'_>| {
         let mut values = steps.iter().map(|step| of(step).value(given));
         values.try_fold(Duration::ZERO, |sum, value| Some(sum.saturating_add(value?)))
     };

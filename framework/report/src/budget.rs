@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::layout::Page;
 use capsize_history::dialect::DialectKind;
-use capsize_judge::budget::{Budget, EndToEnd, Failure, Moved, Range};
+use capsize_judge::budget::{Budget, EndToEnd, EvictionTimes, Failure, Range};
 use capsize_judge::profile::Profile;
 use capsize_judge::time_format::span;
 
@@ -97,7 +97,7 @@ fn end_to_end(page: &mut Page, failover: &EndToEnd) {
     page.labelled("detected", &takes(failover.detected));
     match failover.moved {
         None => page.labelled("evicted", "never, unless a person taints the member"),
-        Some(Moved { evicted, applied, given_up }) => {
+        Some(EvictionTimes { evicted, applied, given_up }) => {
             page.labelled("evicted", &takes(evicted));
             page.labelled("new copy", &takes(applied));
             page.labelled("old copy", &format!("given up after {}", takes(given_up)));

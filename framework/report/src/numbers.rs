@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 
 use super::Report;
 use super::layout::Page;
-use capsize_judge::numbers::{Copies, Move, Numbers, Outage, Sheet, Spread};
+use capsize_judge::numbers::{Move, Numbers, Outage, Spread, Summary, WorkloadNumbers};
 use capsize_judge::time_format::{clock, span};
 
 /// The numbers of all cases together: the sheet of a release.
-pub(super) fn sheet(report: &Report) -> Sheet {
-    let mut sheet = Sheet::default();
+pub(super) fn sheet(report: &Report) -> Summary {
+    let mut sheet = Summary::default();
     for judgement in report.cases.iter().filter_map(|case| case.judgement.as_ref()) {
-        sheet.add(&judgement.numbers.sheet);
+        sheet.add(&judgement.numbers.summary);
     }
     sheet
 }
 
 /// A table, and what is not a length of time; nothing where there was no outage.
-pub(super) fn add(page: &mut Page, sheet: &Sheet) {
+pub(super) fn add(page: &mut Page, sheet: &Summary) {
     if sheet.outages == 0 {
         return;
     }
@@ -36,14 +36,14 @@ pub(super) fn add(page: &mut Page, sheet: &Sheet) {
         let longest = span(sheet.longest_undetected);
         page.line(&format!("{} ended unnoticed, the longest of {longest}", outages(sheet.undetected)));
     }
-    let copies = copies(&sheet.copies);
+    let copies = copies(&sheet.workloads);
     if !copies.is_empty() {
         page.wrapped("", &copies);
     }
 }
 
 /// The numbers about copies of workloads, without those that are zero.
-fn copies(copies: &Copies) -> String {
+fn copies(copies: &WorkloadNumbers) -> String {
     let replica_seconds = |what: &str, number: f64| {
         let number = number.round();
         (number > 0.0).then(|| format!("{what} {number} replica-seconds"))
@@ -147,8 +147,8 @@ struct OutageJson {
     moved_seconds: BTreeMap<String, BTreeMap<&'static str, f64>>,
 }
 
-impl From<&Sheet> for SheetJson {
-    fn from(sheet: &Sheet) -> Self {
+impl From<&Summary> for SheetJson {
+    fn from(sheet: &Summary) -> Self {
         let mut seconds: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
         for (milestone, spread) in sheet.overall() {
             seconds.entry(milestone.name().to_owned()).or_default().insert("all".to_owned(), spread.into());
@@ -161,7 +161,7 @@ impl From<&Sheet> for SheetJson {
             undetected: sheet.undetected,
             longest_undetected_seconds: sheet.longest_undetected.as_secs_f64(),
             seconds,
-            copies: (&sheet.copies).into(),
+            copies: (&sheet.workloads).into(),
         }
     }
 }
@@ -172,8 +172,8 @@ impl From<Spread> for SpreadJson {
     }
 }
 
-impl From<&Copies> for CopiesJson {
-    fn from(copies: &Copies) -> Self {
+impl From<&WorkloadNumbers> for CopiesJson {
+    fn from(copies: &WorkloadNumbers) -> Self {
         Self {
             double_run_replica_seconds: copies.double_run_seconds,
             lost_replica_seconds: copies.lost_replica_seconds,

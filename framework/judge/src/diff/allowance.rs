@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::outline::What;
+use super::outline::EventKind;
 use crate::profile::Timings;
 
 /// The precision of time stamps. A time that counts from a stamp may begin at any moment of its second.
@@ -17,7 +17,7 @@ const STAMP: Duration = Duration::from_secs(1);
 /// - evictions, assignments, deliveries: the pace of evictions, and the second from which a toleration counts;
 /// - the end of evictions and later events: one poll of the tasks.
 #[must_use]
-pub(super) fn allowance(what: &What, timings: &Timings) -> Duration {
+pub(super) fn allowance(what: &EventKind, timings: &Timings) -> Duration {
     let t = timings;
     let disturbance = t.status_update_frequency + t.latency;
     let probe = t.refused_probe.max(t.silent_probe.unwrap_or_default());
@@ -25,12 +25,16 @@ pub(super) fn allowance(what: &What, timings: &Timings) -> Duration {
     let taint = health + t.monitor_period + STAMP;
     let eviction = taint + t.eviction_pace.unwrap_or_default() + STAMP + t.latency;
     match what {
-        What::Disturbed(_) => disturbance,
-        What::Health(_) => health,
-        What::Tainted(_) | What::Untainted(_) => taint,
-        What::Assigned(_) | What::Unassigned | What::EvictionBegan | What::Delivered => eviction,
-        What::EvictionEnded | What::Recalled | What::DeliveryGone | What::Leaving | What::Gone => {
-            eviction + t.graceful_eviction_timeout / t.eviction_polls.max(1)
+        EventKind::Disturbed(_) => disturbance,
+        EventKind::Health(_) => health,
+        EventKind::Tainted(_) | EventKind::Untainted(_) => taint,
+        EventKind::Assigned(_) | EventKind::Unassigned | EventKind::EvictionBegan | EventKind::Delivered => {
+            eviction
         }
+        EventKind::EvictionEnded
+        | EventKind::Recalled
+        | EventKind::DeliveryGone
+        | EventKind::Leaving
+        | EventKind::Gone => eviction + t.graceful_eviction_timeout / t.eviction_polls.max(1),
     }
 }

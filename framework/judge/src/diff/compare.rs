@@ -6,7 +6,7 @@ use std::time::Duration;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::allowance::allowance;
-use super::outline::{Happening, Outline, Track, What};
+use super::outline::{EventKind, Outline, OutlineEvent, Track};
 
 /// The result of a comparison.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub struct Difference {
     /// An event of the second history only keeps its own name.
     pub track: Track,
     /// The event.
-    pub what: What,
+    pub what: EventKind,
     /// The time in each history since the first disturbance.
     pub at: [Option<Duration>; 2],
     /// The distance in time that is allowed.
@@ -70,12 +70,12 @@ pub fn compare(first: &Outline, second: &Outline) -> Comparison {
 }
 
 #[derive(Default)]
-struct Found {
+struct PartialComparison {
     alike: usize,
     differences: Vec<Difference>,
 }
 
-impl Found {
+impl PartialComparison {
     fn add(&mut self, other: Self) {
         self.alike += other.alike;
         self.differences.extend(other.differences);
@@ -118,14 +118,14 @@ impl Sides<'_> {
     }
 
     /// Compares `member` of the first history with `part` of the second.
-    fn member(&self, member: Option<&str>, part: Option<&str>) -> Found {
+    fn member(&self, member: Option<&str>, part: Option<&str>) -> PartialComparison {
         let workloads = |outline: &Outline, member: Option<&str>| -> Vec<_> {
             let of_it = |track: &&Track| track.member.as_deref() == member;
             outline.tracks.keys().filter(of_it).map(|track| track.workload.clone()).collect()
         };
         let all: BTreeSet<_> =
             workloads(self.first, member).into_iter().chain(workloads(self.second, part)).collect();
-        let mut found = Found::default();
+        let mut found = PartialComparison::default();
         for workload in all {
             let track = |member: Option<&str>| Track {
                 member: member.map(str::to_owned),
@@ -138,43 +138,43 @@ impl Sides<'_> {
         found
     }
 
-    fn track(&self, track: &Track, happenings: [&[Happening]; 2]) -> Found {
-        let strands: BTreeSet<_> =
-            happenings.iter().copied().flatten().map(|each| each.what.strand()).collect();
-        let mut found = Found::default();
-        for strand in strands {
-            let of_it = |all: &[Happening]| -> Vec<_> {
-                all.iter().filter(|each| each.what.strand() == strand).cloned().collect()
+    fn track(&self, track: &Track, events: [&[OutlineEvent]; 2]) -> PartialComparison {
+        let sequences: BTreeSet<_> =
+            events.iter().copied().flatten().map(|each| each.what.sequence()).collect();
+        let mut found = PartialComparison::default();
+        for sequence in sequences {
+            let of_it = |all: &[OutlineEvent]| -> Vec<_> {
+                all.iter().filter(|each| each.what.sequence() == sequence).cloned().collect()
             };
-            found.add(self.strand(track, [&of_it(happenings[0]), &of_it(happenings[1])]));
+            found.add(self.sequence(track, [&of_it(events[0]), &of_it(events[1])]));
         }
         found
     }
 
-    /// Compares one strand of events. The order of events has a meaning only within a strand.
-    fn strand(&self, track: &Track, happenings: [&[Happening]; 2]) -> Found {
-        let mut found = Found::default();
-        let whats = happenings.map(|each| each.iter().map(|happening| &happening.what).collect::<Vec<_>>());
+    /// Compares one sequence of events. The order of events has a meaning only within a sequence.
+    fn sequence(&self, track: &Track, events: [&[OutlineEvent]; 2]) -> PartialComparison {
+        let mut found = PartialComparison::default();
+        let whats = events.map(|each| each.iter().map(|event| &event.what).collect::<Vec<_>>());
         for op in capture_diff_slices(Algorithm::Lcs, &whats[0], &whats[1]) {
             if let DiffOp::Equal { old_index, new_index, len } = op {
                 for step in 0..len {
-                    let pair = [&happenings[0][old_index + step], &happenings[1][new_index + step]];
+                    let pair = [&events[0][old_index + step], &events[1][new_index + step]];
                     self.pair(track, pair, &mut found);
                 }
                 continue;
             }
-            for happening in &happenings[0][op.old_range()] {
-                self.alone(track, happening, 0, &mut found);
+            for event in &events[0][op.old_range()] {
+                self.alone(track, event, 0, &mut found);
             }
-            for happening in &happenings[1][op.new_range()] {
-                self.alone(track, happening, 1, &mut found);
+            for event in &events[1][op.new_range()] {
+                self.alone(track, event, 1, &mut found);
             }
         }
         found
     }
 
     /// Records an event that happened in both histories.
-    fn pair(&self, track: &Track, pair: [&Happening; 2], found: &mut Found) {
+    fn pair(&self, track: &Track, pair: [&OutlineEvent; 2], found: &mut PartialComparison) {
         let [first, second] = pair;
         let allowed = self.allowed(&first.what);
         found.alike += 1;
@@ -191,22 +191,22 @@ impl Sides<'_> {
 
     /// Records an event that happened in one history only.
     /// It is no difference if the other history ended too early to show it.
-    fn alone(&self, track: &Track, happening: &Happening, side: usize, found: &mut Found) {
+    fn alone(&self, track: &Track, event: &OutlineEvent, side: usize, found: &mut PartialComparison) {
         let other = [self.second, self.first][side];
-        let allowed = self.allowed(&happening.what);
-        if happening.at + allowed < other.end {
+        let allowed = self.allowed(&event.what);
+        if event.at + allowed < other.end {
             let mut at = [None, None];
-            at[side] = Some(happening.at);
+            at[side] = Some(event.at);
             found.differences.push(Difference {
                 track: track.clone(),
-                what: happening.what.clone(),
+                what: event.what.clone(),
                 at,
                 allowed,
             });
         }
     }
 
-    fn allowed(&self, what: &What) -> Duration {
+    fn allowed(&self, what: &EventKind) -> Duration {
         allowance(what, &self.first.timings).max(allowance(what, &self.second.timings))
     }
 }
@@ -245,17 +245,17 @@ mod tests {
     }
 
     /// The member, whether the event is about the workload in it, the time in seconds, and the event.
-    type Row = (&'static str, bool, u64, What);
+    type Row = (&'static str, bool, u64, EventKind);
 
     fn outline(rows: &[Row], end: u64) -> Outline {
-        let mut tracks: BTreeMap<Track, Vec<Happening>> = BTreeMap::new();
+        let mut tracks: BTreeMap<Track, Vec<OutlineEvent>> = BTreeMap::new();
         for (member, in_workload, at, what) in rows {
             let workload = in_workload.then(|| WorkloadKey::new("Deployment", "default", "web"));
             let track = Track { member: Some((*member).to_owned()), workload };
             tracks
                 .entry(track)
                 .or_default()
-                .push(Happening { at: Duration::from_secs(*at), what: what.clone() });
+                .push(OutlineEvent { at: Duration::from_secs(*at), what: what.clone() });
         }
         Outline {
             title: String::new(),
@@ -269,12 +269,12 @@ mod tests {
     /// The events of a failover: one member fails, and another takes the workload over.
     fn failover(victim: &'static str, spare: &'static str, evicted: u64) -> Vec<Row> {
         vec![
-            (victim, false, 0, What::Disturbed("refuse begins".into())),
-            (victim, false, 4, What::Health(Health::NotReady)),
-            (victim, true, 0, What::Assigned(2)),
-            (victim, true, evicted, What::Unassigned),
-            (spare, true, evicted, What::Assigned(2)),
-            (spare, true, evicted, What::Delivered),
+            (victim, false, 0, EventKind::Disturbed("refuse begins".into())),
+            (victim, false, 4, EventKind::Health(Health::NotReady)),
+            (victim, true, 0, EventKind::Assigned(2)),
+            (victim, true, evicted, EventKind::Unassigned),
+            (spare, true, evicted, EventKind::Assigned(2)),
+            (spare, true, evicted, EventKind::Delivered),
         ]
     }
 
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn times_may_differ_by_the_allowance_only() {
         let first = outline(&failover("m1", "m2", 10), 60);
-        let allowed = allowance(&What::Unassigned, &timings()).as_secs();
+        let allowed = allowance(&EventKind::Unassigned, &timings()).as_secs();
         assert_eq!(allowed, 6);
         assert_eq!(differences(&first, &outline(&failover("m1", "m2", 10 + allowed), 60)), []);
         let late = 10 + allowed + 1;
@@ -319,7 +319,7 @@ mod tests {
     fn an_event_of_one_history_is_a_difference_unless_the_other_had_ended() {
         let first = outline(&failover("m1", "m2", 10), 60);
         let mut more = failover("m1", "m2", 10);
-        more.push(("m1", false, 30, What::Health(Health::Ready)));
+        more.push(("m1", false, 30, EventKind::Health(Health::Ready)));
         let difference = ("m1".to_owned(), "is Ready".to_owned(), [None, Some(30)]);
         assert_eq!(differences(&first, &outline(&more, 60)), [difference]);
         let ended = outline(&failover("m1", "m2", 10), 31);

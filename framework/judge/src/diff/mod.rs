@@ -7,4 +7,4 @@ mod compare;
 mod outline;
 
 pub use compare::{Comparison, Difference, compare};
-pub use outline::{Happening, Outline, Outliner, Track, What};
+pub use outline::{EventKind, Outline, OutlineEvent, Outliner, Track};

@@ -34,16 +34,16 @@ impl fmt::Display for Track {
 
 /// One event with its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Happening {
+pub struct OutlineEvent {
     /// The time since the first disturbance; zero for a state that was there before.
     pub at: Duration,
     /// The event.
-    pub what: What,
+    pub what: EventKind,
 }
 
 /// The kinds of events.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum What {
+pub enum EventKind {
     /// A disturbance of the subject began or ended.
     Disturbed(String),
     /// The member has this health.
@@ -72,11 +72,11 @@ pub enum What {
     DeliveryGone,
 }
 
-impl What {
-    /// Returns the strand of the event.
-    /// Events of one strand follow each other, for example the addition and the removal of a taint. Events of different
-    /// strands, such as two taints, may come in either order.
-    pub(super) fn strand(&self) -> (u8, &str) {
+impl EventKind {
+    /// Returns the sequence that an event of this kind belongs to.
+    /// Events of one sequence follow each other, for example the addition and the removal of a taint. Events of
+    /// different sequences, such as two taints, may come in either order.
+    pub(super) fn sequence(&self) -> (u8, &str) {
         match self {
             Self::Disturbed(_) => (0, ""),
             Self::Health(_) => (1, ""),
@@ -89,7 +89,7 @@ impl What {
     }
 }
 
-impl fmt::Display for What {
+impl fmt::Display for EventKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Disturbed(how) => f.write_str(how),
@@ -121,7 +121,7 @@ pub struct Outline {
     /// The timings of the implementation.
     pub timings: Timings,
     /// The events since the first disturbance, in order, after the state at that time.
-    pub tracks: BTreeMap<Track, Vec<Happening>>,
+    pub tracks: BTreeMap<Track, Vec<OutlineEvent>>,
     /// The end of the history since the first disturbance.
     pub end: Duration,
 }
@@ -133,7 +133,7 @@ pub struct Outliner {
     title: String,
     target: String,
     timings: Timings,
-    tracks: BTreeMap<Track, Vec<Happening>>,
+    tracks: BTreeMap<Track, Vec<OutlineEvent>>,
     /// The time of the first disturbance.
     began: Option<Duration>,
     /// The workloads that existed then. Other workloads do not belong to the scenario.
@@ -193,7 +193,9 @@ impl Outliner {
             self.note_state();
         }
         match disturbance {
-            Some((member, how)) => self.note(fact.at, Track { member, workload: None }, What::Disturbed(how)),
+            Some((member, how)) => {
+                self.note(fact.at, Track { member, workload: None }, EventKind::Disturbed(how));
+            }
             None => self.change(fact.at, fact.change),
         }
     }
@@ -203,9 +205,9 @@ impl Outliner {
         let now = self.began.unwrap_or_default();
         let world = self.dialect.world().clone();
         for (name, member) in &world.members {
-            let health = member.health.map(What::Health);
+            let health = member.health.map(EventKind::Health);
             for what in
-                health.into_iter().chain(member.taints.iter().map(|taint| What::Tainted(brief(taint))))
+                health.into_iter().chain(member.taints.iter().map(|taint| EventKind::Tainted(brief(taint))))
             {
                 self.note(now, of_member(name), what);
             }
@@ -213,13 +215,13 @@ impl Outliner {
         for (key, workload) in world.workloads.iter().filter(|(_, workload)| workload.recorded) {
             self.workloads.insert(key.clone());
             for (member, replicas) in &workload.assignment {
-                self.note(now, within(key, member), What::Assigned(*replicas));
+                self.note(now, within(key, member), EventKind::Assigned(*replicas));
             }
             for task in &workload.evictions {
-                self.note(now, within(key, &task.member), What::EvictionBegan);
+                self.note(now, within(key, &task.member), EventKind::EvictionBegan);
             }
             for member in workload.deliveries.keys() {
-                self.note(now, within(key, member), What::Delivered);
+                self.note(now, within(key, member), EventKind::Delivered);
             }
         }
     }
@@ -227,45 +229,45 @@ impl Outliner {
     fn change(&mut self, at: Duration, change: Change) {
         match change {
             Change::Health { member, now: Some(now), .. } => {
-                self.note(at, of_member(&member), What::Health(now));
+                self.note(at, of_member(&member), EventKind::Health(now));
             }
             Change::TaintAdded { member, taint, .. } => {
-                self.note(at, of_member(&member), What::Tainted(brief(&taint)));
+                self.note(at, of_member(&member), EventKind::Tainted(brief(&taint)));
             }
             Change::TaintRemoved { member, taint } => {
-                self.note(at, of_member(&member), What::Untainted(brief(&taint)));
+                self.note(at, of_member(&member), EventKind::Untainted(brief(&taint)));
             }
-            Change::MemberLeaving(member) => self.note(at, of_member(&member), What::Leaving),
-            Change::MemberGone(member) => self.note(at, of_member(&member), What::Gone),
+            Change::MemberLeaving(member) => self.note(at, of_member(&member), EventKind::Leaving),
+            Change::MemberGone(member) => self.note(at, of_member(&member), EventKind::Gone),
             Change::Assigned { workload, was, now, .. } => {
                 for (member, replicas) in now.iter().filter(|(member, now)| was.get(*member) != Some(now)) {
-                    self.note(at, within(&workload, member), What::Assigned(*replicas));
+                    self.note(at, within(&workload, member), EventKind::Assigned(*replicas));
                 }
                 for member in was.keys().filter(|member| !now.contains_key(*member)) {
-                    self.note(at, within(&workload, member), What::Unassigned);
+                    self.note(at, within(&workload, member), EventKind::Unassigned);
                 }
             }
             Change::EvictionBegan { workload, task } => {
-                self.note(at, within(&workload, &task.member), What::EvictionBegan);
+                self.note(at, within(&workload, &task.member), EventKind::EvictionBegan);
             }
             Change::EvictionEnded { workload, task } => {
-                self.note(at, within(&workload, &task.member), What::EvictionEnded);
+                self.note(at, within(&workload, &task.member), EventKind::EvictionEnded);
             }
             Change::Delivered { workload, member, .. } => {
-                self.note(at, within(&workload, &member), What::Delivered);
+                self.note(at, within(&workload, &member), EventKind::Delivered);
             }
             Change::Recalled { workload, member } => {
-                self.note(at, within(&workload, &member), What::Recalled);
+                self.note(at, within(&workload, &member), EventKind::Recalled);
             }
             Change::DeliveryGone { workload, member } => {
-                self.note(at, within(&workload, &member), What::DeliveryGone);
+                self.note(at, within(&workload, &member), EventKind::DeliveryGone);
             }
             _ => {}
         }
     }
 
     /// Records an event, unless the track is in that state already, for example if a manifest is delivered again.
-    fn note(&mut self, at: Duration, mut track: Track, what: What) {
+    fn note(&mut self, at: Duration, mut track: Track, what: EventKind) {
         if let Some(workload) = &mut track.workload {
             if !self.workloads.contains(workload) {
                 return;
@@ -274,12 +276,12 @@ impl Outliner {
                 *workload = shared.clone();
             }
         }
-        let happenings = self.tracks.entry(track).or_default();
-        let latest = happenings.iter().rev().find(|each| each.what.strand() == what.strand());
-        if latest.is_some_and(|latest| latest.what == what && !matches!(what, What::Disturbed(_))) {
+        let events = self.tracks.entry(track).or_default();
+        let latest = events.iter().rev().find(|each| each.what.sequence() == what.sequence());
+        if latest.is_some_and(|latest| latest.what == what && !matches!(what, EventKind::Disturbed(_))) {
             return;
         }
-        happenings.push(Happening { at: at.saturating_sub(self.began.unwrap_or_default()), what });
+        events.push(OutlineEvent { at: at.saturating_sub(self.began.unwrap_or_default()), what });
     }
 }
 

@@ -20,7 +20,7 @@ mod toleration;
 
 pub use engine::catalogue::Catalogue;
 pub use engine::coverage::{Coverage, Requirement, requirements};
-pub use engine::formula::{Formula, Given};
+pub use engine::formula::{Formula, FormulaInput};
 pub use engine::spec::GuaranteeSpec;
 pub use engine::tolerated_until::evicted_at;
 pub use engine::transition;

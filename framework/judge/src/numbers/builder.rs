@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::workload_numbers::Followed;
-use super::{Copies, Move, Outage, Sheet};
+use super::workload_numbers::WorkloadState;
+use super::{Move, Outage, Summary, WorkloadNumbers};
 use capsize_history::digest::Table;
 use capsize_history::facts::{
     Change, Fact, Health, Scheduling, TaintEffect, Workload, WorkloadKey, World, sum,
 };
 
-/// The number of outages that are listed one by one; more are only in the sheet.
+/// The number of outages that are listed one by one; more are only in the summary.
 const LISTED_OUTAGES: usize = 100;
 
 /// The numbers of one history.
@@ -19,26 +19,26 @@ pub struct Numbers {
     /// The first outages, in the order in which they began.
     pub outages: Vec<Outage>,
     /// The numbers of each workload that existed at the end.
-    pub workloads: BTreeMap<WorkloadKey, Copies>,
+    pub workloads: BTreeMap<WorkloadKey, WorkloadNumbers>,
     /// The summary of all outages and workloads.
-    pub sheet: Sheet,
+    pub summary: Summary,
 }
 
 /// Folds facts into numbers.
 #[derive(Clone, Debug, Default)]
 pub struct NumbersBuilder {
-    open: BTreeMap<String, Open>,
+    open: BTreeMap<String, OpenOutage>,
     listed: Vec<(u64, Outage)>,
-    sheet: Sheet,
+    summary: Summary,
     begun: u64,
-    workloads: Table<WorkloadKey, Followed>,
+    workloads: Table<WorkloadKey, WorkloadState>,
     /// The workloads that are assigned to each member, or run there.
     on: Table<String, BTreeSet<WorkloadKey>>,
 }
 
 /// An outage that is not over.
 #[derive(Clone, Debug)]
-struct Open {
+struct OpenOutage {
     order: u64,
     /// Faults on the member that have not ended.
     faults: usize,
@@ -104,11 +104,11 @@ impl NumbersBuilder {
         let mut workloads = BTreeMap::new();
         for (key, mut followed) in BTreeMap::from_iter(self.workloads) {
             followed.pass(now);
-            self.sheet.copies.add(&followed.copies);
-            workloads.insert(key, followed.copies);
+            self.summary.workloads.add(&followed.numbers);
+            workloads.insert(key, followed.numbers);
         }
         let outages = self.listed.into_iter().map(|(_, outage)| outage).collect();
-        Numbers { outages, workloads, sheet: self.sheet }
+        Numbers { outages, workloads, summary: self.summary }
     }
 
     fn began(&mut self, fault: &str, member: &str, at: Duration, world: &World) {
@@ -127,7 +127,7 @@ impl NumbersBuilder {
             Move::new(key.clone(), members)
         });
         let outage = Outage::new(member.to_owned(), fault.to_owned(), at, moves.collect());
-        self.open.insert(member.to_owned(), Open { order: self.begun, faults: 1, outage });
+        self.open.insert(member.to_owned(), OpenOutage { order: self.begun, faults: 1, outage });
         self.begun += 1;
         self.reach(member, at, world);
     }
@@ -184,12 +184,12 @@ impl NumbersBuilder {
         self.workloads.entry(workload.clone()).or_default();
         for member in members {
             let followed = self.is_on(workload, member);
-            followed.copies.undone_moves += u64::from(followed.left.remove(member));
+            followed.numbers.undone_moves += u64::from(followed.left.remove(member));
         }
     }
 
     /// Records that a workload is assigned to a member, or runs there.
-    fn is_on(&mut self, workload: &WorkloadKey, member: &str) -> &mut Followed {
+    fn is_on(&mut self, workload: &WorkloadKey, member: &str) -> &mut WorkloadState {
         let followed = self.workloads.entry(workload.clone()).or_default();
         if followed.on.insert(member.to_owned()) {
             self.on.entry(member.to_owned()).or_default().insert(workload.clone());
@@ -202,9 +202,9 @@ impl NumbersBuilder {
         let by_hand =
             world.members.get(member).is_some_and(|each| each.leaving || each.tainted_by_hand.is_some());
         let caused = by_hand || self.open.contains_key(member);
-        let copies = &mut self.workloads.entry(workload.clone()).or_default().copies;
-        copies.evictions += 1;
-        copies.extra_evictions += u64::from(!caused);
+        let numbers = &mut self.workloads.entry(workload.clone()).or_default().numbers;
+        numbers.evictions += 1;
+        numbers.extra_evictions += u64::from(!caused);
     }
 
     /// Records a change of a workload, which may be placed or served again.
@@ -240,7 +240,7 @@ impl NumbersBuilder {
     fn gone(&mut self, key: &WorkloadKey, at: Duration) {
         let Some(mut followed) = self.workloads.swap_remove(key) else { return };
         followed.pass(at);
-        self.sheet.copies.add(&followed.copies);
+        self.summary.workloads.add(&followed.numbers);
         for member in &followed.on {
             self.off(key, member);
         }
@@ -266,8 +266,8 @@ impl NumbersBuilder {
         }
     }
 
-    fn close(&mut self, open: Open) {
-        self.sheet.add_outage(&open.outage);
+    fn close(&mut self, open: OpenOutage) {
+        self.summary.add_outage(&open.outage);
         if self.listed.len() < LISTED_OUTAGES {
             self.listed.push((open.order, open.outage));
         }

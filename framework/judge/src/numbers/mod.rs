@@ -9,5 +9,5 @@ mod workload_numbers;
 
 pub use builder::{Numbers, NumbersBuilder};
 pub use outage::{Move, Outage};
-pub use summary::{Milestone, Sheet, Spread};
-pub use workload_numbers::{Copies, reachable_replicas, requested_replicas};
+pub use summary::{Milestone, Spread, Summary};
+pub use workload_numbers::{WorkloadNumbers, reachable_replicas, requested_replicas};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use super::{Copies, Outage};
+use super::{Outage, WorkloadNumbers};
 
 /// The milestones after a member fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,7 +58,7 @@ pub struct Spread {
 
 /// The summary of many outages. It keeps no outage.
 #[derive(Clone, Debug, Default)]
-pub struct Sheet {
+pub struct Summary {
     /// The number of outages.
     pub outages: u64,
     /// The number of outages that ended before their detection.
@@ -66,7 +66,7 @@ pub struct Sheet {
     /// The longest of the undetected outages.
     pub longest_undetected: Duration,
     /// The sum of the numbers of all workloads.
-    pub copies: Copies,
+    pub workloads: WorkloadNumbers,
     times: BTreeMap<(Milestone, String), Times>,
 }
 
@@ -83,7 +83,7 @@ impl Default for Times {
     }
 }
 
-impl Sheet {
+impl Summary {
     pub(super) fn add_outage(&mut self, outage: &Outage) {
         self.outages += 1;
         if let (None, Some(lasted)) = (outage.detected, outage.lasted) {
@@ -110,7 +110,7 @@ impl Sheet {
         self.outages += other.outages;
         self.undetected += other.undetected;
         self.longest_undetected = self.longest_undetected.max(other.longest_undetected);
-        self.copies.add(&other.copies);
+        self.workloads.add(&other.workloads);
         for (key, times) in &other.times {
             self.times.entry(key.clone()).or_default().add(times);
         }
@@ -164,12 +164,12 @@ mod tests {
 
     #[test]
     fn the_spread_of_two_runs_is_that_of_all_their_outages() {
-        let mut sheets = [Sheet::default(), Sheet::default()];
+        let mut summaries = [Summary::default(), Summary::default()];
         for millis in 1..=100 {
-            sheets[millis as usize % 2].add_outage(&outage("refuse", Some(millis), 1000));
+            summaries[millis as usize % 2].add_outage(&outage("refuse", Some(millis), 1000));
         }
-        sheets[0].add_outage(&outage("partition", None, 45_000));
-        let [mut all, second] = sheets;
+        summaries[0].add_outage(&outage("partition", None, 45_000));
+        let [mut all, second] = summaries;
         all.add(&second);
         let spread = Spread {
             count: 100,

@@ -7,7 +7,7 @@ use capsize_history::facts::{Scheduling, Workload};
 
 /// The numbers of one workload.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Copies {
+pub struct WorkloadNumbers {
     /// Ready replicas above the requested number, in replica-seconds: the price of keeping an old copy until the new
     /// one is ready.
     pub double_run_seconds: f64,
@@ -28,8 +28,8 @@ pub struct Copies {
 
 /// The state of a workload while facts arrive.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Followed {
-    pub(super) copies: Copies,
+pub(super) struct WorkloadState {
+    pub(super) numbers: WorkloadNumbers,
     /// The members that it has left.
     pub(super) left: BTreeSet<String>,
     /// The members that it is assigned to, or runs on.
@@ -48,7 +48,7 @@ struct State {
     reachable: bool,
 }
 
-impl Followed {
+impl WorkloadState {
     /// Records the state of the workload from `now` on. `cut_off` returns true for a member with a fault.
     pub(super) fn becomes(&mut self, now: Duration, workload: &Workload, cut_off: impl Fn(&str) -> bool) {
         self.pass(now);
@@ -70,11 +70,11 @@ impl Followed {
             return;
         }
         // The replica-seconds of a run are far below the limit at which a float rounds.
-        self.copies.double_run_seconds += passed.as_secs_f64() * self.state.surplus as f64;
-        self.copies.lost_replica_seconds += passed.as_secs_f64() * self.state.lacking as f64;
+        self.numbers.double_run_seconds += passed.as_secs_f64() * self.state.surplus as f64;
+        self.numbers.lost_replica_seconds += passed.as_secs_f64() * self.state.lacking as f64;
         match (self.state.ready, self.state.reachable) {
-            (false, _) => self.copies.zero_run += passed,
-            (true, false) => self.copies.out_of_reach += passed,
+            (false, _) => self.numbers.zero_run += passed,
+            (true, false) => self.numbers.out_of_reach += passed,
             (true, true) => {}
         }
     }
@@ -96,7 +96,7 @@ pub fn requested_replicas(workload: &Workload) -> u64 {
     }
 }
 
-impl Copies {
+impl WorkloadNumbers {
     /// Adds the numbers of another workload, or of another run.
     pub(super) fn add(&mut self, other: &Self) {
         self.double_run_seconds += other.double_run_seconds;

@@ -28,7 +28,7 @@ const SECONDS: [f64; 8] = [0.0, -1.0, 1e-9, 0.5, 3e9, -3e9, 1e300, f64::MAX];
 
 /// A change of one entry of a recording.
 #[derive(Clone, Debug)]
-enum Wrong {
+enum EntryChange {
     /// The recorder's clock showed this time.
     At(f64),
     /// Every time stamp in the object is set to this one.
@@ -39,13 +39,13 @@ enum Wrong {
     Lasts(i64),
 }
 
-fn wrong() -> impl Strategy<Value = Wrong> {
+fn wrong() -> impl Strategy<Value = EntryChange> {
     let longest = LONGEST.as_secs_f64();
     prop_oneof![
-        prop_oneof![Just(0.0), Just(longest), 0.0..100.0, 0.0..longest].prop_map(Wrong::At),
-        select(&STAMPS[..]).prop_map(Wrong::Stamps),
-        (0..5_u8, select(&SECONDS[..])).prop_map(|(sort, seconds)| Wrong::Mark(sort, seconds)),
-        prop_oneof![Just(i64::MIN), Just(0), Just(i64::MAX)].prop_map(Wrong::Lasts),
+        prop_oneof![Just(0.0), Just(longest), 0.0..100.0, 0.0..longest].prop_map(EntryChange::At),
+        select(&STAMPS[..]).prop_map(EntryChange::Stamps),
+        (0..5_u8, select(&SECONDS[..])).prop_map(|(sort, seconds)| EntryChange::Mark(sort, seconds)),
+        prop_oneof![Just(i64::MIN), Just(0), Just(i64::MAX)].prop_map(EntryChange::Lasts),
     ]
 }
 
@@ -74,16 +74,16 @@ fn is_stamp(value: &Value) -> bool {
     value.as_str().is_some_and(|text| text.len() >= 20 && text.as_bytes()[4] == b'-' && text.ends_with('Z'))
 }
 
-fn apply(entries: &mut Vec<Entry>, place: usize, wrong: &Wrong) {
+fn apply(entries: &mut Vec<Entry>, place: usize, wrong: &EntryChange) {
     let place = place % entries.len();
     let at = entries[place].at;
     match (wrong, &mut entries[place].kind) {
-        (Wrong::At(seconds), _) => entries[place].at = Duration::from_secs_f64(*seconds).min(LONGEST),
-        (Wrong::Mark(sort, seconds), _) => {
+        (EntryChange::At(seconds), _) => entries[place].at = Duration::from_secs_f64(*seconds).min(LONGEST),
+        (EntryChange::Mark(sort, seconds), _) => {
             let Value::Object(mark) = mark(*sort, *seconds) else { return };
             entries.insert(place, Entry::mark(at, mark));
         }
-        (Wrong::Stamps(stamp), Kind::Event { object, .. }) => {
+        (EntryChange::Stamps(stamp), Kind::Event { object, .. }) => {
             let mut value = object.value();
             replace(&mut value, &|_, field| {
                 if is_stamp(field) {
@@ -92,7 +92,7 @@ fn apply(entries: &mut Vec<Entry>, place: usize, wrong: &Wrong) {
             });
             *object = value.into();
         }
-        (Wrong::Lasts(seconds), Kind::Event { object, .. }) => {
+        (EntryChange::Lasts(seconds), Kind::Event { object, .. }) => {
             let mut value = object.value();
             replace(&mut value, &|name, field| {
                 if name.ends_with("Seconds") {

@@ -84,7 +84,7 @@ fn a_controller_with_a_stale_cache_may_rewrite_the_manifest_for_a_member_that_is
 fn a_suspended_manifest_is_not_resumed_before_a_direct_purge_ends() {
     let suspended =
         |members: Value| json!({"suspension": {"dispatchingOnClusters": {"clusterNames": members}}});
-    let let_go = |tasks: Value| {
+    let resumed = |tasks: Value| {
         let held = delivered().at(20.0).spec(&suspended(json!(["m2"]))).at(20.5);
         let held = held.work("m2", &json!({"spec": {"suspendDispatching": true}})).at(21.0);
         let clusters = json!([{"name": "m2", "replicas": 2}]);
@@ -95,9 +95,9 @@ fn a_suspended_manifest_is_not_resumed_before_a_direct_purge_ends() {
         "fromCluster": "m1", "producer": "TaintManager", "reason": "TaintUntolerated",
         "purgeMode": "Directly", "creationTimestamp": STAMP,
     }]);
-    assert!(is_broken("DELIVERY-14", let_go(json!([])), 23.5));
-    assert!(!is_broken("DELIVERY-14", let_go(directly.clone()), 30.0));
-    let ended = let_go(directly).at(30.0).spec(&json!({"gracefulEvictionTasks": []}));
+    assert!(is_broken("DELIVERY-14", resumed(json!([])), 23.5));
+    assert!(!is_broken("DELIVERY-14", resumed(directly.clone()), 30.0));
+    let ended = resumed(directly).at(30.0).spec(&json!({"gracefulEvictionTasks": []}));
     assert!(is_broken("DELIVERY-14", ended, 31.1));
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use capsize_history::facts::WorkloadKey;
 use capsize_judge::judge::Judgement;
-use capsize_judge::numbers::{Copies, Move, Outage};
+use capsize_judge::numbers::{Move, Outage, WorkloadNumbers};
 
 use crate::story::Story;
 
@@ -13,7 +13,7 @@ fn outage(judgement: &Judgement) -> &Outage {
     outage
 }
 
-fn copies(judgement: &Judgement) -> &Copies {
+fn copies(judgement: &Judgement) -> &WorkloadNumbers {
     &judgement.numbers.workloads[&WorkloadKey::new("Deployment", "default", "web")]
 }
 
@@ -43,8 +43,8 @@ fn an_outage_that_ends_before_its_detection_is_counted() {
     let story = Story::new().fault("partition", "m1", "begin").at(55.0).fault("partition", "m1", "end");
     let judgement = story.judged(60.0);
     assert_eq!((seconds(outage(&judgement).lasted), outage(&judgement).detected), (Some(45.0), None));
-    let sheet = &judgement.numbers.sheet;
-    assert_eq!((sheet.undetected, sheet.longest_undetected.as_secs()), (1, 45));
+    let summary = &judgement.numbers.summary;
+    assert_eq!((summary.undetected, summary.longest_undetected.as_secs()), (1, 45));
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_workload_that_is_ready_nowhere_is_distinguished_from_one_out_of_reach() {
 fn an_eviction_without_a_fault_is_one_too_many_and_a_return_undoes_a_move() {
     let story = Story::new().evict("m1").at(11.0).assign(&["m2", "m3"]).at(12.0).assign(&["m1", "m2"]);
     let judgement = story.judged(20.0);
-    let Copies { evictions, extra_evictions, undone_moves, .. } = copies(&judgement);
+    let WorkloadNumbers { evictions, extra_evictions, undone_moves, .. } = copies(&judgement);
     assert_eq!((*evictions, *extra_evictions, *undone_moves), (1, 1, 1));
     let caused = Story::new().fault("refuse", "m1", "begin").evict("m1").judged(20.0);
     assert_eq!((copies(&caused).evictions, copies(&caused).extra_evictions), (1, 0));

@@ -50,23 +50,24 @@ fn a_template_stays_with_its_policy_unless_another_preempts() {
         story.belongs_to("one")
     };
     let other = json!([{"apiVersion": "apps/v1", "kind": "Deployment", "name": "other"}]);
-    let let_go = |story: Story| story.object(policy("one", 2, &json!({"resourceSelectors": other.clone()})));
+    let deselect =
+        |story: Story| story.object(policy("one", 2, &json!({"resourceSelectors": other.clone()})));
     let mark = |story: Story, fault: &str, state: &str| story.mark(json!({"fault": fault, "state": state}));
     let is_broken = |story: Story, until: f64| {
         ids(&story.belongs_to("two").until(until), Outcome::is_violated).contains(&"POLICY-02")
     };
     // Controllers with a stale cache learn late that a policy no longer selects a template.
     let lagging = mark(held().at(20.0), "lag", "begin");
-    assert!(!is_broken(let_go(lagging.at(21.0)).at(23.0), 23.5));
-    assert!(is_broken(let_go(held().at(21.0)).at(23.0), 23.5));
+    assert!(!is_broken(deselect(lagging.at(21.0)).at(23.0), 23.5));
+    assert!(is_broken(deselect(held().at(21.0)).at(23.0), 23.5));
     // Controllers that were away learn it when they return, and no other change.
     let away = |story: Story| mark(story.at(20.0), "kill", "begin");
     let back = |story: Story| mark(story.at(40.0), "kill", "end").at(40.5);
-    assert!(!is_broken(back(let_go(away(held()).at(25.0))), 41.0));
-    assert!(is_broken(back(away(let_go(held().at(15.0)))), 41.0));
+    assert!(!is_broken(back(deselect(away(held()).at(25.0))), 41.0));
+    assert!(is_broken(back(away(deselect(held().at(15.0)))), 41.0));
     // Controllers that die again right after their return have still not acted.
     let twice = |gap: f64| {
-        let once = mark(let_go(away(held()).at(25.0)).at(40.0 - gap), "kill", "end");
+        let once = mark(deselect(away(held()).at(25.0)).at(40.0 - gap), "kill", "end");
         back(mark(once.at(39.9), "kill", "begin"))
     };
     assert!(!is_broken(twice(0.2), 41.0));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
-use crate::guarantee::engine::faults_on_members::{Away, is_hit};
+use crate::guarantee::engine::faults_on_members::{OutdatedViews, is_hit};
 use crate::guarantee::engine::suspected_violations::SuspectedViolations;
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -121,7 +121,7 @@ static AVAILABILITY_02: GuaranteeSpec = GuaranteeSpec {
 /// It may do so only for as long as the member is lost.
 #[derive(Default)]
 pub(crate) struct LeftCopyGoesAfterOutage {
-    away: Away,
+    outdated_views: OutdatedViews,
     deadlines: Deadlines,
     /// The members that a workload has left, and in which its copy has run since.
     /// A copy of another origin is left out: a cluster brings it when it joins, or a backup contains it.
@@ -136,7 +136,7 @@ impl Guarantee for LeftCopyGoesAfterOutage {
     );
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        self.away.observe(fact, context);
+        self.outdated_views.observe(fact, context);
         match &fact.change {
             Change::FaultBegan { fault, member: Some(member) } => {
                 self.deadlines.cancel_all(|subject| subject.is_on(member));
@@ -208,7 +208,8 @@ impl LeftCopyGoesAfterOutage {
             because: format!("{key} has left {name}, which can be reached"),
             missing: format!("the copy in {name} still runs"),
         };
-        let limit = bounds::left_copy_removed(context.timings()) + self.away.remaining_delay(name, fact.at);
+        let limit =
+            bounds::left_copy_removed(context.timings()) + self.outdated_views.remaining_delay(name, fact.at);
         self.deadlines.start(subject, fact, limit, expectation);
     }
 }

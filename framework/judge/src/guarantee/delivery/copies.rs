@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::guarantee::engine::bounds::{self, Failing};
+use crate::guarantee::engine::bounds::{self, ProbeFailure};
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::engine::faults_on_members::is_hit;
 use crate::guarantee::{GuaranteeSpec, Subject};
@@ -34,7 +34,7 @@ static DELIVERY_05: GuaranteeSpec = GuaranteeSpec {
 };
 
 /// Returns what is wrong with the copy of the workload in the member.
-pub(crate) type Wrong =
+pub(crate) type CopyCheck =
     fn(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Option<Expectation>;
 
 /// Checks the copy of a workload in a member as soon as the member can be reached.
@@ -45,7 +45,7 @@ pub(crate) type Wrong =
 /// manifests may come late.
 pub(crate) struct CopyFollowsManifest {
     spec: &'static GuaranteeSpec,
-    wrong: Wrong,
+    check: CopyCheck,
     deadlines: Deadlines,
     /// The workloads whose copies are wrong in members that cannot be reached.
     away: Table<String, BTreeSet<WorkloadKey>>,
@@ -67,10 +67,10 @@ pub(crate) struct CopyFollowsManifest {
 }
 
 impl CopyFollowsManifest {
-    pub(crate) fn new(spec: &'static GuaranteeSpec, wrong: Wrong) -> Self {
+    pub(crate) fn new(spec: &'static GuaranteeSpec, check: CopyCheck) -> Self {
         let (deadlines, away, hit, unobserved, unwatched, lost, asked, asking) = Default::default();
         let shown = Default::default();
-        Self { spec, wrong, deadlines, away, hit, unobserved, unwatched, lost, asked, asking, shown }
+        Self { spec, check, deadlines, away, hit, unobserved, unwatched, lost, asked, asking, shown }
     }
 
     /// Requirements T10, S17, V13 and E1: the copies match their manifests.
@@ -228,7 +228,7 @@ impl CopyFollowsManifest {
     ) {
         let subject = Subject::on(key, member);
         let workload = context.workload(key);
-        let wrong = workload.and_then(|workload| (self.wrong)(key, workload, member, context.world));
+        let wrong = workload.and_then(|workload| (self.check)(key, workload, member, context.world));
         if wrong.is_some() && !is_reachable(member, context) {
             self.away.entry(member.to_owned()).or_default().insert(key.clone());
             return self.deadlines.cancel(&subject);
@@ -269,7 +269,7 @@ impl CopyFollowsManifest {
     /// anything else for the copy.
     fn asked(&mut self, fault: FaultKind, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
         let asked = self.asked.swap_remove(member).unwrap_or_default();
-        let Some(since) = self.hit.get(member).filter(|_| fault.hits_probes() != Some(Failing::Refused))
+        let Some(since) = self.hit.get(member).filter(|_| fault.hits_probes() != Some(ProbeFailure::Refused))
         else {
             return;
         };
@@ -362,9 +362,9 @@ impl Guarantee for CopyGoesWithManifest {
                 let again = matches!(fact.change, Change::Running { .. })
                     && self.by.contains_key(&subject)
                     && !context.world.lost.contains_key(member)
-                    && dangling(workload, member, self.by.get(&subject), context).is_some();
+                    && leftover_copy(workload, member, self.by.get(&subject), context).is_some();
                 if gone || again || self.deadlines.has(&subject) {
-                    let wrong = dangling(workload, member, self.by.get(&subject), context);
+                    let wrong = leftover_copy(workload, member, self.by.get(&subject), context);
                     if gone && wrong.is_none() {
                         return context.tally.record_held();
                     }
@@ -400,7 +400,7 @@ impl CopyGoesWithManifest {
             let Some(by) = self.by.get(&subject).filter(|_| !context.world.lost.contains_key(member)) else {
                 continue;
             };
-            let wrong = dangling(key, member, Some(by), context);
+            let wrong = leftover_copy(key, member, Some(by), context);
             let allowed = bounds::copy_deleted(context.timings());
             self.deadlines.expect_correction(subject, fact, allowed, wrong, context);
         }
@@ -416,7 +416,7 @@ fn is_out_of_reach(member: &str, context: &JudgeContext<'_>) -> bool {
 
 /// Returns the leftover copy that the manifest called `by` created.
 /// A copy that a user has taken over does not count.
-fn dangling(
+fn leftover_copy(
     key: &WorkloadKey,
     member: &str,
     by: Option<&String>,

@@ -27,7 +27,7 @@ static DELIVERY_11: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct ManifestMatchesTemplate {
     deadlines: Deadlines,
     /// The workloads without a policy that had one.
-    let_go: BTreeSet<WorkloadKey>,
+    without_policy: BTreeSet<WorkloadKey>,
 }
 
 impl Guarantee for ManifestMatchesTemplate {
@@ -54,9 +54,9 @@ impl Guarantee for ManifestMatchesTemplate {
         if let Change::Claimed { workload, was } = &fact.change {
             let has_policy = context.workload(workload).is_some_and(|known| !known.policy.is_empty());
             if has_policy {
-                self.let_go.remove(workload);
+                self.without_policy.remove(workload);
             } else if !was.is_empty() {
-                self.let_go.insert(workload.clone());
+                self.without_policy.insert(workload.clone());
             }
         }
         match &fact.change {
@@ -80,7 +80,7 @@ impl Guarantee for ManifestMatchesTemplate {
                 }
             }
             Change::WorkloadGone(key) => {
-                self.let_go.remove(key);
+                self.without_policy.remove(key);
                 self.deadlines.cancel_of(key, |_| true);
             }
             Change::MemberLeaving(member) | Change::MemberGone(member) => {
@@ -112,7 +112,7 @@ impl ManifestMatchesTemplate {
             let policy = context.world.policies.get(&workload.policy);
             let is_selected =
                 |template: &&Template| policy.is_none_or(|policy| policy.selects(key, &template.content));
-            let template = context.world.templates.get(key).filter(|_| !self.let_go.contains(key));
+            let template = context.world.templates.get(key).filter(|_| !self.without_policy.contains(key));
             let template = template.filter(is_selected);
             let wrong = mismatch(key, workload, (member, known, delivery), template, context.world);
             let wrong = wrong.map(|(because, missing)| Expectation { because, missing });

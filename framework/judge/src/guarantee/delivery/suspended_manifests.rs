@@ -7,7 +7,7 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
 };
-use crate::guarantee::engine::faults_on_members::{Away, is_hit};
+use crate::guarantee::engine::faults_on_members::{OutdatedViews, is_hit};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Change, Delivery, Fact, WorkloadKey, World};
@@ -29,7 +29,7 @@ pub(crate) struct SuspendedManifestsAreHeldBack {
     /// The copies that were deleted while their manifests were suspended.
     taken: BTreeSet<Subject>,
     /// The members whose agents may not have observed the suspension.
-    away: Away,
+    outdated_views: OutdatedViews,
 }
 
 impl Guarantee for SuspendedManifestsAreHeldBack {
@@ -53,7 +53,7 @@ impl Guarantee for SuspendedManifestsAreHeldBack {
     );
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        self.away.observe(fact, context);
+        self.outdated_views.observe(fact, context);
         match &fact.change {
             Change::HeldBack(key)
             | Change::EvictionBegan { workload: key, .. }
@@ -129,7 +129,8 @@ impl SuspendedManifestsAreHeldBack {
         let taken = running.is_some_and(|running| running.managed) && self.taken.remove(&subject);
         // An agent that is cut off, or was until now, may not know the suspension.
         let pulls = context.member(member).is_none_or(|known| known.pulls);
-        let is_away = is_hit(member, context) || !self.away.remaining_delay(member, fact.at).is_zero();
+        let is_away =
+            is_hit(member, context) || !self.outdated_views.remaining_delay(member, fact.at).is_zero();
         // A copy that a restored backup brings back was not written by a controller. A controller whose watches are cut
         // may not know the suspension.
         let excused = context.world.has_lost(member, fact.at, Duration::ZERO)

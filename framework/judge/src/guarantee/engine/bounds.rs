@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
-use super::formula::{Formula, Given};
+use super::formula::{Formula, FormulaInput};
 use super::transition;
 use crate::profile::Timings;
 use capsize_history::FOREVER;
-pub(crate) use capsize_history::ProbeFailure as Failing;
+pub(crate) use capsize_history::ProbeFailure;
 use capsize_history::facts::FaultInForce;
 pub(crate) use capsize_history::facts::LONGEST_BACK_OFF;
 use capsize_history::facts::LONGEST_WATCH_BACK_OFF;
@@ -21,15 +21,15 @@ pub(crate) const NOT_READY: &str = "counted from the beginning of the fault, and
      or may be refused for a part of a silence, at most statusUpdateFrequency + silentProbe + failureThreshold + latency after the first failed probe";
 
 /// Returns how probes fail under `fault`, or `None` if they may succeed.
-pub(crate) fn failing(fault: &FaultInForce) -> Option<Failing> {
+pub(crate) fn failing(fault: &FaultInForce) -> Option<ProbeFailure> {
     fault.fault.hits_probes()
 }
 
 /// The longest time that a probe takes which fails in this way, or `None` if nothing ends the probe.
-pub(crate) fn probe(timings: &Timings, failing: Failing) -> Option<Duration> {
+pub(crate) fn probe(timings: &Timings, failing: ProbeFailure) -> Option<Duration> {
     match failing {
-        Failing::Refused => Some(timings.refused_probe),
-        Failing::Silent => timings.silent_probe,
+        ProbeFailure::Refused => Some(timings.refused_probe),
+        ProbeFailure::Silent => timings.silent_probe,
     }
 }
 
@@ -122,7 +122,7 @@ pub(crate) const EVICTED: &str = "not before the least tolerationSeconds - 1 s a
 
 /// The time that a queue of `workloads` evictions adds, if each of them is processed `looks` times.
 pub(crate) fn queue(timings: &Timings, workloads: usize, looks: u32) -> Duration {
-    Formula::Queue(looks).value(Given { timings, workloads }).expect("a queue has an end")
+    Formula::Queue(looks).value(FormulaInput { timings, workloads }).expect("a queue has an end")
 }
 
 pub(crate) const NO_EVICTION_WITHOUT_TAINT: &str =
@@ -362,10 +362,10 @@ pub(crate) const READY: &str =
 
 /// The longest time from the moment when a member answers again until the member is ready, or `None` if a probe may
 /// hang for ever.
-pub(crate) fn ready(timings: &Timings, failing: Failing) -> Option<Duration> {
+pub(crate) fn ready(timings: &Timings, failing: ProbeFailure) -> Option<Duration> {
     let transition = match failing {
-        Failing::Refused => &transition::READY,
-        Failing::Silent => &transition::READY_AFTER_SILENCE,
+        ProbeFailure::Refused => &transition::READY,
+        ProbeFailure::Silent => &transition::READY_AFTER_SILENCE,
     };
     transition.upper.of(timings)
 }

@@ -155,7 +155,7 @@ fn of_copies() -> Vec<Box<dyn Guarantee>> {
         Box::new(liveness::MemberRemovalCompletes::default()),
         Box::new(liveness::RemovedMemberLosesItsWorkloads::default()),
         Box::new(liveness::ManifestOfRemovedMemberGoes::default()),
-        Box::new(liveness::StatelessWorkloadIsHealthyWhenApplied::default()),
+        Box::new(liveness::ObjectWithoutStatusIsHealthyWhenApplied::default()),
         Box::new(liveness::RecordGoesWithTemplate::default()),
         Box::new(liveness::EvictedWorkloadRunsSomewhere::default()),
         Box::new(status::CopyStatusIsReported::healthy()),

@@ -7,16 +7,16 @@ use super::context::JudgeContext;
 use capsize_history::digest::Table;
 use capsize_history::facts::{Change, Fact, FaultInForce};
 
-/// The members that faults hit, and the times until which controllers may not have observed them again.
+/// The members that faults hit, and the times until which controllers may have outdated views of them.
 #[derive(Debug, Default)]
-pub(crate) struct Away {
+pub(crate) struct OutdatedViews {
     /// The time since which faults have hit a member.
     hit: Table<String, Duration>,
     /// The time until which some controller may not have observed a member again that no fault hits any more.
     until: Table<String, Duration>,
 }
 
-impl Away {
+impl OutdatedViews {
     /// Must be called for every fact.
     pub(crate) fn observe(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
         match &fact.change {

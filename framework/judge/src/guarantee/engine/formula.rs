@@ -40,7 +40,7 @@ pub enum Formula {
 
 /// The input of a formula.
 #[derive(Clone, Copy, Debug)]
-pub struct Given<'a> {
+pub struct FormulaInput<'a> {
     /// The timings of the target.
     pub timings: &'a Timings,
     /// The number of workloads in the queue of evictions.
@@ -51,28 +51,28 @@ impl Formula {
     /// Evaluates the formula, up to [`FOREVER`].
     /// Returns `None` if there is no limit because the target lacks a timing.
     #[must_use]
-    pub fn value(&self, given: Given<'_>) -> Option<Duration> {
-        let timings = given.timings;
+    pub fn value(&self, input: FormulaInput<'_>) -> Option<Duration> {
+        let timings = input.timings;
         let value = match self {
             Self::Seconds(seconds) => Duration::from_secs(*seconds),
             Self::Timing(name) => timings.get(name)?,
             Self::Sum(all) => {
-                let mut values = all.iter().map(|each| each.value(given));
+                let mut values = all.iter().map(|each| each.value(input));
                 values.try_fold(Duration::ZERO, |sum, each| Some(sum.saturating_add(each?)))?
             }
-            Self::Less(from, what) => from.value(given)?.saturating_sub(what.value(given)?),
-            Self::Times(count, each) => each.value(given)?.saturating_mul(*count),
+            Self::Less(from, what) => from.value(input)?.saturating_sub(what.value(input)?),
+            Self::Times(count, each) => each.value(input)?.saturating_mul(*count),
             Self::Filling { time, period, each } => {
-                let (time, period) = (time.value(given)?, period.value(given)?);
+                let (time, period) = (time.value(input)?, period.value(input)?);
                 let periods = time.as_nanos().div_ceil(period.as_nanos().max(1));
-                each.value(given)?.saturating_mul(u32::try_from(periods).unwrap_or(u32::MAX))
+                each.value(input)?.saturating_mul(u32::try_from(periods).unwrap_or(u32::MAX))
             }
             Self::Poll => match timings.eviction_polls {
                 0 => Duration::ZERO,
                 polls => timings.graceful_eviction_timeout / polls,
             },
             Self::Queue(looks) => {
-                let rounds = u32::try_from(given.workloads).unwrap_or(u32::MAX).div_ceil(EVICTION_WORKERS);
+                let rounds = u32::try_from(input.workloads).unwrap_or(u32::MAX).div_ceil(EVICTION_WORKERS);
                 match timings.eviction_pace {
                     Some(pace) => pace.saturating_mul(rounds.saturating_mul(*looks)),
                     None => timings.latency.saturating_mul(rounds.saturating_sub(1)),
@@ -85,7 +85,7 @@ impl Formula {
     /// Evaluates the formula for these timings, with an empty queue.
     #[must_use]
     pub fn of(&self, timings: &Timings) -> Option<Duration> {
-        self.value(Given { timings, workloads: 0 })
+        self.value(FormulaInput { timings, workloads: 0 })
     }
 
     /// The names of the timings that the formula uses.

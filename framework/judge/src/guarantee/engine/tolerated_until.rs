@@ -32,11 +32,11 @@ pub(crate) fn is_by_taint(task: &EvictionTask, fact: &Fact, context: &JudgeConte
 
 /// The time until which a workload tolerates a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Tolerates {
-    /// Without an end.
-    Forever,
-    /// Until this time, because of this taint.
-    Until(Duration, Taint),
+pub(crate) enum TolerationEnd {
+    /// The workload tolerates the member without an end.
+    Never,
+    /// The workload tolerates the member until this time, because of this taint.
+    At(Duration, Taint),
 }
 
 /// Returns until when `workload` tolerates the `taints` of a member, or `None` if none of them evicts.
@@ -46,7 +46,7 @@ pub(crate) enum Tolerates {
 pub(crate) fn tolerates<'a>(
     workload: &Workload,
     taints: impl Iterator<Item = &'a Taint>,
-) -> Option<Tolerates> {
+) -> Option<TolerationEnd> {
     let mut all = None;
     for taint in taints.filter(|taint| taint.effect == TaintEffect::NoExecute) {
         let until = match workload.tolerations.iter().find(|each| each.tolerates(taint)) {
@@ -57,11 +57,11 @@ pub(crate) fn tolerates<'a>(
             }
         };
         all = match (all, until) {
-            (Some(Tolerates::Until(least, by)), Some(until)) if least <= until => {
-                Some(Tolerates::Until(least, by))
+            (Some(TolerationEnd::At(least, by)), Some(until)) if least <= until => {
+                Some(TolerationEnd::At(least, by))
             }
-            (_, Some(until)) => Some(Tolerates::Until(until, taint.clone())),
-            (all, None) => all.or(Some(Tolerates::Forever)),
+            (_, Some(until)) => Some(TolerationEnd::At(until, taint.clone())),
+            (all, None) => all.or(Some(TolerationEnd::Never)),
         };
     }
     all
@@ -105,8 +105,8 @@ fn late(seen: Duration, stamp: Option<Timestamp>, world: &World) -> Duration {
 #[must_use]
 pub fn evicted_at(workload: &Workload, member: &Member) -> Option<Duration> {
     match tolerates(workload, member.taints.iter()) {
-        Some(Tolerates::Until(until, _)) => Some(until),
-        Some(Tolerates::Forever) | None => None,
+        Some(TolerationEnd::At(until, _)) => Some(until),
+        Some(TolerationEnd::Never) | None => None,
     }
 }
 

@@ -55,19 +55,19 @@ static EVICTION_09: GuaranteeSpec = GuaranteeSpec {
 };
 
 /// Returns what is wrong with a new task: the reason, and the observation.
-type Wrong = fn(task: &EvictionTask, had: Option<u64>, of_member: usize) -> Option<(String, String)>;
+type TaskCheck = fn(task: &EvictionTask, had: Option<u64>, of_member: usize) -> Option<(String, String)>;
 
 /// Checks the contents of each new task.
 pub(crate) struct NewTaskContents {
     spec: &'static GuaranteeSpec,
-    wrong: Wrong,
+    check: TaskCheck,
     /// The assignments before the latest version.
     had: Table<WorkloadKey, Assignment>,
 }
 
 impl NewTaskContents {
-    fn new(spec: &'static GuaranteeSpec, wrong: Wrong) -> Self {
-        Self { spec, wrong, had: Table::default() }
+    fn new(spec: &'static GuaranteeSpec, check: TaskCheck) -> Self {
+        Self { spec, check, had: Table::default() }
     }
 
     /// Requirement S2: no two tasks are for one member.
@@ -112,7 +112,7 @@ impl Guarantee for NewTaskContents {
                 let Some(workload) = context.workload(key) else { return };
                 let of_member = workload.evictions.iter().filter(|each| each.member == task.member).count();
                 let had = self.had.get(key).and_then(|had| had.get(&task.member)).copied();
-                match (self.wrong)(task, had, of_member) {
+                match (self.check)(task, had, of_member) {
                     None => context.tally.record_held(),
                     Some((because, seen)) => {
                         let subject = Subject::on(key, &task.member);

@@ -105,7 +105,7 @@ pub(crate) fn is_cut(member: &str, context: &JudgeContext<'_>) -> bool {
 }
 
 /// Returns true if no packet reaches the agent, while its own packets may arrive.
-fn is_deaf(member: &str, context: &JudgeContext<'_>) -> bool {
+fn gets_no_packets(member: &str, context: &JudgeContext<'_>) -> bool {
     in_force(member, context).any(is_one_way)
 }
 
@@ -182,7 +182,8 @@ impl UnknownAfterAgentSilence {
         let known = context.member(member);
         // An agent that gets no answer soon after its start may not reach its first renewal.
         let is_new = |since: Duration| fact.at < since.max(self.restarted) + grace(member, context);
-        let never_renews = is_deaf(member, context) && known.is_none_or(|known| is_new(known.health_since));
+        let never_renews =
+            gets_no_packets(member, context) && known.is_none_or(|known| is_new(known.health_since));
         if (is_lossy(member, context) || never_renews) && known.is_none_or(|known| known.pulls) {
             self.cut.insert(member.to_owned(), None);
         }
@@ -205,8 +206,11 @@ impl UnknownAfterAgentSilence {
     /// An agent that gets no answer then does not reach its first renewal.
     fn agents_restarted(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
         self.restarted = fact.at;
-        let pulling =
-            context.world.members.iter().filter(|(name, known)| known.pulls && is_deaf(name, context));
+        let pulling = context
+            .world
+            .members
+            .iter()
+            .filter(|(name, known)| known.pulls && gets_no_packets(name, context));
         self.cut.extend(pulling.map(|(name, _)| (name.clone(), None)));
     }
 
@@ -215,7 +219,7 @@ impl UnknownAfterAgentSilence {
             self.deadlines.cancel(&Subject::member(member));
         }
         if !is_lossy(member, context)
-            && !is_deaf(member, context)
+            && !gets_no_packets(member, context)
             && let Some(ended) = self.cut.get_mut(member).filter(|ended| ended.is_none())
         {
             *ended = Some(fact.at);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::guarantee::engine::bounds::{self, Failing};
+use crate::guarantee::engine::bounds::{self, ProbeFailure};
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, NEVER, Violation, accessors,
 };
@@ -40,7 +40,7 @@ struct Outage {
     /// The end of the last fault; `None` while one is in force.
     ended: Option<Duration>,
     /// The slowest way in which probes fail; `None` if they need not fail.
-    failing: Option<Failing>,
+    failing: Option<ProbeFailure>,
     /// Whether the member was reported as not ready during the outage.
     reported: bool,
     /// Whether the address or credentials of the member have changed.
@@ -139,20 +139,20 @@ impl Outage {
 
 /// Returns the time after the end of a fault within which a probe surely succeeds, or `None` if a probe may hang for
 /// ever.
-pub(crate) fn settled_after(timings: &Timings, failing: Option<Failing>) -> Option<Duration> {
-    let probe = bounds::probe(timings, failing.unwrap_or(Failing::Refused))?;
+pub(crate) fn settled_after(timings: &Timings, failing: Option<ProbeFailure>) -> Option<Duration> {
+    let probe = bounds::probe(timings, failing.unwrap_or(ProbeFailure::Refused))?;
     Some(timings.status_update_frequency + probe + timings.latency)
 }
 
 /// Returns how probes of the member fail under the faults in force.
-fn failing_now(member: &str, context: &JudgeContext<'_>) -> Option<Failing> {
+fn failing_now(member: &str, context: &JudgeContext<'_>) -> Option<ProbeFailure> {
     in_force(member, context).filter_map(bounds::failing).max()
 }
 
 /// Returns the time after which a probe of the member fails at once, if one may fail in this way.
 /// Refusals began `after` the beginning of the outage.
 fn broken_after(member: &str, after: Duration, context: &JudgeContext<'_>) -> Option<Duration> {
-    let refuses = |fault: &FaultInForce| bounds::failing(fault) == Some(Failing::Refused);
+    let refuses = |fault: &FaultInForce| bounds::failing(fault) == Some(ProbeFailure::Refused);
     let may_break = |fault: &FaultInForce| fault.fault.may_break_probes();
     let surely = in_force(member, context).any(refuses).then_some(after);
     surely.or_else(|| in_force(member, context).any(may_break).then_some(FOREVER))
@@ -185,7 +185,7 @@ impl NotReadyAfterFailureThreshold {
             (outage.anew, outage.broken) = (fact.at, None);
         }
         let broken = broken_after(member, fact.at.saturating_sub(outage.anew), context)
-            .filter(|_| outage.failing == Some(Failing::Silent));
+            .filter(|_| outage.failing == Some(ProbeFailure::Silent));
         let breaks = broken.is_some_and(|after| outage.broken.is_none_or(|earlier| after < earlier));
         if breaks {
             outage.broken = broken;
@@ -219,7 +219,7 @@ impl NotReadyAfterFailureThreshold {
 
     fn start_deadline(&mut self, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
         let Some(outage) = self.outages.get(member) else { return };
-        let silent = outage.failing == Some(Failing::Silent);
+        let silent = outage.failing == Some(ProbeFailure::Silent);
         let limit = match outage.broken.filter(|_| silent) {
             Some(after) => bounds::not_ready_mixed(context.timings(), after),
             None => bounds::not_ready(context.timings(), silent).filter(|_| outage.failing.is_some()),
@@ -264,7 +264,7 @@ impl NotReadyAfterFailureThreshold {
         }
         // A probe that began under a fault may end after it, and its failure counts for the length of the threshold.
         let settled =
-            settled_after(timings, Some(Failing::Silent)).unwrap_or(NEVER) + timings.failure_threshold;
+            settled_after(timings, Some(ProbeFailure::Silent)).unwrap_or(NEVER) + timings.failure_threshold;
         let lately = [self.mended.get(member).copied(), self.back, by_hand];
         if lately.into_iter().flatten().any(|then| fact.at <= then + settled + timings.takeover) {
             return;

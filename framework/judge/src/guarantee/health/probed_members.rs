@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::agent_silence::is_one_way;
 use super::not_ready::settled_after;
-use crate::guarantee::engine::bounds::{self, Failing};
+use crate::guarantee::engine::bounds::{self, ProbeFailure};
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, NEVER, Violation, accessors,
 };
@@ -68,11 +68,11 @@ static HEALTH_04: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct ReadyAfterSuccessThreshold {
     /// The time since which no fault keeps probes of a member from succeeding, and how slow the probes may have been
     /// before.
-    ended: Table<String, (Duration, Failing)>,
+    ended: Table<String, (Duration, ProbeFailure)>,
     /// The members whose probes a fault keeps from succeeding.
-    failing: Table<String, Fails>,
+    failing: Table<String, FailurePeriod>,
     /// How slow a probe may be that is under way when the last fault ends; no entry if no probe need have failed.
-    failed: Table<String, Failing>,
+    failed: Table<String, ProbeFailure>,
     deadlines: Deadlines,
     /// The time when the controllers last returned; their first probe has no threshold.
     back: Option<Duration>,
@@ -83,10 +83,10 @@ pub(crate) struct ReadyAfterSuccessThreshold {
 
 /// A period in which faults keep probes from succeeding.
 #[derive(Default)]
-struct Fails {
+struct FailurePeriod {
     since: Duration,
     /// The end of the period before this one, and how slow probes may have been until then.
-    before: Option<(Duration, Failing)>,
+    before: Option<(Duration, ProbeFailure)>,
     /// Whether the member was reported as ready at the beginning.
     was_ready: bool,
     /// The time since which probes fail at once, if they do.
@@ -97,7 +97,7 @@ struct Fails {
     answered: Option<Duration>,
 }
 
-impl Fails {
+impl FailurePeriod {
     /// Records whether probes fail at once from `now` on.
     fn turn(&mut self, refused: bool, now: Duration) {
         match (refused, self.refused_since) {
@@ -160,7 +160,7 @@ impl ReadyAfterSuccessThreshold {
         let before = self.failed.get(member).copied();
         if fails || before.is_some() {
             // Faults that probes survive may make probes as slow as silence does.
-            let slowness = |fault| bounds::failing(fault).unwrap_or(Failing::Silent);
+            let slowness = |fault| bounds::failing(fault).unwrap_or(ProbeFailure::Silent);
             let slowest = in_force(member, context).map(slowness).max().max(before);
             self.failed.extend(slowest.map(|slowest| (member.to_owned(), slowest)));
         }
@@ -172,14 +172,14 @@ impl ReadyAfterSuccessThreshold {
         if !how.is_empty() || self.failing.contains_key(member) {
             let before = self.ended.swap_remove(member);
             let was_ready = context.member(member).is_some_and(|known| known.health == Some(Health::Ready));
-            let first = || Fails { since: fact.at, before, was_ready, ..Fails::default() };
-            let fails = self.failing.entry(member.to_owned()).or_insert_with(first);
-            fails.turn(how.contains(&Failing::Refused), fact.at);
+            let first = || FailurePeriod { since: fact.at, before, was_ready, ..FailurePeriod::default() };
+            let period = self.failing.entry(member.to_owned()).or_insert_with(first);
+            period.turn(how.contains(&ProbeFailure::Refused), fact.at);
             // A request from before the remaining faults may have reached the member.
             let mut failing = in_force(member, context).filter(|fault| bounds::failing(fault).is_some());
             let only_requests = failing.all(is_one_way);
             let ends = matches!(fact.change, Change::FaultEnded { .. });
-            fails.answered = fails.answered.or(ends.then_some(fact.at)).filter(|_| only_requests);
+            period.answered = period.answered.or(ends.then_some(fact.at)).filter(|_| only_requests);
         }
         !how.is_empty()
     }
@@ -187,15 +187,15 @@ impl ReadyAfterSuccessThreshold {
     fn ended(&mut self, member: &str, fault: FaultKind, fact: &Fact, context: &JudgeContext<'_>) {
         let Some(known) = context.member(member).filter(|known| !known.pulls) else { return };
         if fault.hits_probes().is_some() && !self.turn(member, fact, context) {
-            let fails = self.failing.swap_remove(member).unwrap_or_default();
-            let slowness = self.failed.get(member).copied().unwrap_or(Failing::Silent);
-            let counts_from = if fails.may_be_unmet(fact.at, context.timings()) {
+            let period = self.failing.swap_remove(member).unwrap_or_default();
+            let slowness = self.failed.get(member).copied().unwrap_or(ProbeFailure::Silent);
+            let counts_from = if period.may_be_unmet(fact.at, context.timings()) {
                 // A member that becomes NotReady later has failed a probe since then. If it was not ready, and its probes
                 // failed by chance, it may have answered all the time.
-                fails.before.or(fails.was_ready.then_some((fails.since, slowness)))
+                period.before.or(period.was_ready.then_some((period.since, slowness)))
             } else {
                 let wait = context.timings().silent_probe.unwrap_or(NEVER);
-                let answered = fails.answered.filter(|answered| fact.at.saturating_sub(*answered) < wait);
+                let answered = period.answered.filter(|answered| fact.at.saturating_sub(*answered) < wait);
                 Some((answered.unwrap_or(fact.at), slowness))
             };
             self.ended.extend(counts_from.map(|from| (member.to_owned(), from)));
@@ -232,17 +232,17 @@ impl ReadyAfterSuccessThreshold {
         context: &mut JudgeContext<'_>,
     ) {
         let timings = context.timings();
-        let Some(fails) = self.failing.get(member).filter(|_| is_access_known) else { return };
+        let Some(period) = self.failing.get(member).filter(|_| is_access_known) else { return };
         let Some(away) = context.member(member).filter(|known| !known.pulls).map(|known| known.away) else {
             return;
         };
-        let began = fact.at.saturating_sub(away) > fails.since.saturating_add(timings.latency);
+        let began = fact.at.saturating_sub(away) > period.since.saturating_add(timings.latency);
         let excused = context.controllers_are_hindered(fact.at)
             || context.controllers_are_away()
             || timings.success_threshold <= timings.skew
             || is_written_by_hand(member, fact, context);
         if began && !excused {
-            let because = format!("its probes have failed since {}", clock(fails.since));
+            let because = format!("its probes have failed since {}", clock(period.since));
             let seen = format!("{member} is Ready");
             let subject = Subject::member(member);
             context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));

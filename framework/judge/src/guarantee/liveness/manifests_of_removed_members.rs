@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::scheduling_and_removal::RemovalBlockers;
-use crate::guarantee::engine::bounds::{self, Failing};
+use crate::guarantee::engine::bounds::{self, ProbeFailure};
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::engine::faults_on_members::in_force;
 use crate::guarantee::{GuaranteeSpec, Subject};
@@ -112,7 +112,8 @@ impl ManifestOfRemovedMemberGoes {
         if !away || held || !delivery.is_some_and(|it| it.leaving.is_some() && !it.held_up) {
             return self.deadlines.cancel(&subject);
         }
-        let silent = in_force(name, context).any(|fault| bounds::failing(fault) == Some(Failing::Silent));
+        let silent =
+            in_force(name, context).any(|fault| bounds::failing(fault) == Some(ProbeFailure::Silent));
         let Some(limit) = bounds::abandoned_manifest_deleted(context.timings(), silent) else { return };
         let expectation = Expectation {
             because: format!("{name} is being removed, and cannot be reached"),

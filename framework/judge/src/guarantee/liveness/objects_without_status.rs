@@ -2,7 +2,7 @@
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
-use crate::guarantee::engine::faults_on_members::{Away, is_hit};
+use crate::guarantee::engine::faults_on_members::{OutdatedViews, is_hit};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use capsize_history::facts::{Change, Fact, InstanceHealth, Workload, WorkloadKey};
 
@@ -18,13 +18,13 @@ static LIVENESS_06: GuaranteeSpec = GuaranteeSpec {
 /// Requirement T11: otherwise only the timeout would end the eviction of such an object.
 /// The reporting controller has to observe the copy, which may be late after an outage of the member.
 #[derive(Default)]
-pub(crate) struct StatelessWorkloadIsHealthyWhenApplied {
+pub(crate) struct ObjectWithoutStatusIsHealthyWhenApplied {
     deadlines: Deadlines,
-    away: Away,
+    outdated_views: OutdatedViews,
 }
 
 /// The kinds of Kubernetes whose objects have no status, in alphabetical order.
-const STATELESS_KINDS: [&str; 9] = [
+const KINDS_WITHOUT_STATUS: [&str; 9] = [
     "ClusterRole",
     "ClusterRoleBinding",
     "ConfigMap",
@@ -41,20 +41,22 @@ fn is_not_reported_healthy(workload: &Workload, member: &str) -> bool {
     instance.is_some_and(|instance| instance.applied && instance.health != InstanceHealth::Healthy)
 }
 
-impl Guarantee for StatelessWorkloadIsHealthyWhenApplied {
+impl Guarantee for ObjectWithoutStatusIsHealthyWhenApplied {
     accessors!(LIVENESS_06, [InstanceHealth, FaultBegan, FaultEnded, WorkloadGone, MemberGone], deadlines);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        self.away.observe(fact, context);
+        self.outdated_views.observe(fact, context);
         match &fact.change {
-            Change::InstanceHealth { workload, member } if STATELESS_KINDS.contains(&workload.kind()) => {
+            Change::InstanceHealth { workload, member }
+                if KINDS_WITHOUT_STATUS.contains(&workload.kind()) =>
+            {
                 self.look(workload, member, fact, context);
             }
             Change::FaultBegan { member: Some(member), .. } => {
                 self.deadlines.cancel_all(|subject| subject.is_on(member));
             }
             Change::FaultEnded { member: Some(member), .. } => {
-                for kind in STATELESS_KINDS {
+                for kind in KINDS_WITHOUT_STATUS {
                     let of_kind = context.world.workloads.range(WorkloadKey::new(kind, "", "")..);
                     for (key, _) in of_kind.take_while(|(key, _)| key.kind() == kind) {
                         self.look(key, member, fact, context);
@@ -67,7 +69,7 @@ impl Guarantee for StatelessWorkloadIsHealthyWhenApplied {
     }
 }
 
-impl StatelessWorkloadIsHealthyWhenApplied {
+impl ObjectWithoutStatusIsHealthyWhenApplied {
     fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Some(workload) = context.workload(key) else { return };
         let wrong = is_not_reported_healthy(workload, member).then(|| Expectation {
@@ -80,8 +82,8 @@ impl StatelessWorkloadIsHealthyWhenApplied {
             return context.tally.record_held();
         }
         if !is_hit(member, context) {
-            let allowed =
-                bounds::change_reported(context.timings()).max(self.away.remaining_delay(member, fact.at));
+            let allowed = bounds::change_reported(context.timings())
+                .max(self.outdated_views.remaining_delay(member, fact.at));
             self.deadlines.expect_correction(subject, fact, allowed, wrong, context);
         }
     }

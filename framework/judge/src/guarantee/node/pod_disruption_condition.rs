@@ -2,7 +2,7 @@
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, accessors, report_never_allowed};
-use crate::guarantee::engine::tolerated_until::{Tolerates, tolerates};
+use crate::guarantee::engine::tolerated_until::{TolerationEnd, tolerates};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Change, Fact};
@@ -35,7 +35,7 @@ impl Guarantee for PodConditionBeforeEviction {
             return;
         };
         let due = match tolerates(pod, node.evicting_taints()) {
-            Some(Tolerates::Until(until, _)) => until <= fact.at + bounds::STAMP,
+            Some(TolerationEnd::At(until, _)) => until <= fact.at + bounds::STAMP,
             _ => false,
         };
         if due && task.by_taint {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
-use crate::guarantee::engine::tolerated_until::{Tolerates, tolerates};
+use crate::guarantee::engine::tolerated_until::{TolerationEnd, tolerates};
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::time_format::clock;
@@ -53,7 +53,7 @@ impl Guarantee for NoReturnToTaintedMember {
                     let same = taints.map(|taints| taints.filter(|taint| taint.seen <= left && seen(taint)));
                     let now = workload.zip(same).and_then(|(workload, same)| tolerates(workload, same));
                     // The workload left for another taint, unless this taint also required it to leave.
-                    let Some(Tolerates::Until(until, taint)) = now else { continue };
+                    let Some(TolerationEnd::At(until, taint)) = now else { continue };
                     if until > left.saturating_add(bounds::STAMP) {
                         continue;
                     }

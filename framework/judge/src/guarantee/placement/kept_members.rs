@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Violation, accessors};
-use crate::guarantee::engine::tolerated_until::{Tolerates, tolerates};
+use crate::guarantee::engine::tolerated_until::{TolerationEnd, tolerates};
 use crate::guarantee::replicas::divisions;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -165,7 +165,7 @@ fn may_go(workload: &Workload, member: &str, context: &JudgeContext<'_>) -> bool
     let driven_out = !context.profile.has(Feature::GracefulEviction)
         && state.and_then(|state| tolerates(workload, state.taints.iter())).is_some_and(|tolerates| {
             // Stamps are cut to the second.
-            matches!(tolerates, Tolerates::Until(end, _) if end <= context.world.now + Duration::from_secs(1) + context.world.clock_set)
+            matches!(tolerates, TolerationEnd::At(end, _) if end <= context.world.now + Duration::from_secs(1) + context.world.clock_set)
         });
     driven_out
         || workload.eviction(member).is_some()

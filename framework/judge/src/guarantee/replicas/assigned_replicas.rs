@@ -40,14 +40,14 @@ impl Guarantee for AssignmentIsWellFormed {
 }
 
 /// Returns what is wrong with the numbers of a workload: the reason, and the observation.
-type Wrong = fn(workload: &Workload) -> Option<(String, String)>;
+type ReplicaCheck = fn(workload: &Workload) -> Option<(String, String)>;
 
 /// Checks that the assigned numbers are right in time after a change of the workload, or after it has left a member.
 ///
 /// The numbers may be wrong while the scheduler reports that it cannot place the workload.
 pub(crate) struct AssignedReplicaCounts {
     spec: &'static GuaranteeSpec,
-    wrong: Wrong,
+    check: ReplicaCheck,
     deadlines: Deadlines,
 }
 
@@ -88,8 +88,8 @@ static REPLICAS_05: GuaranteeSpec = GuaranteeSpec {
 };
 
 impl AssignedReplicaCounts {
-    fn new(spec: &'static GuaranteeSpec, wrong: Wrong) -> Self {
-        Self { spec, wrong, deadlines: Deadlines::default() }
+    fn new(spec: &'static GuaranteeSpec, check: ReplicaCheck) -> Self {
+        Self { spec, check, deadlines: Deadlines::default() }
     }
 
     /// Requirement S4: each member has all replicas.
@@ -141,7 +141,7 @@ impl AssignedReplicaCounts {
         let Some(workload) = context.workload(key).filter(|workload| workload.placeable) else {
             return self.deadlines.cancel(&Subject::workload(key));
         };
-        let wrong = (self.wrong)(workload);
+        let wrong = (self.check)(workload);
         if wrong.is_some() && cannot_be_placed(workload) {
             return self.deadlines.cancel(&Subject::workload(key));
         }

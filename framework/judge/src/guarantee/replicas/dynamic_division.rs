@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::static_weights::{by_largest_weight, by_seats, shares_in_words};
+use super::static_weights::{by_largest_weight, by_webster_method, shares_in_words};
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
 use crate::guarantee::engine::eligible_members::{is_free_choice, is_settled, may_stay};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
@@ -294,7 +294,11 @@ fn in_proportion(change: &AssignmentChange<'_>) -> Assessment {
     rooms.retain(|(_, room)| *room > 0);
     let backwards: Vec<_> = rooms.iter().rev().cloned().collect();
     let gains: Assignment = change.gains().map(|(name, more)| (name.clone(), more)).collect();
-    let allowed = [by_largest_weight(new, &rooms, &gains), by_seats(new, &rooms), by_seats(new, &backwards)];
+    let allowed = [
+        by_largest_weight(new, &rooms, &gains),
+        by_webster_method(new, &rooms),
+        by_webster_method(new, &backwards),
+    ];
     // Lost replicas, replicas without room and a wrong sum violate other guarantees.
     let too_many =
         |(name, more): (&String, &u64)| rooms.iter().any(|(each, room)| each == name && more > room);

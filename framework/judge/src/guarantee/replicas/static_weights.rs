@@ -16,8 +16,8 @@ static REPLICAS_06: GuaranteeSpec = GuaranteeSpec {
 };
 
 /// Requirements R1, R2 and R9: the shares are those of the method, over all suitable members.
-/// A member without a weight gets no share, unless no member has a weight. Seat by seat, no member loses replicas when
-/// there are more to divide (#6793).
+/// A member without a weight gets no share, unless no member has a weight. With the Webster method, no member loses
+/// replicas when there are more to divide (#6793).
 pub(crate) struct StaticWeightShares;
 
 impl Guarantee for StaticWeightShares {
@@ -124,15 +124,15 @@ fn candidates(
 }
 
 /// Returns the divisions that the method allows.
-/// The order of two equal members in a division seat by seat depends on the uid of the template, so both orders are
-/// allowed. A division by largest weight allows any order of equal members.
-fn shares(workload: &Workload, weights: &[(String, u64)], seat_by_seat: bool) -> Vec<Assignment> {
-    if !seat_by_seat {
+/// In a division by the Webster method, the order of two equal members depends on the uid of the template, so both
+/// orders are allowed. A division by largest weight allows any order of equal members.
+fn shares(workload: &Workload, weights: &[(String, u64)], by_webster: bool) -> Vec<Assignment> {
+    if !by_webster {
         return vec![by_largest_weight(workload.replicas, weights, &workload.assignment)];
     }
     let mut backwards = weights.to_vec();
     backwards.reverse();
-    vec![by_seats(workload.replicas, weights), by_seats(workload.replicas, &backwards)]
+    vec![by_webster_method(workload.replicas, weights), by_webster_method(workload.replicas, &backwards)]
 }
 
 /// Returns the share of each of `weights`, rounded down.
@@ -162,10 +162,10 @@ pub(crate) fn by_largest_weight(replicas: u64, weights: &[(String, u64)], found:
     order.into_iter().map(share).filter(|(_, share)| *share > 0).collect()
 }
 
-/// Divides seat by seat.
-/// Each seat goes to the member with the largest weight / (2 x seats + 1), then to the one with fewer seats, then to
-/// the first one.
-pub(crate) fn by_seats(replicas: u64, weights: &[(String, u64)]) -> Assignment {
+/// Divides by the Webster method, which gives the replicas to the members one by one.
+/// A given replica is called a seat. Each seat goes to the member with the largest weight / (2 x seats + 1), then to
+/// the one with fewer seats, then to the first one.
+pub(crate) fn by_webster_method(replicas: u64, weights: &[(String, u64)]) -> Assignment {
     // A final share is at most (number of weights + 1) / 2 seats below its exact value. All seats below that are given at
     // once, so that the time does not grow with the replicas.
     if weights.is_empty() {
@@ -226,7 +226,7 @@ mod tests {
         ) {
             let weights: Vec<_> =
                 weights.into_iter().enumerate().map(|(place, weight)| (format!("m{place}"), weight)).collect();
-            prop_assert_eq!(by_seats(replicas, &weights), one_by_one(replicas, &weights));
+            prop_assert_eq!(by_webster_method(replicas, &weights), one_by_one(replicas, &weights));
         }
     }
 
@@ -249,6 +249,6 @@ mod tests {
     #[test]
     fn more_replicas_than_can_be_counted_are_divided_at_once() {
         let weights = [("a".to_owned(), u64::MAX), ("b".to_owned(), u64::MAX)];
-        assert_eq!(by_seats(u64::MAX, &weights).len(), 2);
+        assert_eq!(by_webster_method(u64::MAX, &weights).len(), 2);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
-use crate::guarantee::engine::faults_on_members::{Away, is_hit};
+use crate::guarantee::engine::faults_on_members::{OutdatedViews, is_hit};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::digest::Table;
@@ -51,7 +51,7 @@ type Assess = fn(key: &WorkloadKey, workload: &Workload, member: &str, world: &W
 pub(crate) struct CopyStatusIsReported {
     spec: &'static GuaranteeSpec,
     judges: Assess,
-    away: Away,
+    outdated_views: OutdatedViews,
     /// The members of which a manifest of the workload existed and is gone, or was missing at the first report.
     gone: Table<WorkloadKey, BTreeSet<String>>,
     /// The workloads whose records have been observed, and the reports in the first version of each record.
@@ -63,8 +63,8 @@ pub(crate) struct CopyStatusIsReported {
 
 impl CopyStatusIsReported {
     fn new(spec: &'static GuaranteeSpec, judges: Assess) -> Self {
-        let (away, gone, recorded, retries, deadlines) = Default::default();
-        Self { spec, judges, away, gone, recorded, retries, deadlines }
+        let (outdated_views, gone, recorded, retries, deadlines) = Default::default();
+        Self { spec, judges, outdated_views, gone, recorded, retries, deadlines }
     }
 
     /// Requirement T11: an eviction waits for the report that the new copy is healthy.
@@ -153,7 +153,7 @@ impl CopyStatusIsReported {
                 known.map(|known| known.health_since + bounds::observed_again(context.timings(), away));
             let unseen = back.unwrap_or_default().saturating_sub(fact.at);
             unseen
-                .max(self.away.remaining_delay(member, fact.at))
+                .max(self.outdated_views.remaining_delay(member, fact.at))
                 .max(workload.retried_after(member, fact.at))
         };
         let allowed = bounds::status_reported(context.timings()) + late.max(retried);
@@ -191,7 +191,7 @@ impl Guarantee for CopyStatusIsReported {
     );
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
-        self.away.observe(fact, context);
+        self.outdated_views.observe(fact, context);
         match &fact.change {
             Change::DeliveryGone { workload, member } => {
                 self.gone.entry(workload.clone()).or_default().insert(member.clone());

@@ -8,7 +8,9 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
 };
-use crate::guarantee::engine::tolerated_until::{Tolerates, is_by_taint, is_fresh, tolerates, written_late};
+use crate::guarantee::engine::tolerated_until::{
+    TolerationEnd, is_by_taint, is_fresh, tolerates, written_late,
+};
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::time_format::{clock, span};
@@ -25,7 +27,7 @@ fn queued(world: &World) -> (usize, u32) {
     for (name, member) in world.members.iter().filter(|(_, member)| member.evicting_taints().next().is_some())
     {
         for (_, workload) in world.assigned_to(name) {
-            if let Some(Tolerates::Until(until, taint)) = tolerates(workload, member.evicting_taints()) {
+            if let Some(TolerationEnd::At(until, taint)) = tolerates(workload, member.evicting_taints()) {
                 workloads += 1;
                 looks = if until > taint.seen { 2 } else { looks };
             }
@@ -72,7 +74,7 @@ static TOLERATION_01: GuaranteeSpec = GuaranteeSpec {
 #[derive(Default)]
 pub(crate) struct EvictionAtTolerationEnd {
     /// The toleration of each workload on a tainted member.
-    known: BTreeMap<Subject, Tolerates>,
+    known: BTreeMap<Subject, TolerationEnd>,
     /// For nodes, the least end of a toleration that is earlier than the known one, and its taint.
     least: BTreeMap<Subject, (Duration, Taint)>,
     /// The time since which a workload tolerates all taints for ever, if its toleration of an earlier taint had
@@ -126,8 +128,8 @@ impl Guarantee for EvictionAtTolerationEnd {
                 if context.profile.dialect == DialectKind::Nodes {
                     let ends = self.known.iter().filter(|(subject, _)| subject.is_on(member));
                     self.of_deleted.extend(ends.filter_map(|(subject, tolerates)| match tolerates {
-                        Tolerates::Until(until, _) => Some((subject.clone(), *until)),
-                        Tolerates::Forever => None,
+                        TolerationEnd::At(until, _) => Some((subject.clone(), *until)),
+                        TolerationEnd::Never => None,
                     }));
                 }
                 self.least.retain(|subject, _| !subject.is_on(member));
@@ -145,7 +147,7 @@ impl EvictionAtTolerationEnd {
         let (world, queue) = (context.world, Queue::new());
         for (key, _) in world.assigned_to(member) {
             let subject = Subject::on(key, member);
-            let was_for_ever = self.known.get(&subject) == Some(&Tolerates::Forever);
+            let was_for_ever = self.known.get(&subject) == Some(&TolerationEnd::Never);
             self.look(key, member, fact, removed, &queue, context);
             if was_for_ever && !self.known.contains_key(&subject) {
                 context.tally.record_held();
@@ -192,7 +194,7 @@ impl EvictionAtTolerationEnd {
         // For nodes, a deadline that is set need not move (kubernetes/kubernetes#102993), unless a taint is not
         // tolerated at all. A controller whose deadline moves conforms too, and one that was restarted has to move it.
         if context.profile.dialect == DialectKind::Nodes
-            && let (Some(Tolerates::Until(first, _)), Some(Tolerates::Until(until, taint))) =
+            && let (Some(TolerationEnd::At(first, _)), Some(TolerationEnd::At(until, taint))) =
                 (self.known.get(&subject), &now)
             && tolerates_all(world, &subject)
         {
@@ -205,7 +207,7 @@ impl EvictionAtTolerationEnd {
         }
         self.least.remove(&subject);
         self.deadlines.cancel(&subject);
-        if let Some(Tolerates::Until(until, taint)) = &now {
+        if let Some(TolerationEnd::At(until, taint)) = &now {
             let from = if rechecked { fact.at + timings.recheck } else { fact.at };
             // A node controller without a timer for the pod counts from the change of its toleration.
             let had_no_timer = self.known.get(&subject) == Some(&Tolerates::Forever);
@@ -214,7 +216,7 @@ impl EvictionAtTolerationEnd {
             self.start_deadline(&subject, fact, from, (*until, taint), queue, context);
         }
         match (self.known.get(&subject), &now) {
-            (Some(Tolerates::Until(until, _)), Some(Tolerates::Forever)) if *until <= fact.at => {
+            (Some(TolerationEnd::At(until, _)), Some(TolerationEnd::Never)) if *until <= fact.at => {
                 self.eased.insert(subject.clone(), fact.at);
             }
             _ => drop(self.eased.remove(&subject)),
@@ -237,7 +239,7 @@ impl EvictionAtTolerationEnd {
         }
         let queue = Queue::new();
         for (subject, known) in self.known.clone() {
-            if let Tolerates::Until(until, taint) = known {
+            if let TolerationEnd::At(until, taint) = known {
                 let from = fact.at + context.timings().recheck;
                 self.start_deadline(&subject, fact, from, (until, &taint), &queue, context);
             }
@@ -285,15 +287,15 @@ impl EvictionAtTolerationEnd {
         let Some(tolerates) = self.known.remove(&subject) else { return };
         let seen = format!("{key} is evicted from {member}");
         let (until, taint) = match tolerates {
-            Tolerates::Until(until, taint) => least.unwrap_or((until, taint)),
+            TolerationEnd::At(until, taint) => least.unwrap_or((until, taint)),
             // The controllers may not have observed yet that the taint with the ended toleration is gone.
-            Tolerates::Forever
+            TolerationEnd::Never
                 if eased.is_some_and(|eased| eased >= context.latest_surely_observed(fact.at)) =>
             {
                 return;
             }
             // A taint without a time may have been there for the whole toleration.
-            Tolerates::Forever if is_undated(key, member, context) => {
+            TolerationEnd::Never if is_undated(key, member, context) => {
                 let because = "a NoExecute taint has no time from which its toleration counts".to_owned();
                 let (bound, uncertainty) = (Bound::Never, Uncertainty::UNKNOWN);
                 return context.tally.record_undecided(Ambiguity::new(
@@ -304,7 +306,7 @@ impl EvictionAtTolerationEnd {
                     uncertainty,
                 ));
             }
-            Tolerates::Forever => {
+            TolerationEnd::Never => {
                 let because = "every NoExecute taint is tolerated for ever".to_owned();
                 return context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
             }

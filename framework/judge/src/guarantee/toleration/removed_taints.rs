@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Violation, accessors};
-use crate::guarantee::engine::tolerated_until::{Tolerates, is_by_taint, is_fresh, tolerates};
+use crate::guarantee::engine::tolerated_until::{TolerationEnd, is_by_taint, is_fresh, tolerates};
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::time_format::clock;
@@ -122,7 +122,7 @@ impl NoEvictionWithoutTaint {
             return;
         }
         for (key, workload) in context.world.assigned_to(member) {
-            if let Some(Tolerates::Until(until, _)) = tolerates(workload, taints.iter()) {
+            if let Some(TolerationEnd::At(until, _)) = tolerates(workload, taints.iter()) {
                 self.inherited.insert(Subject::on(key, member), until);
             }
         }
@@ -135,7 +135,7 @@ impl NoEvictionWithoutTaint {
         }
         for (key, workload) in context.world.assigned_to(member) {
             let tolerated = tolerates(workload, std::iter::once(taint));
-            let Some(Tolerates::Until(until, taint)) = tolerated else { continue };
+            let Some(TolerationEnd::At(until, taint)) = tolerated else { continue };
             if is_fresh(&taint, context.world) && fact.at + context.timings().latency + bounds::STAMP < until
             {
                 let spare = UnusedToleration { until, removed: fact.at, taint };
