@@ -129,7 +129,7 @@ impl FaultEvidenceBuilder {
     }
 }
 
-/// The counts in the mark of an end; none if it has none of them.
+/// Returns the counts in the mark of the end of a fault; `None` if the mark has no counts.
 fn counts(mark: &Mark) -> Option<FaultCounts> {
     let count = |name: &str| mark.get(name).and_then(Value::as_u64);
     let (requests, messages, watches) = (count("requests"), count("messages"), count("watches"));

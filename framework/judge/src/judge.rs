@@ -116,7 +116,8 @@ impl Judge {
         self.faults.faults()
     }
 
-    /// The judgement of the entries so far, without verdicts: these need the whole history.
+    /// The judgement of the entries so far, without verdicts.
+    /// [`Self::verdicts_so_far`] returns these.
     #[must_use]
     pub fn so_far(&self) -> Judgement {
         let span = self.dialect.world().now;

@@ -27,7 +27,7 @@ pub struct Comparison {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The subject of the event, by its name in the first history.
-    /// An event of the second history only keeps its own name.
+    /// Events of the second history have the name of the matching member in the first.
     pub track: Track,
     /// The event.
     pub what: EventKind,
@@ -38,7 +38,7 @@ pub struct Difference {
 }
 
 impl Comparison {
-    /// Returns true if the same events happened in both.
+    /// Returns true if the same events happened in both, at times that differ by no more than is allowed.
     #[must_use]
     pub fn is_alike(&self) -> bool {
         self.differences.is_empty()

@@ -1,7 +1,7 @@
 //! The outline of a history: the events of each member, and of each workload in it, in order.
 //!
-//! Only the events of a failover count: health, taints, assignments, evictions and deliveries. The contents of
-//! manifests and the behaviour of applications do not count.
+//! Only the events of a failover count: disturbances, health, taints, removals of members, assignments, evictions and
+//! deliveries. The contents of manifests and the behaviour of applications do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -297,7 +297,7 @@ fn brief(taint: &Taint) -> String {
     format!("{}:{}", taint.key, taint.effect)
 }
 
-/// The scenario steps that disturb members or workloads. Other steps prepare, name or check.
+/// The scenario steps that count as disturbances in an outline.
 const DISTURBING: [&str; 4] = ["taint", "untaint", "deleteMember", "scale"];
 
 /// Returns the disturbed member and the disturbance, or `None` if the change is only a consequence.

@@ -16,7 +16,7 @@ const LISTED_OUTAGES: usize = 100;
 /// The numbers of one history.
 #[derive(Clone, Debug, Default)]
 pub struct Numbers {
-    /// The first outages, in the order in which they began.
+    /// The outages in the order in which they began; of more than 100, those that were over first.
     pub outages: Vec<Outage>,
     /// The numbers of each workload that existed at the end.
     pub workloads: BTreeMap<WorkloadKey, WorkloadNumbers>,

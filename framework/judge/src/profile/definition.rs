@@ -345,6 +345,7 @@ impl Profile {
     ///
     /// # Errors
     /// [`ProfileError::Header`] if a setting has the wrong type.
+    /// [`ProfileError::Timing`] if the name of a timing is misspelt.
     pub fn overlaid(mut self, header: &Mark) -> Result<Self, ProfileError> {
         let wrong = |field: &str, found: &Value, wanted| ProfileError::Header {
             field: field.to_owned(),

@@ -9,11 +9,14 @@ use serde::de::Error;
 use capsize_history::LONGEST;
 
 /// Returns the length, unless it exceeds a century.
+///
+/// # Errors
+/// A custom error if the length exceeds a century.
 fn checked<E: Error>(length: Duration) -> Result<Duration, E> {
     if length <= LONGEST { Ok(length) } else { Err(E::custom("this is longer than a century")) }
 }
 
-/// For a timing that every profile has.
+/// Reads and writes a timing that every profile has.
 pub(super) mod required {
     use std::time::Duration;
 
@@ -22,16 +25,24 @@ pub(super) mod required {
 
     use super::checked;
 
+    /// Writes the length as text.
+    ///
+    /// # Errors
+    /// The error of the serializer.
     pub(in super::super) fn serialize<S: Serializer>(length: &Duration, to: S) -> Result<S::Ok, S::Error> {
         text::serialize(length, to)
     }
 
+    /// Reads the length from text.
+    ///
+    /// # Errors
+    /// The error of the deserializer, or an error if the length exceeds a century.
     pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
         checked(text::deserialize(from)?)
     }
 }
 
-/// For a timing that a profile may omit.
+/// Reads and writes a timing that a profile may omit.
 pub(super) mod optional {
     use std::time::Duration;
 
@@ -40,6 +51,10 @@ pub(super) mod optional {
 
     use super::checked;
 
+    /// Writes the length as text, if there is one.
+    ///
+    /// # Errors
+    /// The error of the serializer.
     #[expect(clippy::ref_option, reason = "serde asks for it")]
     pub(in super::super) fn serialize<S: Serializer>(
         length: &Option<Duration>,
@@ -48,6 +63,10 @@ pub(super) mod optional {
         text::serialize(length, to)
     }
 
+    /// Reads the length from text, if there is one.
+    ///
+    /// # Errors
+    /// The error of the deserializer, or an error if the length exceeds a century.
     pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
         from: D,
     ) -> Result<Option<Duration>, D::Error> {

@@ -10,8 +10,8 @@ use thiserror::Error;
 use super::length;
 use capsize_history::LONGEST;
 
-/// One duration for each timing, written like `30s` or `5m`.
-/// The header of a history may give them in seconds, by the same names.
+/// The timings of one implementation; all but `evictionPolls` are lengths of time, like `30s` or `5m`.
+/// The header of a history may give the lengths in seconds, by the same names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Timings {
@@ -63,7 +63,7 @@ pub struct Timings {
     #[serde(default, with = "length::optional")]
     #[schemars(with = "Option<String>")]
     pub silent_probe: Option<Duration>,
-    /// The longest time that one eviction of the eviction queue takes; `None` if evictions are not paced.
+    /// The time that a worker of the queue waits after each eviction; `None` if evictions are not paced.
     #[serde(default, with = "length::optional")]
     #[schemars(with = "Option<String>")]
     pub eviction_pace: Option<Duration>,

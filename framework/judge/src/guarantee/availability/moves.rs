@@ -20,6 +20,7 @@ static AVAILABILITY_01: GuaranteeSpec = GuaranteeSpec {
     source: "Open Cluster Management pkg/work/hub/controllers/manifestworkreplicasetcontroller, deploy reconciler",
 };
 
+/// Checks that the replacements of a copy are ready before the copy is removed.
 /// A move of a workload whose member works needs no outage.
 #[derive(Default)]
 pub(crate) struct ReplacementRunsBeforeRemoval {
@@ -117,8 +118,9 @@ static AVAILABILITY_02: GuaranteeSpec = GuaranteeSpec {
     source: "Open Cluster Management pkg/work/spoke/controllers/finalizercontroller",
 };
 
-/// Nothing fences a lost member, so that a copy may run twice.
-/// It may do so only for as long as the member is lost.
+/// Checks that a left copy is removed once its member is Ready and no fault hits the member.
+/// Nothing fences a lost member, so that a copy may run twice. The copy may do so only for as long as the member is
+/// lost.
 #[derive(Default)]
 pub(crate) struct LeftCopyGoesAfterOutage {
     outdated_views: OutdatedViews,

@@ -18,7 +18,8 @@ static DELIVERY_16: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/hpa/hpa_controller.go",
 };
 
-/// Requirement P9. Other guarantees check the manifests that belong to a binding.
+/// Checks that autoscalers without a policy are on the members of their workloads (requirement P9).
+/// Other guarantees check the manifests that belong to a binding.
 #[derive(Default)]
 pub(crate) struct AutoscalerFollowsWorkload {
     /// The autoscalers that the control plane has shown; a history may not show them.

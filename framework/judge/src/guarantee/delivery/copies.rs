@@ -330,7 +330,7 @@ impl CopyFollowsManifest {
 #[derive(Default)]
 pub(crate) struct CopyGoesWithManifest {
     deadlines: Deadlines,
-    /// The copies whose manifest went while their member could not be reached.
+    /// The copies with a change while their member could not be reached.
     out_of_reach: BTreeSet<Subject>,
     /// The name of the latest manifest of each copy.
     by: Table<Subject, String>,
@@ -414,7 +414,7 @@ fn is_out_of_reach(member: &str, context: &JudgeContext<'_>) -> bool {
             || context.member(member).is_some_and(|known| known.health != Some(Health::Ready)))
 }
 
-/// Returns the leftover copy that the manifest called `by` created.
+/// Returns what is wrong if the copy that the manifest called `by` created is still there.
 /// A copy that a user has taken over does not count.
 fn leftover_copy(
     key: &WorkloadKey,

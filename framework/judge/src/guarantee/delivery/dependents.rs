@@ -25,7 +25,8 @@ pub(crate) struct RecordListsDependents {
     deadlines: Deadlines,
 }
 
-/// Returns the first workload that needs `workload` and is on other members than the record lists.
+/// Returns what is wrong if the record lists other members than a workload that needs it is on.
+/// The first such workload by the name of its record counts.
 fn misplaced(workload: &Workload, world: &World, keeps: bool) -> Option<Expectation> {
     workload.required_by.iter().find_map(|(record, listed)| {
         let by = world.workloads.get(world.records.get(record)?)?;

@@ -297,7 +297,7 @@ impl Catalogue {
         }
     }
 
-    /// Makes all guarantees keep their judged times from now on.
+    /// Discards all results so far, and makes all guarantees keep their judged times from now on.
     pub fn keep_windows(&mut self) {
         for state in &mut self.guarantees {
             state.tally = Tally::new(true);

@@ -191,9 +191,9 @@ impl Deadlines {
         if self.deadlines.is_empty() { NEVER } else { self.next }
     }
 
-    /// Must be called for every end of a fault of the control plane, which restarts all deadlines.
-    /// While requests fail, each change causes a retry that fails again, and each failure doubles the back-off. After
-    /// such a fault, deadlines are extended by the longest back-off.
+    /// Extends all deadlines at the end of a fault of the control plane.
+    /// Must be called for every such end. While requests fail, each change causes a retry that fails again, and each
+    /// failure doubles the back-off. After such a fault, deadlines are extended by the longest back-off.
     pub(crate) fn observe(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
         if let Change::FaultEnded { fault, member: None } = &fact.change {
             self.hindered = fact.at.max(context.world.hindered) + context.timings().takeover;

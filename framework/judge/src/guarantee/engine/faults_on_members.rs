@@ -17,7 +17,8 @@ pub(crate) struct OutdatedViews {
 }
 
 impl OutdatedViews {
-    /// Must be called for every fact.
+    /// Records which faults hit members, and which have ended.
+    /// Must be called for every fact about a fault of a member, and for every member that is gone.
     pub(crate) fn observe(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
         match &fact.change {
             Change::FaultBegan { member: Some(member), .. } => {

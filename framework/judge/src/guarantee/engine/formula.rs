@@ -88,7 +88,9 @@ impl Formula {
         self.value(FormulaInput { timings, workloads: 0 })
     }
 
-    /// The names of the timings that the formula uses.
+    /// The names of the timings that the formula contains by name.
+    /// The timings that `Poll` and `Queue` use are left out: `evictionPolls`, `gracefulEvictionTimeout`, `evictionPace`
+    /// and `latency`.
     pub fn names(&self) -> Vec<&'static str> {
         match self {
             Self::Timing(name) => vec![name],

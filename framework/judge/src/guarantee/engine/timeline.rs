@@ -11,7 +11,8 @@ use capsize_history::facts::{Change, Fact, WorkloadKey, World};
 /// The longest timeline of a violation.
 const LONGEST_TIMELINE: usize = 6;
 
-/// The timeline of a deleted object is kept for this many further facts.
+/// The timeline of a deleted object is kept for at least this many further facts.
+/// It is kept for fewer than twice as many.
 const REMEMBERED: u64 = 10_000;
 
 /// The last facts about each member and workload.
@@ -70,7 +71,7 @@ impl Log {
     }
 
     /// Returns the last facts about `subject`, in order.
-    /// If `since` is given, the timeline begins with the first facts after that time.
+    /// If `since` is given, the timeline begins with the first facts at or after that time.
     pub(crate) fn about(&self, subject: &Subject, since: Option<Duration>) -> Vec<Fact> {
         let member = subject.member.iter().filter_map(|name| self.members.get(name));
         let workload = subject.workload.iter().filter_map(|key| self.workloads.get(key));

@@ -25,7 +25,7 @@ static EVICTION_10: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/cluster/taint_manager.go, Start and Reconcile",
 };
 
-/// Requirement V4: no eviction without the feature.
+/// Checks that taints evict nothing without the feature `NoExecuteTaints` (requirement V4).
 pub(crate) struct NoEvictionWhenDisabled;
 
 impl Guarantee for NoEvictionWhenDisabled {

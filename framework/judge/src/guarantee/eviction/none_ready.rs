@@ -20,7 +20,7 @@ static EVICTION_17: GuaranteeSpec = GuaranteeSpec {
 /// A control plane that cannot reach any member is probably cut off itself, and there is nowhere to move anything.
 #[derive(Default)]
 pub(crate) struct NothingLeavesWhileNoneIsReady {
-    /// Since when no member is Ready.
+    /// The time since which no member has been Ready; `None` while one is Ready.
     none_since: Option<Duration>,
     /// Whether a workload has left a member since then.
     left: bool,

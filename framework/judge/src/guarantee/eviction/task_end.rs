@@ -127,7 +127,8 @@ impl HealthBefore {
     }
 }
 
-/// T12 with V7: a task ends by its timeout, and not earlier unless all assigned members are healthy.
+/// Checks that a task ends at its timeout, and not earlier (requirements T12 and V7).
+/// If all assigned members are healthy, the task may end earlier.
 #[derive(Default)]
 pub(crate) struct TaskEndsAtTimeout {
     deadlines: Deadlines,

@@ -159,7 +159,7 @@ fn is_silent(member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
 }
 
 impl UnknownAfterAgentSilence {
-    /// A node is ready again after none was.
+    /// Restarts all open deadlines, because a node is ready again after none was.
     /// All other nodes may be silent for the whole time again, including nodes that do not count.
     fn restart_deadlines(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
         let limit = usual_silence(context);
@@ -202,7 +202,7 @@ impl UnknownAfterAgentSilence {
         }
     }
 
-    /// Killed agents have been started again.
+    /// Records that killed agents were started again, and which of them may stay silent.
     /// An agent that gets no answer then does not reach its first renewal.
     fn agents_restarted(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
         self.restarted = fact.at;

@@ -36,8 +36,8 @@ impl ClocksSetBack {
         }
     }
 
-    /// The clock of `member` was set.
-    /// Until now it was wrong by `before` at most, and from now on by `after` at most.
+    /// Records the largest error of the clock of `member` before and after the clock was set.
+    /// The error was `before` at most until now, and is `after` at most from now on.
     ///
     /// Histories do not say which offsets are ahead, so earlier reports may be ahead, and later reports behind.
     fn set(&mut self, member: &str, before: Duration, after: Duration, now: Duration) {

@@ -197,7 +197,8 @@ impl NotReadyAfterFailureThreshold {
         }
     }
 
-    /// The access to the member has changed. It is not known whether probes succeed from now on.
+    /// Records that the access to the member has changed.
+    /// It is not known whether probes succeed from now on.
     fn access_changed(&mut self, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
         if context.member(member).is_some_and(|member| !member.pulls) {
             let outage =
@@ -206,6 +207,7 @@ impl NotReadyAfterFailureThreshold {
         }
     }
 
+    /// Ends an outage that began with a change of access, unless a fault still makes probes fail.
     /// Probes succeed with the new access.
     fn answers(&mut self, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
         let Some(outage) = self.outages.get_mut(member).filter(|outage| outage.access_changed) else {
@@ -248,7 +250,7 @@ impl NotReadyAfterFailureThreshold {
         }
     }
 
-    /// A probed member became NotReady without a fault.
+    /// Reports that a member became NotReady without a fault, unless there is an excuse.
     fn failed_without_fault(&self, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let (timings, world) = (context.timings(), context.world);
         let known = context.member(member);

@@ -93,7 +93,7 @@ struct FailurePeriod {
     refused_since: Option<Duration>,
     /// The total time for which probes failed at once before.
     refused: Duration,
-    /// When answers that were under way could arrive, and since when only new requests are dropped.
+    /// The time since which faults drop only requests, so that earlier requests may still be answered.
     answered: Option<Duration>,
 }
 

@@ -129,6 +129,7 @@ static HEALTH_09: GuaranteeSpec = GuaranteeSpec {
     source: "Open Cluster Management pkg/registration/spoke/managedcluster/status_controller.go",
 };
 
+/// Checks that a recovered member is not Unknown again before a new grace period has passed.
 /// A report that a member is Ready ends its silence. The next silence lasts for a whole grace period.
 #[derive(Default)]
 pub(crate) struct ReadyMemberStaysReady {

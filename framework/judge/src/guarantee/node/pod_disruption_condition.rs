@@ -16,8 +16,9 @@ static NODE_13: GuaranteeSpec = GuaranteeSpec {
     source: "Kubernetes pkg/controller/tainteviction/taint_eviction.go, addConditionAndDeletePod",
 };
 
-/// Requirement I22: for every pod that is deleted at the end of its toleration and not by somebody else.
-/// A pod with another reason in its condition was evicted by that reason. The DaemonSet controller deletes its pods itself.
+/// Checks that a pod has its condition when its deletion for a taint begins (requirement I22).
+/// This concerns every pod that is deleted at the end of its toleration and not by somebody else. A pod with another
+/// reason in its condition was evicted for that reason. The DaemonSet controller deletes its pods itself.
 #[derive(Default)]
 pub(crate) struct PodConditionBeforeEviction;
 

@@ -16,7 +16,8 @@ static NODE_08: GuaranteeSpec = GuaranteeSpec {
     source: "Kubernetes pkg/controller/util/node/controller_utils.go, MarkPodsNotReady",
 };
 
-/// Requirement I35: for every ready pod of a node that becomes Unknown, from any other condition.
+/// Checks that the ready pods of a node that becomes Unknown are marked as not ready (requirement I35).
+/// The condition of the node before does not matter.
 #[derive(Default)]
 pub(crate) struct PodsOfUnknownNodeAreNotReady(Deadlines);
 

@@ -31,8 +31,7 @@ static NODE_15: GuaranteeSpec = GuaranteeSpec {
 struct Restarts(BTreeMap<String, Duration>);
 
 impl Restarts {
-    /// Restarts the timeout of each unhealthy node that `is_due` does not hold for.
-    /// Its argument is the present start.
+    /// Restarts the timeouts of the unhealthy nodes for whose present start `is_due` returns false.
     fn restart(
         &mut self,
         now: Duration,
@@ -126,7 +125,7 @@ impl PodsOfUnhealthyNodeAreDeleted {
         self.deadlines.cancel_all(|subject| subject.is_on(name));
     }
 
-    /// The deletion of a pod began.
+    /// Records that the deletion of a pod began.
     fn deleted(
         &mut self,
         workload: &WorkloadKey,
@@ -151,7 +150,7 @@ impl PodsOfUnhealthyNodeAreDeleted {
         }
     }
 
-    /// The drain of a node began, and its other pods have to follow.
+    /// Opens a deadline for each other pod of a node whose drain began.
     fn expect_others(&mut self, name: &str, fact: &Fact, context: &JudgeContext<'_>) {
         let observed = context.latest_surely_observed(fact.at);
         for (key, workload) in pods(context.world, name) {

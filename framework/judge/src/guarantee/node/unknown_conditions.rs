@@ -22,7 +22,8 @@ static NODE_09: GuaranteeSpec = GuaranteeSpec {
     source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, tryUpdateNodeHealth",
 };
 
-/// Requirement I3: counted from the creation of a node.
+/// Checks that a node that never reports becomes Unknown after its time to start (requirement I3).
+/// The time counts from the creation of the node.
 #[derive(Default)]
 pub(crate) struct UnknownAfterStartupGrace {
     deadlines: Deadlines,
@@ -108,7 +109,8 @@ impl UnknownAfterStartupGrace {
         self.gone.get(node).is_some_and(|gone| *gone >= looked)
     }
 
-    /// A node is ready again after none was. All other nodes have the whole time again.
+    /// Restarts all open deadlines, because a node is ready again after none was.
+    /// All other nodes have the whole time again.
     fn restart_deadlines(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
         for name in context.world.members.keys() {
             if let Some((_, grace)) = began(name, context)

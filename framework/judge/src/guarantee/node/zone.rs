@@ -37,7 +37,7 @@ pub(super) fn paces(world: &World, zones: &Zones) -> BTreeMap<Zone, Pace> {
     world.census.iter().map(|(zone, census)| (zone.clone(), pace(*census))).collect()
 }
 
-/// Returns the pace of each zone that controllers have surely.
+/// Returns the pace of each zone that controllers surely know.
 /// The result is also empty while no node counts, because controllers keep the pace of the time before then.
 pub(super) fn sure_paces(world: &World, zones: &Zones) -> BTreeMap<Zone, Pace> {
     let counts = world.census.values().any(|zone| zone.size > 0);

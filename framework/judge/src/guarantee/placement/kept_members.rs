@@ -20,7 +20,7 @@ static PLACEMENT_01: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/scheduler/framework/plugins/{tainttoleration,clusterlocality}",
 };
 
-/// Requirement L1: an assigned member keeps the workload if nothing speaks against it.
+/// Checks that a workload stays on an assigned member without a reason to leave (requirement L1).
 /// A share by weight may become empty. A scheduler with a stale cache may not know a member that another leader has
 /// chosen. If no known member is suitable, it empties the assignment (on a `FitError` in Karmada's
 /// `pkg/scheduler/scheduler.go`).

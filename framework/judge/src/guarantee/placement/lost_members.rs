@@ -18,8 +18,8 @@ static PLACEMENT_17: GuaranteeSpec = GuaranteeSpec {
     source: "Open Cluster Management pkg/placement/plugins/tainttoleration/taint_toleration.go",
 };
 
-/// A toleration keeps what runs on a member.
-/// It is no reason to move a workload to a member that is lost.
+/// Checks that no member is newly chosen while it is known to be NotReady or Unknown.
+/// A toleration keeps what runs on a member. It is no reason to move a workload to a member that is lost.
 pub(crate) struct NewMembersAreReady;
 
 impl Guarantee for NewMembersAreReady {

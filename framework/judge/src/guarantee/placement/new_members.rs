@@ -63,14 +63,14 @@ impl NewMembersAreEligible {
         Self { spec, refusal, suspected_violations: SuspectedViolations::default() }
     }
 
-    /// Requirement L2: its taints are tolerated.
+    /// Checks that the workload tolerates the taints of a new member (requirement L2).
     pub(crate) fn tolerated() -> Self {
         Self::new(&PLACEMENT_03, |workload, name, member| {
             Some(format!("{name} has {}, which the workload does not tolerate", repelled(workload, member)?))
         })
     }
 
-    /// Requirement L3: the policy admits it.
+    /// Checks that the policy admits a new member (requirement L3).
     pub(crate) fn admitted() -> Self {
         Self::new(&PLACEMENT_04, |workload, name, member| {
             (!workload.placement.admits(name, member)).then(|| {
@@ -79,7 +79,7 @@ impl NewMembersAreEligible {
         })
     }
 
-    /// Requirement L4: it serves the kind.
+    /// Checks that a new member serves the kind of the workload (requirement L4).
     pub(crate) fn served() -> Self {
         Self::new(&PLACEMENT_05, |workload, name, member| {
             (serves(workload, member) == Some(false))
@@ -87,7 +87,7 @@ impl NewMembersAreEligible {
         })
     }
 
-    /// Requirement L6: it is not being removed.
+    /// Checks that a new member is not being removed (requirement L6).
     pub(crate) fn not_leaving() -> Self {
         Self::new(&PLACEMENT_06, |_, name, member| member.leaving.then(|| format!("{name} is being removed")))
     }

@@ -62,7 +62,7 @@ impl Guarantee for PlacementFollowsPolicy {
     }
 }
 
-/// Returns a violation for a template that a policy selects by name, and that belongs to no policy.
+/// Returns what is wrong with a template that a policy selects by name, and that has no policy.
 fn unclaimed(key: &WorkloadKey, context: &JudgeContext<'_>) -> Option<Expectation> {
     let template = context.world.templates.get(key)?;
     let policies = &context.world.policies;
@@ -80,7 +80,7 @@ fn unclaimed(key: &WorkloadKey, context: &JudgeContext<'_>) -> Option<Expectatio
     Some(Expectation { because: format!("the policy {name} selects {key}"), missing })
 }
 
-/// Returns a violation for a record that does not belong to the policy of its template.
+/// Returns what is wrong with a record that does not belong to the policy of its template.
 fn claimed_otherwise(
     key: &WorkloadKey,
     workload: &Workload,

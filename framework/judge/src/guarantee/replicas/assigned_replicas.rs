@@ -103,7 +103,7 @@ impl AssignedReplicaCounts {
         })
     }
 
-    /// S5, and T8 for divided workloads: the shares add up.
+    /// Checks that the shares of a divided workload add up (requirements S5 and T8).
     pub(crate) fn sum() -> Self {
         Self::new(&REPLICAS_03, |workload| {
             let divided = workload.placement.scheduling != Scheduling::Duplicated && workload.replicas > 0;
@@ -128,7 +128,7 @@ impl AssignedReplicaCounts {
         })
     }
 
-    /// Requirement S7: no replicas are assigned without replicas.
+    /// Checks that a workload without replicas is assigned without replicas (requirement S7).
     pub(crate) fn no_replicas() -> Self {
         Self::new(&REPLICAS_05, |workload| {
             let (name, replicas) =

@@ -80,7 +80,8 @@ pub(crate) fn shares_in_words(shares: &Assignment) -> String {
     shares.iter().map(each).collect::<Vec<_>>().join(", ")
 }
 
-/// Workloads with more replicas do not occur, and are not divided one by one.
+/// The largest number of replicas whose division is checked.
+/// Workloads with more replicas do not occur.
 const MOST_REPLICAS: u64 = 100_000;
 
 /// Returns the candidates of the division with their weights, or `None` if they are not known.

@@ -18,6 +18,7 @@ static STATUS_04: GuaranteeSpec = GuaranteeSpec {
     source: "Open Cluster Management pkg/work/hub/controllers/manifestworkreplicasetcontroller, status",
 };
 
+/// Checks that no copy in an Unknown member is reported as available.
 /// Nobody knows whether a copy works whose member is silent.
 #[derive(Default)]
 pub(crate) struct LostCopiesAreNotAvailable(Deadlines);
@@ -83,6 +84,7 @@ static STATUS_05: GuaranteeSpec = GuaranteeSpec {
 /// The condition that reports a rollout, by its neutral name.
 const ROLLED_OUT: &str = "RolledOut";
 
+/// Checks that the condition `RolledOut` agrees with the assigned members.
 /// A user waits for the condition before the next step.
 #[derive(Default)]
 pub(crate) struct RolloutIsReported(Deadlines);

@@ -380,6 +380,7 @@ impl Guarantee for HealthTaintsExcludeEachOther {
 }
 
 impl HealthTaintsExcludeEachOther {
+    /// Checks that a node does not keep both health taints of one effect.
     /// The controllers of nodes add the new taint and remove the old one by two requests.
     fn look_at_node(&mut self, name: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Some(member) = context.member(name) else { return };

@@ -22,10 +22,10 @@ static TAINT_11: GuaranteeSpec = GuaranteeSpec {
     source: "Open Cluster Management pkg/registration/webhook/v1/managedcluster_mutating.go",
 };
 
-/// Tolerations count from the time on the taint.
-/// A wrong time ends them early or late. A health taint that replaces another one keeps its time, so that tolerations
-/// do not begin again. A write of an older state restores a taint with its time: the policy controller of Karmada 1.16
-/// writes the taints that it has read, without their version.
+/// Checks that a new health taint has the time at which it was set.
+/// Tolerations count from the time on the taint, and a wrong time ends them early or late. A health taint that replaces
+/// another one keeps its time, so that tolerations do not begin again. A write of an older state restores a taint with
+/// its time: the policy controller of Karmada 1.16 writes the taints that it has read, without their version.
 #[derive(Default)]
 pub(crate) struct TaintTimesAreTruthful {
     /// The health taints of each member that are gone or restored.

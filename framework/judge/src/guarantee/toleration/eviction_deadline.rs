@@ -70,7 +70,7 @@ static TOLERATION_01: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/cluster/taint_manager.go, needEviction",
 };
 
-/// T5 with T6: from a `NoExecute` taint to the eviction.
+/// Checks the time from a `NoExecute` taint to the eviction (requirements T5 and T6).
 #[derive(Default)]
 pub(crate) struct EvictionAtTolerationEnd {
     /// The toleration of each workload on a tainted member.

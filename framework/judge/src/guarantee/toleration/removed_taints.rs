@@ -27,7 +27,8 @@ pub(crate) struct NoEvictionWithoutTaint {
     unused_tolerations: BTreeMap<Subject, UnusedToleration>,
     /// Evictions from members without a taint, with their facts. The taint may be reported later.
     suspected_violations: BTreeMap<Subject, (Fact, Option<UnusedToleration>)>,
-    /// The time when each member last went, with its taints. A new member may have the same name.
+    /// The time when each member was last deleted.
+    /// A new member may have the same name.
     gone: BTreeMap<String, Duration>,
     /// The NoExecute taints of each member.
     taints: BTreeMap<String, Vec<Taint>>,
@@ -37,7 +38,7 @@ pub(crate) struct NoEvictionWithoutTaint {
     inherited: BTreeMap<Subject, Duration>,
 }
 
-/// A workload whose toleration did not run out.
+/// A toleration that was not over when its taint was removed.
 #[derive(Clone)]
 struct UnusedToleration {
     until: Duration,
