@@ -82,7 +82,7 @@ impl Budget {
         self.failovers.iter().filter_map(|failover| Some(failover.moved?.evicted.lower)).min()
     }
 
-    /// Computes the budget of a target with this `profile`, if `workloads` have to be evicted from the failed member.
+    /// Computes the budget of a target with this `profile`, whose failed member has `workloads` to evict.
     #[must_use]
     pub fn new(profile: &Profile, workloads: usize) -> Self {
         let is_possible = |failure: &Failure| match failure {
@@ -121,7 +121,8 @@ fn detection(failure: Failure) -> &'static Transition {
     }
 }
 
-/// The transitions from the failure to the eviction, or `None` if a person would have to taint the member.
+/// Returns the transitions from the failure to the eviction.
+/// Returns `None` if a person would have to taint the member.
 fn path(profile: &Profile, failure: Failure) -> Option<Steps> {
     let silent_agent = failure == Failure::SilentAgent;
     let mut steps = if profile.has(Feature::AutomaticNoExecute) && silent_agent {

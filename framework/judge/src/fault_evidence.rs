@@ -44,7 +44,7 @@ pub enum Reaction {
 }
 
 impl FaultEvidence {
-    /// Returns true if the recorder counted what the fault hit, and neither a request nor a reaction shows an effect.
+    /// Returns true if the recorder counted what the fault hit, all counts are zero, and nothing reacted.
     #[must_use]
     pub fn had_no_effect(&self) -> bool {
         self.reaction.is_none() && self.counts == Some(FaultCounts::default())

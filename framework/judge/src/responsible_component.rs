@@ -158,7 +158,8 @@ fn eviction(id: &str, evidence: &Evidence) -> Component {
     }
 }
 
-/// The owner of a violation of the group PLACEMENT: the scheduler, unless an eviction without a task removed a member.
+/// Returns the owner of a violation of the group PLACEMENT.
+/// The owner is the scheduler, unless an eviction without a task removed a member.
 fn placement(id: &str, evidence: &Evidence) -> Component {
     match last(evidence, is_assignment) {
         Some(Change::Assigned { was, now, .. })

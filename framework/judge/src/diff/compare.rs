@@ -88,8 +88,8 @@ struct Sides<'a> {
 }
 
 impl Sides<'_> {
-    /// Matches each member of the first history with one of the second, such that no swap of two members finds fewer
-    /// differences. A swap that changes nothing is not made.
+    /// Matches each member of the first history with one of the second.
+    /// No swap of two members finds fewer differences than the match. A swap that changes nothing is not made.
     fn parts(&self) -> BTreeMap<String, String> {
         let tracks = self.first.tracks.keys().chain(self.second.tracks.keys());
         let names: Vec<String> =

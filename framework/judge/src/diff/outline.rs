@@ -266,7 +266,8 @@ impl Outliner {
         }
     }
 
-    /// Records an event, unless the track is in that state already, for example if a manifest is delivered again.
+    /// Records an event, unless the track is in that state already.
+    /// An example of such a state is a manifest that is delivered again.
     fn note(&mut self, at: Duration, mut track: Track, what: EventKind) {
         if let Some(workload) = &mut track.workload {
             if !self.workloads.contains(workload) {

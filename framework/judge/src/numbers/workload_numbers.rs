@@ -8,11 +8,11 @@ use capsize_history::facts::{Scheduling, Workload};
 /// The numbers of one workload.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WorkloadNumbers {
-    /// Ready replicas above the requested number, in replica-seconds: the price of keeping an old copy until the new
-    /// one is ready.
+    /// Ready replicas above the requested number, in replica-seconds.
+    /// They are the price of keeping an old copy until the new one is ready.
     pub double_run_seconds: f64,
-    /// Replicas that were requested but not ready in a member that answers, in replica-seconds, after the workload had
-    /// once been completely ready.
+    /// Replicas that were requested but not ready in a member that answers, in replica-seconds.
+    /// They count after the workload had once been completely ready.
     pub lost_replica_seconds: f64,
     /// The time during which no replica was ready anywhere, after one had been.
     pub zero_run: Duration,

@@ -34,8 +34,9 @@ pub enum Feature {
     SpreadConstraints,
     /// Placement divides replicas by static weights.
     StaticWeights,
-    /// Static weights divide replicas seat by seat, so that an additional replica takes none from any member. Without
-    /// this feature, the largest weights get the remainder.
+    /// Static weights divide replicas by the Webster method.
+    /// With this method, an additional replica takes none from any member. Without this feature, the largest weights
+    /// get the remainder.
     MonotoneWeights,
     /// Among members that are equal except for their room, the first ones by name are chosen.
     NewcomersByName,
@@ -71,12 +72,13 @@ pub enum Feature {
     PurgeModes,
     /// `Immediately` and `Graciously` are names of purge modes, too.
     FormerPurgeModes,
-    /// A workload that stays unhealthy leaves its member, even if the member is healthy; purge modes have the names
-    /// of 1.15 and later.
+    /// A workload that stays unhealthy leaves its member, even if the member is healthy.
+    /// Purge modes have the names of 1.15 and later.
     ApplicationFailover,
     /// A new copy of a workload gets the preserved state of the old one.
     PreservedState,
-    /// State that was preserved for a copy is passed on to the next copy if the first one never became healthy.
+    /// State that was preserved for a copy is not lost if the copy never became healthy.
+    /// The state is passed on to the next copy.
     HandsOnState,
     /// Copies that were edited or deleted in a member are repaired even while the member is not ready.
     RepairsUnreadyMembers,
@@ -90,8 +92,8 @@ pub enum Feature {
     PreservedResources,
     /// Members may have an agent that connects to the control plane, and its silence is detected.
     PullMembers,
-    /// A member that returns with old data, or without data, gets its copies again, although its versions have gone
-    /// back.
+    /// A member that returns with old data, or without data, gets its copies again.
+    /// This holds although its versions have gone back.
     MembersGoBack,
     /// Namespaces of the control plane are created in every member.
     NamespaceSync,
@@ -109,11 +111,11 @@ pub enum Feature {
     CopiesAutoscalers,
     /// Replica counts of autoscalers in the members are kept, and written to the template.
     FollowsAutoscalers,
-    /// Members that are not ready get a `NoExecute` taint one by one in each zone, at a rate that depends on the
-    /// state of the zone.
+    /// Members that are not ready get a `NoExecute` taint one by one in each zone.
+    /// The rate depends on the state of the zone.
     ZonedEvictions,
-    /// Members that stay not ready lose their pods after a time (`failoverEvictionTimeout`), one by one in each zone,
-    /// without a taint.
+    /// Members that stay not ready lose their pods after a time (`failoverEvictionTimeout`).
+    /// The members follow one by one in each zone, without a taint.
     DrainsAfterTimeout,
     /// Members with an exclusion label do not count for the state of their zone.
     ExcludesByLabel,
@@ -143,7 +145,8 @@ pub enum Feature {
     ReportsLostCopies,
     /// The record of a workload reports whether its rollout is complete.
     ReportsRollouts,
-    /// If a member has a stable and a beta label for the same value, the stable label is copied to the beta label.
+    /// The stable label of a member is copied to its beta label.
+    /// This concerns a member that has a stable and a beta label for the same value.
     StableLabelsLead,
 }
 
@@ -177,8 +180,9 @@ pub struct Profile {
     pub timings: Timings,
     /// The way in which it is started.
     pub start: Start,
-    /// The release whose behaviour Capsize's own controllers imitate, or whose webhooks and definitions Capsize provides
-    /// for programs; without it, that of the reference.
+    /// The release whose behaviour Capsize's own controllers imitate.
+    /// For programs it is the release whose webhooks and definitions Capsize provides. Without it, the release of the
+    /// reference counts.
     #[serde(default)]
     pub behaviour: Option<String>,
     /// The bugs of Capsize's own controllers, by name.
@@ -307,8 +311,8 @@ impl ProfileError {
 const PASSED_OVER: [&str; 4] =
     ["healthCheckPeriod", "leaseDurationSeconds", "statusSyncInterval", "tolerationSeconds"];
 
-/// Returns true if the header of a history may contain a timing with this name, although it is ignored here. The
-/// flags of zones only count for a profile with zones.
+/// Returns true if a header may contain a timing with this name, although it is ignored here.
+/// The header is that of a history. The flags of zones only count for a profile with zones.
 fn is_passed_over(name: &str) -> bool {
     PASSED_OVER.contains(&name) || Zones::FLAGS.contains(&name)
 }
@@ -438,7 +442,8 @@ impl Profiles {
         })
     }
 
-    /// Returns the profile of `implementation` with the latest release that is not after the release `version`.
+    /// Returns the profile of `implementation` for the release `version`.
+    /// It is the one with the latest release that is not after `version`.
     #[must_use]
     pub fn of_release(&self, implementation: &str, version: &str) -> Option<&Profile> {
         self.0
@@ -448,8 +453,9 @@ impl Profiles {
             .max_by_key(|profile| release(&profile.from))
     }
 
-    /// Returns the profile that covers the release `version`, if `implementation` has a profile of a later release, too. A
-    /// release after the newest profile may behave in another way.
+    /// Returns the profile that covers the release `version`.
+    /// Returns it only if `implementation` has a profile of a later release, too. A release after the newest profile
+    /// may behave in another way.
     #[must_use]
     pub fn covering(&self, implementation: &str, version: &str) -> Option<&Profile> {
         let is_later = |profile: &Profile| release(&profile.version) > release(version);
@@ -457,8 +463,8 @@ impl Profiles {
         of_it.any(is_later).then(|| self.of_release(implementation, version)).flatten()
     }
 
-    /// Returns the newest profile of the implementation in `header`, if the release in the header is newer than the
-    /// release for which that profile was written. Patch releases do not count.
+    /// Returns the newest profile of the implementation in `header`, if the release there is newer.
+    /// The profile was written for an older release than the one in the header. Patch releases do not count.
     #[must_use]
     pub fn outdated(&self, header: &Mark) -> Option<&Profile> {
         let text = |key: &str| header.get(key).and_then(Value::as_str).unwrap_or_default();

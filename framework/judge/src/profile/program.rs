@@ -14,7 +14,8 @@ pub struct Program {
     pub name: String,
     /// The program and its arguments, with placeholders; see [`Program::filled`].
     pub command: Vec<String>,
-    /// The path that its port answers with 200 once the program is ready; without it, the program is ready at once.
+    /// The path that its port answers with 200 once the program is ready.
+    /// Without a path, the program is ready at once.
     #[serde(default)]
     pub ready: Option<String>,
     /// Its port uses TLS. The certificate is not checked.
@@ -24,8 +25,9 @@ pub struct Program {
     /// It goes on when the controllers are killed.
     #[serde(default)]
     pub per_pull_member: bool,
-    /// The common name of a self-signed certificate that is made for each start of the program, with placeholders. The
-    /// texts of objects have it as `{{identity.certificate}}`, and its key as `{{identity.key}}`.
+    /// The common name of a self-signed certificate, with placeholders.
+    /// The certificate is made for each start of the program. The texts of objects have it as
+    /// `{{identity.certificate}}`, and its key as `{{identity.key}}`.
     #[serde(default)]
     pub identity: Option<String>,
     /// The names of the definitions of the user that the member of an agent gets, too.

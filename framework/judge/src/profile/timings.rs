@@ -39,7 +39,8 @@ pub struct Timings {
     #[serde(default, with = "length::optional")]
     #[schemars(with = "Option<String>")]
     pub startup_grace_period: Option<Duration>,
-    /// The time for which a member is not ready until it gets a `NoExecute` taint (with `AutomaticNoExecute`).
+    /// The time until a member that is not ready gets a `NoExecute` taint (with `AutomaticNoExecute`).
+    /// The member must be not ready for the whole time.
     #[serde(with = "length::required")]
     #[schemars(with = "String")]
     pub failover_eviction_timeout: Duration,
@@ -67,7 +68,8 @@ pub struct Timings {
     #[serde(default, with = "length::optional")]
     #[schemars(with = "Option<String>")]
     pub eviction_pace: Option<Duration>,
-    /// How long a workload without room waits until it is tried again; `None` if it is tried again with a back-off.
+    /// The time until a workload without room is tried again.
+    /// It is `None` if the workload is tried again with a back-off.
     #[serde(default, with = "length::optional")]
     #[schemars(with = "Option<String>")]
     pub unschedulable_retry: Option<Duration>,
@@ -75,11 +77,12 @@ pub struct Timings {
     #[serde(default, with = "length::optional")]
     #[schemars(with = "Option<String>")]
     pub unschedulable_check: Option<Duration>,
-    /// The number of times that eviction tasks are checked within the graceful-eviction-timeout, in addition to
-    /// events.
+    /// The number of times that eviction tasks are checked within the graceful-eviction-timeout.
+    /// Events cause further checks.
     #[serde(default)]
     pub eviction_polls: u32,
-    /// The time until a missed event is corrected: from one check of the workloads of a tainted member to the next.
+    /// The time until a missed event is corrected.
+    /// It is the time from one check of the workloads of a tainted member to the next.
     #[serde(with = "length::required")]
     #[schemars(with = "String")]
     pub recheck: Duration,
@@ -87,8 +90,8 @@ pub struct Timings {
     #[serde(with = "length::required")]
     #[schemars(with = "String")]
     pub takeover: Duration,
-    /// The longest time from the write of a cause to the observation of its effect, if no timer is involved: two
-    /// watches and a write.
+    /// The longest time from the write of a cause to the observation of its effect, without a timer.
+    /// It is the time of two watches and a write.
     #[serde(with = "length::required")]
     #[schemars(with = "String")]
     pub latency: Duration,

@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 use super::length;
 use capsize_history::LONGEST;
 
-/// The settings of a zone. kube-controller-manager has rates for them; here they are the pauses between two members.
+/// The settings of a zone.
+/// Where kube-controller-manager has rates, these are the pauses between two members.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Zones {
@@ -24,8 +25,8 @@ pub struct Zones {
     pub secondary_eviction_pause: Duration,
     /// A zone of more members than this is large (`--large-cluster-size-threshold`).
     pub large: u64,
-    /// The percentage of members that are not ready from which a zone is partly disrupted; at least three members
-    /// must not be ready (`--unhealthy-zone-threshold`).
+    /// The percentage of members that are not ready from which a zone is partly disrupted.
+    /// At least three members must not be ready (`--unhealthy-zone-threshold`).
     pub unhealthy_percent: u64,
 }
 

@@ -1,4 +1,5 @@
-//! Evictions of pods by controllers that write no reason, or move their deadlines, other than those of Kubernetes do.
+//! Tests evictions of pods by controllers that write no reason, or that move their deadlines.
+//! Such controllers behave in another way than those of Kubernetes.
 //!
 //! In a scenario, nobody else deletes pods without a mark.
 
@@ -40,7 +41,8 @@ fn a_pod_that_is_deleted_without_any_taint_was_evicted_without_cause() {
     violates("by a person", pod(pod(cluster(), false).at(2.0).mark(by_hand), true), 3.0, "");
 }
 
-/// Pod `p` on `a1`, which tolerates the taint `long` for 20 s and the taint `short` for 5 s; in deletion if `deleted`.
+/// Returns pod `p` on `a1`, which is in deletion if `deleted`.
+/// The pod tolerates the taint `long` for 20 s and the taint `short` for 5 s.
 fn patient(story: Story, deleted: bool) -> Story {
     let tolerates = |key: &str, seconds: u64| {
         json!({

@@ -58,7 +58,8 @@ fn page() -> String {
     fs::read_to_string(path()).unwrap_or_default()
 }
 
-/// Writes `example` for `id` into the page, which keeps its other sections in the order of the catalogue.
+/// Writes `example` for `id` into the page.
+/// The page keeps its other sections in the order of the catalogue.
 fn write(id: &str, example: &str) {
     let before = page();
     let section = |rule: &&str| {

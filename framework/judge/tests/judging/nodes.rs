@@ -168,8 +168,8 @@ impl Story {
         })
     }
 
-    /// Pod `p` on a node with a toleration of this many seconds; it is ready if `ready`, and in deletion for a taint
-    /// if `evicted`.
+    /// Returns pod `p` on a node with a toleration of this many seconds.
+    /// The pod is ready if `ready`, and in deletion for a taint if `evicted`.
     fn pod(self, node: &str, seconds: u64, ready: bool, evicted: bool) -> Self {
         let status = |holds: bool| if holds { "True" } else { "False" };
         let mut pod = json!({

@@ -58,7 +58,8 @@ fn observer(entry: &Entry) -> Option<String> {
     Observer::of(mark).ok().flatten().map(|observer| observer.on)
 }
 
-/// The parts that a recorder may not have watched: all of a member, a kind everywhere, or a kind in one cluster.
+/// Returns the parts that a recorder may not have watched.
+/// Such a part is all of a member, a kind everywhere, or a kind in one cluster.
 fn watched(entries: &[Entry]) -> BTreeSet<(Option<String>, Option<String>)> {
     let watched = entries.iter().filter_map(|entry| match &entry.kind {
         Kind::Event { on, object, .. } => Some((on.to_string(), object.kind().into_owned())),

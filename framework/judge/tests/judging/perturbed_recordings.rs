@@ -44,7 +44,8 @@ pub(crate) fn violated(entries: Vec<Entry>, profile: &Profile) -> Vec<&'static s
     verdicts.iter().filter(|verdict| verdict.outcome.is_violated()).map(|verdict| verdict.spec.id).collect()
 }
 
-/// Applies `perturbation` to the object of each event of this kind, and drops the event if the result is false.
+/// Applies `perturbation` to the object of each event of this kind.
+/// Drops the event if the result is false.
 fn changed(entries: &[Entry], kind: &str, perturbation: impl Fn(&Entry, &mut Value) -> bool) -> Vec<Entry> {
     let one = |entry: &Entry| {
         let Kind::Event { on, event, object } = &entry.kind else { return Some(entry.clone()) };

@@ -51,8 +51,8 @@ pub(crate) struct CopyFollowsManifest {
     away: Table<String, BTreeSet<WorkloadKey>>,
     /// The time since which faults have hit a member.
     hit: Table<String, Duration>,
-    /// The time until which the agent of a recovered member may not have observed new manifests; the same for
-    /// controllers of a member that has lost its data.
+    /// The time until which the agent of a recovered member may not have observed new manifests.
+    /// The same time holds for controllers of a member that has lost its data.
     unobserved: Table<String, Duration>,
     /// The time until which controllers may not have observed the changes in a recovered member.
     unwatched: Table<String, Duration>,
@@ -248,8 +248,8 @@ impl CopyFollowsManifest {
         self.deadlines.expect_correction(subject, fact, allowed, wrong, context);
     }
 
-    /// The first copy of a kind, and the first copy in a member, show what the history records, so that others can be
-    /// missing.
+    /// Checks all copies again after the first copy of a kind, and after the first copy in a member.
+    /// Such a copy shows what the history records, so that others can be missing.
     fn look_again(&mut self, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let kinds = context.world.kinds_shown.len();
         let is_new_kind = kinds != self.shown.0;
@@ -265,8 +265,8 @@ impl CopyFollowsManifest {
         }
     }
 
-    /// A request to the member whose answer a fault held back must time out first, before the controller does
-    /// anything else for the copy.
+    /// Records the requests whose answers a fault held back until now.
+    /// Such a request to the member must time out before the controller does anything else for the copy.
     fn asked(&mut self, fault: FaultKind, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
         let asked = self.asked.swap_remove(member).unwrap_or_default();
         let Some(since) = self.hit.get(member).filter(|_| fault.hits_probes() != Some(ProbeFailure::Refused))
@@ -323,7 +323,8 @@ impl CopyFollowsManifest {
     }
 }
 
-/// Requirements S17 and V12: the control plane releases a manifest only when its copy is gone, however long that takes.
+/// Checks that a copy is deleted with its manifest (requirements S17 and V12).
+/// The control plane releases a manifest only when its copy is gone, however long that takes.
 ///
 /// An implementation with a dialect that is data may let its agents remove the copies without manifests. Such an agent acts when its
 /// member can be reached.

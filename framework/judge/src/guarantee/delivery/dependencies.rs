@@ -18,7 +18,9 @@ static DELIVERY_13: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/dependenciesdistributor/dependencies_distributor.go; default interpreter, GetDependencies",
 };
 
-/// Requirements S20 and E5: the `ConfigMap`s and Secrets of the control plane, for workloads whose policy propagates dependencies.
+/// Checks that dependencies follow the workloads that need them (requirements S20 and E5).
+/// The dependencies are the `ConfigMap`s and Secrets of the control plane. The workloads are those whose policy
+/// propagates dependencies.
 #[derive(Default)]
 pub(crate) struct DependenciesFollowWorkload {
     /// The workloads that use each object.

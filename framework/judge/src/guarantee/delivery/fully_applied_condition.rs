@@ -20,7 +20,8 @@ static DELIVERY_06: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct FullyAppliedCondition {
     pub(crate) spec: &'static GuaranteeSpec,
     pub(crate) wrong: fn(workload: &Workload) -> Option<Expectation>,
-    /// Whether nothing is required while a member that holds the workload is lost, if reports have to leave out such copies.
+    /// Whether nothing is required while a member that holds the workload is lost.
+    /// This concerns targets whose reports have to leave out the copies in lost members.
     pub(crate) ignores_lost_copies: bool,
     pub(crate) deadlines: Deadlines,
 }

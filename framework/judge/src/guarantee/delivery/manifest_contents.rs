@@ -19,10 +19,11 @@ static DELIVERY_11: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/binding/common.go, pkg/util/overridemanager",
 };
 
-/// Requirements P4 and R1: a manifest has the assigned replicas, completions in the same order of size, the overridden images, and
-/// the data of the template. A manifest for a member that the workload is leaving does not change. A workload that its policy
-/// has let go of stays as it was: changes of its template are not passed on. The same holds for a template that its policy
-/// has claimed, and selects no more because the labels of the template have changed.
+/// Checks that a manifest has the contents of the template (requirements P4 and R1).
+/// A manifest has the assigned replicas, completions in the same order of size, the overridden images, and the data of
+/// the template. A manifest for a member that the workload is leaving does not change. A workload that no longer has a
+/// policy stays as it was: changes of its template are not passed on. The same holds for a template that its policy has
+/// claimed and no longer selects, because the labels of the template have changed.
 #[derive(Default)]
 pub(crate) struct ManifestMatchesTemplate {
     deadlines: Deadlines,
@@ -194,8 +195,8 @@ fn tagged(image: &str, overrides: &[&Override]) -> String {
     })
 }
 
-/// Completions of a Job are divided like its pods: they add up to all completions, and a member with fewer pods does
-/// not get more completions than another.
+/// Returns what is wrong with the completions of a Job, which are divided like its pods.
+/// The completions add up to all completions. A member with fewer pods does not get more completions than another.
 fn completions(
     workload: &Workload,
     member: &str,

@@ -29,7 +29,8 @@ static DELIVERY_02: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/binding/binding_controller.go, removeOrphanWorks",
 };
 
-/// The check of a manifest for a member: `None` if nothing is required, else what is wrong, if anything.
+/// The result of the check of a manifest for a member.
+/// It is `None` if nothing is required, else what is wrong, if anything.
 type Assessment = Option<Option<Expectation>>;
 
 /// Checks that manifests exist for the right members, in time after each change.
@@ -245,14 +246,15 @@ fn keeps_some(context: &JudgeContext<'_>) -> bool {
         .any(|feature| context.profile.has(feature))
 }
 
-/// Whether the workload is being evicted from `member`, and the target may choose the member again when it is back.
+/// Returns true if the workload is being evicted from `member`, and may come back.
+/// The target may choose the member again when it is back.
 fn chooses_again(workload: &Workload, member: &str, context: &JudgeContext<'_>) -> bool {
     let evicted = workload.evictions.iter().any(|task| task.member == member);
     evicted && context.profile.has(Feature::KeepsChosenCopies)
 }
 
-/// Whether the old manifest may stay for now: the member may be chosen again when it is back, or the workload does not run
-/// elsewhere yet.
+/// Returns true if the old manifest may stay for now.
+/// The member may be chosen again when it is back, or the workload does not run elsewhere yet.
 fn may_stay(workload: &Workload, member: &str, context: &JudgeContext<'_>) -> bool {
     let is_ready = context.member(member).is_some_and(|member| member.health == Some(Health::Ready));
     let healthy = |name: &String| {

@@ -97,7 +97,8 @@ static DELIVERY_08: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/binding/common.go, ensureWork",
 };
 
-/// Requirement V11: while a workload leaves a member, changes for the other members are not written there.
+/// Checks that old manifests do not change while a workload leaves a member (requirement V11).
+/// Changes for the other members are not written to the old manifest.
 #[derive(Default)]
 pub(crate) struct OldManifestIsFrozen {
     /// The manifests that had the replicas of their task when the eviction began.
@@ -157,8 +158,8 @@ static DELIVERY_09: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/binding/common.go, injectReservedLabelState",
 };
 
-/// Requirement V14: the first manifest for the only assigned member carries the state that the last task preserves, if that task
-/// purges directly.
+/// Checks that the first manifest for a new member carries the preserved state (requirement V14).
+/// This concerns the only assigned member, and the state that the last task preserves, if that task purges directly.
 pub(crate) struct FirstManifestCarriesPreservedState;
 
 impl Guarantee for FirstManifestCarriesPreservedState {

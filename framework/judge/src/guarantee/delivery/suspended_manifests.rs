@@ -21,8 +21,8 @@ static DELIVERY_14: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/binding/common.go; pkg/controllers/{execution,status}",
 };
 
-/// Requirement P6: the manifest is suspended while the record is, and a copy that was deleted in the member meanwhile does not
-/// come back.
+/// Checks that the manifest is suspended while the record is (requirement P6).
+/// A copy that was deleted in the member meanwhile does not come back.
 #[derive(Default)]
 pub(crate) struct SuspendedManifestsAreHeldBack {
     deadlines: Deadlines,

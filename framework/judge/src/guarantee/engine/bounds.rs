@@ -33,15 +33,15 @@ pub(crate) fn probe(timings: &Timings, failing: ProbeFailure) -> Option<Duration
     }
 }
 
-/// The longest time from a member's failure until the member is not ready, or `None` if there is no limit.
+/// The longest time from a member's failure until the member is not ready; `None` without a limit.
 pub(crate) fn not_ready(timings: &Timings, silent: bool) -> Option<Duration> {
     let transition = if silent { &transition::SILENT_NOT_READY } else { &transition::REFUSED_NOT_READY };
     transition.upper.of(timings)
 }
 
-/// The longest time until a member is not ready whose probes get no answer, except for a while in which they are
-/// refused. The refusals begin `after` the beginning of the silence, or never. A silent probe may begin just before the threshold
-/// has passed, and then delays the condition by its whole length.
+/// The longest time until a member is not ready whose probes get no answer, or are refused for a while.
+/// The refusals begin `after` the beginning of the silence, or never. A silent probe may begin just before the
+/// threshold has passed, and then delays the condition by its whole length.
 pub(crate) fn not_ready_mixed(timings: &Timings, after: Duration) -> Option<Duration> {
     let silent = timings.status_update_frequency + timings.silent_probe?;
     let refused = timings.status_update_frequency + timings.refused_probe;
@@ -60,8 +60,8 @@ fn limited(formula: &Formula, timings: &Timings) -> Duration {
     formula.of(timings).expect("only a silent probe may have no limit")
 }
 
-/// The longest time that something may take which was under way when a history began: a whole failover, retried after
-/// the longest back-off.
+/// The longest time that something may take which was under way when a history began.
+/// It is a whole failover, retried after the longest back-off.
 pub(crate) fn longest_under_way(timings: &Timings) -> Duration {
     let toleration = timings.not_ready_toleration_seconds.max(timings.unreachable_toleration_seconds);
     let probe = timings.silent_probe.unwrap_or_default();
@@ -85,7 +85,8 @@ pub(crate) fn agent_silent(timings: &Timings) -> Duration {
 pub(crate) const RENEWAL_MISSED: &str = "not before the grace period of the member (monitorGracePeriod, or its own) after its last \
      renewal - skew; at most the grace period + 2 x monitorPeriod + latency after it; clocks that are wrong widen both";
 
-/// The longest time from the last renewal of a member with this `grace` period until the member is Unknown.
+/// The longest time from the last renewal of a member until the member is Unknown.
+/// The member has this `grace` period.
 pub(crate) fn renewal_missed(timings: &Timings, grace: Duration) -> Duration {
     grace + timings.monitor_period * 2 + timings.latency
 }
@@ -131,7 +132,7 @@ pub(crate) const NO_EVICTION_WITHOUT_TAINT: &str =
 pub(crate) const TASK_ENDED_WHEN_HEALTHY: &str = "at most latency after all assigned members are healthy; if tasks are polled, \
      gracefulEvictionTimeout / evictionPolls + latency";
 
-/// The longest time from the moment when all members of a workload are healthy until its eviction tasks end.
+/// The longest time until the eviction tasks of a workload end, once all of its members are healthy.
 pub(crate) fn task_ended_when_healthy(timings: &Timings) -> Duration {
     poll(timings) + timings.latency
 }
@@ -199,8 +200,8 @@ pub(crate) fn pods_marked(timings: &Timings) -> Duration {
 pub(crate) const NODE_TAINTED: &str = "at most 2 x monitorPeriod + latency, plus an eviction pause for each waiting node of the \
      zone and one more";
 
-/// The longest time from the moment when a node is not ready until it has its taint, without the time in the queue of
-/// its zone.
+/// The longest time from the moment when a node is not ready until it has its taint.
+/// The time in the queue of its zone is left out.
 pub(crate) fn node_tainted(timings: &Timings) -> Duration {
     timings.monitor_period * 2 + timings.latency
 }
@@ -218,13 +219,13 @@ pub(crate) fn zone_observed(timings: &Timings) -> Duration {
 pub(crate) const FIRST_POD_DELETED: &str = "at most failoverEvictionTimeout + 2 x monitorPeriod + latency, plus an eviction pause for each \
      unhealthy node of the zone; then at most 2 x latency for all other pods of the node";
 
-/// The longest time from the first deletion of a pod on a node until all other pods of the node are deleted as well.
+/// The longest time from the first deletion of a pod on a node until all its pods are deleted.
 pub(crate) fn other_pods_deleted(timings: &Timings) -> Duration {
     timings.latency * 2
 }
 
-/// The longest time from the eviction timeout of a node until the first of its pods is deleted, without the time that
-/// other nodes of the zone take.
+/// The longest time from the eviction timeout of a node until the first of its pods is deleted.
+/// The time that other nodes of the zone take is left out.
 pub(crate) fn first_pod_deleted(timings: &Timings) -> Duration {
     timings.monitor_period * 2 + timings.latency
 }
@@ -333,19 +334,19 @@ pub(crate) fn copy_written(timings: &Timings, away: Duration) -> Duration {
     timings.latency + away.min(LONGEST_BACK_OFF)
 }
 
-/// The longest time from the end of an outage until all controllers have observed what is in the member. It was
-/// `away` for so long.
+/// The longest time from the end of an outage until all controllers have observed the member.
+/// The member was `away` for so long.
 pub(crate) fn observed_again(timings: &Timings, away: Duration) -> Duration {
     copy_written(timings, away).max(timings.latency + (away * 2).min(LONGEST_WATCH_BACK_OFF))
 }
 
-/// The time for which an API server waits for a resourceVersion that it has not reached, before it refuses the
-/// request (`blockTimeout` of kube-apiserver's watch cache).
+/// The time for which an API server waits for a resourceVersion that it has not reached.
+/// After that time it refuses the request (`blockTimeout` of kube-apiserver's watch cache).
 const VERSION_AWAITED: Duration = Duration::from_secs(3);
 
-/// The longest time from the end of an outage until a member that lost its data has all of its copies again. A watch
-/// is started again after its longest back-off; it lists everything once the API server has refused its old
-/// resourceVersion.
+/// The longest time from the end of an outage until a member has all of its lost copies again.
+/// The member lost its data. A watch is started again after its longest back-off. The watch lists everything once the
+/// API server has refused its old resourceVersion.
 pub(crate) fn copies_restored(timings: &Timings, away: Duration) -> Duration {
     copy_written(timings, away).max(timings.latency + LONGEST_WATCH_BACK_OFF + VERSION_AWAITED)
 }
@@ -360,8 +361,8 @@ pub(crate) fn copy_deleted(timings: &Timings) -> Duration {
 pub(crate) const READY: &str =
     "counted from the end of the fault, and depends on its kind; never before successThreshold";
 
-/// The longest time from the moment when a member answers again until the member is ready, or `None` if a probe may
-/// hang for ever.
+/// The longest time from the moment when a member answers again until the member is ready.
+/// Returns `None` if a probe may hang for ever.
 pub(crate) fn ready(timings: &Timings, failing: ProbeFailure) -> Option<Duration> {
     let transition = match failing {
         ProbeFailure::Refused => &transition::READY,

@@ -25,8 +25,8 @@ pub(crate) trait Guarantee: Send {
     /// The topics of the facts that the guarantee reads. It gets no other facts.
     fn topics(&self) -> Topics;
 
-    /// Returns true if the guarantee judges by time stamps of the control plane, and so depends on the control
-    /// plane's clock. Waits that controllers time themselves do not.
+    /// Returns true if the guarantee judges by time stamps of the control plane.
+    /// Such a guarantee depends on the control plane's clock. Waits that controllers time themselves do not.
     fn counts_from_stamps(&self) -> bool {
         false
     }
@@ -63,7 +63,8 @@ macro_rules! topics {
 }
 pub(crate) use topics;
 
-/// Writes the accessors of a guarantee: its specification, its topics, and the field of its deadlines, if it has one.
+/// Writes the accessors of a guarantee.
+/// These are its specification, its topics, and the field of its deadlines, if it has one.
 macro_rules! accessors {
     (self.$spec:ident, $($rest:tt)*) => {
         fn spec(&self) -> &'static $crate::guarantee::GuaranteeSpec {
@@ -129,7 +130,8 @@ pub(crate) struct Violation {
     pub(crate) at: Duration,
     /// The uncertainty of `at`.
     pub(crate) uncertainty: Uncertainty,
-    /// The uncertainty of the moment from which the bound counts; `None` if that moment itself is not known.
+    /// The uncertainty of the moment from which the bound counts.
+    /// It is `None` if that moment itself is not known.
     pub(crate) cause: Option<Uncertainty>,
     pub(crate) seen: String,
     pub(crate) witness: Option<ObjectVersion>,
@@ -205,8 +207,9 @@ impl<'a> JudgeContext<'a> {
         });
     }
 
-    /// Checks something that arrived with `fact`, `margin` before its latest allowed time, against the `earliest`
-    /// allowed time. `describe` returns the reason for the lower bound and the observation.
+    /// Checks something that arrived with `fact` against the `earliest` allowed time.
+    /// It arrived `margin` before its latest allowed time. `describe` returns the reason for the lower bound and the
+    /// observation.
     pub(crate) fn check_arrival(
         &mut self,
         subject: Subject,
@@ -242,7 +245,8 @@ impl<'a> JudgeContext<'a> {
         began.is_some_and(|began| at <= began + bounds::longest_under_way(self.timings()))
     }
 
-    /// The uncertainty of moments that concern `subject`, which depends on the observed clusters that report them.
+    /// Returns the uncertainty of moments that concern `subject`.
+    /// It depends on the observed clusters that report the moments.
     pub(crate) fn uncertainty_of(&self, subject: &Subject) -> Uncertainty {
         let observers = &self.world.observers;
         let member = subject.member.as_ref().map(|name| observers.of(name)).unwrap_or_default();
@@ -264,8 +268,8 @@ impl<'a> JudgeContext<'a> {
         }
     }
 
-    /// Returns true if controllers may not observe or act as usual, because of a fault of the control plane that is
-    /// in force or that ended recently.
+    /// Returns true if controllers may not observe or act as usual.
+    /// The cause is a fault of the control plane that is in force or that ended recently.
     pub(crate) fn controllers_are_hindered(&self, now: Duration) -> bool {
         self.controllers_are_away() || self.world.is_hindered(now)
     }

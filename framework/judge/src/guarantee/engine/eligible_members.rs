@@ -13,8 +13,8 @@ pub(crate) fn repelled<'a>(workload: &Workload, member: &'a Member) -> Option<&'
     member.taints.iter().filter(repels).find(|taint| !tolerated(taint))
 }
 
-/// Returns true if `member` is known to serve the workload's kind, or `None` if its API resources were never
-/// reported.
+/// Returns true if `member` is known to serve the workload's kind.
+/// Returns `None` if its API resources were never reported.
 pub(crate) fn serves(workload: &Workload, member: &Member) -> Option<bool> {
     Some(member.serves.as_ref()?.contains(&workload.served_as))
 }

@@ -12,7 +12,8 @@ use capsize_history::facts::{Change, Fact, FaultInForce};
 pub(crate) struct OutdatedViews {
     /// The time since which faults have hit a member.
     hit: Table<String, Duration>,
-    /// The time until which some controller may not have observed a member again that no fault hits any more.
+    /// The time until which some controller may not have observed a member again.
+    /// No fault hits the member any more.
     until: Table<String, Duration>,
 }
 

@@ -7,7 +7,8 @@ use super::context::{JudgeContext, NEVER, Violation};
 use crate::guarantee::{Bound, Subject};
 use capsize_history::facts::Fact;
 
-/// Observations that look wrong, kept until the watches of other objects have had time to report a reason.
+/// Observations that look wrong.
+/// They are kept until the watches of other objects have had time to report a reason.
 #[derive(Debug, Default)]
 pub(crate) struct SuspectedViolations(BTreeMap<Subject, SuspectedViolation>);
 

@@ -49,8 +49,8 @@ impl Tally {
         self.held += 1;
     }
 
-    /// Records that the guarantee held with `margin` before its bound, or an undecided case if the margin is
-    /// ambiguous.
+    /// Records that the guarantee held with `margin` before its bound.
+    /// If the margin is ambiguous, records an undecided case.
     pub(crate) fn record_held_by(&mut self, margin: impl Into<Margin>) {
         let Margin { time, ambiguity, window } = margin.into();
         if let (None, Some(window)) = (&ambiguity, window) {

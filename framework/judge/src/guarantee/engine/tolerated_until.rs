@@ -101,7 +101,8 @@ fn late(seen: Duration, stamp: Option<Timestamp>, world: &World) -> Duration {
     seen.saturating_sub(Duration::try_from(stamp.duration_since(start)).unwrap_or(seen))
 }
 
-/// The time at which a workload no longer tolerates the taints of a member; `None` if it tolerates them for ever.
+/// The time at which a workload no longer tolerates the taints of a member.
+/// It is `None` if the workload tolerates the taints for ever.
 #[must_use]
 pub fn evicted_at(workload: &Workload, member: &Member) -> Option<Duration> {
     match tolerates(workload, member.taints.iter()) {

@@ -16,7 +16,8 @@ static EVICTION_04: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/scheduler/framework/plugins/clustereviction (karmada-io/karmada#3469)",
 };
 
-/// Requirement S1: assigned and evicted members are disjoint, except for a race of two writers that the next recheck corrects.
+/// Checks that assigned and evicted members are disjoint (requirement S1).
+/// An exception is a race of two writers that the next recheck corrects.
 #[derive(Default)]
 pub(crate) struct AssignedAndEvictedMembersAreDisjoint(Deadlines);
 

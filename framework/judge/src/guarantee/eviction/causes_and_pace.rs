@@ -113,12 +113,14 @@ static EVICTION_12: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/applicationfailover/{rb_application_failover_controller,common}.go",
 };
 
-/// Requirements T18, V15 and V16: the health that is reported to the control plane counts, even for a member that can no longer be
-/// reached. Any other report than unhealthy restarts the time.
+/// Checks that unhealthy workloads are evicted in time (requirements T18, V15 and V16).
+/// The health that is reported to the control plane counts, even for a member that can no longer be reached. Any other
+/// report than unhealthy restarts the time.
 #[derive(Default)]
 pub(crate) struct EvictionOfUnhealthyWorkload {
     since: BTreeMap<Subject, Duration>,
-    /// The reports that existed at the first observation of the record, so that the time of the report is not known.
+    /// The reports that existed at the first observation of the record.
+    /// The time of such a report is not known.
     inherited: BTreeSet<Subject>,
     /// The earlier time of each copy that is no longer reported as unhealthy, and when that report ended.
     interrupted: BTreeMap<Subject, (Duration, Duration)>,

@@ -17,6 +17,7 @@ static EVICTION_17: GuaranteeSpec = GuaranteeSpec {
     source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, handleDisruption, for clusters",
 };
 
+/// Checks that no workload leaves a member for its health while no member is Ready.
 /// A control plane that cannot reach any member is probably cut off itself, and there is nowhere to move anything.
 #[derive(Default)]
 pub(crate) struct NothingLeavesWhileNoneIsReady {

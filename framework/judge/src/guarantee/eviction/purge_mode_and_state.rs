@@ -52,8 +52,9 @@ static EVICTION_15: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/applicationfailover/common.go; karmada-io/karmada#6232",
 };
 
-/// Requirement V14: tasks preserve the same state as the first one, until the workload is reported healthy on a member that it
-/// moved to. The state is stored in the task, and lost with it.
+/// Checks that tasks preserve the same state as the first one (requirement V14).
+/// This holds until the workload is reported healthy on a member that it moved to. The state is stored in the task, and
+/// lost with it.
 #[derive(Default)]
 pub(crate) struct PreservedStateIsPassedOn {
     /// The last task that preserved any state, until it ends or a later copy is healthy; and the members that were chosen

@@ -154,7 +154,8 @@ impl OldCopyStaysUntilReplacementRuns {
         }
     }
 
-    /// Returns true if the copy ran all assigned replicas at the last time that every controller has surely observed.
+    /// Returns true if the copy stopped so recently that a controller may not have observed it.
+    /// Before that, the copy ran all assigned replicas.
     fn ran_just_now(
         &self,
         key: &WorkloadKey,
@@ -166,8 +167,8 @@ impl OldCopyStaysUntilReplacementRuns {
         lost.is_some_and(|lost| lost >= context.latest_surely_observed(now))
     }
 
-    /// Resets the readiness after a new assignment, if replicas are missing: the controller that made the assignment
-    /// knows that.
+    /// Resets the readiness after a new assignment, if replicas are missing.
+    /// The controller that made the assignment knows that replicas are missing.
     fn assigned(&mut self, key: &WorkloadKey, member: &str, context: &JudgeContext<'_>) {
         let lacking = context
             .workload(key)
@@ -212,14 +213,15 @@ fn earliest(task: &EvictionTask, timings: &Timings, world: &World) -> Duration {
     begun(task, world, timings.latency) + bounds::earliest_task_timeout(timings, task.grace)
 }
 
-/// Returns true if a task that ends `now` may be over by its stamp, because the stamp comes from a wrong clock.
+/// Returns true if a task that ends `now` may be over by its stamp.
+/// The reason is that the stamp comes from a wrong clock.
 fn may_be_over(task: &EvictionTask, now: Duration, context: &JudgeContext<'_>) -> bool {
     let error = context.world.stamp_error(task);
     !error.is_zero() && now.saturating_add(error) >= earliest(task, context.timings(), context.world)
 }
 
-/// Returns true if an assigned member has lost its data so recently that no controller need have observed it at
-/// `now`.
+/// Returns true if an assigned member has lost its data recently.
+/// At `now`, no controller need have observed the loss.
 fn has_lost(workload: &Workload, now: Duration, timings: &Timings, world: &World) -> bool {
     let recent = bounds::copies_restored(timings, Duration::ZERO);
     workload.assignment.keys().any(|member| world.has_lost(member, now, recent))
@@ -234,8 +236,8 @@ fn ended_unaware(key: &WorkloadKey, now: Duration, context: &JudgeContext<'_>) -
     workload.is_some_and(|workload| has_lost(workload, known, context.timings(), context.world))
 }
 
-/// Returns true if every assigned member runs its replicas, or ran them as far as a controller can know. Without an
-/// assigned member the result is false.
+/// Returns true if every assigned member runs its replicas, as far as a controller can know.
+/// A member for which `is_unknown` returns true counts as well. Without an assigned member the result is false.
 fn runs(
     workload: &Workload,
     assignment: &Assignment,
@@ -246,7 +248,7 @@ fn runs(
     !assignment.is_empty() && assignment.keys().all(runs)
 }
 
-/// Returns true if the copy in `member` was lost while faults have hidden it that last until now without a break.
+/// Returns true if a fault in force has hidden `member` since about the time when its copy was lost.
 fn is_unknown(
     ran: &BTreeMap<Subject, Option<Duration>>,
     subject: &Subject,

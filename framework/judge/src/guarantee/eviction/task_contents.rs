@@ -125,8 +125,8 @@ impl Guarantee for NewTaskContents {
     }
 }
 
-/// Requirements S9 and V19: neither the stamp nor another field of a task changes, unless a person allows or forbids the deletion
-/// of the old copy.
+/// Checks that neither the stamp nor another field of a task changes (requirements S9 and V19).
+/// An exception is that a person allows or forbids the deletion of the old copy.
 pub(crate) struct TaskStaysUnchanged;
 
 impl Guarantee for TaskStaysUnchanged {

@@ -13,7 +13,8 @@ use capsize_history::facts::{
     Assignment, Change, EvictionTask, Fact, InstanceHealth, Uncertainty, Workload, WorkloadKey,
 };
 
-/// Returns true if every assigned member is reported healthy, which is also true without an assigned member.
+/// Returns true if every assigned member is reported healthy.
+/// The result is also true without an assigned member.
 fn are_reported_healthy(workload: &Workload) -> bool {
     let healthy = |member: &String| {
         workload.instances.get(member).is_some_and(|instance| instance.health == InstanceHealth::Healthy)
@@ -21,9 +22,9 @@ fn are_reported_healthy(workload: &Workload) -> bool {
     workload.assignment.keys().all(healthy)
 }
 
-/// Returns true if the reports on all assigned members belong to the latest schedule: they have its number of
-/// replicas, and their manifests are applied. A copy that was scaled to zero is healthy without replicas, and stays
-/// reported as healthy until its new state is delivered and reported.
+/// Returns true if the reports on all assigned members belong to the latest schedule.
+/// They have its number of replicas, and their manifests are applied. A copy that was scaled to zero is healthy without
+/// replicas, and stays reported as healthy until its new state is delivered and reported.
 fn is_report_of_latest_schedule(workload: &Workload) -> bool {
     let is_of = |(member, replicas): (&String, &u64)| {
         let Some(report) = workload.instances.get(member).filter(|report| report.applied) else {
@@ -45,7 +46,8 @@ static EVICTION_01: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/gracefuleviction/evictiontask.go",
 };
 
-/// Requirement T11: a stamped task ends when all assigned members are healthy, by a status that is not older than the schedule.
+/// Checks that a stamped task ends when all assigned members are healthy (requirement T11).
+/// The health counts by a status that is not older than the schedule.
 #[derive(Default)]
 pub(crate) struct TaskEndsWhenReplacementsAreHealthy(Deadlines);
 
@@ -121,7 +123,8 @@ impl HealthBefore {
         self.healthy = healthy;
     }
 
-    /// Whether a controller may take all members for healthy, as it may know a version from up to `latency` ago.
+    /// Returns true if a controller may take all members for healthy.
+    /// A controller may know a version from up to `latency` ago.
     fn may_be_known(&self, workload: &Workload, now: Duration, latency: Duration) -> bool {
         self.healthy || self.until + latency >= now && self.assignment == workload.assignment
     }

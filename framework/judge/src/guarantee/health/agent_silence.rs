@@ -121,7 +121,8 @@ fn is_lossy(member: &str, context: &JudgeContext<'_>) -> bool {
         || in_force(member, context).any(|fault| fault.fault.may_silence_agents())
 }
 
-/// The messages of a renewal that has to be made anew: an update that fails, a read and a write, each with its answer.
+/// The number of messages of a renewal that has to be made anew.
+/// These are an update that fails, a read and a write, each with its answer.
 const MESSAGES_OF_A_RENEWAL: u32 = 6;
 
 /// Returns true if messages are so late that a renewal may arrive after the grace period.
@@ -136,8 +137,7 @@ pub(super) fn grace(member: &str, context: &JudgeContext<'_>) -> Duration {
     own.unwrap_or(context.timings().monitor_grace_period)
 }
 
-/// Returns the longest time from the last report of an agent until its member is unknown, by the usual grace period.
-///
+/// Returns the longest time from the last report of an agent to Unknown, by the usual grace period.
 /// The grace period of a node begins when a report is first observed, and ends at a later look: each takes a period more.
 fn usual_silence(context: &JudgeContext<'_>) -> Duration {
     let timings = context.timings();
@@ -145,7 +145,7 @@ fn usual_silence(context: &JudgeContext<'_>) -> Duration {
     bounds::agent_silent(timings) + if is_node { timings.monitor_period } else { Duration::ZERO }
 }
 
-/// Returns the longest time from the moment when the agent of `member` is cut off until the member is unknown.
+/// Returns the longest time from the cut of the agent of `member` until the member is unknown.
 fn longest_silence(member: &str, context: &JudgeContext<'_>) -> Duration {
     let timings = context.timings();
     let usual = usual_silence(context);

@@ -1,4 +1,5 @@
-//! Tracks the members whose clocks were set back, so that their new reports seem older than earlier ones.
+//! Tracks the members whose clocks were set back, because new reports may then seem old.
+//! New reports may have earlier times than the reports before.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +12,8 @@ use capsize_history::facts::{Change, Fact};
 #[derive(Default)]
 pub(crate) struct ClocksSetBack(BTreeMap<String, SetBack>);
 
-/// A period in which the reports of a member may be no news, because an earlier report has a later time.
+/// A period in which the reports of a member may be no news.
+/// The reason is that an earlier report has a later time.
 struct SetBack {
     since: Duration,
     until: Duration,

@@ -14,7 +14,8 @@ use crate::time_format::{clock, span};
 use capsize_history::FOREVER;
 use capsize_history::facts::{Change, Fact, FaultInForce, Health};
 
-/// Requirement T1: a member that fails is reported as not ready in time, and not before the failure threshold has passed.
+/// Checks that a member that fails is reported as not ready in time (requirement T1).
+/// The report does not come before the failure threshold has passed.
 ///
 /// This concerns probed members. The agent of a pull member becomes silent instead, which `agent_silence.rs` checks.
 ///
@@ -137,8 +138,8 @@ impl Outage {
     }
 }
 
-/// Returns the time after the end of a fault within which a probe surely succeeds, or `None` if a probe may hang for
-/// ever.
+/// Returns the time after the end of a fault within which a probe surely succeeds.
+/// Returns `None` if a probe may hang for ever.
 pub(crate) fn settled_after(timings: &Timings, failing: Option<ProbeFailure>) -> Option<Duration> {
     let probe = bounds::probe(timings, failing.unwrap_or(ProbeFailure::Refused))?;
     Some(timings.status_update_frequency + probe + timings.latency)

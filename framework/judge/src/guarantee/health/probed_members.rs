@@ -62,16 +62,18 @@ static HEALTH_04: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/status/cluster_condition_cache.go",
 };
 
-/// Requirement T15: the lower bound counts from the end of the last fault that kept probes from succeeding. The upper bound
-/// counts from the moment when no fault is in force any more. A new fault restarts both.
+/// Checks that a member that answers again becomes Ready in time (requirement T15).
+/// The lower bound counts from the end of the last fault that kept probes from succeeding. The upper bound counts from
+/// the moment when no fault is in force any more. A new fault restarts both.
 #[derive(Default)]
 pub(crate) struct ReadyAfterSuccessThreshold {
-    /// The time since which no fault keeps probes of a member from succeeding, and how slow the probes may have been
-    /// before.
+    /// The time since which no fault keeps probes of a member from succeeding.
+    /// The second value is how slow the probes may have been before.
     ended: Table<String, (Duration, ProbeFailure)>,
     /// The members whose probes a fault keeps from succeeding.
     failing: Table<String, FailurePeriod>,
-    /// How slow a probe may be that is under way when the last fault ends; no entry if no probe need have failed.
+    /// The way in which a probe may be slow that is under way when the last fault ends.
+    /// There is no entry if no probe need have failed.
     failed: Table<String, ProbeFailure>,
     deadlines: Deadlines,
     /// The time when the controllers last returned; their first probe has no threshold.

@@ -32,7 +32,8 @@ pub(crate) struct UnknownAfterLastRenewal {
     deadlines: Deadlines,
     /// The members whose last renewal may have arrived late, because a fault hit them.
     late: BTreeMap<String, bool>,
-    /// By how much the clock of each member is wrong, or was when the last renewal that counts may have been made.
+    /// The error of the clock of each member.
+    /// It is the present error, or the error at the time when the last renewal that counts may have been made.
     off: BTreeMap<String, Duration>,
     /// A renewal may count only when its time is later than that of all before.
     clocks: ClocksSetBack,
@@ -135,7 +136,8 @@ static HEALTH_09: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct ReadyMemberStaysReady {
     /// When each member became Ready after it was Unknown.
     back: BTreeMap<String, Duration>,
-    /// A renewal counts only if its stamp is later than all before, so a clock that was set back hides some.
+    /// The clocks that were set back, because these hide some renewals.
+    /// A renewal counts only if its stamp is later than all before.
     clocks: ClocksSetBack,
 }
 

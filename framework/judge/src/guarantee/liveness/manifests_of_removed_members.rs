@@ -19,8 +19,9 @@ static LIVENESS_05: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/cluster/cluster_controller.go, removeExecutionSpace",
 };
 
-/// Requirement E3: a manifest in deletion does not wait for a member that is both away and being removed. This holds once no
-/// workload is assigned to the member or evicted from it.
+/// Checks that the manifests for a member that is away and being removed go (requirement E3).
+/// A manifest in deletion does not wait for such a member, once no workload is assigned to the member or evicted from
+/// it.
 #[derive(Default)]
 pub(crate) struct ManifestOfRemovedMemberGoes {
     leaving: BTreeSet<String>,

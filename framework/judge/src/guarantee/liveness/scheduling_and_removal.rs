@@ -22,7 +22,8 @@ static LIVENESS_03: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/cluster/cluster_controller.go, removeCluster",
 };
 
-/// Requirements E3 and T20: the member goes when no workload is assigned to it, evicted from it or written for it.
+/// Checks that the removal of a member completes (requirements E3 and T20).
+/// The member goes when no workload is assigned to it, evicted from it or written for it.
 #[derive(Default)]
 pub(crate) struct MemberRemovalCompletes {
     leaving: BTreeSet<String>,
@@ -212,8 +213,8 @@ static LIVENESS_01: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/scheduler/scheduler.go, patchBindingStatusCondition",
 };
 
-/// Requirement E2: after each change, the latest version is scheduled in time, or the workload is reported as impossible to
-/// place.
+/// Checks that the latest version is scheduled in time after each change (requirement E2).
+/// Otherwise the workload is reported as impossible to place.
 #[derive(Default)]
 pub(crate) struct WorkloadIsScheduled(Deadlines);
 

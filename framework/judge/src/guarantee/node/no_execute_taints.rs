@@ -22,7 +22,8 @@ static NODE_02: GuaranteeSpec = GuaranteeSpec {
     source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, doNoExecuteTaintingPass",
 };
 
-/// Requirements I31 and I36: every waiting node is tainted eventually, also after a person has removed the taint.
+/// Checks that every waiting node is tainted eventually (requirements I31 and I36).
+/// This holds also after a person has removed the taint.
 #[derive(Default)]
 pub(crate) struct UnhealthyNodeGetsTaint {
     deadlines: Deadlines,
@@ -121,8 +122,8 @@ impl UnhealthyNodeGetsTaint {
         }
     }
 
-    /// Restarts the deadline of a node that waits among `count` others at this pace, unless nothing has changed for
-    /// it.
+    /// Restarts the deadline of a node in a zone where `count` nodes wait at this pace.
+    /// The node itself is one of them. Nothing is restarted if nothing has changed for the node.
     fn restart_deadline(
         &mut self,
         name: &String,
@@ -167,7 +168,8 @@ static NODE_04: GuaranteeSpec = GuaranteeSpec {
     source: "Kubernetes pkg/controller/nodelifecycle/node_lifecycle_controller.go, handleDisruption",
 };
 
-/// Requirements I10 and I11: from the time when the controllers must have observed the state of the zone.
+/// Checks that no node gets a NoExecute health taint in a halted zone (requirements I10 and I11).
+/// This holds from the time when the controllers must have observed the state of the zone.
 #[derive(Default)]
 pub(crate) struct NoTaintsInHaltedZone {
     paces: BTreeMap<Zone, Pace>,

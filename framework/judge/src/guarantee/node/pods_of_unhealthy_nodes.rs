@@ -229,7 +229,8 @@ fn unhealthy(world: &World) -> impl Iterator<Item = (&str, &Member)> {
         .map(|(name, member)| (name.as_str(), member))
 }
 
-/// Returns true if a pod is deleted for the health of its node, and not for a taint, by a person, or with its node.
+/// Returns true if a pod is deleted for the health of its node.
+/// A pod that is deleted for a taint, by a person, or with its node does not count.
 fn is_drain(workload: &WorkloadKey, task: &EvictionTask, fact: &Fact, context: &JudgeContext<'_>) -> bool {
     let world = context.world;
     let is_unhealthy = unhealthy_since(world, &task.member).is_some();

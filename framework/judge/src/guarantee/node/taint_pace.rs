@@ -23,7 +23,8 @@ static NODE_03: GuaranteeSpec = GuaranteeSpec {
 /// The number of recent taints that are kept. A longer burst is detected by its parts.
 const KEPT: usize = 64;
 
-/// Requirement I9: with one token saved up, n taints take at least n - 1 pauses while the state of the zone does not change.
+/// Checks that the taints of a zone do not come too fast (requirement I9).
+/// With one token saved up, n taints take at least n - 1 pauses while the state of the zone does not change.
 #[derive(Default)]
 pub(crate) struct TaintPaceOfZone {
     zones: BTreeMap<Zone, Epoch>,

@@ -101,8 +101,9 @@ impl Guarantee for UnknownAfterStartupGrace {
 }
 
 impl UnknownAfterStartupGrace {
-    /// Returns true if a controller may know a node only as the one of the same name that was deleted shortly before. It
-    /// looks for deleted nodes once in each monitor period, and keeps the time of the last report until then.
+    /// Returns true if a controller may take a node for an earlier one of the same name.
+    /// The earlier node was deleted shortly before. The controller looks for deleted nodes once in each monitor period,
+    /// and keeps the time of the last report until then.
     fn may_be_taken_for_earlier(&self, node: &str, observed: Duration, context: &JudgeContext<'_>) -> bool {
         let looked =
             context.latest_surely_observed(observed).saturating_sub(context.timings().monitor_period);
@@ -139,8 +140,8 @@ impl UnknownAfterStartupGrace {
     }
 }
 
-/// Returns true if a node that was first observed at `observed` may be much older than its stamps show: other stamps alone
-/// place the beginning of the history.
+/// Returns true if a node first observed at `observed` may be much older than its stamps show.
+/// Other stamps alone place the beginning of the history.
 fn is_of_unknown_age(observed: Duration, world: &World) -> bool {
     observed <= bounds::STAMP && !world.is_of_a_scenario && world.stated_start.is_none()
 }

@@ -18,8 +18,9 @@ static PLACEMENT_14: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/scheduler/scheduler.go, scheduleResourceBindingWithClusterAffinities",
 };
 
-/// Requirements L12 and E2: a duplicated workload without constraints has a member as long as one is suitable in the group in use
-/// or in a later group. The condition of the scheduler does not matter.
+/// Checks that a workload uses an affinity group with a suitable member (requirements L12 and E2).
+/// A duplicated workload without constraints has a member as long as one is suitable in the group in use or in a later
+/// group. The condition of the scheduler does not matter.
 #[derive(Default)]
 pub(crate) struct NextAffinityGroupIsUsed {
     /// The workloads with several groups that have no member.

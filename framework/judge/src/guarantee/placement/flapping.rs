@@ -20,7 +20,8 @@ static PLACEMENT_16: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/scheduler/framework/plugins/tainttoleration",
 };
 
-/// Requirement L2: a toleration whose time is over does not bring the workload back, only to be evicted again.
+/// Checks that a workload does not return to a member with an evicting taint (requirement L2).
+/// A toleration whose time is over does not bring the workload back, only to be evicted again.
 #[derive(Default)]
 pub(crate) struct NoReturnToTaintedMember {
     /// The time when a workload last left a member for a taint.

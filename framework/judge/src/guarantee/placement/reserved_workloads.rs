@@ -15,7 +15,8 @@ static PLACEMENT_13: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/scheduler/event_handler.go, resourceBindingEventFilter",
 };
 
-/// Requirement V18: workloads of other schedulers are known only if the recorder lists the schedulers that run.
+/// Checks that workloads of other schedulers are not scheduled (requirement V18).
+/// Workloads of other schedulers are known only if the recorder lists the schedulers that run.
 pub(crate) struct ReservedWorkloadsAreNotScheduled;
 
 /// Returns why members must not be chosen for `workload`.

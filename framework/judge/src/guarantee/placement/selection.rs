@@ -88,8 +88,9 @@ static PLACEMENT_10: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/scheduler/core/spreadconstraint/select_clusters_by_region.go",
 };
 
-/// Requirement L8: whenever members are chosen, the number of their regions (zones, providers) is within the constraint. A
-/// divided workload leaves out members with an empty share, so that it may be in fewer regions.
+/// Checks that the number of regions is within the constraint (requirement L8).
+/// This holds whenever members are chosen, and also for zones and providers. A divided workload leaves out members with
+/// an empty share, so that it may be in fewer regions.
 pub(crate) struct RegionCountWithinConstraint;
 
 impl Guarantee for RegionCountWithinConstraint {
@@ -136,7 +137,8 @@ static PLACEMENT_11: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/scheduler/scheduler.go, doScheduleBinding",
 };
 
-/// Requirement L14: no member gains replicas if all were assigned, the workload has not changed, and every member could keep its
+/// Checks that no member gains replicas without a reason (requirement L14).
+/// There is no reason if all replicas were assigned, the workload has not changed, and every member could keep its
 /// share.
 #[derive(Default)]
 pub(crate) struct NoFailback {

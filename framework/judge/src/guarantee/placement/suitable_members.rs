@@ -28,7 +28,8 @@ pub(crate) struct AllFittingMembersAreChosen {
     deadlines: Deadlines,
 }
 
-/// Returns true if no constraint limits the number of members, and the choice depends on the members alone.
+/// Returns true if no constraint limits the number of members.
+/// The choice depends on the members alone.
 fn is_unlimited(workload: &Workload) -> bool {
     let placement = &workload.placement;
     let all = placement.scheduling == Scheduling::Duplicated && placement.spread.is_empty();
@@ -115,8 +116,9 @@ static PLACEMENT_08: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/scheduler/scheduler.go, core/spreadconstraint/select_clusters_by_cluster.go",
 };
 
-/// T8 for duplicated workloads with a constraint on the number of members: there are as many members as the
-/// constraint allows, and as are suitable. REPLICAS-03 checks divided workloads.
+/// Checks that evicted members of duplicated workloads are replaced (requirement T8).
+/// The workloads have a constraint on the number of members. There are as many members as the constraint allows, and as
+/// are suitable. REPLICAS-03 checks divided workloads.
 #[derive(Default)]
 pub(crate) struct EvictedMembersAreReplaced {
     /// The workloads that have fewer members than they may have.

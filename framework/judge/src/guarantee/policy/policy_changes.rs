@@ -239,7 +239,8 @@ static POLICY_03: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/detector/detector.go, ApplyPolicy; PropagationSpec.ActivationPreference",
 };
 
-/// Requirement P3: the record of a lazy policy gets another placement only with another version of its template.
+/// Checks that the record of a lazy policy keeps its placement (requirement P3).
+/// The record gets another placement only with another version of its template.
 #[derive(Default)]
 pub(crate) struct LazyPolicyWaitsForTemplate {
     /// The version of the template that a record was made from.

@@ -20,7 +20,8 @@ static POLICY_04: GuaranteeSpec = GuaranteeSpec {
 /// Requirement P6: the detector must not remove fields that a queue or a person writes into a record.
 #[derive(Default)]
 pub(crate) struct SuspensionIsKept {
-    /// The workloads that a person has suspended, with the time and the number of acts of persons until then.
+    /// The workloads that a person has suspended.
+    /// The values are the time, and the number of acts of persons until then.
     by_hand: BTreeMap<WorkloadKey, (Duration, u64)>,
 }
 

@@ -42,7 +42,8 @@ impl Guarantee for AssignmentIsWellFormed {
 /// Returns what is wrong with the numbers of a workload: the reason, and the observation.
 type ReplicaCheck = fn(workload: &Workload) -> Option<(String, String)>;
 
-/// Checks that the assigned numbers are right in time after a change of the workload, or after it has left a member.
+/// Checks that the assigned numbers of replicas are right in time.
+/// The numbers must be right after a change of the workload, and after the workload has left a member.
 ///
 /// The numbers may be wrong while the scheduler reports that it cannot place the workload.
 pub(crate) struct AssignedReplicaCounts {

@@ -156,8 +156,8 @@ impl AssignmentChange<'_> {
         })
     }
 
-    /// Returns how many more replicas fit into a member, if the member has reported it and the scheduler has observed
-    /// the report.
+    /// Returns how many more replicas fit into a member.
+    /// The result is known only if the member has reported it and the scheduler has observed the report.
     fn room(&self, name: &str) -> Option<u64> {
         let member = self.context.member(name)?;
         let settled = member.measured < self.context.latest_surely_observed(self.at);

@@ -18,15 +18,16 @@ static SERVICES_01: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/mcs/service_export_controller.go",
 };
 
-/// Requirement P8: clients keep the addresses of a member during an outage that ends before anything moves.
+/// Checks that clients keep the addresses of a member during an outage (requirement P8).
+/// The outage ends before anything moves.
 #[derive(Default)]
 pub(crate) struct EndpointAddressesSurviveOutage {
     /// The number of addresses of each manifest.
     addresses: BTreeMap<Subject, usize>,
 }
 
-/// Returns true if nothing of the member called `name` can be observed since the latency of the controllers. Until then,
-/// the addresses may change because the endpoints in the member did.
+/// Returns true if controllers have surely observed all changes from before a fault cut the member off.
+/// The member is called `name`. Until then, the addresses may change because the endpoints in the member did.
 fn is_cut_off(name: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
     in_force(name, context).any(|fault| {
         let cuts = matches!(fault.fault, FaultKind::Refuse | FaultKind::Reset | FaultKind::Partition);

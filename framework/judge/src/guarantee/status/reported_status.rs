@@ -41,7 +41,8 @@ static STATUS_03: GuaranteeSpec = GuaranteeSpec {
 /// The kinds whose copies report their ready replicas.
 const COUNTED: [&str; 2] = ["Deployment", "StatefulSet"];
 
-/// The check of the report on a workload in a member: `None` if nothing is required, else what is wrong, if anything.
+/// The result of the check of the report on a workload in a member.
+/// It is `None` if nothing is required, else what is wrong, if anything.
 type Assessment = Option<Option<Expectation>>;
 
 /// Checks a report.
@@ -52,7 +53,8 @@ pub(crate) struct CopyStatusIsReported {
     spec: &'static GuaranteeSpec,
     judges: Assess,
     outdated_views: OutdatedViews,
-    /// The members of which a manifest of the workload existed and is gone, or was missing at the first report.
+    /// The members without a manifest of the workload.
+    /// The manifest existed and is gone, or was missing at the first report.
     gone: Table<WorkloadKey, BTreeSet<String>>,
     /// The workloads whose records have been observed, and the reports in the first version of each record.
     recorded: BTreeMap<WorkloadKey, BTreeSet<String>>,
@@ -101,7 +103,8 @@ impl CopyStatusIsReported {
         })
     }
 
-    /// Returns how late the next retry may be; `None` while a member of the workload is away or is being removed.
+    /// Returns how late the next retry may be.
+    /// Returns `None` while a member of the workload is away or is being removed.
     fn retried(&mut self, key: &WorkloadKey, fact: &Fact, context: &JudgeContext<'_>) -> Option<Duration> {
         let workload = context.workload(key)?;
         let stays = |member: &String| context.member(member).is_some_and(|known| !known.leaving);

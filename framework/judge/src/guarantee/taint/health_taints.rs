@@ -82,7 +82,8 @@ static TAINT_02: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada 1.5 pkg/controllers/cluster/cluster_controller.go, processTaintBaseEviction",
 };
 
-/// Requirement T4a: a condition `Ready` that is false for the eviction timeout leads to the `NoExecute` taint.
+/// Checks that a member that stays NotReady gets the `NoExecute` taint (requirement T4a).
+/// The taint follows when the condition `Ready` is false for the eviction timeout.
 #[derive(Default)]
 pub(crate) struct NoExecuteTaintAfterTimeout {
     since: Table<String, Duration>,
@@ -278,7 +279,8 @@ static TAINT_05: GuaranteeSpec = GuaranteeSpec {
         pkg/controller/util/node/controller_utils.go, SwapNodeControllerTaint",
 };
 
-/// Requirement S11: `not-ready` and `unreachable` exclude each other, unless a person or a policy of the user has set one.
+/// Checks that `not-ready` and `unreachable` exclude each other (requirement S11).
+/// An exception is a taint that a person or a policy of the user has set.
 #[derive(Default)]
 pub(crate) struct HealthTaintsExcludeEachOther {
     /// The nodes that have both taints of one effect for the moment.
@@ -398,7 +400,8 @@ impl HealthTaintsExcludeEachOther {
     }
 }
 
-/// Why a member must not have both of its health taints of one of these effects, and that it has them, if it has.
+/// Describes the violation if the member has two health taints of one of these effects.
+/// The first text says why the member must not have both, and the second that it has them.
 fn both_taints(name: &str, member: &Member, effects: &[TaintEffect]) -> Option<(String, String)> {
     let number = |effect| member.taints.iter().filter(|taint| is_health_taint(taint, effect)).count();
     let effect = effects.iter().find(|effect| number(**effect) > 1)?;

@@ -79,8 +79,9 @@ static TAINT_08: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/taint/clustertaintpolicy_controller.go",
 };
 
-/// Requirements T4c, T17', H5, H6 and H7: the taints follow when conditions or policies change, by all policies in the order of
-/// their creation. Later changes by a person stay until then.
+/// Checks that the taints follow conditions and policies (requirements T4c, T17', H5, H6 and H7).
+/// When conditions or policies change, the taints follow, by all policies in the order of their creation. Later changes
+/// by a person stay until then.
 #[derive(Default)]
 pub(crate) struct TaintsFollowPolicies(Deadlines);
 

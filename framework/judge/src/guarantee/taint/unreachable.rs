@@ -21,7 +21,8 @@ static TAINT_07: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada 1.5 pkg/controllers/cluster/cluster_controller.go, processTaintBaseEviction",
 };
 
-/// Requirement T4b: the time counts from the last report of the member, which is not long before it was cut off.
+/// Checks that a silent member gets its taint in time, and not too early (requirement T4b).
+/// The time counts from the last report of the member, which is not long before it was cut off.
 #[derive(Default)]
 pub(crate) struct NoExecuteTaintAfterSilence {
     cut: Table<String, FaultPeriod>,

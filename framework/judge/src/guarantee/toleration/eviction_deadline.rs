@@ -20,8 +20,9 @@ use capsize_history::facts::{Change, Fact, Taint, Uncertainty, Workload, Workloa
 /// The result of [`queued`], computed at most once for a fact because it is expensive.
 type Queue = OnceCell<(usize, u32)>;
 
-/// Returns how many workloads must leave the members that they are assigned to, and how often each is processed. They
-/// are processed once if none of them has a toleration.
+/// Returns how many workloads must leave their members, and how often each is processed.
+/// These are workloads that must leave the members that they are assigned to. They are processed once if none of them
+/// has a toleration.
 fn queued(world: &World) -> (usize, u32) {
     let (mut workloads, mut looks) = (0, 1);
     for (name, member) in world.members.iter().filter(|(_, member)| member.evicting_taints().next().is_some())
@@ -77,8 +78,8 @@ pub(crate) struct EvictionAtTolerationEnd {
     known: BTreeMap<Subject, TolerationEnd>,
     /// For nodes, the least end of a toleration that is earlier than the known one, and its taint.
     least: BTreeMap<Subject, (Duration, Taint)>,
-    /// The time since which a workload tolerates all taints for ever, if its toleration of an earlier taint had
-    /// ended.
+    /// The time since which a workload tolerates all taints for ever.
+    /// This concerns a workload whose toleration of an earlier taint had ended.
     eased: BTreeMap<Subject, Duration>,
     /// For nodes, the ends of tolerations that were known when a node was deleted.
     /// A controller may go by them although a node of this name is there again.
@@ -227,7 +228,8 @@ impl EvictionAtTolerationEnd {
         };
     }
 
-    /// Ends all deadlines while no member is Ready, because nothing may leave then, and opens them again afterwards.
+    /// Ends all deadlines while no member is Ready, and opens them again afterwards.
+    /// Nothing may leave while no member is Ready.
     fn halted(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
         let halts = context.world.no_member_is_ready();
         if halts == self.halts {
