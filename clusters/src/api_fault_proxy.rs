@@ -32,7 +32,8 @@ use tower::Service;
 
 use crate::api_faults::{ApiFaults, refusal};
 
-/// The idle time after which a server is pinged, and the time limit for its answer; both as in client-go.
+/// The idle time after which a server is pinged.
+/// The time limit for its answer follows. Both times are as in client-go.
 const IDLE: Duration = Duration::from_secs(30);
 const ANSWER: Duration = Duration::from_secs(15);
 
@@ -188,7 +189,8 @@ impl Shared {
         }
     }
 
-    /// Serves the requests of `client` with API faults, and forwards them by `sender`, whose `connection` it drives.
+    /// Serves the requests of `client` with API faults, and forwards them by `sender`.
+    /// The function also drives `connection`, which is the connection of `sender`.
     async fn serve(
         &self,
         client: server::TlsStream<TcpStream>,

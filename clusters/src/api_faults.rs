@@ -78,7 +78,8 @@ pub enum ServerFault {
     },
 }
 
-/// The longest time for which lists are stale: slightly less than the time for which a server keeps old versions.
+/// The longest time for which lists are stale.
+/// This time is slightly less than the time for which a server keeps old versions.
 pub const STALE_AT_MOST: Duration = Duration::from_secs(240);
 
 /// The status with which a failing API server answers.
@@ -273,8 +274,8 @@ impl ApiFaults {
 }
 
 impl Faults {
-    /// Counts an event for each fault that `concerns` selects, and returns the first fault that applies to this
-    /// event.
+    /// Counts an event for each fault that `concerns` selects.
+    /// Returns the first fault that applies to this event.
     fn count_event(&mut self, concerns: impl Fn(&ServerFault) -> bool) -> Option<ServerFault> {
         let mut strikes = None;
         for InForce { fault, count, effect, .. } in

@@ -22,7 +22,8 @@ use serde_json::json;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// The time between a change of a spec and its status, which stands for the Deployment controller and the kubelet.
+/// The time between a change of a spec and its status.
+/// This time stands for the Deployment controller and the kubelet.
 const OBSERVED_AFTER: Duration = Duration::from_millis(100);
 
 /// The pause before a failed request is repeated. Embedded API servers do not fail.

@@ -49,7 +49,8 @@ pub trait Provider: Send + Sync {
         true
     }
 
-    /// Returns true if the members are bare API servers, so that their workloads are simulated in this process.
+    /// Returns true if the members are bare API servers.
+    /// The workloads of such members are simulated in this process.
     fn are_bare(&self) -> bool {
         false
     }
@@ -64,8 +65,8 @@ pub trait Provider: Send + Sync {
         None
     }
 
-    /// Returns true if workloads in the members are simulated, so that scenarios can set the start-up time of
-    /// replicas.
+    /// Returns true if workloads in the members are simulated.
+    /// Scenarios can then set the start-up time of replicas.
     fn simulates(&self) -> bool {
         true
     }
@@ -284,14 +285,16 @@ impl ExternalMember {
     }
 }
 
-/// The UID of the namespace kube-system, which identifies a cluster; `None` if the namespace does not exist yet.
+/// Returns the UID of the namespace kube-system, which identifies a cluster.
+/// The result is `None` if the namespace does not exist yet.
 async fn identity_of(client: &Client) -> kube::Result<Option<String>> {
     let namespace = Api::<Namespace>::all(client.clone()).get_metadata_opt("kube-system").await?;
     Ok(namespace.and_then(|namespace| namespace.metadata.uid))
 }
 
-/// A client of the API server at `https://address/path` that trusts `authority` (PEM) and sends a bearer token. The
-/// client connects directly, without the proxies of the environment.
+/// Returns a client of the API server at `https://address/path`.
+/// The client trusts `authority` (PEM) and sends a bearer token. The client connects directly, without the proxies of
+/// the environment.
 ///
 /// # Errors
 /// If the certificate or the token is malformed.

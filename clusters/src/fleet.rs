@@ -19,7 +19,8 @@ use crate::external::{Machine, Provider, ProviderError, RemoteMember, Workloads}
 use crate::link::{Link, LinkFault, LinkGuard};
 use crate::{nodes, pods};
 
-/// Admission in the control plane, in process: `Ok(Some(object))` replaces the sent object, `Err` refuses it.
+/// The admission in the control plane, which runs in process.
+/// `Ok(Some(object))` replaces the sent object, and `Err` refuses it.
 pub type Admission = Arc<dyn Fn(&AdmissionRequest<'_>) -> Result<Option<Value>, String> + Send + Sync>;
 
 /// The description of a fleet.
@@ -175,7 +176,8 @@ impl Fleet {
         Client::new(self.api_faults.wrap(self.control_plane.service()), "default")
     }
 
-    /// A client that reaches the control plane as the agent in `member` does, over the link and with API faults.
+    /// Returns a client that reaches the control plane as the agent in `member` does.
+    /// The requests of the client go over the link, and API faults apply to the requests.
     #[must_use]
     pub fn client_from(&self, member: &Member) -> Client {
         member.link.wrap_back(self.api_faults.wrap(self.control_plane.service())).client()

@@ -43,10 +43,12 @@ pub enum Direction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum LinkFault {
-    /// New connections are refused and open ones are reset: requests fail at once, and watches end with an error.
+    /// New connections are refused and open ones are reset.
+    /// Requests fail at once, and watches end with an error.
     Refuse,
-    /// Packets are dropped: requests hang until the client gives up or the fault ends, and watches are silent.
-    /// Packets in flight arrive after the end of the fault, because TCP sends them again.
+    /// Packets are dropped.
+    /// Requests hang until the client gives up or the fault ends, and watches are silent. Packets in flight arrive
+    /// after the end of the fault, because TCP sends them again.
     BlackHole {
         /// The dropped packets.
         direction: Direction,
@@ -66,9 +68,9 @@ pub enum LinkFault {
     RefuseNew,
     /// New connections get no answer, and open ones stay. In this process requests use the open ones.
     DropNew,
-    /// Connections that are open when the fault begins lose one end silently: no data passes on them and they do not
-    /// close, until they are reset at the end of the fault. Later connections work. In this process a watch stays
-    /// open, and each request opens a new connection.
+    /// Connections that are open when the fault begins lose one end silently.
+    /// No data passes on these connections, and the connections do not close. At the end of the fault, the connections
+    /// are reset. Later connections work. In this process a watch stays open, and each request opens a new connection.
     HalfOpen,
 }
 
@@ -185,6 +187,7 @@ pub struct Link {
 struct Shared {
     chance: Mutex<Stream>,
     faults: Mutex<Faults>,
+    /// The notification of waiters about a change of the faults.
     /// A `Notify` is used because a `watch` channel wakes its waiters in an order that depends on a counter of the
     /// process.
     changed: Notify,

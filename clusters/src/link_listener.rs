@@ -11,7 +11,8 @@ use crate::link::{Link, NewConnections};
 /// The pause after a connection could not be accepted, for example because too many files are open.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The number of connections that the machine keeps until they are accepted, as `TcpListener::bind` sets it.
+/// The number of connections that the machine keeps until they are accepted.
+/// The number is the one that `TcpListener::bind` sets.
 const QUEUE: i32 = 1024;
 
 /// The smallest queue that all systems take literally.

@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 
 use crate::deployments::AGAIN_AFTER;
 
-/// The period at which a kubelet renews its Lease: a quarter of the 40 s duration (`nodeLeaseDurationSeconds`).
+/// The period at which a kubelet renews its Lease.
+/// The period is a quarter of the 40 s duration (`nodeLeaseDurationSeconds`).
 const RENEWED_EVERY: Duration = Duration::from_secs(10);
 
 const LEASE_SECONDS: u32 = 40;

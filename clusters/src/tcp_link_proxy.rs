@@ -22,8 +22,9 @@ pub struct TcpLinkProxy {
 }
 
 impl TcpLinkProxy {
-    /// Listens on a free port of this machine's loopback, and forwards connections to `server` through `link`. Needs
-    /// a tokio runtime with I/O, so it cannot run in a simulation.
+    /// Listens on a free port of this machine's loopback.
+    /// Connections are forwarded to `server` through `link`. The proxy needs a tokio runtime with I/O, so it cannot run
+    /// in a simulation.
     ///
     /// While the link refuses connections, open connections are reset, and the machine refuses new ones, because nobody
     /// listens. While the link drops packets, the machine does not answer new connections. Bytes that a black hole drops

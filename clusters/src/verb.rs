@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Verb {
-    /// Read one object, or another path such as discovery; as the verb of a fault also the health of the server.
+    /// Read one object, or another path such as discovery.
+    /// As the verb of a fault, this verb also stands for reading the health of the server.
     Get,
     /// Read the health of the server.
     Health,

@@ -25,8 +25,9 @@ use crate::write::writer::{Manager, NewObject, Writer};
 pub enum Server {}
 
 impl Server {
-    /// Sets up a server that uses the machine's clock and keeps `managedFields` for every write, as real servers do.
-    /// Its UIDs come from a fixed seed: the same requests get the same UIDs every time.
+    /// Sets up a server that uses the machine's clock.
+    /// The server keeps `managedFields` for every write, as real servers do. Its UIDs come from a fixed seed, so the
+    /// same requests get the same UIDs every time.
     pub fn builder() -> Builder {
         ApiServer::builder(Clock::real(), Seed(1).stream("api")).track_updates(true)
     }
@@ -66,14 +67,16 @@ impl Builder {
         Self { admission: Some(admission), ..self }
     }
 
-    /// Sets the address of a service of webhooks: `service` is its `namespace/name`, `url` begins with `https://` and
-    /// has no path. The server looks up services without an address as `name.namespace.svc`.
+    /// Sets the address of a service of webhooks.
+    /// `service` is the `namespace/name` of the service. `url` begins with `https://` and has no path. The server looks
+    /// up services without an address as `name.namespace.svc`.
     pub fn webhook_service(mut self, service: impl Into<String>, url: impl Into<String>) -> Self {
         self.transports.services.insert(service.into(), url.into());
         self
     }
 
-    /// Calls webhooks through `transport` instead of HTTPS: in the same process, on the clock of the simulation.
+    /// Calls webhooks through `transport` instead of HTTPS.
+    /// The calls stay in the same process, and they use the clock of the simulation.
     pub fn webhook_transport(mut self, transport: WebhookTransport) -> Self {
         self.transports.given = Some(transport);
         self
@@ -89,8 +92,9 @@ impl Builder {
         Self { namespace_controller: on, ..self }
     }
 
-    /// Sets whether `managedFields` record every write, as in a real cluster, or only the writes of applied objects.
-    /// The default is off, because recording every write doubles the size of objects and slows simulations down.
+    /// Sets whether `managedFields` record every write, or only the writes of applied objects.
+    /// A real cluster records every write. The default is off, because recording every write doubles the size of
+    /// objects and slows simulations down.
     pub fn track_updates(self, on: bool) -> Self {
         Self { tracks_updates: on, ..self }
     }
@@ -108,9 +112,9 @@ impl Builder {
         Self { history_limit: events, ..self }
     }
 
-    /// Sets for how many seconds a pod without tolerations of its own tolerates a node that is not ready or unreachable:
-    /// `--default-not-ready-toleration-seconds` and `--default-unreachable-toleration-seconds`. The default is 300 for
-    /// both.
+    /// Sets for how many seconds a pod without its own tolerations tolerates a failed node.
+    /// `not_ready` is for a node that is not ready, as `--default-not-ready-toleration-seconds`. `unreachable` is for a
+    /// node that is unreachable, as `--default-unreachable-toleration-seconds`. The default is 300 for both.
     pub fn default_tolerations(self, not_ready: u64, unreachable: u64) -> Self {
         Self { default_tolerations: DefaultTolerations { not_ready, unreachable }, ..self }
     }

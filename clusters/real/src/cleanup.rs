@@ -20,8 +20,8 @@ use crate::{kubeconfig, process};
 const TIMEOUT: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// The number of looks without a resource after which none is expected: a busy Docker was observed to take over
-/// half a second for a network that a killed run had requested.
+/// The number of looks without a resource after which no resource is expected.
+/// A busy Docker was observed to take over half a second for a network that a killed run had requested.
 const LOOKS_IN_VAIN: u32 = 12;
 
 /// The result of a cleanup.
@@ -35,9 +35,10 @@ pub struct CleanUpReport {
     pub kept: Vec<String>,
 }
 
-/// Removes the resources that the journals in `folder` name for runs that are surely over, and all resources in
-/// Docker with the identity of these runs: Docker may have made them after the end of the run that requested them.
-/// A resource without the identity of the run whose journal names it is never removed.
+/// Removes the resources that the journals in `folder` name for runs that are surely over.
+/// All resources in Docker with the identity of these runs are removed too, if the journals of the runs were read
+/// completely. Docker may have made such resources after the end of the run that requested them. A resource without the
+/// identity of the run whose journal names it is never removed.
 ///
 /// # Errors
 /// The folder is not accessible to this user alone, or a journal cannot be read.
@@ -120,8 +121,8 @@ struct Sweep<'a> {
     engine: &'a Engine,
     journals: &'a mut [Leftover],
     report: &'a mut CleanUpReport,
-    /// The runs of which resources are removed that their journals do not name, too: those whose journals were read
-    /// completely.
+    /// The runs of which resources are removed that their journals do not name, too.
+    /// The journals of these runs were read completely.
     whole: BTreeSet<RunId>,
 }
 

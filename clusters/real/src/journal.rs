@@ -82,7 +82,8 @@ impl Origin {
 /// The label of every resource in Docker with the name of its run.
 pub(crate) const RUN: &str = "capsize.run";
 
-/// The label of every resource in Docker with the identity of its run, without which cleanup removes nothing.
+/// The label of every resource in Docker with the identity of its run.
+/// A cleanup removes nothing without this label.
 pub(crate) const RUN_ID: &str = "capsize.run-id";
 
 /// The label with the folder of the run's journal, as information for people.

@@ -15,8 +15,9 @@ const MODE: u32 = 0o700;
 const ALL: u32 = 0o777;
 const WRITTEN_BY_OTHERS: u32 = 0o022;
 
-/// The folder of this user's journals: `CAPSIZE_STATE`, or the state folder of XDG, or a folder with the user's id
-/// among the temporary files. Its owner is not checked yet.
+/// Returns the folder of this user's journals.
+/// The folder is `CAPSIZE_STATE`, or `capsize` in the state folder of XDG. Otherwise the folder is among the temporary
+/// files, and its name has the user's id. The owner of the folder is not checked yet.
 #[must_use]
 pub fn state_folder() -> PathBuf {
     let folder = |name: &str| env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);

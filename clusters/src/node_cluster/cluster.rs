@@ -18,7 +18,8 @@ pub struct ClusterSpec {
     pub nodes: BTreeMap<String, NodeSpec>,
     /// The duration of each stage.
     pub stages: Stages,
-    /// Whether the terminating pods of a node with the taint `out-of-service` are removed, as from Kubernetes 1.24.
+    /// True if the terminating pods of a node with the taint `out-of-service` are removed.
+    /// Kubernetes removes such pods from release 1.24 on.
     pub collects_pods_out_of_service: bool,
 }
 

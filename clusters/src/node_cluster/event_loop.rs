@@ -166,8 +166,8 @@ impl EventLoop {
         }
     }
 
-    /// Returns true if steps of the pod can be executed: the kubelet of its node is available, or the node does not
-    /// exist.
+    /// Returns true if steps of the pod can be executed.
+    /// Steps can be executed if the kubelet of the pod's node is available, or if the node does not exist.
     fn reaches(&self, key: &Key) -> bool {
         let node = self.pods.get(key).and_then(|pod| pod.node());
         node.filter(|node| self.places.has(node))

@@ -133,8 +133,8 @@ impl LeaseWriter {
         answer.is_ok_and(|answer| answer.status().is_success())
     }
 
-    /// Returns true if the conditions in the Node differ from those of the kubelet: a controller has set them to
-    /// Unknown, or the Node was created again.
+    /// Returns true if the Ready condition in the Node differs from that of the kubelet.
+    /// The conditions differ after a controller has set them to Unknown, or after the Node was created again.
     fn contradicted(&self, name: &str, conditions: [(&'static str, bool); 4]) -> bool {
         let says = if conditions[0].1 { "True" } else { "False" };
         self.kubelets.get(name).is_none_or(|node| !node.has_ready_status(says))

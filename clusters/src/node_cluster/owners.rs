@@ -94,7 +94,9 @@ fn of_daemons() -> impl Iterator<Item = Toleration> {
     })
 }
 
-/// The key of an owner: its namespace, and its kind and name as one text, because two kinds can have the same name.
+/// Returns the key of an owner.
+/// The key is the namespace of the owner, and its kind and name as one text. The text has the kind, because two kinds
+/// can have the same name.
 fn owner_key(kind: &str, owner: &impl ResourceExt) -> Key {
     (owner.namespace().unwrap_or_default(), format!("{kind}/{}", owner.name_any()))
 }

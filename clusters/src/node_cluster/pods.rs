@@ -18,13 +18,15 @@ use super::owners::{Owner, owner_of};
 /// The key of a pod: its namespace and name.
 pub(super) type Key = (String, String);
 
-/// The time for which pods outlive their node: the quarantine and the period of the pod garbage collector.
+/// The time for which pods outlive their node.
+/// This time is the sum of the quarantine and the period of the pod garbage collector.
 const QUARANTINE: Duration = Duration::from_secs(60);
 
 /// The period of the pod garbage collector.
 const COLLECTION: Duration = Duration::from_secs(20);
 
-/// A person sets this taint on a node that is surely down: its terminating pods are removed without its kubelet.
+/// The taint that a person sets on a node that is surely down.
+/// The terminating pods of such a node are removed without its kubelet.
 const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
 /// The mirror of a static pod has this annotation.
@@ -141,8 +143,9 @@ impl EventLoop {
         }
     }
 
-    /// Records whether the garbage collector of pods may remove the terminating pods of a node: a node that is not
-    /// ready, and has the taint of a person for this (`pkg/controller/podgc/gc_controller.go`, `gcTerminating`).
+    /// Records whether the garbage collector of pods may remove the terminating pods of a node.
+    /// The garbage collector may do so if the node is not ready, and has the taint of a person for this purpose. The
+    /// source is `gcTerminating` in `pkg/controller/podgc/gc_controller.go`.
     pub(super) fn note_out_of_service(&mut self, node: &Node, is_away: bool) {
         let name = node.name_any();
         let taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());

@@ -108,7 +108,8 @@ pub(super) fn amounts(texts: &BTreeMap<String, Text>) -> Amounts {
 #[derive(Debug, Default)]
 pub(super) struct Places {
     all: BTreeMap<Arc<str>, Place>,
-    /// The nodes that are not cordoned, ordered by whether they have taints, and then by the number of pods.
+    /// The nodes that are not cordoned, in the order in which a choice considers them.
+    /// The nodes are ordered by whether they have taints, and then by the number of pods.
     open: [BTreeSet<(usize, Arc<str>)>; 2],
 }
 
@@ -164,8 +165,8 @@ impl Places {
         }
     }
 
-    /// The node for a pod with these tolerations and requests: the one with the fewest pods, and of these the first
-    /// by name.
+    /// Returns the node for a pod with these tolerations and requests.
+    /// The node is the one with the fewest pods, and of several such nodes the first by name.
     pub(super) fn choose(&self, tolerations: &[Toleration], asked: &Amounts) -> Option<&str> {
         let place = |name: &Arc<str>| self.all.get(name).filter(|place| place.has_room(asked));
         let [free, tainted] = &self.open;

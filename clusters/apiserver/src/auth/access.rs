@@ -29,8 +29,9 @@ impl Builder {
         self
     }
 
-    /// Sets whether requests need credentials: a bearer token, the token of a service account, or a client
-    /// certificate. The default is off, and every client is then an administrator.
+    /// Sets whether requests need credentials.
+    /// Credentials are a bearer token, the token of a service account, or a client certificate. The default is off, and
+    /// every client is then an administrator.
     pub fn authentication(mut self, on: bool) -> Self {
         self.access.authenticates = on;
         self
@@ -51,16 +52,16 @@ impl Builder {
         self
     }
 
-    /// Sets the issuer of the tokens of service accounts, which is also their audience: a URL that begins with
-    /// `https://`.
+    /// Sets the issuer of the tokens of service accounts, which is also their audience.
+    /// The issuer is a URL that begins with `https://`.
     pub fn issuer(mut self, url: impl Into<String>) -> Self {
         self.access.issuer = Some(url.into());
         self
     }
 
-    /// Sets whether each namespace gets a `ServiceAccount` called `default` and a `ConfigMap` called
-    /// `kube-root-ca.crt`, and each Secret for a service account gets its token. In a real cluster controllers do
-    /// this. The default is off.
+    /// Sets whether the server does the work of the controllers of service accounts.
+    /// Each namespace then gets a `ServiceAccount` called `default` and a `ConfigMap` called `kube-root-ca.crt`. Each
+    /// Secret for a service account gets its token. In a real cluster controllers do this. The default is off.
     pub fn service_account_controllers(mut self, on: bool) -> Self {
         self.access.service_accounts = on;
         self
@@ -74,8 +75,9 @@ impl Builder {
 }
 
 impl ApiServer {
-    /// Accepts `token` as the token of an administrator, and sets the certificate `authority` (PEM) of the server.
-    /// The signing key of tokens then depends on `token`, so that the seed alone is not enough to forge a token.
+    /// Accepts `token` as the token of an administrator, and sets the certificate of the server.
+    /// The certificate `authority` is PEM. The signing key of tokens then depends on `token`, so that the seed alone is
+    /// not enough to forge a token.
     pub(crate) fn trust(&self, authority: &str, token: &str) {
         let access = &self.inner.access;
         locked(&access.tokens).insert(token.to_owned(), User::admin());

@@ -27,8 +27,9 @@ const fn grant(
     (verbs, groups, resources, &[])
 }
 
-/// A role: the role that it is aggregated into, the label that it aggregates, its rules, and the paths that it may
-/// read.
+/// A role with its rules and the paths that the role may read.
+/// The field `into` names the role that this role is aggregated into. The field `from` names the label that this role
+/// aggregates.
 struct Role {
     name: &'static str,
     into: &'static str,

@@ -16,8 +16,8 @@ use crate::kind::object::meta;
 use crate::write::writer::Writer;
 
 impl Writer<'_> {
-    /// Refuses a role or a binding that grants permissions that its writer does not have; `old` is the replaced
-    /// object.
+    /// Refuses a role or a binding that grants permissions that its writer does not have.
+    /// `old` is the replaced object.
     ///
     /// # Errors
     /// Forbidden, with the missing permissions.

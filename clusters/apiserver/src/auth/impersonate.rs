@@ -95,8 +95,8 @@ fn with_own_groups(user: &str, mut groups: Vec<String>) -> Vec<String> {
     groups
 }
 
-/// A permission in the format in which Go prints an object reference: kind, namespace, name, uid, version, resource
-/// version, path.
+/// Returns a permission in the format in which Go prints an object reference.
+/// The parts of the format are kind, namespace, name, uid, version, resource version and path.
 fn reference(wanted: &Attributes) -> String {
     let ActionTarget::Resource { resource, subresource, name, .. } = &wanted.target else {
         return String::new();

@@ -52,7 +52,8 @@ fn has(list: &[String], wanted: &str) -> bool {
     list.iter().any(|entry| entry == ALL || entry == wanted)
 }
 
-/// Returns true if a rule for `resource`, `resource/subresource`, `*`, or `*/subresource` includes the resource.
+/// Returns true if the resource of a rule includes the resource.
+/// `rule` is `resource`, `resource/subresource`, `*`, or `*/subresource`.
 pub(super) fn covers_resource(rule: &str, resource: &str, subresource: &str) -> bool {
     if subresource.is_empty() {
         return rule == ALL || rule == resource;

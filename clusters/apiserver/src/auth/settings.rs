@@ -13,7 +13,8 @@ pub(crate) struct Access {
     pub authenticates: bool,
     /// True if roles and bindings decide about requests; otherwise everything is allowed.
     pub rbac: bool,
-    /// True if requests without credentials are accepted as anonymous; `None` for the default of real servers.
+    /// True if requests without credentials are accepted as anonymous.
+    /// `None` stands for the default of real servers.
     pub anonymous: Option<bool>,
     pub tokens: Mutex<BTreeMap<String, User>>,
     pub issuer: Issuer,

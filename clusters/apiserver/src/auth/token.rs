@@ -99,7 +99,8 @@ impl Issuer {
         Ok(Some(claims))
     }
 
-    /// The configuration of the issuer in the form of `OpenID` Connect, for programs that verify tokens themselves.
+    /// Returns the configuration of the issuer in the form of `OpenID` Connect.
+    /// Programs that verify tokens themselves need the configuration.
     pub(super) fn configuration(&self) -> Value {
         json!({"issuer": self.url, "jwks_uri": format!("{}/openid/v1/jwks", self.url),
             "response_types_supported": ["id_token"], "subject_types_supported": ["public"],

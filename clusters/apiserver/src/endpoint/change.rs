@@ -135,7 +135,8 @@ pub(crate) fn delete(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     })
 }
 
-/// DELETE of a collection: deletes the objects that the selectors match one by one, at most one page of them.
+/// Answers DELETE of a collection.
+/// The objects that the selectors match are deleted one by one, at most one page of them.
 pub(crate) fn delete_collection(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     let options = DeleteOptions::read(&body::delete_options(call)?, &call.query)?;
     let kind = &call.kind;
@@ -230,7 +231,8 @@ pub(crate) fn subresource(call: &Call<'_>) -> Result<Response<ApiBody>, Failure>
     }
 }
 
-/// Answers requests on subresources of pods, and on subresources that reach a kubelet through the server.
+/// Answers requests on subresources of pods and on subresources that reach a kubelet.
+/// The latter requests reach the kubelet through the server.
 fn of_pods(call: &Call<'_>) -> Option<Result<Response<ApiBody>, Failure>> {
     let kind = &call.kind;
     let first = call.path.subresource.split('/').next().unwrap_or_default();

@@ -23,8 +23,8 @@ struct Token {
 /// The position at which a list continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Continuation {
-    /// The revision that the list shows; `None` if that revision is gone and the list continues with the present
-    /// state.
+    /// The revision that the list shows.
+    /// The revision is `None` if it is gone and the list continues with the present state.
     pub revision: Option<u64>,
     /// The key at which the list continues, without the common prefix of the listed keys.
     pub start: String,

@@ -5,7 +5,8 @@ use http::header;
 use crate::http::call::Call;
 use crate::http::failure::{Cause, Failure};
 
-/// The field manager of a write: the one that the client names, otherwise the first part of its user agent.
+/// Returns the field manager of a write.
+/// The field manager is the one that the client names, otherwise the first part of the user agent of the client.
 pub(crate) fn manager(call: &Call<'_>, options: &str) -> Result<String, Failure> {
     const LONGEST: usize = 128;
     let given = call.query.get("fieldManager");

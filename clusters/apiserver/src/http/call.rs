@@ -30,7 +30,8 @@ pub(crate) struct Call<'a> {
     pub side_results: Mutex<SideResults>,
 }
 
-/// The results of a write that are not part of its response: the calls of webhooks, and the warnings for the client.
+/// The results of a write that are not part of its response.
+/// The results are the calls of webhooks, and the warnings for the client.
 #[derive(Debug, Default)]
 pub(crate) struct SideResults {
     pub consultation: Option<Consultation>,

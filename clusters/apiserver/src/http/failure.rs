@@ -192,7 +192,8 @@ impl Failure {
         })
     }
 
-    /// A precondition of a delete does not hold. Only this message spells the resource as the kind.
+    /// A precondition of a delete does not hold.
+    /// The message spells the resource as the kind.
     pub(crate) fn precondition(kind: &Kind, name: &str, why: &str) -> Self {
         Self::conflict_of(&kind.group, &kind.kind, name, why)
     }

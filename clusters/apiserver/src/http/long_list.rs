@@ -6,7 +6,8 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::store::encoded::{Encoded, TypeFields, append, appended_len};
 
-/// The size of one piece in bytes: small enough to stay in the processor's cache until the reader takes the piece.
+/// The size of one piece in bytes.
+/// A piece is small enough to stay in the processor's cache until the reader takes the piece.
 const CHUNK: usize = 64 * 1024;
 
 const END: &[u8] = b"]}";
@@ -73,8 +74,8 @@ mod tests {
     use super::*;
     use crate::store::encoded::encode;
 
-    /// The pieces of a list of `count` objects of about 1 000 bytes each, and the length that the list reported
-    /// before.
+    /// Returns the pieces of a list, and the length that the list reported before.
+    /// The list has `count` objects of about 1 000 bytes each.
     fn pieces(count: usize, types: TypeFields) -> (Vec<Bytes>, u64) {
         let object =
             |number| json!({"kind": "A", "apiVersion": "b/v1", "number": number, "text": "x".repeat(1000)});

@@ -7,7 +7,7 @@ use crate::http::failure::Failure;
 use crate::http::request::Query;
 use crate::kind::kinds::Kind;
 
-/// The media types of responses with built-in kinds.
+/// The media types that the messages of errors list, as in a real server.
 pub(crate) const MEDIA: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 /// The media types of a list, which can be watched.
 const STREAMS: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf, \
@@ -30,7 +30,8 @@ pub(crate) enum Shape {
     Whole,
     /// One row of a table for each object, in this version of `meta.k8s.io`.
     Table(&'static str),
-    /// The metadata of the objects, in this version of `meta.k8s.io`; `list` is true if the client expects a list.
+    /// The metadata of the objects, in this version of `meta.k8s.io`.
+    /// `list` is true if the client expects a list.
     Metadata { version: &'static str, list: bool },
 }
 
@@ -170,7 +171,8 @@ pub(crate) fn plain(parts: &Parts, query: &Query) -> Result<Form, Failure> {
 }
 
 /// Refuses a request if the path has none of its media types.
-/// A real server checks this before it calls a handler; ranges do not count.
+/// A real server checks this before it calls a handler. The ranges `*/*` and `*` count as every media type, but a range
+/// such as `application/*` does not count.
 fn check_routed(clauses: &[Clause<'_>], available: &str) -> Result<(), Failure> {
     let named = |clause: &Clause<'_>| {
         let MediaRange(kind, subtype) = clause.media;
@@ -212,7 +214,9 @@ fn shape(clause: &Clause<'_>) -> Option<Shape> {
     }
 }
 
-/// Returns true if the response gets line breaks: the client asks for them, or the client is a tool for people.
+/// Returns true if the response gets line breaks.
+/// The query parameter `pretty` decides about line breaks if the client sends the parameter. Otherwise the response
+/// gets line breaks if the client is a tool for people.
 fn pretty(parts: &Parts, query: &Query) -> bool {
     match query.get("pretty") {
         "" => {}

@@ -13,7 +13,8 @@ const CARRIED: [(&str, &str, &str); 4] = [
     ("autoscaling.alpha.kubernetes.io/conditions", "status", "conditions"),
 ];
 
-/// The CPU utilization of a metric in percent: the wanted one under `target`, the observed one under `current`.
+/// Returns the CPU utilization of a metric in percent.
+/// The wanted utilization is under `target`, and the observed one is under `current`.
 fn cpu_of<'a>(metric: &'a Value, under: &str) -> Option<&'a Value> {
     let resource = &metric["resource"];
     let is_cpu = metric["type"] == "Resource" && resource["name"] == "cpu";
@@ -28,8 +29,9 @@ fn cpu_metric(under: &str, percent: &Value) -> Value {
     json!({"type": "Resource", "resource": {"name": "cpu", under: value}})
 }
 
-/// The CPU metric of version 1: the part of the object, its field, the list of version 2, and the member of its
-/// metrics.
+/// The CPU metric of version 1, in the spec and in the status.
+/// A row has the part of the object, and the field of version 1 in this part. The list of version 2 and the member of
+/// its metrics follow.
 const CPU: [(&str, &str, &str, &str); 2] = [
     ("spec", "targetCPUUtilizationPercentage", "metrics", "target"),
     ("status", "currentCPUUtilizationPercentage", "currentMetrics", "current"),

@@ -45,7 +45,8 @@ pub(crate) struct Traits {
     pub namespaced: bool,
     /// The kind has a `/status`, and the main endpoint does not change the status.
     pub status: bool,
-    /// The server manages the generation: 1 at first, and one more for each change outside metadata and status.
+    /// The server manages the generation.
+    /// The generation is 1 at first, and one more for each change outside metadata and status.
     pub generation: bool,
     /// A PUT without a resource version is accepted.
     pub unconditional_update: bool,

@@ -10,7 +10,8 @@ use crate::write::allocate::Allocated;
 use crate::write::dependents::Dependents;
 use crate::write::webhook::Webhooks;
 
-/// The annotation of the bookmark in an onlooker's watch between the events before and after a restore of the server.
+/// The annotation of the bookmark about a restore of the server in an onlooker's watch.
+/// The bookmark is between the events before the restore and the events after the restore.
 pub const RESTORED: &str = "capsize.dev/restored";
 
 /// The state of a server at one moment.

@@ -83,8 +83,8 @@ impl Encoded {
         self.replaced(revision, self.range(part), text)
     }
 
-    /// The same object with another resource version, and with `new` in the range `place`, which is after the
-    /// resource version.
+    /// Returns the same object with another resource version, and with `new` in the range `place`.
+    /// The range is after the resource version.
     fn replaced(&self, revision: u64, place: &Range<u32>, new: &[u8]) -> Self {
         let (old, old_part, revision) = (span(&self.revision), span(place), format!("\"{revision}\""));
         let length = self.bytes.len() - old.len() - old_part.len() + revision.len() + new.len();

@@ -55,7 +55,8 @@ pub(crate) struct Table {
     /// The log contains all events after this revision.
     floor: u64,
     wake_source: Arc<Notify>,
-    /// Watches that began at or before this revision have to end, because the kind was no longer served in that form.
+    /// Watches that began at or before this revision have to end.
+    /// The reason is that the kind was no longer served in that form.
     closed_at: u64,
     restores: Vec<Restore>,
 }
@@ -183,8 +184,8 @@ impl Table {
         objects.take_while(move |(key, _)| key.starts_with(prefix))
     }
 
-    /// The objects at `revision` whose keys begin with `prefix`, from the key `start` on; `None` if the log does not
-    /// reach that far back. The memory cost is one entry per later event.
+    /// Returns the objects at `revision` whose keys begin with `prefix`, from the key `start` on.
+    /// The result is `None` if the log does not reach that far back. The memory cost is one entry per later event.
     pub(crate) fn at<'a>(
         &'a self,
         revision: u64,

@@ -185,8 +185,8 @@ fn owners(at: &At<'_>, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Removes duplicate owners from the metadata, and returns warnings about them and about finalizers of custom kinds
-/// without a qualified name.
+/// Removes duplicate owners from the metadata, and returns warnings.
+/// The warnings are about duplicate owners, and about finalizers of custom kinds without a qualified name.
 pub(crate) fn tidy(kind: &Kind, object: &mut Value) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(owners) = object["metadata"].get_mut("ownerReferences").and_then(Value::as_array_mut) {

@@ -19,7 +19,8 @@ pub(crate) struct DeleteOptions {
     pub uid: Option<String>,
     pub resource_version: Option<String>,
     pub propagation: Option<Propagation>,
-    /// The client used the deprecated option `orphanDependents: false`, and gets a response in the deprecated form.
+    /// The client used the deprecated option `orphanDependents: false`.
+    /// Such a client gets a response in the deprecated form.
     pub cascades: bool,
     pub dry_run: bool,
 }

@@ -145,8 +145,8 @@ impl Writer<'_> {
         drop(self.delete(kind, meta(object, "namespace"), meta(object, "name"), &options));
     }
 
-    /// Removes the references to an owner that is deleted without its dependents, and then the finalizer of the
-    /// owner.
+    /// Removes the references to an owner that is deleted without its dependents.
+    /// Afterwards the finalizer of the owner is removed.
     fn orphan_dependents(&mut self, kind: &Arc<Kind>, owner: &Version) {
         let owned = owner.object();
         let uid = meta(&owned, "uid");

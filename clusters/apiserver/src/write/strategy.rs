@@ -13,7 +13,8 @@ const SYSTEM_CLASSES: [(&str, i64); 2] =
     [("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)];
 
 impl Writer<'_> {
-    /// The changes of default admission plugins: tolerations and priority of a pod, the taint of a new node.
+    /// Makes the changes of default admission plugins.
+    /// These changes are the tolerations and the priority of a pod, and the taint of a new node.
     ///
     /// # Errors
     /// Forbidden if a pod names a priority class that does not exist.
@@ -133,7 +134,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Allocates the addresses and ports that a service needs and does not name; `old` is the replaced service.
+    /// Allocates the addresses and ports that a service needs and does not name.
+    /// `old` is the replaced service.
     ///
     /// # Errors
     /// Invalid if the service names an address or port that is taken or out of range.

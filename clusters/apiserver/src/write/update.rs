@@ -117,7 +117,8 @@ pub(crate) fn check_name(object: &Value, name: &str) -> Result<(), Failure> {
     }
 }
 
-/// Refuses an object that differs from the path, or that has another uid or version than the stored one.
+/// Refuses an object that differs from the path or from the stored object.
+/// An object differs from the stored one if it has another uid or another version.
 fn check_identity(change: &Change<'_>, old: &Value, object: &mut Value) -> Result<(), Failure> {
     let Change { kind, namespace, name, .. } = *change;
     check_name(object, name)?;

@@ -24,8 +24,8 @@ const GAPS: &[(&str, &str)] = &[];
 /// The recorded server's revision before the first command. Its origin is not part of the recording.
 const BEFORE: u64 = 79;
 
-/// Creates the objects that the first command found: a namespace of the recording's author, and an event of the
-/// vendor.
+/// Creates the objects that the first command found.
+/// The objects are a namespace of the recording's author, and an event of the vendor.
 async fn found(server: &ApiServer) {
     let event = "/api/v1/namespaces/default/events";
     let name = "openshift-kube-apiserver.18e9ea4dae999e3e";
@@ -55,8 +55,9 @@ async fn found(server: &ApiServer) {
 
 struct Replay {
     server: ApiServer,
-    /// The uids and revisions of this server by those of the recording, and pairs of revisions including those of
-    /// lists.
+    /// The uids of this server by those of the recording.
+    /// The field `versions` has the revisions of this server by those of the recording. The field `revisions` has pairs
+    /// of revisions, including those of lists.
     uids: BTreeMap<String, String>,
     versions: BTreeMap<String, String>,
     revisions: Vec<(u64, u64)>,

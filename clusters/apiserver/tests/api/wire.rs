@@ -74,7 +74,8 @@ fn shapes() -> Vec<Value> {
     serde_json::from_str(&fs::read_to_string(Path::new(path)).unwrap()).unwrap()
 }
 
-/// The resource of a path: its collection, its namespace, and the name of the object if the path has one.
+/// The resource of a path.
+/// The resource has a collection and a namespace, and the name of the object if the path has one.
 struct Place<'a> {
     collection: String,
     namespace: &'a str,

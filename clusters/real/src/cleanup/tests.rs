@@ -23,7 +23,8 @@ fn network() -> Resource {
     Resource::Network("n".into())
 }
 
-/// The failures that are left in the end, and the time that it took, where `at` is the result of a look at a time.
+/// Returns the failures that are left in the end, and the time that the looks took.
+/// `at` is the result of a look at a time.
 fn looked(mut at: impl FnMut(Duration) -> Look + Send) -> (Vec<(Resource, String)>, Duration) {
     simulate(Seed(1), |run| async move {
         let look = async || Ok(at(run.clock.elapsed()));

@@ -157,7 +157,8 @@ impl Content {
         names.find(|name| name.starts_with("ld-"))
     }
 
-    /// The command that starts the program: through the loader, so that the libraries may be in another folder.
+    /// Returns the command that starts the program.
+    /// The command starts the program through the loader, so that the libraries may be in another folder.
     fn entry_point(&self) -> String {
         match self.loader() {
             Some(loader) => format!(r#"["/lib/{loader}", "--library-path", "/lib", "/capsize"]"#),

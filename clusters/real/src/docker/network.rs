@@ -148,7 +148,8 @@ impl Drop for FleetNetwork {
     }
 }
 
-/// Removes resources from Docker: all containers at once, and then the networks and volumes that they used.
+/// Removes resources from Docker.
+/// All containers are removed at once, and then the networks and volumes that the containers used.
 async fn clear(engine: &Engine, run: &RunId, resources: &[Resource]) -> Result<(), EngineError> {
     let (containers, used): (Vec<_>, Vec<_>) =
         resources.iter().partition(|resource| matches!(resource, Resource::Container(_)));

@@ -45,7 +45,8 @@ impl Administrator {
         Ok(Self { client, authority, token })
     }
 
-    /// The bearer token of a user who may do everything: its own, or that of a service account that is created for it.
+    /// Returns the bearer token of a user who may do everything.
+    /// The token is the administrator's own, or that of a service account that is created for it.
     pub(super) async fn token(&self) -> Result<String, ProviderError> {
         match &self.token {
             Some(token) => Ok(token.clone()),

@@ -117,8 +117,9 @@ fn endpoint(node: &str) -> String {
     format!("{node}:{PORT}")
 }
 
-/// Nodes share the disk and memory of the machine, so their kubelets must not evict or collect anything when these
-/// are full.
+/// Returns the configuration of the kubelets.
+/// Nodes share the disk and memory of the machine, so their kubelets must not evict or collect anything when disk and
+/// memory are full.
 fn kubelet() -> Value {
     json!({
         "apiVersion": "kubelet.config.k8s.io/v1beta1",

@@ -9,7 +9,8 @@ use super::image::NodeImage;
 use crate::docker::{Engine, EngineError, refused};
 use crate::journal::{Journal, Resource};
 
-/// The capabilities that systemd, containerd, kubelet and the pod network need in addition to Docker's defaults.
+/// The capabilities that a node needs in addition to Docker's defaults.
+/// The programs that need the capabilities are systemd, containerd, kubelet and the pod network.
 const CAPABILITIES: [&str; 9] = [
     "DAC_READ_SEARCH",
     "IPC_LOCK",
@@ -35,8 +36,9 @@ pub enum Privilege {
 }
 
 impl Privilege {
-    /// Finds out which privileges Docker grants, by starting a container called `name` of `image` that ends at
-    /// once. The container is in `journal` already, and is removed.
+    /// Finds out which privileges Docker grants.
+    /// For this purpose a container called `name` of `image` is started, which ends at once. The container is in
+    /// `journal` already, and is removed.
     ///
     /// # Errors
     /// Docker grants neither.

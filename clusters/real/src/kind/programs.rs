@@ -11,8 +11,9 @@ pub(super) const KUBELET: &str = "kubelet";
 pub(super) const API_SERVER: &str = "kube-apiserver";
 pub(super) const ETCD: &str = "etcd";
 
-/// The script that moves the manifest away, so that the kubelet does not start the program again, and stops its
-/// containers, one of which may be about to start.
+/// The script that moves the manifest away, and stops the containers of the program.
+/// The manifest is moved, so that the kubelet does not start the program again. One of the containers may be about to
+/// start.
 const STOP: &str = r#"
 manifest=/etc/kubernetes/manifests/$NAME.yaml
 if [ -e "$manifest" ]; then

@@ -27,8 +27,9 @@ pub struct Cluster {
     pub(super) path: String,
     pub(super) authority: String,
     pub(super) token: String,
-    /// A client that sends requests as the control plane does: to the same address and path, with the same token.
-    /// So the cluster that answers is the one that workloads go to.
+    /// A client that sends requests as the control plane does.
+    /// The client uses the same address and path, with the same token. Therefore the cluster that answers is the one
+    /// that workloads go to.
     pub(super) client: Client,
 }
 

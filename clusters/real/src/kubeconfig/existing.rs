@@ -168,7 +168,8 @@ mod tests {
 
     use super::*;
 
-    /// A stable address in front of changing servers: a port that is released may be taken by another process at once.
+    /// A stable address in front of changing servers.
+    /// The address is stable, because a port that is released may be taken by another process at once.
     struct Place {
         address: SocketAddr,
         server: Arc<Mutex<SocketAddr>>,

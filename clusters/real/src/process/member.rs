@@ -138,8 +138,8 @@ fn flags_of_etcd(home: &Path, clients: u16, peers: u16) -> Vec<String> {
     ]
 }
 
-/// Flags as envtest has them, except that the administrator has a token, as control planes use, instead of a
-/// certificate.
+/// Returns flags as envtest has them, with one exception.
+/// The administrator has a token, as control planes use, instead of a certificate.
 fn flags_of_kube_apiserver(files: &Files, etcd: u16, address: SocketAddr) -> Vec<String> {
     let file = |flag: &str, path: &Path| format!("--{flag}={}", path.display());
     vec![

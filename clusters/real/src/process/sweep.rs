@@ -19,7 +19,8 @@ pub(super) const LABEL: &str = "CAPSIZE_MEMBER";
 const TIMEOUT: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Kills the programs of the member `label` that carry the identity of `run`, and waits until they are gone.
+/// Kills the programs of the member `label` that carry the identity of `run`.
+/// Afterwards the function waits until the programs are gone.
 ///
 /// They are gone when two looks in a row find none, because a program that is just starting shows no environment yet.
 ///

@@ -60,7 +60,9 @@ pub(crate) fn group_versions(state: &State) -> Vec<GroupVersions> {
     groups.into_iter().map(ordered).collect()
 }
 
-/// The rank of a version in Kubernetes: releases before betas before alphas, then by number, then other names.
+/// Returns the rank of a version in Kubernetes.
+/// Releases come before betas, and betas come before alphas. Versions of the same stage are ordered by number. Other
+/// names come last.
 fn priority(version: &str) -> (u8, u64, u64, Reverse<String>) {
     let other = (0, 0, 0, Reverse(version.to_owned()));
     let Some(rest) = version.strip_prefix('v') else { return other };

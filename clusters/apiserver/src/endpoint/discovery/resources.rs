@@ -57,8 +57,9 @@ type Row = (
     &'static [&'static str],
 );
 
-/// The subresources other than `/status` and `/scale`: group and plural of the resource, name, group and version of
-/// the kind if they differ, kind, verbs.
+/// The subresources other than `/status` and `/scale`.
+/// A row has the group and the plural of the resource, and the name of the subresource. The group and version of the
+/// kind follow, if they differ. The kind and the verbs are at the end.
 #[rustfmt::skip]
 static SUBRESOURCES: &[Row] = &[
     ("", "namespaces", "finalize", ("", ""), "Namespace", &["update"]),
@@ -77,7 +78,8 @@ static SUBRESOURCES: &[Row] = &[
     ("certificates.k8s.io", "certificatesigningrequests", "approval", ("", ""), "CertificateSigningRequest", STATUS),
 ];
 
-/// The resources of a group version in the order of discovery; empty if the group version is not served.
+/// Returns the resources of a group version in the order of discovery.
+/// The list is empty if the group version is not served.
 pub(crate) fn resources(state: &State, group: &str, version: &str) -> Vec<Resource> {
     let custom = state.custom.iter().filter(|kind| kind.group == group && kind.version == version);
     let custom = custom.map(|kind| stored(kind, if is_going(state, kind) { TERMINATING } else { CUSTOM }));

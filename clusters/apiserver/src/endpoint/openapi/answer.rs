@@ -18,7 +18,8 @@ use crate::http::respond::{self, ApiBody, hash};
 use crate::kind::builtin::builtin;
 use crate::state::ApiServer;
 
-/// The media types of the binary form of version 2: the type that kubectl requests, and the type of the response.
+/// The media types of the binary form of version 2.
+/// The first is the type that kubectl requests, and the second is the type of the response.
 const BINARY: [&str; 2] = [
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",

@@ -81,8 +81,8 @@ fn embed(schema: &mut Value, is_root: bool) {
     }
 }
 
-/// Reduces a schema to version 2: keywords unknown there are removed, and schemas that allow several types get no
-/// type.
+/// Reduces a schema to version 2.
+/// Keywords that version 2 does not know are removed, and schemas that allow several types get no type.
 pub(super) fn for_version_2(schema: &mut Value) {
     let Value::Object(fields) = schema else { return };
     for unknown in ["oneOf", "anyOf", "allOf", "not", "nullable", "default", "x-kubernetes-validations"] {

@@ -63,7 +63,8 @@ fn document(paths: Map<String, Value>, definitions: Map<String, Value>) -> Value
         "definitions": definitions})
 }
 
-/// Replaces keywords that version 2 writes differently: references, and values that may be text or a number.
+/// Replaces keywords that version 2 writes differently.
+/// These are references, and values that may be text or a number.
 fn to_version_2(schema: &mut Map<String, Value>) {
     if let Some(Value::String(reference)) = schema.get_mut("$ref")
         && let Some(name) = reference.strip_prefix(REFERENCE)

@@ -60,7 +60,8 @@ pub(crate) fn apply(call: &Call<'_>, change: Change<'_>) -> Result<Response<ApiB
 /// The annotation in which kubectl's client-side apply stores the last applied configuration.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Keeps the annotation of client-side apply in step with the configuration that kubectl applies on the server side.
+/// Keeps the annotation of client-side apply equal to the configuration that is applied.
+/// The configuration is the one that kubectl applies on the server side.
 fn follow_last_applied(applied: Option<&str>, object: &mut Value) {
     let annotations = object.get_mut("metadata").and_then(|metadata| metadata.get_mut("annotations"));
     let last = annotations.and_then(|annotations| annotations.get_mut(LAST_APPLIED));

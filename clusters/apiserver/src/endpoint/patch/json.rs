@@ -11,7 +11,8 @@ use crate::kind::object::{is_too_deep, text_length};
 /// The maximum number of operations in one patch.
 const MOST_OPERATIONS: usize = 10_000;
 
-/// The limit in bytes of the copies of one patch: `jsonpatch.AccumulatedCopySizeLimit` as kube-apiserver sets it.
+/// The limit in bytes of the copies of one patch.
+/// The limit is `jsonpatch.AccumulatedCopySizeLimit` as kube-apiserver sets it.
 const MOST_COPIED: usize = 3 * 1024 * 1024;
 
 /// The maximum number of list items that the inserts and removals of one patch may move.
@@ -67,7 +68,8 @@ pub(crate) fn run(patch: &[PatchOperation], object: &mut Value) -> Result<(), St
     Ok(())
 }
 
-/// The maximum number of items that an operation moves in the lists that it inserts into or removes from.
+/// Returns the maximum number of list items that an operation moves.
+/// The lists are those that the operation inserts into or removes from.
 fn shifted(object: &Value, operation: &PatchOperation) -> usize {
     let items = |path: &Pointer| {
         let parent = path.split_back().and_then(|(parent, _)| object.pointer(parent.as_str()));

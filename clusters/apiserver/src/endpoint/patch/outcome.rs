@@ -13,8 +13,8 @@ use crate::kind::object::check_shape;
 use crate::kind::types::Problem;
 use crate::validation::fields::{self, Mode};
 
-/// Checks `object`, which is the result of `patch` on `old`, and drops the fields that its kind does not have.
-/// Returns the warnings for the client.
+/// Checks `object`, which is the result of `patch` on `old`.
+/// Fields that the kind of `object` does not have are dropped. Returns the warnings for the client.
 ///
 /// # Errors
 /// If the patch changes the kind, or sets a field to a value of the wrong type.

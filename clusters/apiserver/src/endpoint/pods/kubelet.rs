@@ -11,7 +11,8 @@ use crate::http::respond::{self, ApiBody};
 use crate::kind::builtin::builtin;
 use crate::store;
 
-/// Answers requests on `/log`, `/exec`, `/attach`, `/portforward` and `/proxy` of pods, and on `/proxy` of others.
+/// Answers requests on subresources that need a kubelet.
+/// These are `/log`, `/exec`, `/attach`, `/portforward` and `/proxy` of pods, and `/proxy` of services and nodes.
 pub(crate) fn through_kubelet(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     let kind = &call.kind;
     let (namespace, name) = (&call.path.namespace, &call.path.name);

@@ -22,7 +22,8 @@ impl Selector {
         Self::parse_after(labels, fields, kind, || Ok(()))
     }
 
-    /// As [`Selector::parse`], with a check after the selectors are parsed and before their fields are resolved.
+    /// Parses the selectors as [`Selector::parse`], with an additional check.
+    /// The check follows after the selectors are parsed and before their fields are resolved.
     ///
     /// # Errors
     /// As [`Selector::parse`], and the errors of `check`.

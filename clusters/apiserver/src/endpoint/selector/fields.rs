@@ -110,7 +110,8 @@ fn selectable(kind: &Kind) -> &'static [&'static str] {
     }
 }
 
-/// The values of the selectable fields of a stored object of a built-in kind, for recording with its version.
+/// Returns the values of the selectable fields of a stored object of a built-in kind.
+/// The values are recorded with the version of the object.
 pub(crate) fn field_values(kind: &Kind, object: &Value) -> Box<str> {
     let values: Vec<_> = selectable(kind).iter().map(|label| field_value(label, object)).collect();
     values.join(SEPARATOR).into()

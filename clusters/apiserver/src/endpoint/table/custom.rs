@@ -21,7 +21,8 @@ pub(super) struct CustomColumn {
 /// Each descent multiplies the number of matches by the depth of the object.
 const MOST_DESCENTS: usize = 3;
 
-/// The columns of a version of a custom kind: their definitions in a table, and the paths of their cells.
+/// Returns the columns of a version of a custom kind.
+/// The result is the definitions of the columns in a table, and the paths of their cells.
 pub(super) fn columns(definition: Option<&Value>, version: &str) -> (Vec<Value>, Vec<CustomColumn>) {
     let versions = definition.and_then(|definition| definition["spec"]["versions"].as_array());
     let version = versions.into_iter().flatten().find(|known| known["name"] == version);
@@ -74,7 +75,8 @@ fn cell(kind: &str, value: &Value, now: Timestamp) -> Value {
     }
 }
 
-/// Converts a path of kubectl's dialect, in which names may contain hyphens and escaped dots, into RFC 9535.
+/// Converts a path of kubectl's dialect into RFC 9535.
+/// In this dialect, names may contain hyphens and escaped dots.
 fn standard_path(path: &str) -> String {
     let mut standard = "$".to_owned();
     let mut rest = path.trim().trim_start_matches('{').trim_end_matches('}').trim_start_matches('$');

@@ -53,8 +53,8 @@ struct Watch {
     initial: Option<vec::IntoIter<(Arc<str>, Arc<Version>)>>,
     /// The watch sends a bookmark at the end of the initial events.
     marks_initial_end: bool,
-    /// The revision of the start or of the last bookmark: the client knows that it has all events up to this
-    /// revision.
+    /// The revision of the start or of the last bookmark.
+    /// The client knows that it has all events up to this revision.
     last_marked: Option<u64>,
     /// The number of restores of the server at the last check.
     restored: usize,
@@ -215,8 +215,9 @@ impl Watch {
         }
     }
 
-    /// The events before a restore that were not sent yet, the bookmark of the restore, and the differences that it
-    /// caused.
+    /// Returns the lines of a watch about a restore of the server.
+    /// These are the events before the restore that were not sent yet, and the bookmark of the restore. The differences
+    /// that the restore caused follow.
     fn across_restore(&mut self) -> Option<Bytes> {
         let server = self.server.clone();
         let state = server.inner.state();

@@ -43,7 +43,8 @@ fn place(error: &Error, text: &[u8]) -> usize {
     lines.map(<[u8]>::len).sum::<usize>() + error.column().saturating_sub(1)
 }
 
-/// The place of a wrong byte in Go's words: inside `null`, `true` or `false`, or at the beginning of a value.
+/// Returns the place of a wrong byte in Go's words.
+/// The place is inside `null`, `true` or `false`, or at the beginning of a value.
 fn in_literal(text: &[u8], at: usize) -> String {
     for word in ["null", "true", "false"] {
         for length in (1..word.len()).rev() {

@@ -12,8 +12,8 @@ use crate::kind::object;
 use crate::kind::types;
 use crate::validation::fields::{self, Mode};
 
-/// Decodes the object of a body without the fields that its kind does not have, and the warnings for the client.
-/// `options` is the kind that errors about query parameters name.
+/// Decodes the object of a body, and returns the warnings for the client.
+/// Fields that the kind does not have are removed. `options` is the kind that errors about query parameters name.
 ///
 /// # Errors
 /// Unsupported media type, or a bad request with the message of a real server.

@@ -84,8 +84,9 @@ impl<'de> Visitor<'de> for DuplicateFinder<'_> {
     }
 }
 
-/// The problems that a strict reader finds in JSON of a type, in the order of the text: unknown fields and duplicate
-/// fields. Without a type, only duplicate fields are found.
+/// Returns the problems that a strict reader finds in JSON of a type.
+/// The problems are unknown fields and duplicate fields, in the order of the text. Without a type, only duplicate
+/// fields are found.
 pub(super) fn strict(text: &[u8], of: Option<&'static Struct>) -> Vec<String> {
     let mut found = Vec::new();
     let of = of.map_or(Expected::Anything, Expected::Struct);
@@ -105,7 +106,8 @@ enum Expected {
     Raw,
 }
 
-/// The maximum number of reported problems of one body: the limit of `UnmarshalStrict` in `sigs.k8s.io/json`.
+/// The maximum number of reported problems of one body.
+/// The number is the limit of `UnmarshalStrict` in `sigs.k8s.io/json`.
 const MOST_PROBLEMS: usize = 100;
 
 struct StrictReader<'a> {

@@ -81,7 +81,8 @@ fn is_watch(response: &Response<ApiBody>) -> bool {
     response.body().size_hint().exact().is_none()
 }
 
-/// Counts a watch and limits the time that its reader may stall; 429 if the limit of open watches is reached.
+/// Counts a watch, and limits the time for which its reader may stall.
+/// The response is 429 if the limit of open watches is reached.
 fn limit_watch(shared: &Arc<Shared>, response: Response<ApiBody>) -> Response<AnswerBody> {
     let Ok(permit) = Arc::clone(&shared.watches).try_acquire_owned() else {
         let mut refused =

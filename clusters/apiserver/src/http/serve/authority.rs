@@ -38,6 +38,9 @@ impl Authority {
 
     /// The authority called `name` with this key.
     /// Clients that trust an authority also trust another one with the same name and key.
+    ///
+    /// # Errors
+    /// If the certificate of the authority cannot be signed with the key.
     pub(super) fn of(name: &str, key: KeyPair) -> Result<Self, ListenError> {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -72,6 +75,9 @@ impl Authority {
     }
 
     /// As [`Self::client`], for a client that already has a key.
+    ///
+    /// # Errors
+    /// If the certificate cannot be signed.
     pub(super) fn client_with(
         &self,
         user: &str,
@@ -98,6 +104,9 @@ impl Authority {
     }
 
     /// A certificate for a server with `names`.
+    ///
+    /// # Errors
+    /// If one of the names is invalid, or the machine has no randomness for a key.
     pub(super) fn server_identity(&self, names: Vec<String>) -> Result<Identity, ListenError> {
         let mut params = CertificateParams::new(names)?;
         params.distinguished_name = common_name("kube-apiserver");
@@ -111,6 +120,9 @@ impl Authority {
 
     /// The TLS configuration of a server with the certificate `identity`.
     /// Clients may have certificates of this authority, and of the authorities `others`, in PEM.
+    ///
+    /// # Errors
+    /// If `identity` or one of `others` is malformed, or TLS cannot use the certificate with the key.
     pub(super) fn server_with(
         &self,
         identity: &Identity,

@@ -39,8 +39,8 @@ impl Keys {
         })
     }
 
-    /// The credentials of a server called `name` with these keys: the certificate of its authority (PEM), and the
-    /// administrator's bearer token.
+    /// Returns the credentials of a server called `name` with these keys.
+    /// The credentials are the certificate of the server's authority (PEM), and the administrator's bearer token.
     ///
     /// # Errors
     /// If the text is not a private key.
@@ -52,6 +52,9 @@ impl Keys {
 
 impl Access {
     /// The administrator's credentials for the server called `name`: new ones, or those of `keys`.
+    ///
+    /// # Errors
+    /// If one of `keys` is not a private key, or the machine has no randomness for new keys.
     pub(super) fn of(name: &str, keys: Option<&Keys>) -> Result<Self, ListenError> {
         let key = |of: fn(&Keys) -> &str| match keys {
             Some(keys) => KeyPair::from_pem(of(keys)),

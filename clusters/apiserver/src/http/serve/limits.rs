@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// Limits on the resources that clients may use, equal to those of a real server if a real server has them.
+/// The limits on the resources that clients may use.
+/// A limit is equal to that of a real server if a real server has the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The number of open connections; further connections wait to be accepted.
@@ -13,7 +14,8 @@ pub struct Limits {
     pub head_bytes: usize,
     /// The duration of a TLS handshake.
     pub handshake: Duration,
-    /// The time for which a connection may be open without a request, or with an incomplete head of a request.
+    /// The time for which a connection may be open without a request.
+    /// The limit also applies to a connection with an incomplete head of a request.
     pub idle: Duration,
     /// The duration of a request that is not a watch, including its body; a longer request gets 504.
     pub request: Duration,

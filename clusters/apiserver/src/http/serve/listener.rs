@@ -22,7 +22,8 @@ use super::{Limits, connection, kubeconfig};
 use crate::http::service::ApiService;
 use crate::state::ApiServer;
 
-/// The pause after a connection could not be accepted, for example because the machine has no file descriptors left.
+/// The pause after a connection could not be accepted.
+/// One cause is that the machine has no file descriptors left.
 const ACCEPT_RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// The reason why a server cannot listen.
@@ -84,7 +85,8 @@ impl Listener {
     }
 
     /// Declares that the runtime's clock runs `speed` times as fast as real time.
-    /// The limits then hold in real time, and every response has the header `Capsize-Clock-Speed`.
+    /// The limits then hold in real time, and every response has the header `Capsize-Clock-Speed`. Responses do not have
+    /// the header if `speed` is 1.
     pub fn at_speed(self, speed: f64) -> Self {
         Self { limits: self.limits.at_speed(speed), speed, ..self }
     }
@@ -116,7 +118,7 @@ impl Listener {
     /// Needs a tokio runtime with I/O and with a clock that does not jump, so it cannot be used in a simulation.
     ///
     /// # Errors
-    /// If the address is not available.
+    /// If the address is not available, if no certificate can be made, or if TLS cannot be set up.
     pub async fn bind(self, address: impl ToSocketAddrs) -> Result<Listening, ListenError> {
         let socket = TcpListener::bind(address).await?;
         let address = socket.local_addr()?;
@@ -173,7 +175,7 @@ impl ApiServer {
     /// Listens on `address` with HTTPS; port 0 means any free port. As [`Listener::bind`].
     ///
     /// # Errors
-    /// If the address is not available.
+    /// As [`Listener::bind`].
     pub async fn listen(&self, address: impl ToSocketAddrs) -> Result<Listening, ListenError> {
         self.listener().bind(address).await
     }
@@ -267,8 +269,9 @@ impl Listening {
         Ok(kube::Client::try_from(config)?)
     }
 
-    /// Stops the server: it accepts no more connections, watches end, and open requests get their responses for at
-    /// most [`Limits::grace`].
+    /// Stops the server.
+    /// The server accepts no more connections, and watches end. Open requests get their responses for at most
+    /// [`Limits::grace`].
     pub async fn stop(self) {
         self.stop.cancel();
         // The task does not panic, and nothing else aborts it.

@@ -29,6 +29,10 @@ pub(super) struct WatchFrames {
 }
 
 impl WatchFrames {
+    /// Returns the next frame, or `None` at the end of the watch.
+    ///
+    /// # Errors
+    /// If the watch has ended because the client did not read.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Stalled>>> {
         self.frames.poll_recv(context).map(|frame| match frame {
             Some(frame) => Some(Ok(frame)),
@@ -38,8 +42,9 @@ impl WatchFrames {
     }
 }
 
-/// Moves the frames of `body` in a task until the body ends, the connection closes, the server stops, or the reader
-/// has taken no frame for `limit`.
+/// Moves the frames of `body` in a task.
+/// The task ends when the body ends, the connection closes, or the server stops. The task also ends when the reader has
+/// taken no frame for `limit`.
 pub(super) fn start(
     mut body: ApiBody,
     permit: OwnedSemaphorePermit,

@@ -27,7 +27,8 @@ impl Approval {
     }
 }
 
-/// The approval of a definition and the message of its condition; `None` if its group needs no approval.
+/// Returns the approval of a definition and the message of its condition.
+/// The result is `None` if the group of the definition needs no approval.
 pub(super) fn of(definition: &Value) -> Option<(Approval, String)> {
     const SEE: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
     let group = definition["spec"]["group"].as_str().unwrap_or_default();

@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::schema::Node;
 
 impl Node {
-    /// Sets defaults, first at this level, so that a defaulted object also gets the defaults of its own fields. A
+    /// Sets the defaults of the schema in a value.
+    /// Defaults are set at this level first, so that a defaulted object also gets the defaults of its own fields. A
     /// null value that is not allowed counts as unset.
     pub(crate) fn set_defaults(&self, value: &mut Value) {
         match value {

@@ -170,7 +170,8 @@ impl Writer<'_> {
         self.state.custom.sort_by(|a, b| a.path().cmp(&b.path()));
     }
 
-    /// Adds the finalizer to a definition before its delete, so that it stays until its objects are deleted.
+    /// Adds the finalizer to a definition before its delete.
+    /// The definition therefore stays until its objects are deleted.
     pub(crate) fn hold_definition(&mut self, kind: &Arc<Kind>, definition: &mut Value) {
         if !is_definition(kind) || is_terminating(definition) {
             return;

@@ -146,8 +146,9 @@ fn extensions(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Checks that restrictions (`allOf`, `anyOf`, `oneOf`, `not`) do not describe types, except for the two forms of
-/// `x-kubernetes-int-or-string`.
+/// Checks that restrictions do not describe types.
+/// The restrictions are `allOf`, `anyOf`, `oneOf` and `not`. The two forms of `x-kubernetes-int-or-string` are
+/// exceptions.
 fn restrictions(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     let int_or_string = json!([{"type": "integer"}, {"type": "string"}]);
     let parts = |name: &str| schema[name].as_array().cloned().unwrap_or_default();

@@ -29,7 +29,8 @@ pub(super) fn job(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Checks that the labels of the pods are those that the server generates, unless the job has a manual selector.
+/// Checks that the labels of the pods are those that the server generates.
+/// The labels are not checked if the job has a manual selector.
 fn generated(at: &At<'_>, spec: &At<'_>, causes: &mut Vec<Cause>) {
     let (wanted, metadata) = (spec.field("selector"), at.field("metadata"));
     if spec.value["manualSelector"] == true || !wanted.is_set() {
@@ -137,8 +138,8 @@ pub(super) fn cron_job(at: &At<'_>, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The problem of text that is not a schedule: five fields of numbers, names, ranges, steps and lists, or a word such
-/// as `@daily`.
+/// Returns the problem of text that is not a schedule.
+/// A schedule is five fields of numbers, names, ranges, steps and lists, or a word such as `@daily`.
 fn schedule_problem(schedule: &str) -> Option<String> {
     const FIELDS: [(i64, i64, &[&str]); 5] = [
         (0, 59, &[]),

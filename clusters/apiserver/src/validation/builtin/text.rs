@@ -22,7 +22,8 @@ const QUALIFIED: &str = "a qualified name must consist of alphanumeric character
 // There are no regular expressions here. The caches of a static one are shared by all threads. Whether a thread
 // creates a cache would affect the hash keys that a simulation on this thread draws later.
 
-/// Returns true if `text` consists of alphanumeric characters and, except at its ends, of characters in `inner`.
+/// Returns true if `text` consists of alphanumeric characters and of characters in `inner`.
+/// The characters in `inner` are not allowed at the ends of `text`.
 fn is_word(text: &str, alphanumeric: fn(&u8) -> bool, inner: &[u8]) -> bool {
     let ends = text.bytes().next().zip(text.bytes().last());
     ends.is_some_and(|(first, last)| alphanumeric(&first) && alphanumeric(&last))

@@ -89,7 +89,8 @@ impl Consultation {
         }
     }
 
-    /// The answer of a webhook to a request, and the uid of the request; `None` if the webhook has not been asked.
+    /// Returns the answer of a webhook to a request, and the uid of the request.
+    /// The result is `None` if the webhook has not been asked.
     pub(super) fn answer(&self, hook: &Hook, about: &Value) -> Option<(&str, Result<&Value, &str>)> {
         let same =
             |answered: &&Answered| answered.question.hook.id == hook.id && answered.question.about == *about;

@@ -21,8 +21,8 @@ static CHOSEN: LazyLock<Vec<Regex>> = LazyLock::new(|| {
 static CELL: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^(<invalid>|([0-9]+[smhdy])+|10\.96\.[0-9]+\.[0-9]+)$").unwrap());
 
-/// Replaces values in a table that two servers choose differently, and removes the descriptions of columns, which
-/// recordings do not have.
+/// Replaces values in a table that two servers choose differently.
+/// The descriptions of columns are removed, because recordings do not have them.
 fn even_table(table: &mut serde_json::Map<String, Value>) {
     let columns = table.get_mut("columnDefinitions").and_then(Value::as_array_mut);
     for column in columns.into_iter().flatten().filter_map(Value::as_object_mut) {
@@ -36,7 +36,8 @@ fn even_table(table: &mut serde_json::Map<String, Value>) {
     }
 }
 
-/// Replaces values that two servers choose differently: uids, times, name suffixes, addresses, revisions.
+/// Replaces values that two servers choose differently.
+/// Such values are uids, times, name suffixes, addresses and revisions.
 fn even(value: &mut Value) {
     if value["kind"] == "Table" {
         value.as_object_mut().into_iter().for_each(even_table);
