@@ -94,7 +94,7 @@ pub(crate) fn scale(call: &Call<'_>, paths: &ScalePaths) -> Result<Response<ApiB
             return Ok(respond::json(StatusCode::OK, &scale_of(&stored.object(), paths)));
         }
         Method::PUT => {
-            let body = body::part(call.content_type(), &call.body, &[("autoscaling", "v1", "Scale")])?;
+            let body = body::typed_body(call.content_type(), &call.body, &[("autoscaling", "v1", "Scale")])?;
             call.writing(|writer| writer.update(&change, |old| with_scale(old, &body, paths)))?
         }
         Method::PATCH => {

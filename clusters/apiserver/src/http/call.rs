@@ -15,7 +15,7 @@ use crate::write::writer::Writer;
 
 /// The extension of a request whose watch goes on when the server is restored.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Onlooker;
+pub(crate) struct RestoreObserver;
 
 /// One request on a resource.
 #[derive(Debug)]

@@ -18,7 +18,7 @@ use crate::endpoint::discovery;
 use crate::endpoint::pods;
 use crate::endpoint::read;
 use crate::endpoint::watch;
-use crate::http::call::{Call, Onlooker};
+use crate::http::call::{Call, RestoreObserver};
 use crate::http::failure::Failure;
 use crate::http::negotiate;
 use crate::http::output_form;
@@ -75,7 +75,7 @@ where
         Box::pin(async move {
             let (mut parts, body) = request.into_parts();
             if for_onlooker {
-                parts.extensions.insert(Onlooker);
+                parts.extensions.insert(RestoreObserver);
             } else if server.inner.is_stopped() {
                 return Ok(respond::failure(&Failure::stopped()));
             }

@@ -29,7 +29,7 @@ pub(crate) fn bind_by_name(call: &Call<'_>) -> Result<Response<ApiBody>, Failure
 }
 
 fn read(call: &Call<'_>) -> Result<Value, Failure> {
-    let binding = body::part(call.content_type(), &call.body, &[("", "v1", "Binding")])?;
+    let binding = body::typed_body(call.content_type(), &call.body, &[("", "v1", "Binding")])?;
     check_shape(&binding)?;
     Ok(binding)
 }

@@ -23,7 +23,7 @@ const MAX_DISRUPTED: usize = 2000;
 
 /// POST to a pod's `/eviction`.
 pub(crate) fn evict(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
-    let eviction = body::part(
+    let eviction = body::typed_body(
         call.content_type(),
         &call.body,
         &[("policy", "v1", "Eviction"), ("policy", "v1beta1", "Eviction")],

@@ -19,7 +19,7 @@ use crate::endpoint::key_range::Scope;
 use crate::endpoint::list_options::ListOptions;
 use crate::endpoint::read::REVISION_WAIT;
 use crate::endpoint::selector::Selector;
-use crate::http::call::{Call, Onlooker};
+use crate::http::call::{Call, RestoreObserver};
 use crate::http::failure::Failure;
 use crate::http::respond::{self, ApiBody};
 use crate::kind::kinds::Kind;
@@ -93,7 +93,7 @@ pub(crate) fn watch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     let table = state.store.table_mut(&call.kind.storage);
     let (wake_source, oldest, restores_sent) =
         (table.wake_source().clone(), table.oldest(), table.restore_count());
-    let survives_restore = call.parts.extensions.get::<Onlooker>().is_some();
+    let survives_restore = call.parts.extensions.get::<RestoreObserver>().is_some();
     let now = Instant::now();
     let (seen, stage) = match start {
         Start::After(revision) if revision < oldest => (revision, Stage::Failed(too_old(revision, oldest))),

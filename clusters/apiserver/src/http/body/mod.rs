@@ -9,4 +9,4 @@ mod typed_body;
 pub(crate) use go_json::message as go_message;
 pub(crate) use object::{decode, unconvertible};
 pub(crate) use read::yaml;
-pub(crate) use typed_body::{delete_options, part};
+pub(crate) use typed_body::{delete_options, typed_body};

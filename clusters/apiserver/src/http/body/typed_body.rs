@@ -17,7 +17,7 @@ pub(crate) type TypeName<'a> = (&'a str, &'a str, &'a str);
 ///
 /// # Errors
 /// Unsupported media type, or a bad request with the message of a real server.
-pub(crate) fn part(media: &str, body: &Bytes, types: &[TypeName<'_>]) -> Result<Value, Failure> {
+pub(crate) fn typed_body(media: &str, body: &Bytes, types: &[TypeName<'_>]) -> Result<Value, Failure> {
     let format = Format::of(media, false)?;
     let kind = types.first().map_or("", |of| of.2);
     let wrong = |why: &str| unrecognized(kind, why, body);

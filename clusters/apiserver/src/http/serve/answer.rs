@@ -14,9 +14,9 @@ use jiff::fmt::rfc2822::DateTimePrinter;
 use tokio::time::timeout;
 use tower::Service;
 
-use super::listener::Shared;
+use super::listener::ListenerState;
 use super::open_requests::OpenRequest;
-use super::watch_frames::{Stalled, WatchFrames};
+use super::watch_frames::{StalledReader, WatchFrames};
 use super::{gzip, watch_frames};
 use crate::http::failure::Failure;
 use crate::http::respond::{self, ApiBody};
@@ -41,7 +41,7 @@ enum AnswerBody {
 
 /// Answers a request, even if the handler panics or exceeds the time limit.
 pub(super) async fn answer(
-    shared: &Arc<Shared>,
+    shared: &Arc<ListenerState>,
     request: Request<Incoming>,
     open: OpenRequest,
 ) -> Response<Answer> {
@@ -70,7 +70,7 @@ pub(super) async fn answer(
 
 /// Sets the `Date` header from the clock that also writes timestamps into objects.
 /// Clients can therefore compare timestamps with the header at every clock speed.
-fn set_time(shared: &Shared, headers: &mut HeaderMap) {
+fn set_time(shared: &ListenerState, headers: &mut HeaderMap) {
     let date = DateTimePrinter::new().timestamp_to_rfc9110_string(&shared.clock.now());
     headers.extend(date.ok().and_then(|date| Some((header::DATE, HeaderValue::try_from(date).ok()?))));
     let speed = shared.speed.and_then(|speed| HeaderValue::try_from(speed.to_string()).ok());
@@ -83,7 +83,7 @@ fn is_watch(response: &Response<ApiBody>) -> bool {
 
 /// Counts a watch, and limits the time for which its reader may stall.
 /// The response is 429 if the limit of open watches is reached.
-fn limit_watch(shared: &Arc<Shared>, response: Response<ApiBody>) -> Response<AnswerBody> {
+fn limit_watch(shared: &Arc<ListenerState>, response: Response<ApiBody>) -> Response<AnswerBody> {
     let Ok(permit) = Arc::clone(&shared.watches).try_acquire_owned() else {
         let mut refused =
             respond::text(StatusCode::TOO_MANY_REQUESTS, "Too many requests, please try again later.\n");
@@ -96,7 +96,7 @@ fn limit_watch(shared: &Arc<Shared>, response: Response<ApiBody>) -> Response<An
 }
 
 /// The audit id of the request: the client's own id, or a new one.
-fn audit_id(shared: &Shared, headers: &HeaderMap) -> HeaderValue {
+fn audit_id(shared: &ListenerState, headers: &HeaderMap) -> HeaderValue {
     if let Some(given) = headers.get(AUDIT_ID).filter(|given| !given.is_empty()) {
         return given.clone();
     }
@@ -106,12 +106,12 @@ fn audit_id(shared: &Shared, headers: &HeaderMap) -> HeaderValue {
 
 impl Body for Answer {
     type Data = Bytes;
-    type Error = Stalled;
+    type Error = StalledReader;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Stalled>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, StalledReader>>> {
         match &mut self.body {
             AnswerBody::Direct(body) => {
                 let frame = Pin::new(body).poll_frame(context);

@@ -17,7 +17,7 @@ use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::listener::Shared;
+use super::listener::ListenerState;
 use super::open_requests::OpenRequests;
 use crate::http::client_certificate::ClientCertificate;
 
@@ -25,7 +25,7 @@ use crate::http::client_certificate::ClientCertificate;
 const NOT_TLS: &[u8] = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
 
 /// Serves a connection until it ends. When the server stops, open requests get their responses first.
-pub(super) async fn run(stream: TcpStream, shared: Arc<Shared>) {
+pub(super) async fn run(stream: TcpStream, shared: Arc<ListenerState>) {
     // Without this option responses are later, but correct.
     let _ = stream.set_nodelay(true);
     let Some(acceptor) = &shared.tls else {
@@ -44,9 +44,9 @@ pub(super) async fn run(stream: TcpStream, shared: Arc<Shared>) {
 }
 
 /// A socket whose writes fail when they make no progress.
-type Timed = Pin<Box<TimeoutStream<TcpStream>>>;
+type TimeoutSocket = Pin<Box<TimeoutStream<TcpStream>>>;
 
-fn timed(stream: TcpStream, shared: &Shared) -> Timed {
+fn timed(stream: TcpStream, shared: &ListenerState) -> TimeoutSocket {
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(shared.limits.stalled));
     Box::pin(stream)
@@ -56,8 +56,8 @@ fn timed(stream: TcpStream, shared: &Shared) -> Timed {
 async fn handshake(
     acceptor: &TlsAcceptor,
     mut stream: TcpStream,
-    shared: &Shared,
-) -> Option<TlsStream<Timed>> {
+    shared: &ListenerState,
+) -> Option<TlsStream<TimeoutSocket>> {
     let mut first = [0];
     if stream.peek(&mut first).await.ok()? == 1 && first[0].is_ascii_uppercase() {
         stream.write_all(NOT_TLS).await.ok()?;
@@ -66,7 +66,7 @@ async fn handshake(
     acceptor.accept(timed(stream, shared)).await.ok()
 }
 
-async fn serve<S>(stream: S, peer: Option<ClientCertificate>, shared: &Arc<Shared>)
+async fn serve<S>(stream: S, peer: Option<ClientCertificate>, shared: &Arc<ListenerState>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {

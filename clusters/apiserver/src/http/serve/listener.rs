@@ -58,7 +58,7 @@ pub struct Listener {
 }
 
 /// The state that all connections of a listener share.
-pub(super) struct Shared {
+pub(super) struct ListenerState {
     pub service: ApiService,
     pub tls: Option<TlsAcceptor>,
     pub limits: Limits,
@@ -141,7 +141,7 @@ impl Listener {
             self.api.trust(&access.authority.pem(), &access.token());
         }
         let stop = CancellationToken::new();
-        let shared = Shared {
+        let shared = ListenerState {
             service: self.api.service().from_outside(),
             tls,
             limits: self.limits,
@@ -280,7 +280,7 @@ impl Listening {
 }
 
 /// Accepts connections until the server stops, and then waits for the open connections.
-async fn accept(socket: TcpListener, shared: Arc<Shared>) {
+async fn accept(socket: TcpListener, shared: Arc<ListenerState>) {
     let mut connections = JoinSet::new();
     loop {
         let full = connections.len() >= shared.limits.connections;

@@ -20,7 +20,7 @@ use crate::http::respond::ApiBody;
 /// The client has not read the data that was ready for it.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("the client does not read")]
-pub(super) struct Stalled;
+pub(super) struct StalledReader;
 
 /// The frames of a watch, for the connection.
 pub(super) struct WatchFrames {
@@ -33,10 +33,13 @@ impl WatchFrames {
     ///
     /// # Errors
     /// If the watch has ended because the client did not read.
-    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Stalled>>> {
+    pub(super) fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, StalledReader>>> {
         self.frames.poll_recv(context).map(|frame| match frame {
             Some(frame) => Some(Ok(frame)),
-            None if self.stalled.load(Ordering::Acquire) => Some(Err(Stalled)),
+            None if self.stalled.load(Ordering::Acquire) => Some(Err(StalledReader)),
             None => None,
         })
     }
