@@ -29,7 +29,8 @@ fn dialect_file(profile: &str) -> String {
     format!("{profile}.dialect.yaml")
 }
 
-/// The names and texts of the files of a profile: the profile, and its dialect if that is a file of the user.
+/// Returns the names and texts of the files of a profile.
+/// The files are the profile, and its dialect if the dialect is a file of the user.
 ///
 /// # Errors
 /// When the profile is no YAML.
@@ -115,7 +116,8 @@ impl Attached {
         Ok(Self { folders: vec![folder.to_owned()], run, claim })
     }
 
-    /// The run with the attached profile, because the path in the command is that of the machine of the run.
+    /// Returns the run with the attached profile.
+    /// The path in the command is that of the machine of the run.
     pub(crate) fn local_run(&self) -> Run {
         let mut run = self.run.clone();
         let name = self.claim.targets.first().map(|target| profile_file(&target.name));
@@ -151,7 +153,8 @@ impl Attached {
         self.folders.iter().find_map(|folder| fs::read(folder.join(&file)).ok())
     }
 
-    /// The profiles that the run was judged by: those that are attached, or else those that the command names.
+    /// Returns the profiles that the run was judged by.
+    /// These are the attached profiles, or else those that the command names.
     pub(crate) fn profiles(&self) -> Result<Vec<Profile>, CommandError> {
         let profiles = self.claim.targets.iter().map(|target| {
             let files = self.folders.iter().map(|folder| folder.join(profile_file(&target.name)));

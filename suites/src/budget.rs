@@ -86,7 +86,8 @@ impl BudgetCommand {
         settings.iter().try_for_each(|setting| self.check_effect(setting, profile))
     }
 
-    /// Refuses a setting that changes nothing, because the budget would be taken for that of another target.
+    /// Refuses a setting that changes nothing.
+    /// The budget would otherwise be taken for that of another target.
     fn check_effect(&self, setting: &str, profile: &Profile) -> Result<(), CommandError> {
         let name = setting.split('=').next().unwrap_or_default();
         if self.depends_on(name, profile) {

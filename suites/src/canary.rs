@@ -16,7 +16,8 @@ const TEXTS: [(&str, &str); 2] = [
     ("canary-nodes.yaml", include_str!("../canary-nodes.yaml")),
 ];
 
-/// Runs the canary against `target`, judges it as `judged` does every other case, and says what it died of.
+/// Runs the canary against `target`, and returns how the canary failed.
+/// The function `judged` judges the canary as it judges every other case.
 ///
 /// # Errors
 /// When it survives, or the run itself broke: a run that reports no failure then says nothing.

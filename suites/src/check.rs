@@ -161,7 +161,8 @@ pub(crate) fn replay(path: &Path, target: Option<&str>) -> Option<String> {
 pub(crate) struct By<'a> {
     /// The profile; by default that of the implementation and release that the header names.
     pub(crate) target: Option<&'a Profile>,
-    /// Whether the profile is the user's own, so that its timings and features count, and not those of the header.
+    /// Whether the profile is the user's own.
+    /// If so, the timings and features of the profile count, and not those of the header.
     pub(crate) own: bool,
     /// Whether the time line is wanted.
     pub(crate) with_timeline: bool,
@@ -178,8 +179,9 @@ pub(crate) struct Checked {
     pub(crate) notes: Vec<String>,
 }
 
-/// Judges the history at `path`, or that of stdin where it is `-`, by `target`, or else by the profile of the
-/// implementation and release that its header names. The settings that the header gives are taken in either case.
+/// Judges the history at `path`, or the history on stdin if `path` is `-`.
+/// The history is judged by `target`, or else by the profile of the implementation and release that its header names.
+/// The settings that the header gives are taken in either case.
 ///
 /// # Errors
 /// When it cannot be read, or no profile is known for it.
@@ -216,7 +218,8 @@ fn checked<R: BufRead>(path: &Path, entries: Reader<R>, by: By<'_>) -> Result<Ch
     Ok(Checked { case, timeline, notes })
 }
 
-/// Judges `entries` by the profile that `profile` returns for their header, and collects their time line.
+/// Judges `entries`, and collects their time line.
+/// The profile is the one that `profile` returns for the header of the entries.
 fn judged<R: BufRead>(
     entries: Reader<R>,
     profile: impl FnOnce(&Mark) -> Result<Profile, CheckError>,
@@ -251,7 +254,8 @@ pub(crate) fn timeline(case: &Case, history: &[u8], target: &Profile) -> Result<
     Ok(timeline.finish(case, &judgement))
 }
 
-/// The judgement of the history of a case that was run against `target`, and its time line, if that is wanted.
+/// Returns the judgement of the history of a case that was run against `target`.
+/// The time line of the history is collected as well, if it is wanted.
 ///
 /// # Errors
 /// When the history cannot be read.
@@ -364,8 +368,9 @@ pub fn header(path: &Path) -> Result<Mark, CheckError> {
     }
 }
 
-/// The profile that the history at `path` with this header goes by: `target`, or else that of the implementation and
-/// release that it names; in either case with the settings that the header gives.
+/// Returns the profile that the history at `path` with this header goes by.
+/// The profile is `target`, or else that of the implementation and release that the header names. In either case, the
+/// profile has the settings that the header gives.
 ///
 /// # Errors
 /// When nobody knows.

@@ -1,4 +1,5 @@
-//! The control socket of a running fleet, by which `fault`, `heal` and `watch` reach `capsize up`, and `watch` a run.
+//! The control socket of a running fleet or of a run.
+//! The commands `fault`, `heal` and `watch` reach `capsize up` by the socket, and `watch` also reaches a run.
 //!
 //! The socket is in the state folder of the user, is named after the process, and only the user can use it.
 

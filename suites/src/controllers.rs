@@ -6,7 +6,8 @@ use capsize_manager::{Flags, NodeFlags, log_to_stderr, run, run_nodes};
 
 use crate::exit::{CommandError, ExitStatus};
 
-/// The programs that this binary contains: the name that a profile has for one, and the command that runs it.
+/// The programs that this binary contains.
+/// Each entry has the name that a profile has for the program, and the command that runs the program.
 const INCLUDED: [(&str, &str); 2] =
     [("capsize-controllers", "controllers"), ("capsize-node-controllers", "node-controllers")];
 

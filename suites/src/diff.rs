@@ -16,7 +16,8 @@ use crate::empty::EmptyArgs;
 use crate::exit::{CommandError, ExitStatus};
 use crate::{attached, output, targets};
 
-/// Compare two histories (taints, evictions, placements, deliveries and their times), or two conformance reports
+/// Compare two histories, or two conformance reports.
+/// Histories are compared by taints, evictions, placements, deliveries and their times
 #[derive(Debug, clap::Args)]
 pub struct Diff {
     /// A history, as JSON Lines; or a conformance report, or its folder
@@ -114,7 +115,8 @@ fn read_policy(path: &Path) -> Result<Policy, CommandError> {
     Policy::parse(&name, &text).map_err(|error| CommandError::input(*error))
 }
 
-/// The history at `path` in outline, with the times of `target`, or else of the profile that its header names.
+/// Returns the history at `path` in outline.
+/// The times are those of `target`, or else of the profile that the header of the history names.
 ///
 /// # Errors
 /// When it cannot be read, or nobody knows its times.

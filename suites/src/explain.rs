@@ -8,13 +8,15 @@ use crate::exit::{CommandError, ExitStatus};
 use crate::traces::traces;
 use crate::{output, targets};
 
-/// Explain a guarantee: what must hold, by which bound, where it is written, and what exercises and breaks it
+/// Explain a guarantee.
+/// The text says what must hold, by which bound, where it is written, and what exercises and breaks it
 #[derive(Args, Debug)]
 pub struct Explain {
     /// The id of a guarantee, or the beginning of several ids: TAINT-01, TAINT.
     /// All guarantees where none is given
     id: Option<String>,
-    /// Print the values of the bounds for this target profile: the name of one that comes with Capsize, or a file
+    /// Print the values of the bounds for this target profile.
+    /// The profile is the name of one that comes with Capsize, or a file
     #[arg(long)]
     target: Option<String>,
 }

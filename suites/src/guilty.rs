@@ -125,7 +125,8 @@ pub(crate) fn first_component(judgement: &Judgement) -> Option<Component> {
     Some(Chain::of(spec, evidence, &judgement.dialect, &judgement.timings).component)
 }
 
-/// Runs each mutant in its own case, and prints for how many of them the first violation names the guilty component.
+/// Runs each mutant in its own case, and prints for how many of them the guilty component is named.
+/// The first violation must name this component.
 ///
 /// # Errors
 /// When a run is broken, or stdout cannot be written.

@@ -19,8 +19,9 @@ use crate::{output, targets};
 /// Make a history of the output of kubectl and of audit logs, so that `check` can judge an incident
 #[derive(Args, Debug)]
 pub struct Import {
-    /// Files, each of the control plane or as NAME=FILE of a member: `kubectl get -w --output-watch-events -o json
-    /// --show-managed-fields`, audit logs, and `kubectl get -o json`. A file may be compressed by gzip
+    /// Files of the control plane, or files of a member in the form NAME=FILE.
+    /// A file is the output of `kubectl get -w --output-watch-events -o json --show-managed-fields`, an audit log, or
+    /// the output of `kubectl get -o json`. A file may be compressed by gzip
     #[arg(required = true, value_name = "[NAME=]FILE")]
     files: Vec<String>,
     /// The file for the history, which must not exist yet

@@ -1,4 +1,5 @@
-//! Kits: what it takes to start a real implementation from its released programs, on top of its profile.
+//! Kits contain what is needed to start a real implementation from its released programs.
+//! A kit stands on top of the profile of the implementation.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -115,7 +116,8 @@ impl Kit {
             .map_err(|error| KitError::Invalid(Box::new(YamlError::of_yaml(file, text, &error))))
     }
 
-    /// Returns `profile` as the programs of the kit fulfil it, with definitions of the user if `is_defined` is true.
+    /// Returns `profile` as the programs of the kit fulfil it.
+    /// The flag `is_defined` says whether there are definitions of the user.
     ///
     /// # Errors
     /// A timing that does not exist, or has no length; definitions that are needed and absent.
@@ -138,7 +140,9 @@ impl Kit {
     }
 }
 
-/// Reads the definitions of a release: of all YAML files in a folder and its folders, in a `.tar.gz` of one, or of one YAML file.
+/// Reads the definitions of a release.
+/// The definitions are those of all YAML files in a folder and its folders, in a `.tar.gz` of a folder, or of one YAML
+/// file.
 ///
 /// # Errors
 /// A file that cannot be read or is no YAML, or no definition at all.

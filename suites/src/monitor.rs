@@ -1,4 +1,5 @@
-//! `capsize monitor`: the manifests of an account that may record a cluster, and of a Deployment that does.
+//! Implements `capsize monitor`.
+//! The command prints the manifests of an account that may record a cluster, and of a Deployment that records it.
 
 use capsize_history::dialect::DialectKind;
 use capsize_runner::record::{self, Privileges};
@@ -58,7 +59,8 @@ pub struct Deployment {
 
 #[derive(Args, Debug)]
 struct MonitorArgs {
-    /// The profile of the implementation that runs there: the name of one that comes with Capsize, or a file
+    /// The profile of the implementation that runs there.
+    /// The value is the name of a profile that comes with Capsize, or a file
     #[arg(long)]
     target: String,
     /// The name of all objects

@@ -35,13 +35,15 @@ pub struct Mutants {
     /// How many mutants run at a time; as many as there are cores where none is given
     #[arg(long, value_name = "COUNT")]
     jobs: Option<NonZeroUsize>,
-    /// Also run the right rules with this number of seeds, each on the next scenario: nothing may be violated
+    /// Also run the right rules with this number of seeds, each on the next scenario.
+    /// Nothing may be violated
     #[arg(long, value_name = "SEEDS", default_value_t = 0, conflicts_with = "chaos")]
     control: u64,
     /// Print each mutant with the scenario and the guarantee that notice it, without running them
     #[arg(long, conflicts_with_all = ["chaos", "control", "seed", "jobs"])]
     list: bool,
-    /// Print for how many mutants the evidence of the first violation names the component whose rule is wrong
+    /// Print for how many mutants the first violation leads to the wrong rule.
+    /// The evidence of the violation names the component whose rule is wrong
     #[arg(long, conflicts_with_all = ["chaos", "control", "list"])]
     chain: bool,
     /// Run chaos with these seeds on the mutants, every style in turn, instead of the suite

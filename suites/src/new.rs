@@ -18,7 +18,8 @@ pub enum New {
     Target(NewTarget),
     /// Write the dialect of an example with kinds of its own, to change into that of your implementation
     Dialect(NewDialect),
-    /// Write a complete implementation with kinds of its own: programs in Python, definitions, dialect and profile
+    /// Write a complete implementation with kinds of its own.
+    /// The implementation has programs in Python, definitions, a dialect and a profile
     Example(NewExample),
 }
 

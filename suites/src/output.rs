@@ -30,7 +30,8 @@ pub fn columns() -> usize {
     columns_of(io::stdout())
 }
 
-/// Columns of the terminal behind `stream`, or what the variable COLUMNS says where there is no terminal.
+/// Returns the columns of the terminal behind `stream`.
+/// If there is no terminal, the variable COLUMNS says how many columns there are.
 #[must_use]
 pub fn columns_of(stream: impl AsFd) -> usize {
     let terminal = terminal_size_of(stream).map(|(width, _)| usize::from(width.0));
@@ -111,7 +112,8 @@ pub fn write_file(path: &Path, contents: &[u8]) -> Result<(), CommandError> {
     write_whole(path, contents, 0o666)
 }
 
-/// Writes a file that appears whole or not at all, with these permissions as far as the umask allows them.
+/// Writes a file that appears whole or not at all.
+/// The file gets these permissions as far as the umask allows them.
 fn write_whole(path: &Path, contents: &[u8], mode: u32) -> Result<(), CommandError> {
     let partial = path.with_extension("partial");
     let create = || fs::OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&partial);
@@ -163,7 +165,8 @@ impl Folder {
         self.write("report.json", capsize_report::json(report).as_bytes())
     }
 
-    /// Writes the conformance report, and the profiles and dialects that `capsize verify` and `capsize merge` need.
+    /// Writes the conformance report, and the profiles and dialects that belong to the report.
+    /// The commands `capsize verify` and `capsize merge` need these files.
     ///
     /// # Errors
     /// When it cannot be written.

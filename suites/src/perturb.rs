@@ -1,4 +1,5 @@
-//! `capsize perturb`: histories with one wrong behaviour each, and whether the guarantees detect and name it.
+//! Implements `capsize perturb`.
+//! The command makes histories with one wrong behaviour each, and shows whether the guarantees detect and name it.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
@@ -17,7 +18,8 @@ use crate::empty::EmptyArgs;
 use crate::exit::{CommandError, ExitStatus};
 use crate::{output, targets};
 
-/// Make one behaviour in copies of histories wrong at a time, and count how many the guarantees detect and name
+/// Make one behaviour in copies of histories wrong at a time.
+/// Count how many of these the guarantees detect and name
 #[derive(Debug, clap::Args)]
 pub struct Perturb {
     /// Histories, as JSON Lines
@@ -117,7 +119,8 @@ impl Perturb {
     }
 }
 
-/// Perturbs the history at `path`, and judges it by `target`, or else by the profile that its header names.
+/// Perturbs the history at `path`, and judges it.
+/// The profile is `target`, or else the profile that the header of the history names.
 ///
 /// # Errors
 /// When the history cannot be read, or no profile is known for it.

@@ -80,7 +80,8 @@ impl Pods<'_> {
         }
     }
 
-    /// The spec of a pod that runs `capsize` with `arguments`, without privileges, and the volume of the profile.
+    /// Returns the spec of a pod that runs `capsize` with `arguments`.
+    /// The pod has no privileges, and it has the volume of the profile.
     pub(crate) fn spec(&self, arguments: &[String], volumes: Vec<Volume>) -> Value {
         let profile = self.profile.as_ref().map(|_| Volume {
             source: json!({"configMap": {"name": self.profile_name()}}),

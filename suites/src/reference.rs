@@ -37,8 +37,9 @@ pub struct Reference {
 /// They are set when all members listen.
 pub type Addresses = Arc<OnceLock<BTreeMap<String, String>>>;
 
-/// How often controllers ask at most, by the defaults of `--kube-api-qps` and `--cluster-api-qps`, and of their bursts. Two
-/// controllers that disagree about an object write without end, and only this rate slows them down.
+/// The highest rate and burst at which controllers send requests.
+/// The values are the defaults of `--kube-api-qps` and `--cluster-api-qps`, and of their bursts. Two controllers that
+/// disagree about an object write without end, and only this rate slows them down.
 const RATE_LIMIT: RateLimit =
     RateLimit { qps: NonZeroU32::new(40).unwrap(), burst: NonZeroU32::new(60).unwrap() };
 
@@ -224,7 +225,8 @@ fn uuid(seed: Seed, number: u64) -> String {
     )
 }
 
-/// Takes the descriptions out of a definition: nobody reads them in a run, and each run installs them anew.
+/// Takes the descriptions out of a definition.
+/// Nobody reads the descriptions in a run, and each run installs them anew.
 fn forget_prose(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
@@ -260,7 +262,9 @@ impl Links {
 }
 
 impl MemberClients for Links {
-    /// Members ask for no credentials; those of each are there by its own name, where its Cluster asks for any.
+    /// Returns a client for the member of `cluster`.
+    /// Members ask for no credentials. If a Cluster asks for credentials, only those with the name of the Cluster are
+    /// present.
     fn client(&self, cluster: &api::Cluster, timeout: Duration) -> Option<Client> {
         let name = cluster.metadata.name.as_deref()?;
         let known = cluster.spec.secret_ref.as_ref().is_none_or(|secret| secret.name == name);

@@ -11,7 +11,8 @@ use crate::exit::{CommandError, ExitStatus};
 use crate::output;
 use crate::run::{digest_of_file, suite};
 
-/// Verify a conformance report: run again what is simulated, judge the attached histories again, and compare
+/// Verify a conformance report.
+/// Simulated runs are run again, the attached histories are judged again, and the results are compared
 #[derive(Args, Debug)]
 pub struct Verify {
     /// Reports, or the folders that `run --report` wrote
@@ -59,7 +60,8 @@ impl Verify {
     }
 }
 
-/// Runs a simulated command of `capsize run` again, and returns its conformance report and the report that it sums up.
+/// Runs a simulated command of `capsize run` again.
+/// Returns the conformance report of the run, and the report that the conformance report sums up.
 ///
 /// # Errors
 /// When the command is wrong, or its run is not simulated.

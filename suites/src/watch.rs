@@ -1,4 +1,5 @@
-//! `capsize watch`: the state of a running fleet, or of a run, over the whole terminal, or once as text.
+//! Implements `capsize watch`.
+//! The command shows the state of a running fleet or of a run, over the whole terminal, or once as text.
 
 use std::io::{self, IsTerminal};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};

@@ -1,4 +1,5 @@
-//! The pages of the documentation: their links, the summary of the book, and the commands on them, which are run.
+//! Tests the pages of the documentation.
+//! The tests check the links, the summary of the book, and the commands on the pages. The commands are run.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 

@@ -73,8 +73,8 @@ then:
     )
 }
 
-/// Runs a case with one fault of the control plane, and returns the marks of its beginning and end in the
-/// history.
+/// Runs a case with one fault of the control plane.
+/// Returns the marks of the beginning and the end of the fault in the history.
 fn troubled(fault: &str) -> Vec<String> {
     let text = while_a_workload_moves("troubled", fault);
     let profile = targets::find("reference").unwrap();

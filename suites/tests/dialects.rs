@@ -1,4 +1,6 @@
-//! Dialects that are data: the same facts as a dialect in Rust, errors with their places, and the example of the guide.
+//! Tests dialects that are data.
+//! Such a dialect yields the same facts as a dialect in Rust, and its errors have their places. The example of the
+//! guide is tested as well.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 

@@ -1,4 +1,5 @@
-//! Long durations of scenarios are multiples of timings, so that targets with short timings end their cases soon.
+//! Checks that long durations of scenarios are multiples of timings.
+//! For this reason, targets with short timings end their cases soon.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -14,14 +15,16 @@ use files::{root, texts};
 /// A scenario may spend at most this time on one step, whatever the timings of the target are.
 const LONGEST_FIXED: Duration = Duration::from_secs(120);
 
-/// A program that is slower than the reference, or a machine that is busy, needs this time to react at least.
+/// The least time that a slow program needs to react.
+/// A program is slow if it is slower than the reference, or if the machine is busy.
 const SHORTEST_REACTION: Duration = Duration::from_secs(5);
 
 /// Karmada asks members every five minutes which kinds they serve, and no flag changes that.
 /// So the wait has a fixed length.
 const DISCOVERY: &str = "6m";
 
-/// Calls `on` with the key and the value of each field in `value`, but not of those in objects and settings.
+/// Calls `on` with the key and the value of each field in `value`.
+/// The fields of objects and settings are left out.
 fn fields<'a>(value: &'a Value, on: &mut dyn FnMut(&'a str, &'a Value)) {
     match value {
         Value::Object(map) => {

@@ -1,4 +1,5 @@
-//! A part of a recording, or one with less information, violates nothing that the whole recording does not violate.
+//! Checks that a part of a recording violates nothing that the whole recording does not violate.
+//! The same holds for a recording with less information.
 //!
 //! The test samples the variants. `ALL_EXCERPTS=1 cargo test -p capsize --test false_alarms` judges all of them, which takes
 //! less than a minute; `RECORDINGS=DIR` adds the histories below a folder.
@@ -95,8 +96,8 @@ fn an_excerpt_that_was_judged_wrongly_once_violates_nothing_new() {
     }
 }
 
-/// Judges one in `stride` variants of each history, another one in the next history, and the `known` variants. Returns
-/// how many were judged, and which ones were judged wrongly.
+/// Judges one in `stride` variants of each history, and the `known` variants.
+/// The next history has another variant in its place. Returns how many were judged, and which ones were judged wrongly.
 fn judge_all(histories: &[PathBuf], stride: usize, known: &[(&str, &str)]) -> (usize, Vec<String>) {
     let numbered: Vec<(usize, &PathBuf)> = histories.iter().enumerate().collect();
     let judged = on_all_cores(&numbered, |(number, path)| {

@@ -1,4 +1,5 @@
-//! Runs every mutant as a trial, and again with each form of workload: the case notices it by a violation of its guarantee.
+//! Runs every mutant as a trial, and again with forms of workloads.
+//! The case must notice the mutant by a violation of its guarantee.
 
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};

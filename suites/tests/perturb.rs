@@ -1,4 +1,5 @@
-//! Perturbs recordings of real systems and small scenarios: the guarantees detect what is wrong, and name it rightly.
+//! Perturbs recordings of real systems and small scenarios.
+//! The guarantees must detect what is wrong, and name it rightly.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
@@ -63,7 +64,8 @@ fn history(case: &Case, profile: &Profile, folder: &Path) -> PathBuf {
     path
 }
 
-/// The histories of the chosen cases of the suite, and of the scenarios that were written for the classes.
+/// Returns the histories of the chosen cases of the suite, and of the scenarios for the classes.
+/// These scenarios were written for the classes.
 fn histories(folder: &Path) -> Vec<PathBuf> {
     let suite = conformance::cases().unwrap();
     let chosen = CASES.iter().map(|(id, profile)| {
@@ -76,7 +78,8 @@ fn histories(folder: &Path) -> Vec<PathBuf> {
     on_all_cores(&cases, |(case, profile)| history(case, profile, folder))
 }
 
-/// The rates of all classes on the recordings and the scenarios, with one place of each class in each history.
+/// Returns the rates of all classes on the recordings and the scenarios.
+/// Each history is perturbed at one place for each class.
 fn rates() -> Vec<Rates> {
     let folder = TempDir::new().unwrap();
     let options = Options { seed: 1, places: 1, classes: Vec::new() };

@@ -1,4 +1,5 @@
-//! Histories that the suite recorded of real programs: their verdicts, and the same steps with the reference.
+//! Tests histories that the suite recorded of real programs.
+//! The tests check the verdicts, and repeat the same steps with the reference.
 //!
 //! The reference runs as the release of the recording, with the settings in its header. The same must happen, at the
 //! same times.
@@ -25,8 +26,9 @@ use capsize_runner::scenario;
 
 use parallel::on_all_cores;
 
-/// The known deviations: the recording, the guarantee, the number of violations, and the upstream issue. No other
-/// guarantee is violated. `docs/real-systems.md` has the reasons.
+/// The known deviations of the recordings.
+/// Each entry has the recording, the guarantee, the number of violations, and the upstream issue. No other guarantee is
+/// violated. `docs/real-systems.md` has the reasons.
 const DEVIATIONS: [(&str, &str, u64, &str); 6] = [
     ("core-1.13/membership.member-deleted", "LIVENESS-02", 1, "not reported upstream"),
     ("core-1.13/placement.everywhere-comes-back", "PLACEMENT-16", 1, "#4952"),
@@ -46,9 +48,10 @@ const WITHOUT_FAILOVER: [&str; 6] = [
     "core-1.19/policy.template-deleted",
 ];
 
-/// The recordings whose partition ended when the workload had moved, earlier or later than with the reference. In the first
-/// three, the member accepted connections and was silent, so that the client gave up its TLS handshake after 10 s. In the
-/// last one, the client of release 1.13 waits for a ping and then for a connection, up to 85 s in all.
+/// The recordings whose partition ended when the workload had moved.
+/// The end was earlier or later than with the reference. In the first three recordings, the member accepted connections
+/// and was silent, so that the client gave up its TLS handshake after 10 s. In the last recording, the client of
+/// release 1.13 waits for a ping and then for a connection, up to 85 s in all.
 const PARTITIONS: [&str; 4] = [
     "auto-1.18/eviction.partition",
     "auto-1.19/eviction.partition",

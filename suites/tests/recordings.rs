@@ -46,8 +46,8 @@ const VIOLATED: [(&str, &str); 30] = [
     ("ocm/taint-by-a-person", "AVAILABILITY-01"),
 ];
 
-/// The guarantees that the recordings of a scenario must exercise, and the least number of exercised
-/// guarantees.
+/// The guarantees that the recordings of a scenario must exercise.
+/// The number is the least number of exercised guarantees.
 const EXERCISED: [(&str, &[&str], usize); 21] = [
     ("divided-weighted", &["HEALTH-01", "TAINT-01", "TOLERATION-01", "PLACEMENT-01"], 8),
     ("duplicated-partitioned", &["PLACEMENT-02"], 1),

@@ -1,4 +1,5 @@
-//! Scenarios that distinguish the releases before 1.19 from later ones: each passes on one side and fails on the other.
+//! Tests the scenarios that distinguish the releases before 1.19 from later ones.
+//! Each scenario passes on one side and fails on the other.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 

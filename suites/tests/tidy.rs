@@ -332,7 +332,8 @@ fn code(text: &str) -> String {
     code
 }
 
-/// The length of the string literal or character literal at the start of `rest`; `None` if there is no literal.
+/// Returns the length of the string literal or character literal at the start of `rest`.
+/// Returns `None` if there is no literal.
 fn literal(rest: &str) -> Option<usize> {
     let hashes = rest.strip_prefix('r').map_or(0, |rest| rest.len() - rest.trim_start_matches('#').len());
     let raw_start = format!("r{}\"", "#".repeat(hashes));

@@ -75,8 +75,9 @@ pub(crate) fn located(source: &str, at: (isize, isize), message: &str) -> String
     format!("ERROR: <input>:{}:{}: {message}\n | {line}\n | {before}^", at.0, at.1)
 }
 
-/// Expands the macros that the parser does not know: `cel.bind(name, value, body)`, and for optional values
-/// `value.optMap(name, body)` and `value.optFlatMap(name, body)`.
+/// Expands the macros that the parser does not know.
+/// These are `cel.bind(name, value, body)`, and for optional values `value.optMap(name, body)` and
+/// `value.optFlatMap(name, body)`.
 fn expand_macros(expression: &mut IdedExpr) {
     for_children(expression, &mut expand_macros);
     let id = expression.id;

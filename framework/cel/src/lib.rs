@@ -1,4 +1,5 @@
-//! Expressions in CEL: compilation, evaluation within a budget, and a check of types before the evaluation.
+//! Compiles and evaluates expressions in CEL.
+//! An evaluation stays within a budget, and the types are checked before the evaluation.
 //!
 //! The API server evaluates the rules of custom resources and the match conditions of webhooks. Dialects as data evaluate
 //! the expressions that read objects.

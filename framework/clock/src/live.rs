@@ -20,8 +20,9 @@ const TICK: Duration = Duration::from_millis(5);
 /// The longest advance at once, which limits how late a timer can fire.
 const STEP: Duration = Duration::from_millis(100);
 
-/// Runs the future that `main` makes, at `speed` seconds of its clock in a second, and returns its result.
-/// Spawned tasks run on several threads at speed 1, and on one thread otherwise.
+/// Runs the future that `main` makes, and returns the result of the future.
+/// The clock of the future runs at `speed` seconds in a second. Spawned tasks run on several threads at speed 1, and on
+/// one thread otherwise.
 ///
 /// # Errors
 /// When the machine refuses a thread or a file descriptor.

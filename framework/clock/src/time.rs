@@ -19,8 +19,8 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that shows `epoch` now and moves with the tokio runtime, so that it is virtual if the runtime
-    /// is paused.
+    /// Returns a clock that shows `epoch` now and moves with the tokio runtime.
+    /// The clock is virtual if the runtime is paused.
     #[must_use]
     pub fn starting_at(epoch: Timestamp) -> Self {
         Self { epoch, start: Instant::now(), offset: Offset::none() }
@@ -80,8 +80,8 @@ impl Clock {
         }
     }
 
-    /// The present wall time as Kubernetes writes it into objects (`metav1.Time`): whole seconds, rounded
-    /// down.
+    /// Returns the present wall time as Kubernetes writes times into objects (`metav1.Time`).
+    /// The time is in whole seconds, rounded down.
     #[must_use]
     pub fn now_in_seconds(&self) -> Timestamp {
         whole_seconds(self.now())

@@ -15,7 +15,8 @@ use super::value::{items, number, texts};
 /// The reason of an eviction that no object records.
 pub(crate) const DERIVED: &str = "LeavesWhileTainted";
 
-/// A workload that leaves a member so soon after a change of its wanted placement may leave it for that reason.
+/// The time after a change of the wanted placement in which the change may explain a move.
+/// A workload that leaves a member in this time may leave the member because of the change.
 const SOON: Duration = Duration::from_secs(5);
 
 /// Reads the chosen members.
@@ -115,8 +116,8 @@ pub(crate) fn end_eviction(world: &mut World, key: &WorkloadKey, member: &str) -
     Some(ended_change(key, entry.evictions.remove(place)))
 }
 
-/// Whether a workload that leaves `member` is evicted from it: the member has a `NoExecute` taint, and nothing else
-/// explains the move.
+/// Returns true if a workload that leaves `member` is evicted from it.
+/// The member has a `NoExecute` taint then, and nothing else explains the move.
 fn is_evicted(world: &World, workload: &Workload, member: &str) -> bool {
     let Some(state) = world.members.get(member) else { return false };
     let tainted = state.evicting_taints().next().is_some();

@@ -162,7 +162,8 @@ impl DeliveryReader {
         again.iter().flat_map(|latest| self.observe(memory, world, &observation.again(latest))).collect()
     }
 
-    /// Reads the manifests, and returns the members and workloads of those that the object no longer carries.
+    /// Reads the manifests, and returns the members and workloads of withdrawn manifests.
+    /// The object no longer carries the withdrawn manifests.
     fn read_manifests(
         &self,
         known: &mut KnownCarrier,
@@ -190,7 +191,8 @@ impl DeliveryReader {
     }
 }
 
-/// The changes when the object called `carrier` no longer carries the manifest of `workload` for `member`.
+/// Returns the changes when the object called `carrier` no longer carries a manifest.
+/// The manifest is that of `workload` for `member`.
 fn withdraw(world: &mut World, workload: &WorkloadKey, member: &str, carrier: &str) -> Vec<Change> {
     let delivery = world.workloads.get(workload).and_then(|known| known.deliveries.get(member));
     let Some(delivery) = delivery.filter(|delivery| delivery.by == carrier).cloned() else {

@@ -109,7 +109,8 @@ impl Reads {
     }
 }
 
-/// The names of the fields from the object to the value of the expression; `None` if it is something else.
+/// Returns the names of the fields from the object to the value of the expression.
+/// Returns `None` if the expression is something else.
 fn path_from_object(expression: &IdedExpr) -> Option<Vec<String>> {
     let text = |node: &IdedExpr| match &node.expr {
         Node::Literal(LiteralValue::String(text)) => Some(text.inner().to_owned()),

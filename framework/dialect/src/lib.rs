@@ -1,4 +1,5 @@
-//! Dialects as data: a file in YAML with expressions in CEL says how the objects of an implementation are read as facts.
+//! Dialects as data say how the objects of an implementation are read as facts.
+//! Such a dialect is a file in YAML with expressions in CEL.
 //!
 //! An author writes one section for each neutral thing (members, workloads, delivered manifests, running copies), with
 //! one expression for each field. A field that is left out is not observed. The changes follow from a comparison of the

@@ -67,7 +67,8 @@ impl Observation<'_> {
     }
 }
 
-/// The values that were last read of one block of expressions, so that they are evaluated again only after a change.
+/// The state that one block of expressions last read, as a digest of its fields and as its lookups.
+/// The expressions are evaluated again only after a change of this state.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     digest: Option<u64>,
@@ -75,7 +76,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Evaluates the expressions that read these fields, if the fields or the result of a lookup have changed.
+    /// Evaluates the expressions if the fields that they read or the result of a lookup have changed.
     pub(crate) fn refresh<'a, T>(
         &mut self,
         reads: &Reads,

@@ -1,4 +1,5 @@
-//! The steps of scenarios as writes of objects: templates of new objects, and patches of those that exist.
+//! Expresses the steps of scenarios as writes of objects.
+//! The writes are templates of new objects, and patches of existing objects.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,8 +30,9 @@ pub struct StepsSection {
     /// The full keys of the taints that scenarios call `not-ready` and `unreachable`.
     #[serde(default)]
     pub taint_keys: BTreeMap<String, String>,
-    /// A member joins: `step.member`, and `step.labels`, `step.provider`, `step.region`, `step.zone` if it has any. Agents
-    /// that renew leases do so every `step.heartbeat` seconds.
+    /// The member `step.member` joins.
+    /// The fields `step.labels`, `step.provider`, `step.region` and `step.zone` are present if the member has such
+    /// values. Agents that renew leases do so every `step.heartbeat` seconds.
     #[serde(default)]
     pub join: Option<StepSection>,
     /// A workload is created, with `step.template` as its object, and the wishes of its policy.

@@ -1,4 +1,5 @@
-//! The section `delivery` of a dialect: items of a list that come and go, and the evictions that end with them.
+//! Tests the section `delivery` of a dialect.
+//! The items of a list come and go, and the evictions end with the items.
 
 #![expect(clippy::expect_used, reason = "a test fails where it cannot go on")]
 
@@ -46,7 +47,8 @@ delivery:
   key: {kind: manifest.kind, namespace: manifest.metadata.namespace, name: manifest.metadata.name}
 ";
 
-/// The facts about deliveries and evictions that these versions of objects yield, one list for each version.
+/// Returns the facts about deliveries and evictions that these versions of objects yield.
+/// The result has one list for each version.
 fn facts(versions: &[Value]) -> Vec<Vec<String>> {
     let dialect =
         Dialect::parse("zones.yaml", &format!("{DIALECT}{DELIVERY}")).map_err(|error| error.to_string());

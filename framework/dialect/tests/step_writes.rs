@@ -1,4 +1,5 @@
-//! The section `steps` of a dialect: what the steps of scenarios become, and which mistakes are reported.
+//! Tests the section `steps` of a dialect.
+//! The tests check what the steps of scenarios become, and which mistakes are reported.
 
 #![expect(clippy::expect_used, reason = "a test fails where it cannot go on")]
 

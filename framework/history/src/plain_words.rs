@@ -63,7 +63,8 @@ fn expected_number(name: &str) -> Option<&'static str> {
     })
 }
 
-/// An unknown word, with the known word that was probably meant, or with all known words if these are few.
+/// Describes an unknown word, and names known words.
+/// The text names the known word that was probably meant, or all known words if these are few.
 fn unknown(what: &str, known: &str) -> String {
     let word = what.split('`').nth(1).unwrap_or_default();
     let list = known.trim_start_matches("one of ");

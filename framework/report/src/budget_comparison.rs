@@ -5,7 +5,8 @@ use super::layout::Page;
 use capsize_judge::budget::{Budget, EndToEnd, Range};
 use capsize_judge::time_format::span;
 
-/// A table for each failure: the times with the first settings, with the second, and the difference of the longest times.
+/// Returns a table for each failure, which compares the times with two settings.
+/// The table has the times with the first settings, the times with the second, and the difference of the longest times.
 #[must_use]
 pub fn budget_comparison(first: &Budget, second: &Budget, columns: usize) -> String {
     let mut page = Page::new(columns);

@@ -72,8 +72,10 @@ pub fn violation_line(spec: &GuaranteeSpec, evidence: &Evidence) -> String {
     format!("{} violated at {}: {subject}: {seen}; allowed {allowed} ({because}){short}", spec.id, clock(*at))
 }
 
-/// The causes: the component that owns the missing or wrong event, what kept that component from its information, the
-/// formula of the bound with its values, the event that started the deadline, known issues, and where to read more.
+/// Returns the lines about the causes of a violation.
+/// The lines name the component that owns the missing or wrong event, and what kept that component from its
+/// information. Further lines show the formula of the bound with its values, the event that started the deadline, known
+/// issues, and where to read more.
 pub(super) fn causes(spec: &GuaranteeSpec, evidence: &Evidence, judgement: &Judgement) -> Vec<ChainLine> {
     let Judgement { dialect, timings, .. } = judgement;
     let chain = Chain::of(spec, evidence, dialect, timings);

@@ -1,4 +1,6 @@
-//! For people: what held, how often, how closely; and of what failed, what was allowed, what was seen, and when.
+//! Describes the results of a run for people.
+//! The text says what held, how often, and how closely. For each failure, the text says what was allowed, what was
+//! seen, and when.
 
 use std::fmt::Write;
 
@@ -23,7 +25,9 @@ const TIGHTEST: usize = 3;
 /// Between two groups on a line.
 const GAP: &str = "   ";
 
-/// All of a run: first line, groups, every failure, and at last the totals, the tightest margins and the numbers.
+/// Returns the whole summary of a run.
+/// The summary begins with the first line, the groups and every failure. The end has the totals, the tightest margins
+/// and the numbers.
 #[must_use]
 pub fn summary(report: &Report, columns: usize) -> String {
     let mut page = Page::new(columns);
@@ -160,7 +164,8 @@ fn totals(page: &mut Page, report: &Report) {
     }
 }
 
-/// `12 faults, 1 of them without effect`; nothing if all had one, because there is nothing to be done then.
+/// Writes a line such as `12 faults, 1 of them without effect`.
+/// The line is left out if all faults had an effect, because there is nothing to be done then.
 fn fault_totals(page: &mut Page, report: &Report) {
     if let (all, without_effect @ 1..) = faults::totals(report) {
         page.line(&format!("{all} faults, {without_effect} of them without effect"));

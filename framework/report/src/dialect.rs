@@ -52,7 +52,8 @@ impl GuaranteeUse {
     }
 }
 
-/// The facts of each entry, in the order of the history, and the number of objects of each kind that yield none.
+/// Returns the facts of each entry, in the order of the history.
+/// The end has the number of versions of objects of each kind that yield no fact.
 #[must_use]
 pub fn facts(entries: &[EntryFacts], columns: usize) -> String {
     let mut page = Page::new(columns);
@@ -93,7 +94,8 @@ fn subject(change: &Change) -> String {
     }
 }
 
-/// Which guarantees were put to the test, what the others lack, and which expressions never had a value.
+/// Returns which guarantees were put to the test, and what the others lack.
+/// The text also says which expressions never had a value.
 #[must_use]
 pub fn dialect_coverage(
     guarantees: &[GuaranteeUse],

@@ -1,4 +1,6 @@
-//! Examples of violations: for each guarantee a smallest history that breaks it, fact by fact, and the report of it.
+//! Shows examples of violations.
+//! An example has a smallest history that breaks the guarantee, fact by fact, and the report of the violation. Each
+//! guarantee has an example.
 //!
 //! They are kept on a page, which the tests make that break each guarantee by hand (`framework/judge/tests/judging`).
 
@@ -23,7 +25,9 @@ pub fn example(facts: &[Fact], verdict: &Verdict) -> String {
     page.finish()
 }
 
-/// Others only say that something was written, of which there are facts of its own, or come again and again.
+/// Returns true if an example shows the change.
+/// Other changes only say that something was written, or come again and again. There are separate facts of what was
+/// written.
 fn is_shown(change: &Change) -> bool {
     !matches!(
         change,

@@ -8,7 +8,9 @@ use capsize_judge::profile::Feature;
 use schemars::schema_for;
 use serde_json::Value;
 
-/// The page of all features: the meaning of each, the dialects in which it is core, and the guarantees that need it.
+/// Returns the page of all features.
+/// The page shows the meaning of each feature, the dialects in which the feature is core, and the guarantees that need
+/// it.
 #[must_use]
 pub fn features_page() -> String {
     let mut page = "# Features\n\n\

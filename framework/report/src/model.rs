@@ -232,7 +232,8 @@ impl Report {
         verdict_in_words(self.conforms(), self.is_selection)
     }
 
-    /// Why the report says nothing about the target, if it does not: no case failed, and no guarantee was put to the test.
+    /// Returns why the report says nothing about the target, if that is so.
+    /// No case failed then, and no guarantee was put to the test.
     #[must_use]
     pub fn untested(&self) -> Option<String> {
         let Totals { passed, failed, not_exercised, skipped } = self.totals();

@@ -1,4 +1,5 @@
-//! Reports of the same cases on different ground, held side by side: what each guarantee came to, and by which margin.
+//! Compares reports of the same cases on different ground.
+//! The comparison shows the result of each guarantee, and its margin.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -61,8 +62,9 @@ const SILENT: [&str; 2] = ["notExercised", "notPromised"];
 /// The verdict where observations are too inexact. It agrees with any other.
 const UNDECIDED: &str = "undecided";
 
-/// A table in Markdown, a column a report, and whether all come to the same: the same cases passed, and no guarantee has one
-/// verdict here and another there, where it was put to the test.
+/// Returns a table in Markdown with a column for each report, and whether all reports agree.
+/// Reports agree if the same cases passed. No guarantee may have different verdicts in two reports in which it was put
+/// to the test.
 #[must_use]
 pub fn side_by_side(reports: &[Column]) -> (String, bool) {
     let names: Vec<String> = reports.iter().map(Column::name).collect();

@@ -13,7 +13,8 @@ pub struct Trace {
     pub code: String,
     /// The rules of the reference that its mutants change, as a file and a function.
     pub rules: Vec<String>,
-    /// Some of the scenarios that exercise the guarantee: those of its mutants first, then those of its own group.
+    /// Some of the scenarios that exercise the guarantee.
+    /// The scenarios of its mutants come first, and then those of its own group.
     pub scenarios: Vec<String>,
     /// The number of all scenarios that exercise it.
     pub exercised: usize,

@@ -23,7 +23,8 @@ fn config_map(name: &str) -> ConfigMap {
     ConfigMap { metadata, ..ConfigMap::default() }
 }
 
-/// Changes objects in the member during the recording, through a connection that the partition does not affect.
+/// Changes objects in the member during the recording.
+/// The changes go through a connection that the partition does not affect.
 async fn happens(run: Simulation, fleet: &Fleet) {
     let until = async |second: u64| {
         run.clock.sleep(Duration::from_secs(second).saturating_sub(run.clock.elapsed())).await;

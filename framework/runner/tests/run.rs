@@ -219,7 +219,8 @@ fn a_wrong_clock_changes_the_timestamps_of_its_own_api_server_only() {
     assert_eq!(faults, ["skew begin -45.0", "skew begin 600.0", "skew end 600.0", "skew end -45.0"]);
 }
 
-/// The events of the `ConfigMap` in m1 and the marks of faults, in order: an event with its value, or a kind and a state.
+/// Returns the events of the `ConfigMap` in m1 and the marks of faults, in order.
+/// An event has its value, and a mark has a kind and a state.
 fn events_in_m1(outcome: &Outcome) -> Vec<String> {
     let history = String::from_utf8(outcome.history.clone().unwrap()).unwrap();
     let entries = history.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());

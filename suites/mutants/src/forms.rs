@@ -86,7 +86,8 @@ const NOTICED: [(&str, &str, &str); 76] = [
     ("tolerations-end-ten-seconds-early", "TOLERATION-01", ALL),
 ];
 
-/// The scenarios of the forms in which the mutant called `id` is noticed, with the guarantees that notice it.
+/// Returns the scenarios of the forms in which the mutant called `id` is noticed.
+/// Each scenario has the guarantee that notices the mutant.
 pub(crate) fn of(id: &str) -> impl Iterator<Item = (String, &'static str)> {
     let of_id = NOTICED.into_iter().filter(move |(mutant, ..)| *mutant == id);
     of_id.flat_map(|(_, guarantee, forms)| {

@@ -58,7 +58,8 @@ const AS_RELEASE: [(Bug, &str); 3] = [
     (Bug::TolerantTakeTurns, "1.18"),
 ];
 
-/// The bugs that only a test of their rule shows, and the reason (`controllers/src/rules/release/tests.rs`).
+/// The bugs that only a test of their rule shows, and the reason.
+/// The tests are in `controllers/src/rules/release/tests.rs`.
 #[cfg(test)]
 const BY_THEIR_RULE: [(Bug, &str); 6] = [
     (Bug::TwoTasks, "only a scheduler that ignores evictions brings a cluster back so soon"),

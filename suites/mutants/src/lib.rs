@@ -13,9 +13,9 @@ macro_rules! as_it_is {
     () => {};
 }
 
-/// Declares wrong rules: the name of the mutant, the case that notices it, the guarantee that names the
-/// cause, and the methods that are overridden. A macro may come first, with methods that all mutants of the
-/// file override.
+/// Declares wrong rules.
+/// A declaration has the name of the mutant, the case that notices it, the guarantee that names the cause, and the
+/// overridden methods. A macro may come first, with methods that all mutants of the file override.
 macro_rules! mutants {
     ($($name:ident ($case:literal, $guarantee:literal) { $($method:tt)* })*) => {
         mutants! { Rules, new: $($name ($case, $guarantee) { $($method)* })* }
@@ -139,8 +139,8 @@ impl Mutant {
         Self { overridden: names.collect(), ..self }
     }
 
-    /// The further scenarios that notice the mutant, one for each other form of a workload, with the guarantee that
-    /// names the cause there.
+    /// Returns the further scenarios that notice the mutant, one for each other form of a workload.
+    /// Each scenario has the guarantee that names the cause there.
     pub fn forms(&self) -> impl Iterator<Item = (String, &'static str)> {
         forms::of(&self.id)
     }

@@ -1,4 +1,5 @@
-//! Wrong rules about lost members and about moves, for the guarantees that any implementation may promise.
+//! Declares wrong rules about lost members and about moves.
+//! The guarantees for these rules are those that any implementation may promise.
 
 use std::sync::Arc;
 

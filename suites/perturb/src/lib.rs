@@ -1,4 +1,5 @@
-//! Perturbed histories: copies of a history with one realistic wrong behaviour each, and how many are detected.
+//! Makes perturbed histories, and measures how many of them are detected.
+//! A perturbed history is a copy of a history with one realistic wrong behaviour.
 //!
 //! The classes are written from the specification. They share no code with the guarantees.
 

@@ -1,4 +1,5 @@
-//! A recorded history by its objects: versions, faults, and the windows in which nothing excuses a wrong behaviour.
+//! Reads a recorded history as the versions of its objects.
+//! The recording also has the faults, and the windows in which nothing excuses a wrong behaviour.
 
 use std::collections::BTreeMap;
 
@@ -222,8 +223,8 @@ impl<'a> Recording<'a> {
         }
     }
 
-    /// Whether from `from` to `until` no fault of the control plane or of a clock hinders anybody, and the history goes
-    /// on for that long.
+    /// Returns true if no fault hinders anybody from `from` to `until`.
+    /// The faults are those of the control plane or of a clock. The history must also go on for that long.
     pub(crate) fn is_calm(&self, from: f64, until: f64) -> bool {
         until <= self.end
             && self.faults.iter().all(|fault| match &fault.member {
@@ -291,7 +292,8 @@ impl<'a> Recording<'a> {
         marked || of_member.into_iter().any(|track| track.versions[0].at < at)
     }
 
-    /// Whether another copy of the same kind shows before `at` that the history records this kind in members.
+    /// Returns true if another copy shows before `at` that the history records this kind in members.
+    /// The other copy is of the same kind.
     pub(crate) fn shows_kind(&self, copy: &Track, at: f64) -> bool {
         let same = |track: &&Track| track.kind == copy.kind && track.on != CONTROL_PLANE;
         let mut others = self.tracks.iter().filter(same).filter(|track| !std::ptr::eq(*track, copy));

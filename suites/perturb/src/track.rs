@@ -121,7 +121,8 @@ impl Track {
         edit
     }
 
-    /// The object is not deleted before `until`, or never, although its deletion begins with version `from`.
+    /// Returns the edit after which the object is not deleted before `until`, or is never deleted.
+    /// The deletion of the object begins with version `from`.
     pub(crate) fn survives(&self, from: usize, until: Option<f64>) -> Edit {
         let late: Vec<&Version> = self.versions[from..].iter().collect();
         let mut edit: Edit = late.iter().map(|version| Change::Remove(version.place)).collect();

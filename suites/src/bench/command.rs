@@ -31,7 +31,8 @@ pub(crate) struct Row {
     /// The name of the figure. No name is a part of another.
     pub what: &'static str,
     pub promise: &'static str,
-    /// The figure is about memory, and needs a process of its own: freed memory would hide how much it takes.
+    /// Whether the figure is about memory, and needs a process of its own.
+    /// Freed memory would hide how much memory the figure takes.
     pub alone: bool,
     pub measure: fn() -> Result<String, CommandError>,
 }

@@ -1,5 +1,5 @@
-//! A history of any length: what cases of the suite recorded, played again and again, many at a time, each time with
-//! members, workloads and times of its own.
+//! Makes a history of any length from recordings of cases of the suite.
+//! The recordings are played again and again, many at a time. Each time has members, workloads and times of its own.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -32,7 +32,8 @@ const CASES: [&str; 6] = [
 /// How many histories are played at a time.
 const PLAYERS: usize = 60;
 
-/// After the last entry of a case, what it leaves is deleted so much later: before anything that it waited for is due.
+/// The time from the last entry of a case until the objects that it leaves are deleted.
+/// The deletion comes before anything that the case waited for is due.
 const DELETED_AFTER: Duration = Duration::from_millis(100);
 
 /// The history, made as it is asked for.
@@ -198,7 +199,8 @@ fn members(entries: &[Entry]) -> BTreeSet<String> {
 const PLACED: [&str; 4] =
     ["ResourceBinding", "ClusterResourceBinding", "PropagationPolicy", "ClusterPropagationPolicy"];
 
-/// The same entry, where workloads that might go anywhere have only `members` to go to: there are others at the same time.
+/// Returns the same entry, with workloads that can go only to `members`.
+/// The entry changes only for workloads that might go anywhere, because there are other members at the same time.
 fn confined(mut entry: Entry, members: &BTreeSet<String>) -> Entry {
     if let Kind::Event { object, .. } = &mut entry.kind
         && PLACED.contains(&&*object.kind())

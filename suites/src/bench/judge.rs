@@ -34,7 +34,8 @@ const fn row(
     Row { what, promise, alone: true, measure }
 }
 
-/// How long a history of so many entries takes to read and to judge, and the most memory that was taken.
+/// Returns how long a history of so many entries takes to read and to judge.
+/// The text also says how much memory was taken at most.
 fn judged(entries: usize) -> Result<String, CommandError> {
     let profile = targets::find("reference").map_err(CommandError::input)?;
     let history = LongHistory::of_the_suite(&profile)?;

@@ -67,7 +67,8 @@ fn passed() -> Result<String, CommandError> {
     })
 }
 
-/// The same over HTTPS, where somebody on the way reads requests: a member's API server may be in trouble.
+/// Measures the time that a reader on the way adds to a request over HTTPS.
+/// Such a reader is needed because the API server of a member may be in trouble.
 fn read() -> Result<String, CommandError> {
     let measured = live(Seed(1), 1.0, |run| async move {
         let server = Server::builder().build().listen((Ipv4Addr::LOCALHOST, 0)).await?;

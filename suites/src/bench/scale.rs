@@ -1,4 +1,5 @@
-//! The figures about size: many members, many workloads, and a tenth of the members lost at once; and a long time.
+//! Measures the figures about size and about a long time.
+//! The size is that of many members and many workloads, with a tenth of the members lost at once.
 //!
 //! The fleets are scenarios made up here, run like any other: every guarantee judges them.
 
@@ -54,7 +55,8 @@ fn at_twice_the_size() -> Result<String, CommandError> {
     lost(MEMBERS * 2)
 }
 
-/// How long it takes, and in how much memory, until all that was lost runs elsewhere and the guarantees have judged it.
+/// Returns the time and the memory until all that was lost runs elsewhere.
+/// The guarantees have judged the run by then.
 fn lost(members: usize) -> Result<String, CommandError> {
     let start = now();
     let verdicts = judged(&format!("a fleet of {members} members"), &scenario(members))?;
@@ -67,7 +69,8 @@ fn lost(members: usize) -> Result<String, CommandError> {
     Ok(format!("{:.1} s, {memory}, {evicted} evicted", took.as_secs_f64()))
 }
 
-/// How much more memory a fleet takes in which a member fails once an hour, for a day rather than for an hour.
+/// Returns how much more memory a fleet takes for a day than for an hour.
+/// A member of the fleet fails once an hour.
 fn over_a_day() -> Result<String, CommandError> {
     let peak_of = |hours: usize| -> Result<Option<u64>, CommandError> {
         judged(&format!("a fleet for {hours} hours"), &outages(hours)).map(|_| peak_kib())

@@ -78,7 +78,8 @@ pub(super) struct DrawnArgs {
 /// The options of a run without an end.
 #[derive(Args, Debug)]
 struct ContinuousArgs {
-    /// Run seeds from A on without an end, until a signal or the end of --for, and keep the results in the folder of --db
+    /// Run seeds from A on without an end, until a signal or the end of --for.
+    /// The results are kept in the folder of --db
     #[arg(long, requires = "db", conflicts_with_all = ["keep_going", "save", "resume"])]
     continuous: bool,
     /// The folder of the results: the page index.html, and a journal for each commit, target and style

@@ -1,4 +1,5 @@
-//! `capsize chaos --continuous`: seeds without an end, whose results are kept for each commit, and a page about them.
+//! Implements `capsize chaos --continuous`.
+//! The command runs seeds without an end, keeps the results for each commit, and writes a page about them.
 //!
 //! The folder of a commit, target and style is that of `capsize chaos --save`: a journal and the failures.
 
@@ -57,8 +58,9 @@ pub(super) fn commit(text: &str) -> Result<String, String> {
 }
 
 impl Database {
-    /// Opens the database in `folder` to add results of `commit`, and calls `done` for each result that it has already.
-    /// `profile` is the text of the profile of the target, if that is a file of the user.
+    /// Opens the database in `folder` to add results of `commit`.
+    /// The function calls `done` for each result that the database already has. The text `profile` is that of the
+    /// profile of the target, if the profile is a file of the user.
     ///
     /// # Errors
     /// When another process has it open, or when it cannot be read and written.

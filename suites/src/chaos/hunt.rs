@@ -1,5 +1,6 @@
-//! `capsize mutants --chaos`: how many wrong rules fall to chaos alone, after how many seeds, and how small what it finds
-//! becomes.
+//! Implements `capsize mutants --chaos`.
+//! The command shows how many wrong rules chaos alone finds, and after how many seeds. The command also shows how small
+//! the plans with the failures become.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -94,7 +95,8 @@ fn quiet_seeds(quiet: &BTreeMap<&str, BTreeSet<u64>>) -> String {
     each.join(", ")
 }
 
-/// The seeds that fail in nothing where all rules are as they should be: only of those a failure says something.
+/// Returns the seeds that fail in nothing where all rules are as they should be.
+/// Only a failure of one of these seeds says something about a mutant.
 fn quiet(
     profile: &str,
     seeds: &Seeds,

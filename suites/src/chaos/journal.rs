@@ -1,4 +1,5 @@
-//! The journal of a run that may be killed at any moment: a line for each seed that is done, in their order.
+//! Writes the journal of a run that may be killed at any moment.
+//! The journal has a line for each seed that is done, in the order of the seeds.
 //!
 //! A line is written whole or is the last and torn: then its seed is run again.
 
@@ -94,8 +95,8 @@ pub(super) fn line(value: &impl Serialize) -> String {
     text
 }
 
-/// Reads the journal from `place`, and calls `done` for each seed in it, if `belongs` accepts its header. Returns the
-/// length of its whole lines.
+/// Reads the journal from `place`, and calls `done` for each seed in it.
+/// The function `belongs` must accept the header of the journal. Returns the length of the whole lines of the journal.
 ///
 /// # Errors
 /// When it is the journal of another run, or a whole line is no result.

@@ -1,4 +1,5 @@
-//! `capsize chaos`, `replay` and `campaign`: scenarios drawn from seeds, run, and made smaller where they fail.
+//! Implements `capsize chaos`, `replay` and `campaign`.
+//! The scenarios are drawn from seeds, run, and made smaller if they fail.
 //!
 //! The framework draws scenarios and makes them smaller.
 

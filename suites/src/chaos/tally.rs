@@ -44,7 +44,8 @@ impl Tally {
         self.coverage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a plan would try something that has not been tried yet, as far as the tally goes that is asked.
+    /// Returns a function that is true for a plan that would try something new.
+    /// Something is new if this tally does not know that it has been tried.
     pub(super) fn steer(&self) -> impl Fn(&Plan) -> bool + Send + use<> {
         let coverage = Arc::clone(&self.coverage);
         move |plan| {

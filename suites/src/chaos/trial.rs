@@ -42,7 +42,8 @@ pub(super) fn still_fails(plan: &Plan, target: Target<'_>, alarm: &Alarm) -> boo
     Alarm::of(&run(plan, target, (false, until))).is_some_and(|now| alarm.is_in(&now))
 }
 
-/// Runs a plan that was drawn, or is a part of one; whether its history is kept, and how long it goes on.
+/// Runs a plan that was drawn, or a part of such a plan.
+/// The pair `how` says whether the history is kept, and how long the run goes on.
 pub(super) fn run(plan: &Plan, target: Target<'_>, how: (bool, Until)) -> Outcome {
     let case = plan.case().expect("a test holds every draw to being a scenario");
     // A plan has a seed of its own.

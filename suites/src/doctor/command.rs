@@ -1,4 +1,6 @@
-//! The command: prints a line for each requirement, and removes what killed runs have left if `--heal` is given.
+//! Implements the command `capsize doctor`.
+//! The command prints a line for each requirement. The command removes what killed runs have left, if `--heal` is
+//! given.
 
 use capsize_clock::{Seed, live};
 use clap::Args;

@@ -34,7 +34,8 @@ fn files() -> Finding {
     }
 }
 
-/// `Max open files            1024                 524288               files`; the first is the one that counts.
+/// Reads the limit of open files from the limits of a process.
+/// The first number of a line such as `Max open files 1024 524288 files` counts.
 fn open_files(limits: &str) -> Option<u64> {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     line.split_whitespace().next()?.parse().ok()

@@ -1,4 +1,5 @@
-//! `capsize doctor`: what this machine has of what Capsize needs, and what to do where something is missing.
+//! Implements `capsize doctor`.
+//! The command shows what this machine has of what Capsize needs, and what to do if something is missing.
 
 mod command;
 mod docker;

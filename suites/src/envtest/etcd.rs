@@ -1,4 +1,5 @@
-//! `etcd` for envtest: it is healthy, and stores nothing, because the embedded API server has its objects in memory.
+//! Implements `etcd` for envtest.
+//! The program is healthy and stores nothing, because the embedded API server has its objects in memory.
 
 use std::net::SocketAddr;
 

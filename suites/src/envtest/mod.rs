@@ -1,4 +1,5 @@
-//! The programs that envtest starts: a kube-apiserver that is the embedded API server, and an etcd that stores nothing.
+//! Contains the programs that envtest starts.
+//! These programs are a kube-apiserver that is the embedded API server, and an etcd that stores nothing.
 
 mod command;
 mod etcd;

@@ -86,7 +86,8 @@ impl Folder {
         self.at.join(format!("kubeconfig-of-member-{member}.yaml"))
     }
 
-    /// The folder with `tls.crt` and `tls.key` for a server on this machine, and `ca.crt`, which its clients trust.
+    /// Returns the folder with the certificates for a server on this machine.
+    /// The files are `tls.crt` and `tls.key` for the server, and `ca.crt`, which the clients of the server trust.
     pub(super) fn certificates(&self) -> PathBuf {
         self.at.join("certificates")
     }

@@ -22,10 +22,12 @@ use super::own_report::TargetRelease;
 use super::running::{Running, located};
 use crate::reference::Reference;
 
-/// Namespaces that exist before the programs start: for the secrets of members, and for Leases of leaders.
+/// Namespaces that exist before the programs start.
+/// The namespaces are for the secrets of members, and for Leases of leaders.
 const NAMESPACES: [&str; 2] = [objects::OF_MEMBERS, "karmada-system"];
 
-/// The release whose definitions count where the profile names none: the newest with all values of the reference.
+/// The release whose definitions count if the profile names none.
+/// The release is the newest one with all values of the reference.
 const RELEASE: &str = "1.18";
 
 /// Programs to be started.

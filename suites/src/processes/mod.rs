@@ -1,4 +1,5 @@
-//! An implementation that consists of programs of their own: its files, its processes, and the interface to the runner.
+//! Runs an implementation that consists of programs of their own.
+//! The module contains its files, its processes, and the interface to the runner.
 
 mod files;
 mod implementation;

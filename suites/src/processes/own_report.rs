@@ -24,8 +24,9 @@ impl From<&Profile> for TargetRelease {
 }
 
 impl TargetRelease {
-    /// The release in `log`, if it is not the one of the target and there is a target for it, as a sentence. A release that
-    /// no target covers is accepted, because it may be tried with the target of an older one.
+    /// Returns a sentence about the release in `log`, if that release contradicts the target.
+    /// The release must not be that of the target, and there must be a target for it. A release that no target covers
+    /// is accepted, because it may be tried with the target of an older release.
     pub(super) fn contradicted(&self, log: &str) -> Option<String> {
         let reported = reported_release(log)?;
         let minor = |version: &str| version.split('.').take(2).collect::<Vec<_>>().join(".");

@@ -225,7 +225,8 @@ impl Running {
         Ok(())
     }
 
-    /// From now on, reports a program that ends by itself, and lets agents obey the switches of their members.
+    /// Watches the programs from now on.
+    /// A program that ends by itself is reported, and agents obey the switches of their members.
     pub(super) fn watch(&mut self, fleet: &Fleet, clock: Clock, collapse: Collapse) {
         for member in fleet.members() {
             let (switch, name) = (member.agent().clone(), member.name().to_owned());
@@ -330,7 +331,8 @@ impl Running {
     }
 }
 
-/// Whether a placeholder depends on the run, in a program that starts together with programs of these `names`.
+/// Returns true if the placeholder is one that depends on the run.
+/// The program starts together with programs of these `names`.
 pub(crate) fn exists(placeholder: &str, program: &Program, names: &BTreeSet<String>) -> bool {
     match placeholder {
         "kubeconfig" | "kubeconfig.text" | "folder" | "certificates" | "caBundle" => true,

@@ -19,8 +19,9 @@ pub struct ExistingArgs {
     /// With --provider kubeconfig: the kubeconfig that has the contexts of the clusters
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// With --provider kubeconfig: a cluster that may be used, by its context and by the UID of its kube-system namespace.
-    /// The first one is the first member, and so on
+    /// With --provider kubeconfig: a cluster that may be used.
+    /// The cluster is given by its context and by the UID of its kube-system namespace. The first one is the first
+    /// member, and so on
     #[arg(long, value_name = "CONTEXT=UID")]
     allow: Vec<Allowed>,
     /// With --provider kubeconfig: how many members faults may strike at a time; 1 where nothing is given

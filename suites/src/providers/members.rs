@@ -51,7 +51,8 @@ pub struct MemberArgs {
     /// Where the members of fleets run
     #[arg(long, value_enum, default_value_t)]
     pub provider: ProviderName,
-    /// With --provider kind: the image of nodes; the youngest kindest/node that Docker has where none is given
+    /// With --provider kind: the image of nodes.
+    /// Without an image, the youngest kindest/node that Docker has is used
     #[arg(long, value_name = "IMAGE")]
     pub kind_image: Option<String>,
     /// The existing clusters

@@ -1,4 +1,5 @@
-//! `capsize record`: watches clusters that run somewhere, and writes a history that `capsize check` judges.
+//! Implements `capsize record`.
+//! The command watches clusters that run somewhere, and writes a history that `capsize check` judges.
 //!
 //! It only reads. How watches are kept through gaps is left to the framework.
 
@@ -53,25 +54,27 @@ pub struct RecordCommand {
     /// Without this flag, each Cluster of the control plane is recorded that has a context of the same name
     #[arg(long = "member", value_name = "NAME[=CONTEXT]")]
     members: Vec<String>,
-    /// The profile of the implementation that runs there: the name of one that comes with Capsize, or a file. Without
-    /// it, `check` needs one
+    /// The profile of the implementation that runs there.
+    /// The value is the name of a profile that comes with Capsize, or a file. Without a profile, `check` needs one
     #[arg(long)]
     target: Option<String>,
-    /// The dialect that reads the objects, for an implementation that Capsize does not know: a file, or the name of one
-    /// that comes with Capsize. It says which resources are recorded, and which objects are the members
+    /// The dialect that reads the objects, for an implementation that Capsize does not know.
+    /// The value is a file, or the name of a dialect that comes with Capsize. The dialect says which resources are
+    /// recorded, and which objects are the members
     #[arg(long, value_name = "FILE")]
     dialect: Option<String>,
     /// Also record the objects at this path of the API of every cluster: /apis/example.com/v1/things
     #[arg(long, value_name = "PATH", value_parser = place)]
     also: Vec<String>,
-    /// A timing of the implementation that runs there, which `check` uses instead of the profile's: failureThreshold=30s
+    /// A timing of the implementation that runs there, as failureThreshold=30s.
+    /// The command `check` uses this timing instead of the profile's
     #[arg(long = "set", value_name = "TIMING=VALUE")]
     settings: Vec<String>,
     /// How long to record: 90s, 10m, 2h
     #[arg(long = "for", value_name = "TIME", value_parser = length)]
     lasts: Option<Duration>,
-    /// Judge while recording: report each violation as it happens, and end with exit code 1 if there was one. An entry that
-    /// arrives later may still excuse a violation
+    /// Judge while recording, and report each violation as it happens.
+    /// The exit code is 1 if there was a violation. An entry that arrives later may still excuse a violation
     #[arg(long)]
     follow: bool,
     /// Serve the metrics of the recording at this address over HTTP, at the path /metrics: 0.0.0.0:9090
@@ -216,7 +219,8 @@ impl RecordCommand {
         Ok(Some(listener))
     }
 
-    /// Refuses a recording from which the dialect reads neither a member nor a workload: nothing could be judged.
+    /// Refuses a recording from which the dialect reads neither a member nor a workload.
+    /// Nothing could be judged in such a recording.
     fn refuse_empty(&self, kind: &DialectKind) -> Result<(), CommandError> {
         let mut fold = Dialect::new(kind);
         let mut kinds = std::collections::BTreeSet::new();
@@ -241,7 +245,8 @@ impl RecordCommand {
         )))
     }
 
-    /// The file, which must be new unless the recording rotates, so that no history is overwritten by mistake.
+    /// Creates the file of the recording.
+    /// The file must be new unless the recording rotates, so that no history is overwritten by mistake.
     fn create(&self) -> Result<Parts, CommandError> {
         let out = self.out.display();
         let limit = self.rotate.map(|bytes| Limit { bytes, kept: self.keep });
@@ -400,8 +405,9 @@ fn unheard(name: &str, error: &kube::Error) -> CommandError {
     ))
 }
 
-/// The time of the recording, whose first entry is at zero: that of the world, unless the control plane is simulated and its clock
-/// goes at another speed, by which all that it stamps is stamped.
+/// Returns the time of the recording, whose first entry is at zero.
+/// The time is that of the world, unless the control plane is simulated and its clock goes at another speed. In that
+/// case the time is that of this clock, because all stamps of the control plane come from it.
 async fn pace(clock: Clock, sources: &[Source], page: &mut Page) -> Result<Pace, CommandError> {
     let Some(control_plane) = sources.first() else { return Ok(Clock::starting_at(clock.now()).into()) };
     let time = record::time_of(&control_plane.client).await.map_err(|why| {

@@ -43,7 +43,8 @@ pub struct Run {
     /// The folder with the released programs of the target, which its kit starts
     #[arg(long, value_name = "DIR", conflicts_with = "program")]
     bin: Option<PathBuf>,
-    /// Start these programs at a step `upgrade`, for cases whose release after the upgrade is the one of this target
+    /// Start these programs at a step `upgrade`.
+    /// The programs run in cases whose release after the upgrade is the one of this target
     #[arg(long, value_name = "TARGET=DIR", requires = "bin")]
     upgrade_to: Option<UpgradeTo>,
     /// The definitions of the release of the programs: a folder, a `.tar.gz` of it, or a YAML file.
@@ -53,7 +54,8 @@ pub struct Run {
     /// Give the target the settings in the header of this history, so that the two can be compared
     #[arg(long, value_name = "HISTORY")]
     settings_of: Option<PathBuf>,
-    /// Write `index.html`, `summary.md`, `report.json`, `junit.xml`, `conformance.yaml` and the histories into this folder
+    /// Write the reports and the histories of the run into this folder.
+    /// The reports are `index.html`, `summary.md`, `report.json`, `junit.xml` and `conformance.yaml`
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
     /// The day of the run in `conformance.yaml`.

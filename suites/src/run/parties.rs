@@ -26,8 +26,8 @@ pub(super) struct Party {
 }
 
 impl Party {
-    /// The implementation that `profile` names, on members as they are asked for, ended early by `interrupt`. The cases
-    /// are in `in_progress` while they run.
+    /// Returns the implementation that `profile` names, on members as they are asked for.
+    /// An `interrupt` ends the runs early. The cases are in `in_progress` while they run.
     pub(super) fn new(
         profile: Profile,
         members: &MemberArgs,

@@ -1,4 +1,5 @@
-//! `capsize chaos --continuous`: it goes on where it ended, and its page has the results of each commit.
+//! Tests `capsize chaos --continuous`.
+//! The command goes on where it ended, and its page has the results of each commit.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,5 @@
-//! Runs the whole program as users do: its reports of bad input, its exit codes, and that a seed repeats a run.
+//! Runs the whole program as users do.
+//! The tests check the reports of bad input, the exit codes, and that a seed repeats a run.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -29,7 +30,8 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Fails unless the program exits with `code` and one message that contains `expected`, and prints nothing else.
+/// Fails unless the program exits with `code` and one message that contains `expected`.
+/// The program must print nothing else.
 pub(crate) fn is_refused(folder: &Path, arguments: &[&str], code: i32, expected: &str) {
     let output = capsize(folder, arguments);
     let printed = text(&output.stderr);

@@ -35,8 +35,8 @@ pub(crate) fn ready() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "the journal is empty, and went");
 }
 
-/// Checks that the nodes are ready and run workloads, that volumes have a class, and that the token is an
-/// administrator's.
+/// Checks that the nodes are ready and run workloads, and that volumes have a class.
+/// The token must be that of an administrator.
 async fn looks_like_kind(member: &ExternalMember, nodes: usize) {
     assert!(member.address.ip().is_loopback(), "{}", member.address);
     let client: Client = member.client(member.address).await.unwrap();

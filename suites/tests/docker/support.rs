@@ -34,8 +34,9 @@ const STAND_IN: &str = "capsize-stand-in-node:latest";
 /// The base image of the stand-in. Building it takes minutes.
 const STAND_IN_BASE: &str = "capsize-stand-in-base:bookworm";
 
-/// The image of nodes for tests: the image that `CAPSIZE_KIND_IMAGE` names, an existing image of kind, or a
-/// stand-in that is built from this program.
+/// Returns the image of nodes for tests.
+/// The image is the one that `CAPSIZE_KIND_IMAGE` names, an existing image of kind, or a stand-in that is built from
+/// this program.
 ///
 /// # Errors
 /// The reason why there is no image.

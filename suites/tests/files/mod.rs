@@ -8,7 +8,8 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// The files with one of these extensions at or below `path`, with their text, in the order of their paths.
+/// Returns the files with one of these extensions at or below `path`, with their text.
+/// The files are in the order of their paths.
 pub(crate) fn texts(path: &Path, extensions: &[&str]) -> Vec<(PathBuf, String)> {
     fn find(path: &Path, extensions: &[&str], files: &mut Vec<(PathBuf, String)>) {
         if path.is_dir() {

@@ -130,7 +130,8 @@ impl Server {
         }
     }
 
-    /// Yields an item for each change of an object of these kinds in a namespace, or in all for an empty one.
+    /// Yields an item for each change of an object of these kinds in a namespace.
+    /// An empty namespace stands for all namespaces.
     pub(crate) fn changes(&self, kinds: &[Kind], namespace: &str) -> BoxStream<'static, ()> {
         let watch = |kind: &Kind| {
             let watched = watcher(self.api(*kind, namespace), watcher::Config::default()).default_backoff();

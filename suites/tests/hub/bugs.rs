@@ -17,7 +17,8 @@ pub(crate) enum Bug {
     NeverReportsApplied,
 }
 
-/// The bugs, each with the guarantee that it violates, and the case of the suite in `leases` that shows the violation.
+/// The bugs, each with the guarantee that it violates and with a case.
+/// The case is one of the suite in `leases`, and shows the violation.
 pub(crate) const BUGS: [(Bug, &str, &str); 12] = [
     (Bug::UnknownTooEarly, "HEALTH-08", "evicts-after-the-toleration"),
     (Bug::ReportsBeforeItRenews, "HEALTH-09", "evicts-after-the-toleration"),

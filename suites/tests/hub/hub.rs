@@ -1,4 +1,5 @@
-//! The controllers of the hub: the health of clusters, decisions of placements, and the works of replica sets.
+//! Implements the controllers of the hub.
+//! The controllers judge the health of clusters, make the decisions of placements, and write the works of replica sets.
 
 use std::time::Duration;
 

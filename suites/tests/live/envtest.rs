@@ -1,4 +1,5 @@
-//! `capsize envtest`: the programs under their names, with the flags that envtest of controller-runtime passes.
+//! Tests `capsize envtest`.
+//! The programs run under their names, with the flags that envtest of controller-runtime passes.
 
 use std::fs;
 use std::net::TcpListener;

@@ -1,4 +1,5 @@
-//! `capsize record --follow` as a monitor: violations as they happen, metrics, and files of bounded size.
+//! Tests `capsize record --follow` as a monitor.
+//! The monitor reports violations as they happen, serves metrics, and writes files of bounded size.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

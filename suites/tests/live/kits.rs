@@ -1,4 +1,5 @@
-//! Kits: the reference split into three programs, which stand for the released programs of a real implementation.
+//! Tests kits with the reference split into three programs.
+//! The programs stand for the released programs of a real implementation.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

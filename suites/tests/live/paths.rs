@@ -28,8 +28,8 @@ use tower::Service;
 use crate::existing::write_target;
 use crate::processes::MOVES;
 
-/// A server with a cluster behind each of the paths `/k8s/clusters/m1` and `/k8s/clusters/m2`, and another
-/// cluster behind all other paths.
+/// A server with a cluster behind each of the paths `/k8s/clusters/m1` and `/k8s/clusters/m2`.
+/// Another cluster is behind all other paths.
 struct Paths {
     fleet: Fleet,
     url: String,
@@ -128,7 +128,8 @@ async fn run(folder: &Path, case: &str, allow: [String; 2]) -> Output {
     tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
 }
 
-/// A workload that is placed on a member whose API server fails every third request, and is slow to list.
+/// A workload that is placed on two members with faults of their API servers.
+/// The API server of m1 fails every third request, and that of m2 is slow to list.
 const GATED: &str = "
 fleet: {members: 2}
 given:

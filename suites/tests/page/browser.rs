@@ -137,7 +137,8 @@ impl Browser {
         self.click(place[0].as_f64().unwrap(), place[1].as_f64().unwrap());
     }
 
-    /// The messages of a log since the last call: `browser` is the console, `performance` contains the requests.
+    /// Returns the messages of a log since the last call.
+    /// The log `browser` is the console, and the log `performance` contains the requests.
     pub(crate) fn log(&self, kind: &str) -> Vec<String> {
         let entries = self.post("/se/log", &json!({"type": kind}));
         let entries = entries.as_array().unwrap().iter();

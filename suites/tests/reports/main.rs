@@ -1,4 +1,5 @@
-//! Conformance reports and the data of `capsize explain` are up to date, forged reports are refused, and shards join.
+//! Checks that conformance reports and the data of `capsize explain` are up to date.
+//! Forged reports are refused, and shards join.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 

@@ -130,7 +130,8 @@ fn exercised_scenarios() -> Vec<Guarantees> {
     exercised.into_iter().map(|(id, ids)| (id, ids.into_iter().collect())).collect()
 }
 
-/// The recordings of real systems with the guarantees that hold there, and with those that are violated.
+/// Returns the recordings of real systems with the guarantees that hold there.
+/// The second list has the guarantees that are violated.
 fn judged_recordings() -> (Vec<Guarantees>, Vec<Guarantees>) {
     let judged = |path: &PathBuf| {
         let verdicts = check(path, None).unwrap().verdicts;

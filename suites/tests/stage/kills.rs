@@ -80,7 +80,8 @@ async fn outlived(clock: Clock, stage: &Stage) -> Vec<Vec<String>> {
     programs(stage)
 }
 
-/// The program that stands for the implementation, and members that are processes, which have their folder in
+/// Returns the commands of programs and members that are still running.
+/// The program is the one that stands for the implementation. The members are processes, which have their folder in
 /// their arguments.
 fn programs(stage: &Stage) -> Vec<Vec<String>> {
     let marks = [ASLEEP, TEMPORARY].map(|name| stage.path(name).display().to_string());

@@ -69,7 +69,8 @@ pub(crate) fn printed(output: &Output) -> String {
     String::from_utf8(text).unwrap().replace("\n  │ ", " ")
 }
 
-/// A case in which a workload moves when the machine of its member breaks down, and is healthy afterwards.
+/// Returns a case in which a workload moves when the machine of its member breaks down.
+/// The workload is healthy afterwards.
 pub(crate) fn moves(name: &str, by: &str) -> String {
     moves_after(name, "down", by)
 }

@@ -21,8 +21,9 @@ pub fn health_changed(
     Change::Health { member: name.to_owned(), was, now: member.health, first }
 }
 
-/// Compares the values and times as well: a taint that was removed and added again between two observations is a new
-/// taint, and a toleration may depend on the value.
+/// Returns true if two taints have the same key, value, effect and time.
+/// A taint that was removed and added again between two observations is a new taint, so that the times are compared. A
+/// toleration may depend on the value, so that the values are compared, too.
 #[must_use]
 pub fn same_taint(one: &Taint, other: &Taint) -> bool {
     (&one.key, &one.value, one.effect, one.time_added)
@@ -151,8 +152,9 @@ pub fn ran(
     Some(Change::Running { workload, member })
 }
 
-/// Notes that an object in `member` is gone at `now`, whose deletion began at `since`, if that is known. A controller
-/// that waited for the end retried at growing intervals, and may be late by as long as the deletion took.
+/// Notes that an object in `member` is gone at `now`.
+/// The deletion of the object began at `since`, if that time is known. A controller that waited for the end of the
+/// deletion retried at growing intervals. The controller may be late by as long as the deletion took.
 fn retry(workload: &mut Workload, member: &str, since: Option<Duration>, now: Duration) {
     let took = since.map_or(LONGEST_BACK_OFF, |since| now.saturating_sub(since).min(LONGEST_BACK_OFF));
     if took.is_zero() {

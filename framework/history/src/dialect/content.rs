@@ -94,8 +94,8 @@ fn of_containers<'a>(containers: impl Iterator<Item = &'a Tree<'a>>, fields: &[&
     named.reduce(u64::wrapping_add)
 }
 
-/// A digest of the requests and limits of all containers, which does not depend on the notation of the
-/// quantities.
+/// Returns a digest of the requests and limits of all containers.
+/// The digest does not depend on the notation of the quantities.
 fn resources<'a>(containers: impl Iterator<Item = &'a Tree<'a>>) -> Option<u64> {
     let each = containers.flat_map(|container| {
         let name = digest(&container["name"]);

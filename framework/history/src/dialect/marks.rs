@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::facts::{Change, FaultInForce, World};
 use crate::format::{CONTROL_PLANE, FOREVER, FaultKind, Mark};
 
+/// The latest time for the header and the first versions of clusters in a history with its beginning.
 /// A history with a later header, or with a later first version of a cluster, was cut out of a longer history.
 pub(super) const AT_ONCE: Duration = Duration::from_secs(1);
 

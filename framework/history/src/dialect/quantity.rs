@@ -22,8 +22,8 @@ const SUFFIXES: [(&str, f64); 13] = [
     ("", 1e3),
 ];
 
-/// A quantity as the Kubernetes API writes it (`2`, `500m`, `1.5Gi`), rounded down; `None` if it is not a
-/// quantity or is negative.
+/// Reads a quantity as the Kubernetes API writes it (`2`, `500m`, `1.5Gi`), and rounds it down.
+/// Returns `None` if the value is not a quantity or is negative.
 #[must_use]
 pub fn milli(value: &Tree<'_>) -> Option<u64> {
     let text = value.as_str().map(str::to_owned).or_else(|| value.as_number().map(ToString::to_string))?;

@@ -116,9 +116,11 @@ pub trait StepWriter: Send + Sync {
     /// As for [`Self::writes`].
     fn patch(&self, step: &NeutralStep, place: usize, object: &Value) -> Result<Value, String>;
 
-    /// The full key of a taint: scenarios write `not-ready` and `unreachable` for those of the implementation.
+    /// Returns the full key of a taint.
+    /// Scenarios write `not-ready` and `unreachable` for the keys of the implementation.
     fn taint_key(&self, key: &str) -> String;
 
-    /// Returns true if the implementation has a key for the taint that scenarios call `not-ready` or `unreachable`.
+    /// Returns true if the implementation has a key for this taint.
+    /// Scenarios call the taint `not-ready` or `unreachable`.
     fn has_taint_key(&self, key: &str) -> bool;
 }

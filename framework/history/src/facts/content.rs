@@ -53,8 +53,8 @@ pub struct Template {
 }
 
 impl Content {
-    /// The first difference of `present` from `self`, apart from replicas, in words: the present value, and
-    /// the required value.
+    /// Returns the first difference of `present` from `self` in words, apart from replicas.
+    /// The two texts are the present value and the required value.
     #[must_use]
     pub fn difference(&self, present: &Self) -> Option<(String, String)> {
         if self.hidden || present.hidden {

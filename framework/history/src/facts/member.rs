@@ -73,8 +73,8 @@ pub struct Member {
     pub grace: Option<Duration>,
     /// When the member was created, to the second, by the clock of the API server.
     pub created: Option<Timestamp>,
-    /// The kinds that the API of the member serves, as `apps/v1/Deployment`; absent if they were never
-    /// reported.
+    /// The kinds that the API of the member serves, as `apps/v1/Deployment`.
+    /// The field is absent if the kinds were never reported.
     pub serves: Option<Arc<BTreeSet<String>>>,
     /// The free amount of each resource, in thousandths; absent if it was never reported.
     pub free: Option<Arc<BTreeMap<String, u64>>>,
@@ -150,8 +150,8 @@ pub struct Taint {
     pub ages: bool,
     /// When the taint was first observed.
     pub seen: Duration,
-    /// Whether the taint existed before the history began, so that `seen` is not the time at which it was
-    /// added.
+    /// Whether the taint existed before the history began.
+    /// If so, `seen` is not the time at which the taint was added.
     pub inherited: bool,
 }
 

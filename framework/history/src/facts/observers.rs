@@ -12,7 +12,8 @@ use crate::format::{Entry, FOREVER, Kind, Observer};
 /// How far entries may be out of order. A clock that goes back farther was set.
 const DISORDER: Duration = Duration::from_millis(100);
 
-/// The uncertainty of an observed time: the event may have happened earlier or later than the recorded time.
+/// The uncertainty of an observed time.
+/// The event may have happened earlier or later than the recorded time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Uncertainty {
     /// How much earlier the event may have happened.
@@ -95,8 +96,9 @@ impl Observers {
             .fold(Uncertainty::default(), |widest, uncertainty| widest.or(*uncertainty));
     }
 
-    /// Whether the cluster `on` is observed: an event of it was recorded, or the recorder marks it as
-    /// observed. The absence of an object in an unobserved cluster proves nothing.
+    /// Returns true if the cluster `on` is observed.
+    /// An event of the cluster was recorded then, or the recorder marks the cluster as observed. The absence of an
+    /// object in an unobserved cluster proves nothing.
     #[must_use]
     pub fn observes(&self, on: &str) -> bool {
         self.heard.contains(on)

@@ -20,7 +20,8 @@ pub struct Placement {
     pub weights: Vec<(Affinity, u64)>,
     /// Whether replicas are divided among as few members as possible.
     pub aggregated: bool,
-    /// Whether the choice depends on the members of other workloads, or on criteria that the dialect does not read.
+    /// Whether the choice depends on the members of other workloads, or on unread criteria.
+    /// The dialect does not read these criteria.
     pub minds_others: bool,
     /// Whether the workload must not be where other workloads of its group are.
     pub keeps_apart: bool,

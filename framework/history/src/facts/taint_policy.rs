@@ -37,8 +37,9 @@ impl ConditionMatch {
 }
 
 impl TaintPolicy {
-    /// Whether the policy wants its taints on the member with this name (`Some(true)`), off it
-    /// (`Some(false)`), or neither.
+    /// Returns whether the policy wants its taints on the member with this name.
+    /// The result is `Some(true)` if the policy wants its taints on the member, and `Some(false)` if it wants them off
+    /// the member. The result is `None` if the policy wants neither.
     #[must_use]
     pub fn wants(&self, name: &str, member: &Member) -> Option<bool> {
         let all =

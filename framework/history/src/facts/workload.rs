@@ -68,8 +68,8 @@ pub struct Workload {
     pub record: Option<ObjectVersion>,
     /// The wanted replicas; zero also for objects without replicas.
     pub replicas: u64,
-    /// When the wanted replicas or the wanted placement last changed; zero if they never changed since the
-    /// first observation.
+    /// The time at which the wanted replicas or the wanted placement last changed.
+    /// The time is zero if they never changed since the first observation.
     pub wanted_since: Duration,
     /// When the wanted placement last changed; zero if it never changed.
     pub placed_since: Duration,
@@ -77,16 +77,17 @@ pub struct Workload {
     pub assigned_since: Duration,
     /// The number of copies that the record reports as available; absent if it reports none.
     pub available: Option<u64>,
-    /// When the workload arrived at its member, if no toleration begins before that; zero if tolerations
-    /// begin with the taint.
+    /// The time at which the workload arrived at its member, if no toleration begins before that.
+    /// The time is zero if tolerations begin with the taint.
     pub arrived: Duration,
-    /// The name of the policy that owns the workload, with its namespace if it has one; empty if there is
-    /// none.
+    /// The name of the policy that owns the workload, with its namespace if it has one.
+    /// The name is empty if there is no such policy.
     pub policy: String,
     /// The version of the template from which the record was last made.
     pub template: String,
-    /// Whether the policy asks for the deletion of old copies at once on a failed member, or only after the
-    /// new copies are ready; absent if the policy does not say.
+    /// Whether the policy asks for the deletion of old copies on a failed member at once.
+    /// Otherwise the policy asks for the deletion only after the new copies are ready. The field is absent if the
+    /// policy does not say.
     pub purges: Option<bool>,
     /// Whether the dependencies of the workload are propagated with it.
     pub leads: bool,
@@ -148,8 +149,8 @@ pub struct Workload {
     pub deliveries: BTreeMap<String, Delivery>,
     /// The running copies, by member, as the API of that member shows them.
     pub running: BTreeMap<String, Running>,
-    /// The members whose latest manifest, or copy, took some time to be deleted, with the end of the back-off
-    /// of the controllers that wait for the deletion.
+    /// The members whose latest manifest or copy took some time to be deleted.
+    /// The value is the end of the back-off of the controllers that wait for the deletion.
     pub retried: BTreeMap<String, Duration>,
 }
 
@@ -283,8 +284,9 @@ impl Workload {
         self.evictions.iter().find(|task| task.member == member)
     }
 
-    /// The members that are to hold a copy: assigned members, members of workloads that need this one, and
-    /// members that the workload is being evicted from, unless the eviction is direct.
+    /// Returns the members that are to hold a copy.
+    /// These are the assigned members and the members of workloads that need this one. The members that the workload is
+    /// being evicted from are included, unless the eviction is direct.
     pub fn holders(&self) -> impl Iterator<Item = &String> {
         let leaving = self.evictions.iter().filter(|task| !task.directly).map(|task| &task.member);
         self.targets().chain(leaving)

@@ -19,8 +19,8 @@ pub struct World {
     pub now: Duration,
     /// Members by name.
     pub members: BTreeMap<String, Member>,
-    /// Members that were mentioned, but whose records were not observed: the history began after their last
-    /// change.
+    /// Members that were mentioned, but whose records were not observed.
+    /// The history began after the last change of these records.
     pub strangers: BTreeSet<String>,
     /// The count of members of each zone, where members are counted by zones.
     pub census: BTreeMap<Zone, Census>,
@@ -30,14 +30,16 @@ pub struct World {
     pub faults: Vec<FaultInForce>,
     /// When each member last lost its data, or came back from that.
     pub lost: BTreeMap<String, Duration>,
-    /// The end of the back-off after faults of the control plane, and of the delay of messages that are still on their
+    /// The time until which earlier faults of the control plane may still have effects.
+    /// The time is the end of the back-off after these faults, and of the delay of messages that are still on their
     /// way.
     pub hindered: Duration,
     /// The start of the period that `hindered` ends. Controllers may have missed changes since then.
     pub blind_since: Duration,
     /// The earlier periods in which controllers were hindered, from when to when.
     pub hindered_before: Vec<(Duration, Duration)>,
-    /// The periods in which controllers did not run, in the order of their ends: the beginning and the end of each.
+    /// The periods in which controllers did not run, in the order of their ends.
+    /// Each pair is the beginning and the end of one period.
     pub absences: Vec<(Duration, Duration)>,
     /// The wall time at the start of the history, as derived from time stamps.
     /// The real start is later by at most a second and the latency of an observation.
@@ -47,13 +49,14 @@ pub struct World {
     /// The sum of the offsets of the control plane's clock.
     /// Deadlines that follow from its stamps may end earlier or later by this much.
     pub clock_set: Duration,
-    /// Whether clocks other than those of kubelets were wrong, so that stamps no longer bound the start of
-    /// the history.
+    /// Whether clocks other than those of kubelets were wrong.
+    /// If so, stamps no longer bound the start of the history.
     pub stamps_are_off: bool,
     /// How exactly each cluster is observed.
     pub observers: Observers,
-    /// When the history began, if something unknown was in progress then, or when the latest fault ended that
-    /// began before the history.
+    /// The end of the unknown past of the history, if the history has an unknown past.
+    /// The time is the beginning of the history, if something unknown was in progress then. The time is the end of the
+    /// latest fault that began before the history, if such a fault has ended.
     pub unknown_past: Option<Duration>,
     /// Since when all clocks of the control plane are right again, if one was wrong.
     pub clock_right: Option<Duration>,
@@ -73,7 +76,8 @@ pub struct World {
     pub namespaces: BTreeMap<String, bool>,
     /// The schedulers that run, as the recorder marks them; absent without such a mark.
     pub schedulers: Option<BTreeSet<String>>,
-    /// The members whose execution namespace is being deleted or missing, so that nothing can be written for them.
+    /// The members whose execution namespace is being deleted or missing.
+    /// Nothing can be written for these members.
     pub closed: BackOffs<String>,
     /// Whether the recorder watches the events about the ends of evictions.
     pub eviction_events: bool,
@@ -113,7 +117,8 @@ pub struct FaultInForce {
     pub late: Duration,
     /// When the fault began.
     pub since: Duration,
-    /// Since when the member is out of reach without a break, under this fault or under those that it overlaps.
+    /// The time from which on the member is out of reach without a break.
+    /// The member is out of reach under this fault, or under the faults that this fault overlaps.
     pub unreachable_since: Duration,
 }
 
@@ -192,14 +197,15 @@ impl World {
         }
     }
 
-    /// Whether controllers may miss changes or fail to act, because of faults that are in force or ended
-    /// recently.
+    /// Returns true if controllers may miss changes or fail to act, because of faults.
+    /// The faults are in force or ended recently.
     #[must_use]
     pub fn is_hindered(&self, now: Duration) -> bool {
         now < self.hindered || self.faults.iter().any(FaultInForce::hinders)
     }
 
-    /// Notes from when to when controllers did not run, or how late they may act, after the fault `over` has ended.
+    /// Notes the effects of the fault `over`, which has ended.
+    /// The effects are from when to when controllers did not run, or how late controllers may act.
     pub fn note_end(&mut self, over: &FaultInForce) {
         if over.stops_controllers() {
             self.absences.push((over.since, self.now));

@@ -241,8 +241,8 @@ fn is_letter(digits: &[u8; 4]) -> bool {
 /// A one in every byte.
 const ONES: u64 = u64::MAX / 0xff;
 
-/// The number of bytes at the start of `bytes` that need no escape in a text: no quote, no backslash, nothing
-/// below a space.
+/// Returns the number of bytes at the start of `bytes` that need no escape in a text.
+/// These bytes contain no quote, no backslash, and nothing below a space.
 fn plain(bytes: &[u8]) -> usize {
     let (words, rest) = bytes.as_chunks();
     for (count, word) in words.iter().enumerate() {

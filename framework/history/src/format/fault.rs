@@ -219,8 +219,8 @@ impl FaultKind {
         }
     }
 
-    /// Whether a probe may fail at once under the fault, by chance or because its connection is cut or is a new one.
-    /// Such a probe may succeed as well.
+    /// Returns true if a probe may fail at once under the fault.
+    /// The probe fails by chance, or because its connection is cut or is a new one. Such a probe may succeed as well.
     #[must_use]
     pub fn may_break_probes(self) -> bool {
         matches!(self, Self::Cut | Self::Lose | Self::RefuseNew)
@@ -248,8 +248,8 @@ impl FaultKind {
         )
     }
 
-    /// Whether controllers keep running under the fault, but fail or observe an old state, if the fault hits
-    /// the control plane. Controllers that are killed start again.
+    /// Returns true if controllers keep running under the fault, but fail or observe an old state.
+    /// This holds for a fault that hits the control plane. Controllers that are killed start again.
     #[must_use]
     pub fn hinders_controllers(self) -> bool {
         self.fails_requests()

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::Mark;
 
-/// `{"observer":{"on":"m1","latency":0.12,"clockOffset":-0.03}}`: how exact the entries of `m1` are from this
-/// mark on.
+/// A mark that says how exact the entries of a cluster are from this mark on.
+/// An example for the cluster `m1` is `{"observer":{"on":"m1","latency":0.12,"clockOffset":-0.03}}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observer {
     /// The cluster: `control-plane`, or the name of a member.

@@ -20,8 +20,9 @@ pub const VERSION: &str = "v1";
 /// A longer time is a mistake. The limit keeps sums of times in their range.
 pub const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-/// The time of an event that never happens, and the length of an unknown period: longer than any time in a
-/// history. A `Duration` can hold a million times this, so that no sum of times overflows.
+/// The time of an event that never happens, and the length of an unknown period.
+/// This time is longer than any time in a history. A `Duration` can hold a million times this time, so that no sum of
+/// times overflows.
 pub const FOREVER: Duration = Duration::from_secs(1 << 44);
 
 /// The entries of a history, in the order of the lines. The stream ends after the first error.

@@ -142,7 +142,8 @@ pub(super) struct Events {
     pub(super) version: Vec<i64>,
 }
 
-/// The versions of all objects, by columns, each as a difference to the version before of the same object.
+/// The versions of all objects, by columns.
+/// Each version is the difference to the version before of the same object.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Versions {
     /// Differences to the time of the version before.

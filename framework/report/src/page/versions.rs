@@ -53,7 +53,9 @@ impl VersionLog {
     }
 }
 
-/// The fields of `now` that `was` lacks or has otherwise, as JSON, and the names of the fields that `now` lacks.
+/// Returns the difference between two versions of an object.
+/// The first text has the fields of `now` that `was` lacks or has otherwise, as JSON. The second text has the names of
+/// the fields that `now` lacks.
 fn difference(was: &Object, now: &Object) -> (String, String) {
     let mut set = Vec::new();
     let mut unset = Vec::new();

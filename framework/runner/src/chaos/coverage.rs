@@ -91,7 +91,8 @@ impl Coverage {
         }
     }
 
-    /// Returns true if there is a phase in which this fault has not struck with this kind of workload assigned.
+    /// Returns true if this fault is missing in some phase.
+    /// The fault has not struck in that phase with this kind of workload assigned.
     #[must_use]
     pub fn lacks(&self, fault: &str, workload: WorkloadKind) -> bool {
         let cell = |phase| Cell { fault: fault.to_owned(), phase, workload };

@@ -103,7 +103,8 @@ fn draw_anew(seed: Seed, style: Style, profile: &Profile) -> Plan {
     Plan(plan)
 }
 
-/// The fleet in the form of a scenario, the fleet for drawing faults, and the steps that create its workloads.
+/// Draws the fleet and the steps that create its workloads.
+/// The result is the fleet in the form of a scenario, the fleet for drawing faults, and the steps.
 fn fleet_with_workloads(seed: Seed, draw: &mut Draw<'_>) -> (Value, Fleet, Vec<Value>) {
     let mut fleet = Fleet::draw(&mut seed.stream("fleet"), draw);
     let given = workloads::draw(&mut seed.stream("workloads"), draw, &mut fleet);

@@ -85,8 +85,8 @@ pub(super) fn loss(rng: &mut Stream, fleet: &Fleet) -> Value {
     json!({kind: {"cluster": victim(rng, fleet)}})
 }
 
-/// How far clocks are off, in ascending order: within the rounding of timestamps, below and above the timeouts of the
-/// target.
+/// The distances by which clocks are off, in ascending order.
+/// These distances are within the rounding of timestamps, and below and above the timeouts of the target.
 pub(super) const OFF_BY: [&str; 4] = ["1s", "20s", "2m", "10m"];
 
 /// The clock of the control plane or of a member is wrong.

@@ -24,7 +24,8 @@ pub(super) struct Fleet {
     nodes: BTreeMap<String, u32>,
     pull: Vec<String>,
     start_up: &'static str,
-    /// Whether the target runs in this process, so that the API server of its control plane can have faults, too.
+    /// Whether the target runs in this process.
+    /// If so, the API server of its control plane can have faults, too.
     pub(super) in_process: bool,
     /// The names of the workloads with replicas.
     pub(super) workloads: Vec<String>,

@@ -17,7 +17,8 @@ use capsize_judge::profile::Feature;
 pub(super) const KINDS: [DrawFault; 10] =
     [silence, silence, partition, condition, skew, kill, taint, delete_node, cordon, relabel];
 
-/// The cluster in the form of a scenario, the cluster for drawing faults, and the steps that create its pods.
+/// Draws the cluster and the steps that create its pods.
+/// The result is the cluster in the form of a scenario, the cluster for drawing faults, and the steps.
 pub(super) fn draw(seed: Seed, draw: &mut Draw<'_>) -> (Value, Fleet, Vec<Value>) {
     let rng = &mut seed.stream("cluster");
     let (zones, largest) = match draw.style {

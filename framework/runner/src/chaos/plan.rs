@@ -81,7 +81,8 @@ impl Plan {
         Fleet::of(&self.0, false).members.len()
     }
 
-    /// The combinations that a run would cover: each kind of fault, as histories name it, with each kind of workload.
+    /// Returns the combinations that a run would cover.
+    /// Each kind of fault, as histories name it, is combined with each kind of workload.
     pub fn tries(&self) -> impl Iterator<Item = (&str, WorkloadKind)> {
         let list = |name: &str| self.0[name].as_array().into_iter().flatten();
         let windows = list("when").filter_map(|step| step["faults"].as_array()).flatten();

@@ -65,7 +65,8 @@ fn fewer_faults(plan: &Value) -> Vec<Value> {
     each_faults(plan, without_parts)
 }
 
-/// The plans in which the windows of one step `faults` are changed in one of the ways that `change` returns.
+/// Returns the plans in which the windows of one step `faults` are changed.
+/// The function `change` returns the ways in which they are changed.
 fn each_faults(plan: &Value, change: impl Fn(&[Value]) -> Vec<Vec<Value>>) -> Vec<Value> {
     let steps = plan["when"].as_array().map_or(0, Vec::len);
     let changed = |step: usize| {
@@ -141,8 +142,8 @@ fn without(plan: &Value, names: &BTreeSet<String>) -> Value {
     fields.filter_map(|(key, value)| Some((key.clone(), pruned(value, names)?))).collect()
 }
 
-/// The rest of `value` after removing the entries with these names and the list elements that refer to them, or `None`
-/// if nothing useful remains.
+/// Returns the rest of `value` without the entries with these names.
+/// The list elements that refer to these names are removed as well. Returns `None` if nothing useful remains.
 fn pruned(value: &Value, names: &BTreeSet<String>) -> Option<Value> {
     match value {
         Value::String(text) => (!names.contains(text)).then(|| value.clone()),
@@ -205,7 +206,9 @@ fn plainer(plan: &Value) -> Vec<Value> {
     plainer
 }
 
-/// The plan with one fault that is easier to understand: earlier, shorter, or a refusal in place of a partition.
+/// Returns the plans in which one fault is easier to understand.
+/// The fault is earlier or shorter, or is a refusal in place of a partition. A clock may also be less wrong, and a
+/// partition may be one of both directions.
 fn simpler_faults(plan: &Value) -> Vec<Value> {
     let change = |windows: &[Value]| {
         let each = windows.iter().enumerate().flat_map(|(index, window)| {

@@ -29,8 +29,9 @@ const OF_NODES: [(&str, u64, u64); 4] = [
     ("failoverEvictionTimeout", 10, 300),
 ];
 
-/// The timings that differ from those of the target: none in most runs, and each with probability one half in the
-/// others.
+/// Draws the timings that differ from those of the target.
+/// In the style lite, four of five runs have no such timings, and in the other styles half of the runs. In the
+/// remaining runs, each timing differs with probability one half.
 pub(super) fn draw(rng: &mut Stream, style: Style, dialect: &DialectKind) -> Map<String, Value> {
     let often = match style {
         Style::Lite => 0.2,

@@ -52,7 +52,8 @@ pub enum Fault {
     RefuseNew,
     /// New connections get no answer; open ones continue.
     DropNew,
-    /// Connections that are open at the beginning lose their other end without notice; new connections work.
+    /// Connections that are open at the beginning lose their other end without notice.
+    /// New connections work.
     HalfOpen,
     /// The API server of the member answers requests with an error, and does not perform them.
     Fail {

@@ -1,4 +1,5 @@
-//! The steps of scenarios in neutral words, for implementations whose dialect says how steps become objects.
+//! Expresses the steps of scenarios in neutral words.
+//! The words are for implementations whose dialect says how steps become objects.
 
 use std::time::Duration;
 

@@ -61,14 +61,16 @@ impl Exactness {
         Observer { on: on.to_owned(), latency, clock_offset }
     }
 
-    /// The exactness for changes that may have happened at any time since the cluster last answered, `silent` ago.
+    /// Returns the exactness for changes in a cluster that last answered `silent` ago.
+    /// The changes may have happened at any time since then.
     pub(super) fn observer_after(&self, on: &str, silent: Duration) -> Observer {
         let observer = self.observer(on);
         Observer { latency: observer.latency.max(silent).min(LONGEST), ..observer }
     }
 }
 
-/// Returns true if `now` differs enough from `recorded` to be recorded: by more than a fifth and more than 5 ms.
+/// Returns true if `now` differs enough from `recorded` to be recorded.
+/// The difference must be more than a fifth and more than 5 ms.
 pub(super) fn differs(recorded: &Observer, now: &Observer) -> bool {
     let apart = |recorded: Duration, now: Duration| {
         let by = recorded.abs_diff(now);
@@ -85,8 +87,8 @@ mod tests {
 
     const ZERO: Timestamp = Timestamp::constant(1_800_000_000, 0);
 
-    /// A request that takes `took_ms` from `at_ms` on, answered `answered_ms` after it was sent, by a clock that is
-    /// `ahead_ms` ahead.
+    /// Returns a request that takes `took_ms` from `at_ms` on.
+    /// The request is answered `answered_ms` after it was sent, by a clock that is `ahead_ms` ahead.
     fn probe(at_ms: i64, answered_ms: i64, took_ms: i64, ahead_ms: i64) -> Probe {
         let after = |ms: i64| ZERO + SignedDuration::from_millis(ms);
         let shown = after(at_ms + answered_ms + ahead_ms);

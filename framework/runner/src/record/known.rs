@@ -69,7 +69,8 @@ fn name(object: &DynamicObject) -> String {
     format!("{}/{}", part(&object.metadata.namespace), part(&object.metadata.name))
 }
 
-/// The object in the form of a watch event: with the fields that lists omit, and without the values of Secrets.
+/// Returns the object in the form of a watch event.
+/// The object gets the fields that lists omit, and loses the values of Secrets.
 fn written((api_version, kind): (&str, &str), mut object: DynamicObject) -> Object {
     object.metadata.managed_fields = None;
     let mut value = serde_json::to_value(&object).unwrap_or_default();

@@ -21,7 +21,8 @@ pub(super) struct Order {
 
 #[derive(Debug)]
 struct Held {
-    /// The event was written at this time at the latest: it was received then, or an event that was written later.
+    /// The latest time at which the event was written.
+    /// This event, or an event that was written later, was received at that time.
     at: Duration,
     /// The resource version.
     version: Option<u64>,

@@ -12,7 +12,8 @@ use capsize_history::FOREVER;
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     clock: Clock,
-    /// The first time that the clock shows, and its speed; `None` if it has the speed of the underlying clock.
+    /// The first time that the clock shows, and its speed.
+    /// The field is `None` if the clock has the speed of the underlying clock.
     own: Option<(Timestamp, f64)>,
 }
 

@@ -19,7 +19,8 @@ pub struct Resource {
     pub(super) namespace: Option<String>,
 }
 
-/// The built-in resources that users propagate: templates in the control plane, and copies in the members.
+/// The built-in resources that users propagate.
+/// These are templates in the control plane, and copies in the members.
 const PLACED: [&str; 11] = [
     "/apis/apps/v1/deployments",
     "/apis/apps/v1/statefulsets",
@@ -80,7 +81,8 @@ struct Place<'a> {
     plural: &'a str,
 }
 
-/// Parses paths such as `/apis/apps/v1/deployments`, `/api/v1/pods` and `/api/v1/namespaces/kube-system/pods`.
+/// Parses paths such as `/apis/apps/v1/deployments` and `/api/v1/pods`.
+/// A path may name a namespace, as `/api/v1/namespaces/kube-system/pods` does.
 fn place(path: &str) -> Option<Place<'_>> {
     let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
     let (group, version, rest) = match parts.as_slice() {

@@ -11,8 +11,8 @@ const READ: &str = "karmada.io";
 /// `kubectl apply` stores the whole object in this annotation.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Replaces the values in `object` if it is a Secret, contains Secrets as a Work does, or writes into Secrets as an override
-/// does. The names of the values stay.
+/// Replaces the values of Secrets in `object`, and keeps the names of the values.
+/// The object may be a Secret, contain Secrets as a Work does, or write into Secrets as an override does.
 pub fn redact(object: &mut Value) {
     if object["kind"] == "Secret" && object["apiVersion"] == "v1" {
         return redact_secret(object);
@@ -43,7 +43,8 @@ fn redact_secret(secret: &mut Value) {
     }
 }
 
-/// Replaces the values that an override writes, if it may apply to Secrets: it names them, or it names no kind.
+/// Replaces the values that an override writes, if the override may apply to Secrets.
+/// An override may apply to Secrets if it names them, or if it names no kind.
 fn redact_override(policy: &mut Value) {
     let selectors = policy.pointer("/spec/resourceSelectors").and_then(Value::as_array);
     let is_secret = |selector: &Value| selector["kind"] == "Secret";

@@ -47,7 +47,8 @@ pub struct Outcome {
     pub broken: Option<String>,
 }
 
-/// The recording goes on for this long after the last step, so that the effects of that step are recorded.
+/// The time for which the recording goes on after the last step.
+/// The effects of that step are recorded in this time.
 const AFTERMATH: Duration = Duration::from_secs(1);
 
 /// With this many members and nodes or more, a second thread judges the entries.

@@ -34,7 +34,8 @@ impl<'a> Controllers<'a> {
         self.upgraded.as_deref().unwrap_or(self.implementation)
     }
 
-    /// From the next start on, uses the implementation as another release, and returns it; `None` if there is none.
+    /// Uses the implementation as another release from the next start on, and returns that release.
+    /// Returns `None` if there is no such release.
     pub(super) fn upgrade(&mut self, from: &str, to: &str) -> Option<Arc<dyn Implementation>> {
         self.upgraded = Some(self.current().upgraded(from, to)?);
         self.upgraded.clone()

@@ -80,8 +80,8 @@ pub(super) struct Driver<'a> {
     pub(super) flapping: BTreeMap<String, JoinSet<()>>,
     /// Members without power. A member appears once per fault that keeps it so.
     pub(super) powered_off: Vec<String>,
-    /// Members whose leftover copies are not checked by `calm`: they left the fleet, were restored from a backup, or
-    /// ran while two leaders were active.
+    /// Members whose leftover copies are not checked by `calm`.
+    /// These members left the fleet, were restored from a backup, or ran while two leaders were active.
     pub(super) leftovers_allowed: BTreeSet<String>,
 }
 

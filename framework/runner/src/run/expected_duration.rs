@@ -9,8 +9,9 @@ use super::requirements::missing_requirement;
 use super::wait_limits::WaitLimits;
 use crate::scenario::{Case, Length, Step, Within};
 
-/// An estimate of the time that `case` takes with `target`: its waits, and half of the time that the target may take for each
-/// expectation. A case that is skipped takes no time.
+/// Returns an estimate of the time that `case` takes with `target`.
+/// The estimate contains the waits of the case, and half of the time that the target may take for each expectation. A
+/// case that is skipped takes no time.
 pub(super) fn expected_duration(case: &Case, target: Target<'_>) -> Duration {
     if missing_requirement(case, target).is_some() {
         return Duration::ZERO;

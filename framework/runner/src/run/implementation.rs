@@ -26,7 +26,8 @@ pub trait Implementation: Send + Sync {
         ImplementationInfo::default()
     }
 
-    /// Returns the implementation as the release `to`, if it behaves as the release `from` now and can be upgraded.
+    /// Returns the implementation as the release `to`, if it can be upgraded.
+    /// The implementation must behave as the release `from` now.
     fn upgraded(&self, from: &str, to: &str) -> Option<Arc<dyn Implementation>> {
         let _ = (from, to);
         None

@@ -141,7 +141,8 @@ fn sets_clocks(case: &Case) -> bool {
     disturbs(case, |fault| matches!(fault, Disturbance::Skew(skew) if skew.node.is_none()))
 }
 
-/// Returns true if a fault hits the requests of controllers to the control plane, or starts controllers twice.
+/// Returns true if a fault hits requests to the control plane, or starts controllers twice.
+/// The requests are those of controllers.
 fn hits_control_plane(case: &Case) -> bool {
     disturbs(case, |fault| {
         matches!(

@@ -58,8 +58,8 @@ pub(super) struct RunState {
 struct CurrentInstant {
     at: Duration,
     entries: u32,
-    /// Entry limit for this instant; grows with the number of members and workloads, so it need not be recomputed per
-    /// entry.
+    /// The entry limit for this instant.
+    /// The limit grows with the number of members and workloads, and is updated with each entry.
     limit: usize,
 }
 

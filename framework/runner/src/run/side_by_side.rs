@@ -1,4 +1,5 @@
-//! Processes many items in parallel, on several threads, and delivers the results in order or as they end.
+//! Processes many items in parallel, on several threads.
+//! The results are delivered in the order of the items, or as the items end.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;

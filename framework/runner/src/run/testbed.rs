@@ -71,7 +71,9 @@ pub(super) async fn start_testbed(
     start_testbed_with(run, case, target, (info.provider.as_deref(), false), set_up).await
 }
 
-/// As [`start_testbed`], with API servers that `set_up` has configured, and members of `provider` if there is one, which people look at or not.
+/// Starts a testbed as [`start_testbed`] does, with API servers that `set_up` has configured.
+/// The members are those of `provider`, if there is one. The flag `is_for_people` says whether people look at the
+/// members.
 pub(super) async fn start_testbed_with(
     run: Simulation,
     case: &Case,
@@ -224,8 +226,8 @@ impl Driver<'_> {
         self.create(&objects::clusters(), cluster).await
     }
 
-    /// Registers the members of the fleet with the control plane, and waits until every member is ready and free of
-    /// taints.
+    /// Registers the members of the fleet with the control plane.
+    /// The function then waits until every member is ready and free of taints.
     pub(super) async fn join_members(&self) -> Result<(), StepError> {
         self.check_watched().await?;
         for member in self.fleet.members().filter(|member| !self.scenario.joins_later(member.name())) {

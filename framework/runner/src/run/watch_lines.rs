@@ -18,8 +18,9 @@ pub(super) struct WatchLine {
     pub(super) text: String,
 }
 
-/// Parses the lines that arrived at one instant and sorts them into the order in which they were written. Separate
-/// watches of one API server do not keep that order. Lines that cannot be parsed are reported to `failed`.
+/// Parses the lines that arrived at one instant, and sorts them.
+/// The result has the order in which the lines were written. Separate watches of one API server do not keep that order.
+/// Lines that cannot be parsed are reported to `failed`.
 pub(super) fn in_order(
     recall: &mut Recall,
     lines: Vec<WatchLine>,

@@ -88,6 +88,7 @@ fn check_fleet(fleet: &FleetShape) -> Checked {
     Ok(())
 }
 
+/// Checks that a scenario sets only timings that it may set.
 /// A scenario may set the timings that are settings of a target, but not the measured speed of the target.
 fn check_timings(scenario: &Scenario) -> Checked {
     let settings: Vec<&str> =

@@ -52,7 +52,8 @@ fn quantities(amounts: &BTreeMap<String, Spanned<String>>) -> Checked {
     })
 }
 
-/// Checks that a step for fleets stands in a scenario on a fleet, and a step for nodes in one on a cluster.
+/// Checks that a step is allowed in its scenario.
+/// A step for fleets needs a scenario on a fleet, and a step for nodes needs a scenario on a cluster.
 pub(super) fn fits(step: &Spanned<Step>, on_nodes: bool) -> Checked {
     let of_fleets = match &step.value {
         Step::Workload(_) => "workload",

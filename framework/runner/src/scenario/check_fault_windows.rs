@@ -67,7 +67,8 @@ impl Scope<'_> {
         }
     }
 
-    /// Checks that a fault for fleets stands in a scenario on a fleet, and a fault for nodes in one on a cluster.
+    /// Checks that a fault is allowed in its scenario.
+    /// A fault for fleets needs a scenario on a fleet, and a fault for nodes needs a scenario on a cluster.
     fn disturbance_fits(&self, fault: &Spanned<Disturbance>) -> Checked {
         let of_fleets = matches!(
             fault.value,

@@ -38,7 +38,8 @@ pub struct ClusterShape {
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     pub later: Vec<Spanned<String>>,
-    /// Flags of the controllers that differ from the profile of the target, by their names in the headers of histories.
+    /// Flags of the controllers that differ from the profile of the target.
+    /// The flags have the names that the headers of histories use.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, f64>")]
     pub flags: BTreeMap<String, Spanned<f64>>,

@@ -32,7 +32,8 @@ pub struct Scenario {
     /// The features that are switched off; a target that cannot switch them off skips the case.
     #[serde(default)]
     pub off: Vec<Feature>,
-    /// The features that the target shows in this scenario, even if its profile does not promise them everywhere.
+    /// The features that the target shows in this scenario.
+    /// The target shows them even if its profile does not promise them everywhere.
     #[serde(default)]
     pub promises: Vec<Feature>,
     /// Parts of the reference implementation by name. Without any one of them, the scenario must fail.
@@ -71,7 +72,8 @@ impl Scenario {
         self.given.iter().chain(&self.when).chain(&self.then)
     }
 
-    /// Returns true if the API server of a member has a fault at some time, as the control plane observes it.
+    /// Returns true if the API server of a member has a fault at some time.
+    /// The control plane observes this fault.
     #[must_use]
     pub fn troubles_members(&self) -> bool {
         let disturbs = |disturb: &Disturb| disturb.by.value.is_of_server();

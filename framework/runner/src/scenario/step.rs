@@ -125,12 +125,13 @@ pub enum Step {
     Runs(Runs),
     /// Waits until the eviction of a workload from a member has ended.
     TaskEnded(TaskEnded),
-    /// Fails if, during this time, the control plane gives up the copy of a workload in a member, or the copy is gone.
+    /// Fails if the copy of a workload in a member does not stay during this time.
+    /// The copy does not stay if the control plane gives it up, or if the copy is gone.
     Kept(Stay),
     /// Waits until the control plane has given up the copy of a workload in a member, and the copy is gone.
     Gone(Departure),
-    /// Waits until the whole fleet is at rest and stays so: every member is ready and free of taints, every workload is
-    /// settled, and no copy is left over.
+    /// Waits until the whole fleet is at rest and stays at rest.
+    /// Every member is ready and free of taints then. Every workload is settled, and no copy is left over.
     Calm(Calm),
     /// Waits until the deleted object of a member is gone.
     #[serde(alias = "nodeGone")]
@@ -317,7 +318,8 @@ pub struct Disturb {
     pub alias: Option<Spanned<String>>,
 }
 
-/// A fault of the connection to a member, of its API server, or of its agent, that is not a full outage.
+/// A fault of the connection to a member, of its API server, or of its agent.
+/// The fault is not a full outage.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum ConnectionFault {

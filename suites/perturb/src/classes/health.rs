@@ -114,7 +114,8 @@ fn not_ready_never(recording: &Recording<'_>) -> Vec<Edit> {
     places.collect()
 }
 
-/// The moments at which a ready member could be reported as not ready for `lasting` seconds without any fault.
+/// Returns the moments at which a ready member could be reported as not ready.
+/// The report would last for `lasting` seconds, without any fault.
 fn healthy_moments<'r>(recording: &'r Recording<'_>, lasting: f64) -> impl Iterator<Item = (&'r Track, f64)> {
     let members = recording.tracks("Cluster").filter(|_| recording.is_marked);
     members.flat_map(move |member| {

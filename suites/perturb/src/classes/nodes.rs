@@ -26,7 +26,8 @@ pub(super) const CLASSES: &[Class] = &[
     Class::new("pressure-taint-without-pressure", Wrong::Causeless, &["NODE-06"], no_pressure),
 ];
 
-/// The versions with which silent nodes become Unknown, with the fault if one is marked, and the end of the state.
+/// Returns the versions with which silent nodes become Unknown.
+/// Each version has the fault, if one is marked, and the end of the state.
 fn unknown<'r>(
     recording: &'r Recording<'_>,
 ) -> impl Iterator<Item = (&'r Track, usize, Option<&'r Fault>, f64)> {

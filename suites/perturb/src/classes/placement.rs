@@ -147,7 +147,8 @@ fn exchanged(recording: &Recording<'_>) -> Vec<Edit> {
     edits
 }
 
-/// A workload leaves a member in the moment when the member is reported as not ready, without any taint that evicts.
+/// Makes a workload leave a member at the moment when the member is reported as not ready.
+/// There is no taint that evicts the workload.
 fn left_with_readiness(recording: &Recording<'_>) -> Vec<Edit> {
     let mut edits = Vec::new();
     for member in recording.tracks("Cluster") {

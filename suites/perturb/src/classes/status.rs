@@ -77,7 +77,8 @@ fn with_health(
     edit
 }
 
-/// The bindings with the version that reports a member as healthy, and the time when the report is overdue.
+/// Returns the bindings with the version that reports a member as healthy.
+/// Each binding also has the time when the report is overdue.
 fn healed<'r>(recording: &'r Recording<'_>) -> impl Iterator<Item = (&'r Track, &'r str, usize, f64)> {
     copies(recording).flat_map(move |(binding, copy)| {
         let member = copy.on.as_str();

@@ -189,7 +189,8 @@ fn twice(recording: &Recording<'_>) -> Vec<Edit> {
     places.collect()
 }
 
-/// The Works of workloads that leave a member, with the version of the deletion and the time when it is overdue.
+/// Returns the Works of workloads that leave a member.
+/// Each Work has the version of the deletion, and the time when the deletion is overdue.
 fn recalled<'r>(recording: &'r Recording<'_>) -> impl Iterator<Item = (&'r Track, usize, f64)> {
     works(recording).filter_map(move |(work, binding, member)| {
         let number = work.deletion().filter(|number| *number > 0)?;

@@ -1,4 +1,5 @@
-//! The place that holds the results of a campaign: a directory, or a bucket of S3 or Google Cloud Storage.
+//! Stores the results of a campaign.
+//! The place is a directory, or a bucket of S3 or Google Cloud Storage.
 
 use std::fmt;
 use std::fs::{self, Permissions};

@@ -35,7 +35,8 @@ struct ClusterFields {
     resources: LastDigest,
 }
 
-/// Marks a new member as closed while its execution namespace is missing, which comes late while requests fail.
+/// Marks a new member as closed while its execution namespace is missing.
+/// The namespace comes late while requests fail.
 fn close_without_namespace(world: &mut World, member: &str, now: Duration) {
     if world.is_hindered(now) && lacks_execution_namespace(world, member) {
         world.closed.fail(&member.to_owned(), now);

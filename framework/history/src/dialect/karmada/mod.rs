@@ -1,5 +1,5 @@
-//! Karmada's objects: Cluster, `ClusterTaintPolicy`, (Cluster)ResourceBinding, Work, and objects in the
-//! members.
+//! Reads the objects of Karmada as facts.
+//! These objects are Cluster, `ClusterTaintPolicy`, (Cluster)ResourceBinding, Work, and objects in the members.
 
 mod binding;
 mod cluster;

@@ -118,8 +118,8 @@ impl Nodes {
         changes.into_iter().map(|change| Fact { at, uncertainty, change, witness: witness.clone() }).collect()
     }
 
-    /// Reads a Lease without building a tree: most entries are Leases, and most versions of a Lease differ in
-    /// one field.
+    /// Reads a Lease without building a tree.
+    /// Most entries are Leases, and most versions of a Lease differ in one field.
     fn lease(&mut self, event: EventType, object: &Object) -> Option<Change> {
         if object.text("metadata", "namespace") != NAMESPACE || event == EventType::Deleted {
             return None;

@@ -126,8 +126,9 @@ fn zone(fields: &BTreeMap<String, Vec<String>>) -> Zone {
     format!("{}\0{}", value("region"), value("zone")).into()
 }
 
-/// Compares the values and times as well: a taint that was removed and added again between two observations is a new
-/// taint, and a toleration may depend on the value.
+/// Returns true if two taints have the same key, value, effect and time.
+/// A taint that was removed and added again between two observations is a new taint, so that the times are compared. A
+/// toleration may depend on the value, so that the values are compared, too.
 fn same(one: &Taint, other: &Taint) -> bool {
     (&one.key, &one.value, one.effect, one.time_added)
         == (&other.key, &other.value, other.effect, other.time_added)

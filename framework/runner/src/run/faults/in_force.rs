@@ -37,7 +37,8 @@ pub(in crate::run) enum Undo {
     Object(Box<OriginalObject>),
 }
 
-/// The shared changes in force by name: how many faults made each of them, and how the last fault undoes it.
+/// The shared changes in force by name.
+/// Each value says how many faults made the change, and how the last of these faults undoes it.
 pub(in crate::run) type SharedChanges = BTreeMap<String, (usize, Undo)>;
 
 /// A fault of a member: of its connection, or of the node itself.

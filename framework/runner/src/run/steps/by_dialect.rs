@@ -1,4 +1,5 @@
-//! Performs the steps of scenarios as the dialect of the target expresses them, if that dialect is data.
+//! Performs the steps of scenarios as the dialect of the target expresses them.
+//! The dialect is a dialect that is data.
 
 use std::time::Duration;
 
@@ -104,7 +105,8 @@ fn lacking(step: &Step, writer: &dyn StepWriter, profile: &Profile) -> Option<St
     }
 }
 
-/// The fault with an end that no dialect can express: no section says how a change of an object is undone.
+/// Returns the fault with an end, if no dialect can express such a fault.
+/// No section says how a change of an object is undone.
 fn window_lacks(fault: &Disturbance) -> Option<String> {
     let changes_objects = match fault {
         Disturbance::Taint(_) | Disturbance::Scale(_) | Disturbance::DeleteMember(_) => true,
@@ -115,8 +117,9 @@ fn window_lacks(fault: &Disturbance) -> Option<String> {
     changes_objects.then(|| format!("the fault `{}`", fault.kind()))
 }
 
-/// The API group of an object in the control plane that the dialect does not watch: the object is one of another
-/// implementation.
+/// Names the API version of an object in the control plane that is foreign to the dialect.
+/// An object of an API that the dialect does not watch is one of another implementation. The kinds of Kubernetes count
+/// as foreign, too.
 fn foreign(place: &Place, object: &Manifest, profile: &Profile) -> Option<String> {
     if !matches!(place, Place::ControlPlane) {
         return None;

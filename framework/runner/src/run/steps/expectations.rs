@@ -236,8 +236,9 @@ pub(in crate::run) fn has_taint(world: &World, member: &str, key: &str, effect: 
     world.members.get(member).is_some_and(|member| member.taints.iter().any(this))
 }
 
-/// Returns true if a workload is at rest: all wanted replicas are assigned, they run and are reported healthy unless
-/// delivery is suspended, and no eviction is in progress.
+/// Returns true if a workload is at rest.
+/// All wanted replicas are assigned then, and no eviction is in progress. The replicas run and are reported healthy,
+/// unless delivery is suspended.
 pub(in crate::run) fn is_settled(workload: &Workload) -> bool {
     runs_as_assigned(workload) && workload.evictions.is_empty()
 }

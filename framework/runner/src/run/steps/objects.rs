@@ -134,7 +134,8 @@ impl Driver<'_> {
         Ok(ObjectRequest { place, api, name, wanted })
     }
 
-    /// Returns whether `holds` returns true within `within` for the missing part of the object, and the last such part.
+    /// Waits for `holds` to return true for the missing part of the object.
+    /// Returns whether this happened within `within`, and the last missing part.
     async fn watch(
         &self,
         request: &ObjectRequest,

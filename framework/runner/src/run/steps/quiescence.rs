@@ -79,7 +79,8 @@ fn is_bound_and_ready(pod: &Workload) -> bool {
     pod.finished || pod.evictions.is_empty() && pod.assignment.keys().next().is_some_and(ready)
 }
 
-/// Returns true if the workload is at rest, delivered to its members and to no others, and left over nowhere else.
+/// Returns true if the workload is at rest, and is delivered to its members and to no others.
+/// The workload is left over nowhere else.
 fn is_delivered_exactly(
     key: &WorkloadKey,
     workload: &Workload,
