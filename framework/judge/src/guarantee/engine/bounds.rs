@@ -217,7 +217,7 @@ pub(crate) fn zone_observed(timings: &Timings) -> Duration {
 }
 
 pub(crate) const FIRST_POD_DELETED: &str = "at most failoverEvictionTimeout + 2 x monitorPeriod + latency, plus an eviction pause for each \
-     unhealthy node of the zone; then at most 2 x latency for all other pods of the node";
+     unhealthy node of the zone and one more; then at most 2 x latency for all other pods of the node";
 
 /// The longest time from the first deletion of a pod on a node until all its pods are deleted.
 pub(crate) fn other_pods_deleted(timings: &Timings) -> Duration {

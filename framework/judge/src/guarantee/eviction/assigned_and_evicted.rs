@@ -43,7 +43,7 @@ impl Guarantee for AssignedAndEvictedMembersAreDisjoint {
                         "{member} has been both assigned and evicted from since {}",
                         clock(fact.at)
                     ),
-                    missing: format!("{member} is still both"),
+                    missing: format!("{member} is still both assigned and evicted from"),
                 };
                 self.0.start(subject, fact, limit, expectation);
             } else if let Some(margin) = self.0.met(&subject, fact) {

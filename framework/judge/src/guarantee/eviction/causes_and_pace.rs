@@ -298,15 +298,15 @@ impl Guarantee for EvictionPace {
         // Controllers that run twice have twice as many workers.
         let faults = &context.world.faults;
         let rivals = faults.iter().filter(|fault| fault.fault == FaultKind::Rival).count();
-        if queue.len() <= EVICTION_WORKERS as usize * (rivals + 1) {
+        let workers = EVICTION_WORKERS as usize * (rivals + 1);
+        if queue.len() <= workers {
             return;
         }
         let Some(first) = queue.pop_front() else { return };
         let earliest = first.saturating_add(pace).saturating_sub(context.timings().skew);
         context.check_arrival(Subject::on(key, member), fact, earliest, None, || {
             let because = format!(
-                "{} other evictions began since {}, and each worker waits {}",
-                EVICTION_WORKERS as usize * (rivals + 1),
+                "{workers} other evictions began since {}, and each worker waits {}",
                 clock(first),
                 span(pace)
             );

@@ -52,7 +52,7 @@ impl Guarantee for NothingLeavesWhileNoneIsReady {
                 continue;
             }
             self.left = true;
-            let because = format!("no member is Ready since {}", clock(since));
+            let because = format!("no member has been Ready since {}", clock(since));
             let seen = format!("{key} is no longer assigned to {name}");
             let subject = Subject::on(key, name);
             context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));

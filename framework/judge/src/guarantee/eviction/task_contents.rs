@@ -188,7 +188,7 @@ impl Guarantee for TaskGetsTimestamp {
                 let subject = Subject::on(workload, &task.member);
                 self.0.cancel(&subject);
                 if task.created.is_none() && task.suppress_deletion.is_none() && !task.inherited {
-                    let because = "its time has not begun to count".to_owned();
+                    let because = "the task has no time stamp".to_owned();
                     let seen = format!("the task for {} is gone", task.member);
                     context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
                 }

@@ -199,7 +199,7 @@ impl ReadyMemberStaysReady {
         }
         let bound = Bound::NotBefore((back + grace).saturating_sub(context.timings().skew));
         let because = format!(
-            "{name} is Ready again since {}, and only a silence of {} makes it Unknown",
+            "{name} has been Ready again since {}, and only a silence of {} makes it Unknown",
             clock(back),
             span(grace)
         );

@@ -150,7 +150,7 @@ impl UnhealthyNodeGetsTaint {
                 span(pause)
             ),
             missing: format!(
-                "{name} has no NoExecute taint for it{}",
+                "{name} has no NoExecute taint for its condition{}",
                 if known { KNOWN_HALT_BUG } else { "" }
             ),
         };

@@ -32,7 +32,7 @@ impl Guarantee for NewMembersAreReady {
             let observed = member.health_since < context.latest_surely_observed(fact.at);
             match member.health {
                 Some(health @ (Health::Unknown | Health::NotReady)) if observed => {
-                    let because = format!("{name} is {health} since {}", clock(member.health_since));
+                    let because = format!("{name} has been {health} since {}", clock(member.health_since));
                     let seen = format!("{key} is assigned to {name}");
                     let subject = Subject::on(key, name);
                     context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));

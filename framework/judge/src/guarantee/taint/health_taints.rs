@@ -58,7 +58,7 @@ impl Guarantee for NoScheduleTaintFollowsHealth {
         if member.health_taint(health, TaintEffect::NoSchedule).is_none() {
             let expectation = Expectation {
                 because: format!("{name} has been {health} since {}", clock(member.health_since)),
-                missing: format!("{name} has no such NoSchedule taint"),
+                missing: format!("{name} has no NoSchedule taint for {health}"),
             };
             let removed = matches!(fact.change, Change::TaintRemoved { .. });
             // A member that is being removed gets no taint any more.
@@ -100,7 +100,7 @@ impl Guarantee for NoExecuteTaintAfterTimeout {
                 let limit = bounds::no_execute(context.timings());
                 let expectation = Expectation {
                     because: format!("{member} has been NotReady since {}", clock(fact.at)),
-                    missing: format!("{member} has no NoExecute taint for it"),
+                    missing: format!("{member} has no NoExecute taint for its condition"),
                 };
                 self.deadlines.restart(Subject::member(member), fact, fact.at + limit, limit, expectation);
             }

@@ -143,7 +143,7 @@ impl NoExecuteTaintAfterSilence {
         {
             return;
         }
-        let missing = format!("{member} has no NoExecute taint for it");
+        let missing = format!("{member} has no NoExecute taint for its condition");
         let limit = bounds::no_execute(context.timings());
         self.deadlines.start(Subject::member(member), fact, limit, Expectation { because, missing });
     }
