@@ -20,7 +20,7 @@ pub use back_offs::{BackOffs, LONGEST_BACK_OFF, LONGEST_WATCH_BACK_OFF, watch_ba
 pub use content::{Content, Template};
 pub use fact::{Change, Fact, ObjectVersion};
 pub use member::{Census, Health, Member, Taint, TaintEffect, Zone};
-pub use observers::{Observers, Uncertainty};
+pub use observers::{Gap, Observers, Uncertainty};
 pub use placement::{Affinity, Group, Placement, Requirement, Scheduling, Spread, SpreadField, Toleration};
 pub use policies::{DispatchSuspension, Override, OverridePolicy, Policy, TemplateSelector};
 pub use taint_policy::{ConditionMatch, TaintPolicy};

@@ -45,6 +45,17 @@ impl Uncertainty {
     }
 }
 
+/// The time in which a recorder receives a new list after it heard nothing for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// The beginning of the list.
+    pub begin: Duration,
+    /// The end of the list; [`FOREVER`] until the recorder marks it.
+    pub end: Duration,
+    /// How much earlier the changes in the list may have happened.
+    pub silence: Duration,
+}
+
 /// The observers of the clusters, as the recorder marks them.
 #[derive(Clone, Debug, Default)]
 pub struct Observers {
@@ -54,6 +65,8 @@ pub struct Observers {
     widest: Uncertainty,
     heard: IndexSet<Arc<str>, ByDigest>,
     last: Duration,
+    /// The gaps of each cluster in the order of time.
+    gaps: BTreeMap<String, Vec<Gap>>,
     /// Whether the recorder's clock was set back: times before and after that cannot be compared.
     set_back: bool,
 }
@@ -85,6 +98,17 @@ impl Observers {
         let Some(Observer { on, latency, clock_offset }) = observer else { return };
         self.heard.insert(on.as_str().into());
         let uncertainty = Uncertainty { early: latency.saturating_add(clock_offset), late: clock_offset };
+        let gaps = self.gaps.entry(on.clone()).or_default();
+        if let Some(gap) = gaps.last_mut().filter(|gap| gap.end == FOREVER) {
+            gap.end = self.last;
+        }
+        // The recorder marks that it hears nothing, and then how old the changes in the new list may be. The first list
+        // follows no earlier observation, and shows the changes of an unknown time.
+        let silence = uncertainty.early;
+        let was_silent = self.uncertainties.get(&on).is_some_and(|before| before.early > silence);
+        if was_silent && !silence.is_zero() && silence <= self.last {
+            gaps.push(Gap { begin: self.last, end: FOREVER, silence });
+        }
         if uncertainty == Uncertainty::default() {
             self.uncertainties.remove(&on);
         } else {
@@ -112,6 +136,11 @@ impl Observers {
         } else {
             self.uncertainties.get(on).copied().unwrap_or_default()
         }
+    }
+
+    /// The gaps in the observation of the cluster `on`.
+    pub fn gaps(&self, on: &str) -> impl Iterator<Item = &Gap> {
+        self.gaps.get(on).into_iter().flatten()
     }
 
     /// The largest uncertainty of all clusters.

@@ -80,6 +80,17 @@ fn an_excuse_may_come_as_late_as_it_can_be_observed() {
 }
 
 #[test]
+fn a_list_after_a_silence_may_join_several_changes() {
+    let deaf = || seen_after(Story::new().at(11.0), "control-plane", 3e9);
+    let listed = |silence: f64| seen_after(deaf().at(20.0), "control-plane", silence);
+    let dropped = |story: Story| seen_after(story.assign(&["m2", "m3"]).at(20.1), "control-plane", 0.0);
+    assert!(ids(&dropped(listed(9.0)).until(30.0), Outcome::is_violated).is_empty());
+    let later = seen_after(listed(9.0).at(20.1), "control-plane", 0.0);
+    breaks("PLACEMENT-01", &later.at(21.0).assign(&["m2", "m3"]).until(30.0));
+    breaks("PLACEMENT-01", &Story::new().at(20.0).assign(&["m2", "m3"]).until(30.0));
+}
+
+#[test]
 fn a_clock_that_was_set_back_makes_every_later_time_undecided() {
     let story = Story::new().fault("refuse", "m1", "begin").at(3.0).ready("m1", "False").at(3.1);
     undecided("HEALTH-01", &story.taint("m1", "not-ready", "NoSchedule").until(500.0));

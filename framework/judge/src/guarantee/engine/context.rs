@@ -183,7 +183,8 @@ impl<'a> JudgeContext<'a> {
                 Uncertainty::UNKNOWN,
             ));
         }
-        if is_ambiguous(bound, at, uncertainty) {
+        let uncertainty = uncertainty.or(self.uncertainty_after_gap(at));
+        if is_ambiguous(bound, at, uncertainty) || bound == Bound::Never && self.is_in_gap(at) {
             return self.tally.record_undecided(Ambiguity::new(subject, bound, because, at, uncertainty));
         }
         let short_by = match bound {
@@ -237,6 +238,20 @@ impl<'a> JudgeContext<'a> {
         let late = fact.at.saturating_sub(earliest).saturating_sub(uncertainty.early);
         let margin = margin.map_or(late.into(), |margin| margin.or_less(late));
         self.tally.record_held_by(margin.not_before(earliest, subject, fact.at));
+    }
+
+    /// Returns true if a list after a silence was observed at `at`, in which one version may show several changes.
+    fn is_in_gap(&self, at: Duration) -> bool {
+        self.world.observers.gaps(CONTROL_PLANE).any(|gap| gap.begin <= at && at <= gap.end)
+    }
+
+    /// Returns how much earlier the cause of a lower bound may have been.
+    /// The control plane may not have been observed for a while, and the cause may be an observation after that.
+    fn uncertainty_after_gap(&self, at: Duration) -> Uncertainty {
+        let from = at.saturating_sub(bounds::longest_under_way(self.timings()));
+        let gaps = self.world.observers.gaps(CONTROL_PLANE).filter(|gap| gap.end >= from);
+        let late = gaps.map(|gap| gap.silence).max().unwrap_or_default();
+        Uncertainty { early: Duration::ZERO, late }
     }
 
     /// Returns true if something that was under way before the history began may explain an observation.

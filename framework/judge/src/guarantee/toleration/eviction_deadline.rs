@@ -211,7 +211,7 @@ impl EvictionAtTolerationEnd {
         if let Some(TolerationEnd::At(until, taint)) = &now {
             let from = if rechecked { fact.at + timings.recheck } else { fact.at };
             // A node controller without a timer for the pod counts from the change of its toleration.
-            let had_no_timer = self.known.get(&subject) == Some(&Tolerates::Forever);
+            let had_no_timer = self.known.get(&subject) == Some(&TolerationEnd::Never);
             let is_node = context.profile.dialect == DialectKind::Nodes;
             let from = if is_node && had_no_timer { from + lasts(workload, *until, taint) } else { from };
             self.start_deadline(&subject, fact, from, (*until, taint), queue, context);
