@@ -30,7 +30,6 @@ pub use services::{
     collected_service, collected_slice, derived_service, exported_service, imported_slice, is_collected,
     keeps_slices,
 };
-pub(crate) use status::tried_clusters;
 pub use status::*;
 pub use webhook::{
     default_failover, default_placement, default_selectors, default_tolerations, needs_dependencies,
