@@ -54,7 +54,7 @@ pub fn template_status(
         "PersistentVolume" => {
             phase(reports, Some("Pending"), &["Failed", "Pending", "Available", "Bound", "Released"])
         }
-        "PersistentVolumeClaim" => phase(reports, None, &["LostTargets", "Pending", "Bound"]),
+        "PersistentVolumeClaim" => phase(reports, None, &["Lost", "Pending", "Bound"]),
         _ => return None,
     };
     (!status.is_empty()).then_some(status)
@@ -403,7 +403,7 @@ mod tests {
             ("Pod", vec![json!({"phase": "Running"}), json!(null)], "Pending"),
             ("PersistentVolume", phases(&["Bound", "Available"]), "Available"),
             ("PersistentVolumeClaim", phases(&["Bound", "Pending"]), "Pending"),
-            ("PersistentVolumeClaim", phases(&["Bound", "LostTargets"]), "LostTargets"),
+            ("PersistentVolumeClaim", phases(&["Bound", "Lost"]), "Lost"),
             ("PersistentVolumeClaim", vec![json!({"phase": "Bound"}), json!(null)], "Bound"),
         ];
         for (kind, statuses, expected) in cases {
