@@ -319,7 +319,6 @@ pub trait Rules: AsRules + Send + Sync {
         fn overrides_for<'a>(
             policies: &[OverridePolicyRef<'a>], object: &Value, cluster: &Cluster,
         ) -> Vec<(&'a str, &'a Overriders)>;
-        fn override_object(object: &mut Value, overriders: &Overriders) -> Result<(), String>;
         fn prune(manifest: &mut Map<String, Value>);
         fn retained(wanted: &Map<String, Value>, present: &Value) -> Map<String, Value>;
         fn is_synced(namespace: &Namespace, skipped: &[NamePattern]) -> bool;
@@ -350,6 +349,7 @@ pub trait Rules: AsRules + Send + Sync {
         fn binding_mark(binding: BindingRef<'_>) -> (&'static str, String);
         fn ignores_copy(object: &Value, work_namespace: &str, work_name: &str) -> bool;
         fn may_write_copy(object: &Value, work_namespace: &str, work_name: &str) -> bool;
+        fn override_object(object: &mut Value, overriders: &Overriders) -> Result<(), String>;
         fn template_status(
             kind: &str, template: &Value, reports: &[AggregatedStatus], now: Timestamp,
         ) -> Option<Map<String, Value>>;

@@ -33,6 +33,9 @@ pub struct Behaviour {
     /// Policies, Works and copies define how an object that a member already has is handled; as from 1.7
     /// (`conflictResolution`).
     pub resolves_conflicts: bool,
+    /// Overriders of commands and arguments also change Jobs; as from 1.6
+    /// (`pkg/util/overridemanager/commandargsoverride.go`).
+    pub overrides_words_of_jobs: bool,
     /// The condition `Scheduled` has a specific reason: `Success`, `NoClusterFit`, `Unschedulable`, `SchedulerError`;
     /// as from 1.7 (`pkg/apis/work/v1alpha2/binding_types.go`). Before, there were only `BindingScheduled` and
     /// `BindingFailedScheduling`.
@@ -129,6 +132,7 @@ impl Behaviour {
             always_reports_dispatching: release >= (1, 11),
             copies_autoscalers: release < (1, 7),
             resolves_conflicts: release >= (1, 7),
+            overrides_words_of_jobs: release >= (1, 6),
             specific_reasons: release >= (1, 7),
             unserved_targets: match release {
                 release if ((1, 12)..(1, 15)).contains(&release) => UnservedTargets::StayInDoubt,
@@ -187,6 +191,7 @@ mod tests {
             always_reports_dispatching: false,
             copies_autoscalers: true,
             resolves_conflicts: false,
+            overrides_words_of_jobs: false,
             specific_reasons: false,
             taints_not_ready_clusters: true,
             evicts_by: EvictsBy::TaintManager,
@@ -206,7 +211,12 @@ mod tests {
     #[test]
     fn a_switch_is_on_for_the_releases_that_have_it() {
         let old = oldest();
-        let ranked = Behaviour { grouping: Grouping::WithinLimits, ranks_by_room: true, ..old };
+        let ranked = Behaviour {
+            grouping: Grouping::WithinLimits,
+            ranks_by_room: true,
+            overrides_words_of_jobs: true,
+            ..old
+        };
         let reporting = Behaviour {
             specific_reasons: true,
             resolves_conflicts: true,
