@@ -67,6 +67,12 @@ pub struct Behaviour {
     /// points stay as reported, each of them once, in the order of host name and address
     /// (`pkg/resourceinterpreter/default/native/aggregatestatus.go`).
     pub names_ingress_points: bool,
+    /// A complete Job also has the condition `SuccessCriteriaMet` if it has this condition in all clusters; as from 1.16
+    /// (`pkg/util/helper/job.go`).
+    pub reports_success_criteria: bool,
+    /// The start of a Job is reported when it has begun in all clusters, and never changes then; as from 1.17
+    /// (`pkg/util/helper/job.go`). Before, it is the first start that any cluster reports.
+    pub keeps_start_of_jobs: bool,
     /// A copy with the label `karmada.io/managed` may be written and deleted, whichever Work it names; as from 1.10
     /// (`pkg/util/objectwatcher/objectwatcher.go`). Before, only a copy that named the Work.
     pub owns_managed_copies: bool,
@@ -152,6 +158,8 @@ impl Behaviour {
             has_former_purge_modes: release < (1, 19),
             repairs_unready_members: release < (1, 19),
             names_ingress_points: release < (1, 14),
+            reports_success_criteria: release >= (1, 16),
+            keeps_start_of_jobs: release >= (1, 17),
             owns_managed_copies: release >= (1, 10),
         }
     }
@@ -204,6 +212,8 @@ mod tests {
             has_former_purge_modes: true,
             repairs_unready_members: true,
             names_ingress_points: true,
+            reports_success_criteria: false,
+            keeps_start_of_jobs: false,
             owns_managed_copies: false,
         }
     }
@@ -246,13 +256,14 @@ mod tests {
             adds_tolerations: false,
             ..asked
         };
-        let seats = Behaviour { division: Division::Webster, ..newest };
+        let seats = Behaviour { division: Division::Webster, reports_success_criteria: true, ..newest };
+        let started = Behaviour { keeps_start_of_jobs: true, ..seats };
         let by_priority = Behaviour {
             retries: Retries::ByPriority,
             rebalances_from_the_first: true,
             has_former_purge_modes: false,
             repairs_unready_members: false,
-            ..seats
+            ..started
         };
         let cases = [
             ("1.6.1", ranked),
@@ -263,7 +274,9 @@ mod tests {
             ("1.13.10", in_doubt),
             ("1.14", asked),
             ("1.15.0", newest),
-            ("v1.18.2", seats),
+            ("1.16", seats),
+            ("1.17", started),
+            ("v1.18.2", started),
             ("1.19.0", by_priority),
         ];
         for (release, expected) in cases {
