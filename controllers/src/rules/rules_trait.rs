@@ -339,6 +339,8 @@ pub trait Rules: AsRules + Send + Sync {
         |rules| rules.behaviour() =>
         fn injected_state(spec: &ResourceBindingSpec, cluster: &str) -> BTreeMap<String, String>;
         fn holds_up_removal(spec: &ResourceBindingSpec, cluster: &str) -> bool;
+        fn inherited(requirers: &[&ResourceBindingSpec]) -> Option<Inherited>;
+        fn inheritance_conflicts(requirers: &[&ResourceBindingSpec]) -> Vec<&'static str>;
         fn snapshot(namespace: &str, name: &str, spec: &ResourceBindingSpec) -> BindingSnapshot;
         fn clusters_with_work<'a>(spec: &'a ResourceBindingSpec) -> BTreeSet<&'a str>;
         fn awaits_purge(spec: &ResourceBindingSpec, holders: &BTreeSet<&str>) -> bool;

@@ -36,6 +36,8 @@ pub struct Behaviour {
     /// Overriders of commands and arguments also change Jobs; as from 1.6
     /// (`pkg/util/overridemanager/commandargsoverride.go`).
     pub overrides_words_of_jobs: bool,
+    /// What the bindings of dependencies inherit from those that require them.
+    pub inheritance: Inheritance,
     /// The condition `Scheduled` has a specific reason: `Success`, `NoClusterFit`, `Unschedulable`, `SchedulerError`;
     /// as from 1.7 (`pkg/apis/work/v1alpha2/binding_types.go`). Before, there were only `BindingScheduled` and
     /// `BindingFailedScheduling`.
@@ -110,6 +112,17 @@ pub enum Grouping {
     WithinLimits,
 }
 
+/// What the bindings of dependencies inherit: `preserveResourcesOnDeletion` and `conflictResolution`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inheritance {
+    /// Nothing; from 1.7, which has `conflictResolution`, to 1.11.
+    Nothing,
+    /// The values that are set; from 1.12 to 1.15. The reference does so, too, as it has both fields.
+    AsGiven,
+    /// The values that win, with `false` and `Abort` for those that are not set; as from 1.16.
+    Resolved,
+}
+
 /// How workloads leave a cluster that is being removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Removal {
@@ -139,6 +152,11 @@ impl Behaviour {
             copies_autoscalers: release < (1, 7),
             resolves_conflicts: release >= (1, 7),
             overrides_words_of_jobs: release >= (1, 6),
+            inheritance: match release {
+                release if release >= (1, 16) => Inheritance::Resolved,
+                release if ((1, 7)..(1, 12)).contains(&release) => Inheritance::Nothing,
+                _ => Inheritance::AsGiven,
+            },
             specific_reasons: release >= (1, 7),
             unserved_targets: match release {
                 release if ((1, 12)..(1, 15)).contains(&release) => UnservedTargets::StayInDoubt,
@@ -200,6 +218,7 @@ mod tests {
             copies_autoscalers: true,
             resolves_conflicts: false,
             overrides_words_of_jobs: false,
+            inheritance: Inheritance::AsGiven,
             specific_reasons: false,
             taints_not_ready_clusters: true,
             evicts_by: EvictsBy::TaintManager,
@@ -228,6 +247,7 @@ mod tests {
             ..old
         };
         let reporting = Behaviour {
+            inheritance: Inheritance::Nothing,
             specific_reasons: true,
             resolves_conflicts: true,
             copies_autoscalers: false,
@@ -241,7 +261,11 @@ mod tests {
             ..identified
         };
         let dispatching = Behaviour { always_reports_dispatching: true, ..counted };
-        let graciously = Behaviour { purge_mode: Some(PurgeMode::Graciously), ..dispatching };
+        let graciously = Behaviour {
+            purge_mode: Some(PurgeMode::Graciously),
+            inheritance: Inheritance::AsGiven,
+            ..dispatching
+        };
         let in_doubt = Behaviour { unserved_targets: UnservedTargets::StayInDoubt, ..graciously };
         let asked = Behaviour {
             taints_not_ready_clusters: false,
@@ -256,7 +280,12 @@ mod tests {
             adds_tolerations: false,
             ..asked
         };
-        let seats = Behaviour { division: Division::Webster, reports_success_criteria: true, ..newest };
+        let seats = Behaviour {
+            division: Division::Webster,
+            inheritance: Inheritance::Resolved,
+            reports_success_criteria: true,
+            ..newest
+        };
         let started = Behaviour { keeps_start_of_jobs: true, ..seats };
         let by_priority = Behaviour {
             retries: Retries::ByPriority,
