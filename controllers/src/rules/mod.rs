@@ -34,5 +34,5 @@ pub use services::{
 pub use status::*;
 pub use webhook::{
     default_failover, default_placement, default_selectors, default_tolerations, needs_dependencies,
-    validate_cluster_name, validate_overrides, validate_policy, validate_policy_name,
+    validate_cluster_name, validate_overrides, validate_policy, validate_policy_name, validate_selectors,
 };

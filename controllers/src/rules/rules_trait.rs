@@ -394,6 +394,7 @@ pub trait Rules: AsRules + Send + Sync {
         fn validate_policy(
             policy: &PropagationPolicySpec, before: Option<&PropagationPolicySpec>,
         ) -> Result<(), String>;
+        fn validate_selectors(selectors: &[ResourceSelector], policy_namespace: &str) -> Result<(), String>;
         fn default_failover(failover: &mut ApplicationFailover);
         fn identify(kind: &str, object: &mut Value, id: &str);
     }

@@ -75,6 +75,9 @@ pub struct Behaviour {
     /// The start of a Job is reported when it has begun in all clusters, and never changes then; as from 1.17
     /// (`pkg/util/helper/job.go`). Before, it is the first start that any cluster reports.
     pub keeps_start_of_jobs: bool,
+    /// Policies with selectors of another namespace are refused; as from 1.17 (`pkg/util/validation/validation.go`).
+    /// Before, such selectors selected nothing.
+    pub refuses_foreign_selectors: bool,
     /// A copy with the label `karmada.io/managed` may be written and deleted, whichever Work it names; as from 1.10
     /// (`pkg/util/objectwatcher/objectwatcher.go`). Before, only a copy that named the Work.
     pub owns_managed_copies: bool,
@@ -178,6 +181,7 @@ impl Behaviour {
             names_ingress_points: release < (1, 14),
             reports_success_criteria: release >= (1, 16),
             keeps_start_of_jobs: release >= (1, 17),
+            refuses_foreign_selectors: release >= (1, 17),
             owns_managed_copies: release >= (1, 10),
         }
     }
@@ -233,6 +237,7 @@ mod tests {
             names_ingress_points: true,
             reports_success_criteria: false,
             keeps_start_of_jobs: false,
+            refuses_foreign_selectors: false,
             owns_managed_copies: false,
         }
     }
@@ -286,7 +291,7 @@ mod tests {
             reports_success_criteria: true,
             ..newest
         };
-        let started = Behaviour { keeps_start_of_jobs: true, ..seats };
+        let started = Behaviour { keeps_start_of_jobs: true, refuses_foreign_selectors: true, ..seats };
         let by_priority = Behaviour {
             retries: Retries::ByPriority,
             rebalances_from_the_first: true,
