@@ -89,7 +89,7 @@ pub struct StatePreservationRule {
 }
 
 /// The treatment of an object that a member already has and that no Work delivered; as from 1.7.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub enum ConflictResolution {
     /// The object is left alone, and the manifest is not applied.
     #[default]

@@ -1,5 +1,7 @@
 //! Collects the changes of override policies for a target, and the annotations that record them.
 
+use std::borrow::Cow;
+
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
@@ -19,6 +21,8 @@ pub(crate) struct Overrides {
 
 impl Overrides {
     /// The changes for the template in the cluster.
+    /// Namespaced policies are matched with the object that the cluster-scoped ones have changed, for example its labels
+    /// (`ApplyOverridePolicies` in `pkg/util/overridemanager/overridemanager.go`).
     pub(crate) fn of(context: &Context, template: &Value, cluster: &Cluster) -> Self {
         let everywhere = context.cluster_override_policies.list();
         let everywhere: Vec<_> =
@@ -26,7 +30,7 @@ impl Overrides {
         let here = context.override_policies.list();
         let here: Vec<_> =
             here.iter().map(|policy| (policy.name_any(), policy.namespace(), &policy.spec)).collect();
-        let of = |policies: &[(String, Option<String>, &OverridePolicySpec)]| -> Vec<(String, Overriders)> {
+        let of = |policies: &[(String, Option<String>, &OverridePolicySpec)], object: &Value| -> Vec<_> {
             let refs: Vec<_> = policies
                 .iter()
                 .map(|(name, namespace, spec)| OverridePolicyRef {
@@ -35,10 +39,16 @@ impl Overrides {
                     spec,
                 })
                 .collect();
-            let found = context.rules.overrides_for(&refs, template, cluster);
+            let found = context.rules.overrides_for(&refs, object, cluster);
             found.into_iter().map(|(name, overriders)| (name.to_owned(), overriders.clone())).collect()
         };
-        Self { cluster_scoped: of(&everywhere), namespaced: of(&here) }
+        let cluster_scoped: Vec<(String, Overriders)> = of(&everywhere, template);
+        let mut changed = Cow::Borrowed(template);
+        for (_, overriders) in cluster_scoped.iter().filter(|_| !here.is_empty()) {
+            // The manifest reports an error.
+            let _ = context.rules.override_object(changed.to_mut(), overriders);
+        }
+        Self { namespaced: of(&here, &changed), cluster_scoped }
     }
 
     /// The changes, in the order in which they are made.

@@ -4,12 +4,13 @@ use kube::ResourceExt;
 use kube::api::PostParams;
 use serde_json::{Value, json};
 
-use super::run::recorded_dependencies;
+use super::run::{COMPONENT, recorded_dependencies};
 use crate::api::{
-    BindingSnapshot, FINALIZER_BINDING, RawObject, ResourceBinding, ResourceSelector, binding_name,
-    depended_by_label,
+    BindingSnapshot, FINALIZER_BINDING, RawObject, ResourceBinding, ResourceBindingSpec, ResourceSelector,
+    binding_name, depended_by_label,
 };
-use crate::machinery::{Binding, Context, Error, patch};
+use crate::machinery::{Binding, Context, Error, Involved, patch};
+use crate::rules::{Happening, Inherited};
 
 /// Makes the binding of `object` follow the binding `by`. Returns whether anything was written.
 pub(super) async fn attach(
@@ -25,7 +26,7 @@ pub(super) async fn attach(
         // A binding that has not been scheduled yet has no targets to follow.
         let anywhere = !snapshot.clusters.is_empty() && object.metadata.deletion_timestamp.is_none();
         if anywhere {
-            create(context, &name, dependency, object, snapshot).await?;
+            create(context, &name, dependency, object, by, snapshot).await?;
         }
         return Ok(anywhere);
     };
@@ -36,13 +37,54 @@ pub(super) async fn attach(
         return Err(Error::NotYet("the binding belongs to a template that is gone".into()));
     }
     let (label, value) = depended_by_label(&namespace, &by.name_any());
-    if present.spec.required_by.contains(&snapshot) && present.labels().get(&label) == Some(&value) {
+    let required_by = context.rules.require(&present.spec.required_by, snapshot);
+    let inherited = inherited(context, &present, &required_by);
+    if present.spec.required_by == required_by
+        && present.labels().get(&label) == Some(&value)
+        && inherited.is_none_or(|inherited| has(&present, inherited))
+    {
         return Ok(false);
     }
-    let required_by = context.rules.require(&present.spec.required_by, snapshot);
-    let change = json!({ "metadata": { "labels": { label: value } }, "spec": { "requiredBy": required_by } });
+    let mut change =
+        json!({ "metadata": { "labels": { label: value } }, "spec": { "requiredBy": required_by } });
+    extend(&mut change["spec"], inherited);
     patch(&present.own_api(context), &*present, change).await?;
     Ok(true)
+}
+
+/// What the binding of a dependency inherits from the bindings that require it; `None` if it keeps what it has.
+/// A binding with a placement has its fields from its own policy.
+fn inherited(
+    context: &Context,
+    binding: &ResourceBinding,
+    required_by: &[BindingSnapshot],
+) -> Option<Inherited> {
+    if binding.spec.placement.is_some() {
+        return None;
+    }
+    let requirers: Vec<_> =
+        required_by.iter().filter_map(|by| context.bindings.get(&by.namespace, &by.name)).collect();
+    let specs: Vec<_> = requirers.iter().map(|requirer| &requirer.spec).collect();
+    let inherited = context.rules.inherited(&specs);
+    let conflicts = context.rules.inheritance_conflicts(&specs);
+    if !conflicts.is_empty() && inherited.is_some_and(|inherited| !has(binding, inherited)) {
+        let happening = Happening::DependencyPoliciesConflict(&conflicts);
+        context.publish(COMPONENT, &happening, || [Involved::object(binding)]);
+    }
+    inherited
+}
+
+/// Whether the binding has the inherited fields. The definition sets `conflictResolution` where it is missing.
+fn has(binding: &ResourceBinding, inherited: Inherited) -> bool {
+    let ResourceBindingSpec { conflict_resolution, preserve_resources_on_deletion, .. } = &binding.spec;
+    conflict_resolution.unwrap_or_default() == inherited.conflict_resolution.unwrap_or_default()
+        && *preserve_resources_on_deletion == inherited.preserve_resources_on_deletion
+}
+
+/// Adds the inherited fields to the spec of a binding.
+fn extend(spec: &mut Value, inherited: Option<Inherited>) {
+    let Value::Object(fields) = json!(inherited) else { return };
+    spec.as_object_mut().into_iter().for_each(|spec| spec.extend(fields.clone()));
 }
 
 async fn create(
@@ -50,12 +92,13 @@ async fn create(
     name: &str,
     dependency: &ResourceSelector,
     object: &RawObject,
+    by: &ResourceBinding,
     snapshot: BindingSnapshot,
 ) -> Result<(), Error> {
     let ResourceSelector { api_version, kind, namespace, .. } = dependency;
     let (label, value) = depended_by_label(&snapshot.namespace, &snapshot.name);
     let uid = object.uid().unwrap_or_default();
-    let binding: ResourceBinding = serde_json::from_value(json!({
+    let mut binding = json!({
         "metadata": {
             "name": name,
             "namespace": namespace,
@@ -73,7 +116,9 @@ async fn create(
             },
             "requiredBy": [snapshot],
         },
-    }))?;
+    });
+    extend(&mut binding["spec"], context.rules.inherited(&[&by.spec]));
+    let binding: ResourceBinding = serde_json::from_value(binding)?;
     ResourceBinding::api(context, namespace).create(&PostParams::default(), &binding).await?;
     Ok(())
 }
@@ -85,15 +130,17 @@ pub(super) async fn release(context: &Context, binding: &ResourceBinding) -> Res
         return Ok(());
     };
     let object = object(context, binding)?;
-    let (kept, gone): (Vec<_>, Vec<_>) = before.iter().partition(|by| requires(context, by, object.as_ref()));
+    let (kept, gone): (Vec<_>, Vec<_>) =
+        before.iter().cloned().partition(|by| requires(context, by, object.as_ref()));
     if gone.is_empty() {
         return Ok(());
     }
     let labels = gone.iter().map(|by| (depended_by_label(&by.namespace, &by.name).0, Value::Null));
-    let change = json!({
-        "metadata": { "labels": labels.collect::<serde_json::Map<_, _>>() },
-        "spec": { "requiredBy": (!kept.is_empty()).then_some(kept) },
-    });
+    let labels: serde_json::Map<_, _> = labels.collect();
+    let inherited = inherited(context, binding, &kept);
+    let required_by = (!kept.is_empty()).then_some(kept);
+    let mut change = json!({ "metadata": { "labels": labels }, "spec": { "requiredBy": required_by } });
+    extend(&mut change["spec"], inherited);
     patch(&binding.own_api(context), binding, change).await?;
     Ok(())
 }

@@ -16,7 +16,7 @@ use crate::machinery::{
 use crate::rules::{Happening, Write};
 
 /// The name of the controller, as its events carry it.
-const COMPONENT: &str = "dependencies-distributor";
+pub(super) const COMPONENT: &str = "dependencies-distributor";
 
 /// Reconciles every namespaced binding: when the binding, a binding that it requires or that requires it, its template,
 /// or a dependency of its template changes.

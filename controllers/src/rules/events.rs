@@ -94,6 +94,8 @@ pub enum Happening<'a> {
     DependenciesPlaced,
     /// The schedule of a template could not be copied to the bindings of its dependencies.
     DependenciesNotPlaced(&'a str),
+    /// The bindings that require a dependency differ in fields that its binding inherits; as from 1.16.
+    DependencyPoliciesConflict(&'a [&'static str]),
     /// The taints of a cluster were changed to these.
     Tainted(&'a [Taint]),
     /// The taints of a cluster could not be changed.
@@ -163,6 +165,7 @@ fn reason(behaviour: Behaviour, happening: &Happening<'_>) -> (bool, &'static st
         H::DependenciesFound(_) => (false, "GetDependenciesSucceed"),
         H::DependenciesPlaced => (false, "SyncScheduleResultToDependenciesSucceed"),
         H::DependenciesNotPlaced(_) => (true, "SyncScheduleResultToDependenciesFailed"),
+        H::DependencyPoliciesConflict(_) => (true, "DependencyPolicyConflict"),
         H::Tainted(_) => (false, "TaintClusterSucceed"),
         H::NotTainted(_) if by_condition => (true, "TaintClusterByConditionFailed"),
         H::RemovalNotTainted(_) if by_condition => (true, "RemoveTargetClusterFailed"),
@@ -222,6 +225,9 @@ fn message(behaviour: Behaviour, happening: &Happening<'_>) -> String {
             format!("Get dependencies([{}]) succeed.", all.join(" "))
         }
         H::DependenciesPlaced => "Sync schedule results to dependencies succeed.".to_owned(),
+        H::DependencyPoliciesConflict(conflicts) => {
+            format!("Dependency policy conflict detected: {}.", conflicts.join("; "))
+        }
         H::Tainted(taints) => format!("Taint cluster succeed: {}.", taints_message(taints)),
         H::NamespaceCreated(namespace, cluster) => {
             format!("Created execution space({namespace}) for cluster({cluster}).")
@@ -378,6 +384,10 @@ mod tests {
             (
                 Happening::DependenciesFound(&needed),
                 "Normal GetDependenciesSucceed Get dependencies([{APIVersion:v1 Kind:Secret Namespace:default Name:key LabelSelector:<nil>}]) succeed.",
+            ),
+            (
+                Happening::DependencyPoliciesConflict(&["a", "b"]),
+                "Warning DependencyPolicyConflict Dependency policy conflict detected: a; b.",
             ),
             (
                 Happening::Tainted(&taints),

@@ -22,7 +22,8 @@ pub use events::{Event, Happening, ObjectName, event};
 pub use eviction::*;
 pub use policy::*;
 pub use release::{
-    Behaviour, Bug, Division, Grouping, ReferenceRules, Release, Removal, UnknownBug, UnservedTargets,
+    Behaviour, Bug, Division, Grouping, Inheritance, ReferenceRules, Release, Removal, UnknownBug,
+    UnservedTargets,
 };
 pub use rules_trait::{AsRules, Rules};
 pub use scheduling::*;
@@ -30,9 +31,8 @@ pub use services::{
     collected_service, collected_slice, derived_service, exported_service, imported_slice, is_collected,
     keeps_slices,
 };
-pub(crate) use status::tried_clusters;
 pub use status::*;
 pub use webhook::{
     default_failover, default_placement, default_selectors, default_tolerations, needs_dependencies,
-    validate_cluster_name, validate_overrides, validate_policy, validate_policy_name,
+    validate_cluster_name, validate_overrides, validate_policy, validate_policy_name, validate_selectors,
 };

@@ -319,7 +319,6 @@ pub trait Rules: AsRules + Send + Sync {
         fn overrides_for<'a>(
             policies: &[OverridePolicyRef<'a>], object: &Value, cluster: &Cluster,
         ) -> Vec<(&'a str, &'a Overriders)>;
-        fn override_object(object: &mut Value, overriders: &Overriders) -> Result<(), String>;
         fn prune(manifest: &mut Map<String, Value>);
         fn retained(wanted: &Map<String, Value>, present: &Value) -> Map<String, Value>;
         fn is_synced(namespace: &Namespace, skipped: &[NamePattern]) -> bool;
@@ -340,6 +339,8 @@ pub trait Rules: AsRules + Send + Sync {
         |rules| rules.behaviour() =>
         fn injected_state(spec: &ResourceBindingSpec, cluster: &str) -> BTreeMap<String, String>;
         fn holds_up_removal(spec: &ResourceBindingSpec, cluster: &str) -> bool;
+        fn inherited(requirers: &[&ResourceBindingSpec]) -> Option<Inherited>;
+        fn inheritance_conflicts(requirers: &[&ResourceBindingSpec]) -> Vec<&'static str>;
         fn snapshot(namespace: &str, name: &str, spec: &ResourceBindingSpec) -> BindingSnapshot;
         fn clusters_with_work<'a>(spec: &'a ResourceBindingSpec) -> BTreeSet<&'a str>;
         fn awaits_purge(spec: &ResourceBindingSpec, holders: &BTreeSet<&str>) -> bool;
@@ -350,6 +351,7 @@ pub trait Rules: AsRules + Send + Sync {
         fn binding_mark(binding: BindingRef<'_>) -> (&'static str, String);
         fn ignores_copy(object: &Value, work_namespace: &str, work_name: &str) -> bool;
         fn may_write_copy(object: &Value, work_namespace: &str, work_name: &str) -> bool;
+        fn override_object(object: &mut Value, overriders: &Overriders) -> Result<(), String>;
         fn template_status(
             kind: &str, template: &Value, reports: &[AggregatedStatus], now: Timestamp,
         ) -> Option<Map<String, Value>>;
@@ -392,6 +394,7 @@ pub trait Rules: AsRules + Send + Sync {
         fn validate_policy(
             policy: &PropagationPolicySpec, before: Option<&PropagationPolicySpec>,
         ) -> Result<(), String>;
+        fn validate_selectors(selectors: &[ResourceSelector], policy_namespace: &str) -> Result<(), String>;
         fn default_failover(failover: &mut ApplicationFailover);
         fn identify(kind: &str, object: &mut Value, id: &str);
     }

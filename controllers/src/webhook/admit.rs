@@ -143,10 +143,14 @@ pub(super) fn validate(settings: &Settings, rules: &dyn Rules, write: Write<'_>)
     match (write.operation, write.kind) {
         ("CREATE" | "UPDATE", "PropagationPolicy" | "ClusterPropagationPolicy") => {
             let before = write.old.map(spec).transpose()?;
-            rules.validate_policy(&spec(write.object)?, before.as_ref())
+            let policy = spec(write.object)?;
+            rules.validate_policy(&policy, before.as_ref())?;
+            rules.validate_selectors(&policy.resource_selectors, write.namespace)
         }
         ("CREATE" | "UPDATE", "OverridePolicy" | "ClusterOverridePolicy") => {
-            rules.validate_overrides(&spec(write.object)?)
+            let policy = spec(write.object)?;
+            rules.validate_overrides(&policy)?;
+            rules.validate_selectors(&policy.resource_selectors, write.namespace)
         }
         ("CREATE" | "UPDATE", "ClusterTaintPolicy") => {
             let spec: ClusterTaintPolicySpec = spec(write.object)?;

@@ -1,20 +1,22 @@
 //! The actions that the Remedies of users request for a cluster.
 //!
-//! karmada-io/karmada v1.18.2 `pkg/controllers/remediation/remedy_controller.go`, `helper.go`; as from 1.9.
+//! karmada-io/karmada v1.18.2 `pkg/controllers/remediation/remedy_controller.go`, `util.go`; as from 1.9.
 
 use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::ResourceExt;
 
 use crate::api::{Cluster, ClusterConditionRequirement, ClusterStatus, Remedy};
-use crate::rules::affinity_matches;
 
 /// Returns the actions of all Remedies that select the cluster and whose conditions hold, without duplicates.
+/// The affinity of a Remedy only lists names, and an empty list selects no cluster (`isRemedyWorkOnCluster`).
 #[must_use]
 pub fn remedy_actions(remedies: &[&Remedy], cluster: &Cluster) -> Vec<String> {
     let conditions = cluster.status.as_ref().map_or(&[][..], |status| &status.conditions);
     let selects = |remedy: &&&Remedy| {
-        remedy.spec.cluster_affinity.as_ref().is_none_or(|affinity| affinity_matches(affinity, cluster))
+        let affinity = remedy.spec.cluster_affinity.as_ref();
+        affinity.is_none_or(|affinity| affinity.cluster_names.contains(&cluster.name_any()))
     };
     let holds = |remedy: &&&Remedy| {
         let mut matches = remedy.spec.decision_matches.iter().map(|each| &each.cluster_condition_match);
@@ -70,6 +72,8 @@ mod tests {
         let cases = [
             (json!({"actions": actions}), true),
             (json!({"actions": actions, "clusterAffinity": {"clusterNames": ["m2"]}}), false),
+            (json!({"actions": actions, "clusterAffinity": {"clusterNames": ["m1"]}}), true),
+            (json!({"actions": actions, "clusterAffinity": {}}), false),
             (json!({"actions": actions, "decisionMatches": when("Equal", "False")}), true),
             (json!({"actions": actions, "decisionMatches": when("NotEqual", "False")}), false),
             (json!({"actions": actions, "decisionMatches": when("NotEqual", "True")}), true),

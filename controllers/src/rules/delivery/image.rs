@@ -41,12 +41,18 @@ impl Parts {
         // A colon before the last slash belongs to a port.
         let tag = name.rfind(':').filter(|colon| !name[*colon..].contains('/'));
         let (name, tag) = tag.map_or((name, None), |colon| (&name[..colon], Some(&name[colon + 1..])));
-        let (registry, repository) = name.split_once('/').unwrap_or(("", name));
+        // Without a host, the first part belongs to the repository (`SplitHostname`).
+        let host = |first: &str| first.contains(['.', ':']) || first == "localhost";
+        let split = name.split_once('/').filter(|(first, _)| host(first));
+        let (registry, repository) = split.unwrap_or(("", name));
         let allowed = |c: char| c.is_ascii_alphanumeric() || "._-/:".contains(c);
-        if repository.is_empty() || !name.chars().all(allowed) || tag.is_some_and(|tag| !is_tag(tag)) {
+        let has_empty_part = repository.split('/').any(str::is_empty);
+        if has_empty_part || !name.chars().all(allowed) || tag.is_some_and(|tag| !is_tag(tag)) {
             return None;
         }
         let tag = tag.unwrap_or_default();
+        // A digest beside a tag is dropped (`Parse`).
+        let digest = if tag.is_empty() { digest } else { "" };
         let [registry, repository, tag, digest] = [registry, repository, tag, digest].map(str::to_owned);
         Some(Self { registry, repository, tag, digest })
     }
@@ -54,8 +60,7 @@ impl Parts {
     /// A tag replaces a digest and the other way round. A text that is neither changes nothing.
     fn set_version(&mut self, version: String) {
         if version.is_empty() {
-            // If there are both, the tag is removed.
-            if self.tag.is_empty() { self.digest.clear() } else { self.tag.clear() }
+            (self.tag, self.digest) = (String::new(), String::new());
         } else if is_tag(&version) {
             (self.tag, self.digest) = (version, String::new());
         } else if version
@@ -96,12 +101,17 @@ mod tests {
         use OverriderOperator::{Add, Remove, Replace};
         let digest = format!("sha256:{}", "0".repeat(64));
         let with_digest = format!("r.io/app@{digest}");
+        let with_both = format!("r.io/app:v1@{digest}");
         let not_hex = format!("sha256:{}", "x".repeat(64));
         let cases = [
             ("r.io:5000/team/app:v1", Registry, Replace, "eu.r.io", "eu.r.io/team/app:v1"),
             ("r.io:5000/team/app:v1", Registry, Remove, "", "team/app:v1"),
             ("r.io/app:v1", Registry, Add, ".eu", "r.io.eu/app:v1"),
             ("app", Registry, Replace, "r.io", "r.io/app"),
+            ("team/app", Registry, Replace, "r.io", "r.io/team/app"),
+            ("localhost/app", Registry, Replace, "r.io", "r.io/app"),
+            ("r:5000/app", Registry, Replace, "r.io", "r.io/app"),
+            ("team/app:v1", Repository, Replace, "other", "other:v1"),
             ("r.io/app:v1", Repository, Replace, "other/app", "r.io/other/app:v1"),
             ("r.io/app:v1", Repository, Add, "-arm", "r.io/app-arm:v1"),
             ("r.io/app:v1", Tag, Replace, "v2", "r.io/app:v2"),
@@ -111,6 +121,8 @@ mod tests {
             ("r.io/app:v1", Tag, Replace, &digest, &with_digest),
             (&with_digest, Tag, Replace, "v2", "r.io/app:v2"),
             (&with_digest, Tag, Remove, "", "r.io/app"),
+            (&with_both, Tag, Remove, "", "r.io/app"),
+            (&with_both, Registry, Replace, "eu.r.io", "eu.r.io/app:v1"),
             ("r.io/app:v1", Tag, Replace, "no tag", "r.io/app:v1"),
             ("r.io/app:v1", Tag, Replace, "sha256:abc", "r.io/app:v1"),
             ("r.io/app:v1", Tag, Replace, &digest[6..], "r.io/app:v1"),
@@ -128,7 +140,7 @@ mod tests {
 
     #[test]
     fn what_is_no_image_is_refused() {
-        for image in ["", "r.io/", "a b", "app:", "app:v 1"] {
+        for image in ["", "r.io/", "team/", "/app", "a b", "app:", "app:v 1"] {
             assert!(override_image(image, &ImageOverrider::default()).is_err(), "{image:?}");
         }
     }

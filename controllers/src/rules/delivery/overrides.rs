@@ -9,7 +9,7 @@ use crate::api::{
     Cluster, CommandArgsOverrider, FieldOverrider, FieldPatch, ImageOverrider, LabelAnnotationOverrider,
     OverridePolicySpec, OverriderOperator, Overriders,
 };
-use crate::rules::{Match, affinity_matches, override_image, selects};
+use crate::rules::{Behaviour, Match, affinity_matches, override_image, selects};
 
 /// An override policy.
 #[derive(Clone, Copy, Debug)]
@@ -61,11 +61,17 @@ pub fn overrides_for<'a>(
 ///
 /// # Errors
 /// An override cannot be applied because its field is missing or of the wrong type. The object is then partly changed.
-pub fn override_object(object: &mut Value, overriders: &Overriders) -> Result<(), String> {
+pub fn override_object(
+    behaviour: Behaviour,
+    object: &mut Value,
+    overriders: &Overriders,
+) -> Result<(), String> {
     overriders.image_overrider.iter().try_for_each(|image| images(object, image))?;
     let commands = overriders.command_overrider.iter().map(|each| ("command", each));
     let args = overriders.args_overrider.iter().map(|each| ("args", each));
-    commands.chain(args).for_each(|(field, each)| words(object, field, each));
+    if object["kind"] != "Job" || behaviour.overrides_words_of_jobs {
+        commands.chain(args).for_each(|(field, each)| words(object, field, each));
+    }
     overriders.labels_overrider.iter().for_each(|each| entries(object, "labels", each));
     overriders.annotations_overrider.iter().for_each(|each| entries(object, "annotations", each));
     overriders.field_overrider.iter().try_for_each(|each| text(object, each))?;
@@ -110,10 +116,6 @@ fn images(object: &mut Value, overrider: &ImageOverrider) -> Result<(), String> 
 
 /// Overrides the command or the arguments of the container of that name.
 fn words(object: &mut Value, field: &str, overrider: &CommandArgsOverrider) {
-    if object["kind"] == "Job" {
-        // The real implementation does not support Jobs here.
-        return;
-    }
     for container in containers_of(object).filter(|container| container["name"] == overrider.container_name) {
         let mut words = container[field].as_array().cloned().unwrap_or_default();
         match overrider.operator {
@@ -205,8 +207,27 @@ mod tests {
     }
 
     fn overridden(object: &Value, overriders: Value) -> Result<Value, String> {
+        overridden_as("1.5", object, overriders)
+    }
+
+    fn overridden_as(release: &str, object: &Value, overriders: Value) -> Result<Value, String> {
         let mut object = object.clone();
-        override_object(&mut object, &serde_json::from_value(overriders).unwrap()).map(|()| object)
+        let overriders = serde_json::from_value(overriders).unwrap();
+        override_object(Behaviour::of(release), &mut object, &overriders).map(|()| object)
+    }
+
+    #[test]
+    fn commands_and_arguments_of_jobs_are_overridden_from_1_6_on() {
+        let containers = json!([{"name": "main", "image": "r.io/app:v1"}]);
+        let job = json!({"kind": "Job", "spec": {"template": {"spec": {"containers": containers}}}});
+        let add = json!([{"containerName": "main", "operator": "add", "value": ["-a"]}]);
+        for (release, expected) in [("1.5", Value::Null), ("1.6", json!(["-a"])), ("1.19", json!(["-a"]))] {
+            for (overrider, field) in [("commandOverrider", "command"), ("argsOverrider", "args")] {
+                let changed = overridden_as(release, &job, json!({ overrider: add })).unwrap();
+                let container = &changed["spec"]["template"]["spec"]["containers"][0];
+                assert_eq!(container[field], expected, "{release} {field}");
+            }
+        }
     }
 
     #[test]

@@ -33,6 +33,11 @@ pub struct Behaviour {
     /// Policies, Works and copies define how an object that a member already has is handled; as from 1.7
     /// (`conflictResolution`).
     pub resolves_conflicts: bool,
+    /// Overriders of commands and arguments also change Jobs; as from 1.6
+    /// (`pkg/util/overridemanager/commandargsoverride.go`).
+    pub overrides_words_of_jobs: bool,
+    /// What the bindings of dependencies inherit from those that require them.
+    pub inheritance: Inheritance,
     /// The condition `Scheduled` has a specific reason: `Success`, `NoClusterFit`, `Unschedulable`, `SchedulerError`;
     /// as from 1.7 (`pkg/apis/work/v1alpha2/binding_types.go`). Before, there were only `BindingScheduled` and
     /// `BindingFailedScheduling`.
@@ -64,6 +69,15 @@ pub struct Behaviour {
     /// points stay as reported, each of them once, in the order of host name and address
     /// (`pkg/resourceinterpreter/default/native/aggregatestatus.go`).
     pub names_ingress_points: bool,
+    /// A complete Job also has the condition `SuccessCriteriaMet` if it has this condition in all clusters; as from 1.16
+    /// (`pkg/util/helper/job.go`).
+    pub reports_success_criteria: bool,
+    /// The start of a Job is reported when it has begun in all clusters, and never changes then; as from 1.17
+    /// (`pkg/util/helper/job.go`). Before, it is the first start that any cluster reports.
+    pub keeps_start_of_jobs: bool,
+    /// Policies with selectors of another namespace are refused; as from 1.17 (`pkg/util/validation/validation.go`).
+    /// Before, such selectors selected nothing.
+    pub refuses_foreign_selectors: bool,
     /// A copy with the label `karmada.io/managed` may be written and deleted, whichever Work it names; as from 1.10
     /// (`pkg/util/objectwatcher/objectwatcher.go`). Before, only a copy that named the Work.
     pub owns_managed_copies: bool,
@@ -101,6 +115,17 @@ pub enum Grouping {
     WithinLimits,
 }
 
+/// What the bindings of dependencies inherit: `preserveResourcesOnDeletion` and `conflictResolution`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inheritance {
+    /// Nothing; from 1.7, which has `conflictResolution`, to 1.11.
+    Nothing,
+    /// The values that are set; from 1.12 to 1.15. The reference does so, too, as it has both fields.
+    AsGiven,
+    /// The values that win, with `false` and `Abort` for those that are not set; as from 1.16.
+    Resolved,
+}
+
 /// How workloads leave a cluster that is being removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Removal {
@@ -129,6 +154,12 @@ impl Behaviour {
             always_reports_dispatching: release >= (1, 11),
             copies_autoscalers: release < (1, 7),
             resolves_conflicts: release >= (1, 7),
+            overrides_words_of_jobs: release >= (1, 6),
+            inheritance: match release {
+                release if release >= (1, 16) => Inheritance::Resolved,
+                release if ((1, 7)..(1, 12)).contains(&release) => Inheritance::Nothing,
+                _ => Inheritance::AsGiven,
+            },
             specific_reasons: release >= (1, 7),
             unserved_targets: match release {
                 release if ((1, 12)..(1, 15)).contains(&release) => UnservedTargets::StayInDoubt,
@@ -148,6 +179,9 @@ impl Behaviour {
             has_former_purge_modes: release < (1, 19),
             repairs_unready_members: release < (1, 19),
             names_ingress_points: release < (1, 14),
+            reports_success_criteria: release >= (1, 16),
+            keeps_start_of_jobs: release >= (1, 17),
+            refuses_foreign_selectors: release >= (1, 17),
             owns_managed_copies: release >= (1, 10),
         }
     }
@@ -187,6 +221,8 @@ mod tests {
             always_reports_dispatching: false,
             copies_autoscalers: true,
             resolves_conflicts: false,
+            overrides_words_of_jobs: false,
+            inheritance: Inheritance::AsGiven,
             specific_reasons: false,
             taints_not_ready_clusters: true,
             evicts_by: EvictsBy::TaintManager,
@@ -199,6 +235,9 @@ mod tests {
             has_former_purge_modes: true,
             repairs_unready_members: true,
             names_ingress_points: true,
+            reports_success_criteria: false,
+            keeps_start_of_jobs: false,
+            refuses_foreign_selectors: false,
             owns_managed_copies: false,
         }
     }
@@ -206,8 +245,14 @@ mod tests {
     #[test]
     fn a_switch_is_on_for_the_releases_that_have_it() {
         let old = oldest();
-        let ranked = Behaviour { grouping: Grouping::WithinLimits, ranks_by_room: true, ..old };
+        let ranked = Behaviour {
+            grouping: Grouping::WithinLimits,
+            ranks_by_room: true,
+            overrides_words_of_jobs: true,
+            ..old
+        };
         let reporting = Behaviour {
+            inheritance: Inheritance::Nothing,
             specific_reasons: true,
             resolves_conflicts: true,
             copies_autoscalers: false,
@@ -221,7 +266,11 @@ mod tests {
             ..identified
         };
         let dispatching = Behaviour { always_reports_dispatching: true, ..counted };
-        let graciously = Behaviour { purge_mode: Some(PurgeMode::Graciously), ..dispatching };
+        let graciously = Behaviour {
+            purge_mode: Some(PurgeMode::Graciously),
+            inheritance: Inheritance::AsGiven,
+            ..dispatching
+        };
         let in_doubt = Behaviour { unserved_targets: UnservedTargets::StayInDoubt, ..graciously };
         let asked = Behaviour {
             taints_not_ready_clusters: false,
@@ -236,13 +285,19 @@ mod tests {
             adds_tolerations: false,
             ..asked
         };
-        let seats = Behaviour { division: Division::Webster, ..newest };
+        let seats = Behaviour {
+            division: Division::Webster,
+            inheritance: Inheritance::Resolved,
+            reports_success_criteria: true,
+            ..newest
+        };
+        let started = Behaviour { keeps_start_of_jobs: true, refuses_foreign_selectors: true, ..seats };
         let by_priority = Behaviour {
             retries: Retries::ByPriority,
             rebalances_from_the_first: true,
             has_former_purge_modes: false,
             repairs_unready_members: false,
-            ..seats
+            ..started
         };
         let cases = [
             ("1.6.1", ranked),
@@ -253,7 +308,9 @@ mod tests {
             ("1.13.10", in_doubt),
             ("1.14", asked),
             ("1.15.0", newest),
-            ("v1.18.2", seats),
+            ("1.16", seats),
+            ("1.17", started),
+            ("v1.18.2", started),
             ("1.19.0", by_priority),
         ];
         for (release, expected) in cases {

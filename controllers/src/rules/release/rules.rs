@@ -11,8 +11,9 @@ use serde_json::Value;
 
 use super::{Behaviour, Bug, Division, UnservedTargets};
 use crate::api::{
-    AggregatedStatus, BindingSnapshot, BindingStatus, Cluster, ClusterTaintPolicy, GracefulEvictionTask,
-    Health, NO_EXECUTE, ObjectReference, Placement, PurgeMode, ResourceBindingSpec, TargetCluster, Work,
+    AggregatedStatus, BindingSnapshot, BindingStatus, CONDITION_APPLIED, Cluster, ClusterTaintPolicy,
+    GracefulEvictionTask, Health, NO_EXECUTE, ObjectReference, Placement, PurgeMode, ResourceBindingSpec,
+    TargetCluster, Work,
 };
 use crate::rules::{
     self, Due, LostTargets, Probe, Ready, Refusal, Rules, UnhealthySince, Write, WriteOutcome,
@@ -163,12 +164,16 @@ impl Rules for Release {
     }
 
     fn aggregated_status(&self, works: &[Arc<Work>]) -> Vec<AggregatedStatus> {
-        let mut reports = rules::aggregated_status(works);
-        let tried = rules::tried_clusters(works.iter());
-        for report in &mut reports {
-            report.applied |= self.has(Bug::FailedIsApplied) && tried.contains(report.cluster_name.as_str());
+        if !self.has(Bug::FailedIsApplied) {
+            return rules::aggregated_status(works);
         }
-        reports
+        let mut works = works.to_vec();
+        for status in works.iter_mut().filter_map(|work| Arc::make_mut(work).status.as_mut()) {
+            let applied =
+                status.conditions.iter_mut().filter(|condition| condition.type_ == CONDITION_APPLIED);
+            applied.for_each(|condition| condition.status = "True".into());
+        }
+        rules::aggregated_status(&works)
     }
 
     fn reports_on_works(&self, reports: &[AggregatedStatus], works: &[Arc<Work>]) -> Vec<AggregatedStatus> {

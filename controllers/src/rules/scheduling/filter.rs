@@ -43,9 +43,11 @@ pub fn taint_filter(
     let repels = |effect: &str| effect == NO_SCHEDULE || effect == NO_EXECUTE;
     let tolerated = |taint| tolerations.iter().any(|toleration| tolerates(toleration, taint));
     let mut taints = cluster.spec.taints.iter().filter(|taint| !is_target && repels(&taint.effect));
-    taints
-        .find(|taint| !tolerated(taint))
-        .map(|taint| format!("cluster(s) had untolerated taint {{{}:{}}}", taint.key, taint.effect).into())
+    taints.find(|taint| !tolerated(taint)).map(|taint| {
+        let value = taint.value.iter().filter(|value| !value.is_empty()).map(|value| format!("={value}"));
+        let value: String = value.collect();
+        format!("cluster(s) had untolerated taint {{{}{value}:{}}}", taint.key, taint.effect).into()
+    })
 }
 
 /// `APIEnablement`: a new target's API server must serve the kind.
@@ -162,6 +164,19 @@ mod tests {
                 Timestamp::UNIX_EPOCH,
             );
             assert_eq!(refusal.is_none(), passes, "{about}: {refusal:?}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_the_taint_with_its_value() {
+        let refusal = |value: Option<&str>| {
+            let mut cluster = tainted(NO_SCHEDULE);
+            cluster.spec.taints[0].value = value.map(str::to_owned);
+            taint_filter(&[], &cluster, false, Timestamp::UNIX_EPOCH).unwrap_or_default().into_owned()
+        };
+        for (value, shown) in [(None, ""), (Some(""), ""), (Some("a"), "=a")] {
+            let taint = format!("{TAINT_NOT_READY}{shown}:NoSchedule");
+            assert_eq!(refusal(value), format!("cluster(s) had untolerated taint {{{taint}}}"));
         }
     }
 

@@ -38,7 +38,7 @@ pub fn reports_on_works(reports: &[AggregatedStatus], works: &[Arc<Work>]) -> Ve
 }
 
 /// The clusters of the Works that have the condition `Applied`, be it true or false.
-pub(crate) fn tried_clusters<'a>(works: impl Iterator<Item = &'a Arc<Work>>) -> BTreeSet<&'a str> {
+fn tried_clusters<'a>(works: impl Iterator<Item = &'a Arc<Work>>) -> BTreeSet<&'a str> {
     let tried = works.filter(|work| {
         let status = work.status.as_ref();
         status.is_some_and(|status| condition(&status.conditions, CONDITION_APPLIED).is_some())
@@ -46,17 +46,20 @@ pub(crate) fn tried_clusters<'a>(works: impl Iterator<Item = &'a Arc<Work>>) -> 
     tried.filter_map(|work| work.metadata.namespace.as_deref().and_then(cluster_of)).collect()
 }
 
+/// Returns the report of a Work. The status and the health of the copy count only while the Work is applied.
+/// Otherwise they may describe an earlier manifest (`assembleWorkStatus`, in every release).
 fn report(work: &Work) -> Option<AggregatedStatus> {
     let namespace = work.namespace()?;
     let status = work.status.as_ref();
-    let applied = status.and_then(|status| condition(&status.conditions, CONDITION_APPLIED));
-    let manifest = status.and_then(|status| status.manifest_statuses.first());
+    let condition = status.and_then(|status| condition(&status.conditions, CONDITION_APPLIED));
+    let applied = condition.is_some_and(|condition| condition.status == "True");
+    let manifest = status.and_then(|status| status.manifest_statuses.first()).filter(|_| applied);
     Some(AggregatedStatus {
         cluster_name: cluster_of(&namespace)?.into(),
         status: manifest.and_then(|manifest| manifest.status.clone()),
-        applied: applied.is_some_and(|condition| condition.status == "True"),
-        applied_message: applied
-            .filter(|condition| condition.status != "True")
+        applied,
+        applied_message: condition
+            .filter(|_| !applied)
             .map(|condition| condition.message.clone())
             .unwrap_or_default(),
         health: manifest.map_or(Health::Unknown, |manifest| manifest.health),
@@ -124,6 +127,19 @@ mod tests {
             ("m4", false, Health::Unknown, "why"),
         ];
         assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn status_and_health_count_only_while_the_work_is_applied() {
+        let cases = [
+            ("applied", Some(true), Health::Healthy, true),
+            ("refused", Some(false), Health::Unknown, false),
+            ("not tried yet", None, Health::Unknown, false),
+        ];
+        for (about, applied, health, counts) in cases {
+            let reports = aggregated_status(&[work("m1", false, applied, Some(2))]);
+            assert_eq!((reports[0].health, reports[0].status.is_some()), (health, counts), "{about}");
+        }
     }
 
     #[test]

@@ -28,20 +28,21 @@ pub fn has_health(api_version: &str, kind: &str) -> bool {
 }
 
 /// Returns the health of an object.
-/// Objects of unknown kinds are healthy (as from 1.12), also those without a status (as from 1.9, #4453).
+/// Objects of unknown kinds are healthy (as from 1.12), also those without a status (as from 1.9, #4453). Workloads are
+/// healthy while enough new replicas are available, whether or not old ones are left (in every release).
 #[must_use]
 pub fn health(object: &Value) -> Health {
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
     let known = WITH_HEALTH.iter().find(|known| **known == (text("apiVersion"), text("kind")));
     let kind = known.map_or("", |(_, kind)| kind);
     let number = |path: &str| object.pointer(path).and_then(Value::as_i64).unwrap_or_default();
-    let wanted = || object.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(1);
+    let wanted = || object.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or_default();
     let phase = object.pointer("/status/phase").and_then(Value::as_str).unwrap_or_default();
-    let observed = number("/status/observedGeneration") >= number("/metadata/generation");
+    let observed = number("/status/observedGeneration") == number("/metadata/generation");
     let healthy = match kind {
         "Deployment" | "StatefulSet" => {
-            let running = ["replicas", "updatedReplicas", "readyReplicas"];
-            observed && running.iter().all(|field| number(&format!("/status/{field}")) == wanted())
+            let updated = number("/status/updatedReplicas");
+            observed && updated >= wanted() && number("/status/availableReplicas") >= updated
         }
         "ReplicaSet" => observed && number("/status/availableReplicas") >= wanted(),
         "DaemonSet" => {
@@ -100,10 +101,15 @@ mod tests {
     }
 
     #[test]
-    fn a_workload_is_healthy_when_all_of_it_is_new_and_ready() {
+    fn a_workload_is_healthy_when_enough_of_it_is_new_and_available() {
         let all = |observed: i64, count: i64| {
             json!({"observedGeneration": observed, "replicas": count, "updatedReplicas": count,
                 "readyReplicas": count, "availableReplicas": count})
+        };
+        let counts = |wanted: i64, replicas: i64, updated: i64, available: i64| {
+            let status = json!({"observedGeneration": 1, "replicas": replicas, "updatedReplicas": updated,
+                "readyReplicas": replicas, "availableReplicas": available});
+            deployment(1, wanted, &status)
         };
         let cases = [
             ("all ready", deployment(1, 2, &all(1, 2)), Health::Healthy),
@@ -111,29 +117,16 @@ mod tests {
             ("scaled, not looked at yet", deployment(2, 2, &all(1, 2)), Health::Unhealthy),
             ("scaled, not there yet", deployment(2, 3, &all(2, 2)), Health::Unhealthy),
             ("scaled to zero", deployment(1, 0, &json!({"observedGeneration": 1})), Health::Healthy),
-            (
-                "one not ready",
-                deployment(
-                    1,
-                    2,
-                    &json!({"observedGeneration": 1, "replicas": 2, "updatedReplicas": 2,
-                    "readyReplicas": 1}),
-                ),
-                Health::Unhealthy,
-            ),
-            (
-                "the old ones are still there",
-                deployment(
-                    1,
-                    2,
-                    &json!({"observedGeneration": 1, "replicas": 3, "updatedReplicas": 2,
-                    "readyReplicas": 3}),
-                ),
-                Health::Unhealthy,
-            ),
+            ("one not available", counts(2, 2, 2, 1), Health::Unhealthy),
+            ("ready, and not available for long enough", counts(2, 2, 2, 0), Health::Unhealthy),
+            ("one is still old", counts(2, 2, 1, 2), Health::Unhealthy),
+            ("an old one is left", counts(2, 3, 2, 3), Health::Healthy),
+            ("a new one too many, which is not available", counts(2, 3, 3, 2), Health::Unhealthy),
         ];
         for (about, object, expected) in cases {
-            assert_eq!(of("apps/v1", "Deployment", object), expected, "{about}");
+            for kind in ["Deployment", "StatefulSet"] {
+                assert_eq!(of("apps/v1", kind, object.clone()), expected, "{kind}: {about}");
+            }
         }
     }
 

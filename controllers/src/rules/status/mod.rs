@@ -5,7 +5,6 @@ mod health;
 mod reflect;
 mod template_status;
 
-pub(crate) use aggregate::tried_clusters;
 pub use aggregate::{aggregated_status, fully_applied, replacing_reports, reports_on_works};
 pub use health::{has_health, health};
 pub use reflect::reflected_status;

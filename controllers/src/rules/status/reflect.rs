@@ -59,9 +59,13 @@ fn reported(kind: &str) -> Option<ReportedFields> {
 }
 
 /// Returns the part of the object's status that is reported to the control plane; all of it for unknown kinds.
+/// A Service reports its status only if it has a load balancer (`reflectServiceStatus`, in every release).
 #[must_use]
 pub fn reflected_status(kind: &str, object: &Value) -> Option<Map<String, Value>> {
     let status = object.get("status").and_then(Value::as_object);
+    if kind == "Service" && object["spec"]["type"] != "LoadBalancer" {
+        return None;
+    }
     let Some(ReportedFields { some, always, generation }) = reported(kind) else { return status.cloned() };
     if status.is_none() && !generation {
         return None;
@@ -122,9 +126,11 @@ mod tests {
             ("Job", json!({}), None),
             (
                 "Service",
-                json!({"status": {"loadBalancer": {}, "conditions": []}}),
+                json!({"spec": {"type": "LoadBalancer"}, "status": {"loadBalancer": {}, "conditions": []}}),
                 Some(json!({"loadBalancer": {}})),
             ),
+            ("Service", json!({"spec": {"type": "ClusterIP"}, "status": {"loadBalancer": {}}}), None),
+            ("Service", json!({"status": {"loadBalancer": {}}}), None),
             (
                 "HorizontalPodAutoscaler",
                 json!({"status": {"currentReplicas": 0, "desiredReplicas": 0, "conditions": []}}),

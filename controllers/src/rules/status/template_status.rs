@@ -48,13 +48,13 @@ pub fn template_status(
             load_balancer(behaviour, reports)
         }
         "Ingress" => load_balancer(behaviour, reports),
-        "Job" => job(template, reports, now)?,
+        "Job" => job(behaviour, template, reports, now)?,
         "CronJob" => cron_job(reports),
         "Pod" => pod(reports),
         "PersistentVolume" => {
             phase(reports, Some("Pending"), &["Failed", "Pending", "Available", "Bound", "Released"])
         }
-        "PersistentVolumeClaim" => phase(reports, None, &["LostTargets", "Pending", "Bound"]),
+        "PersistentVolumeClaim" => phase(reports, None, &["Lost", "Pending", "Bound"]),
         _ => return None,
     };
     (!status.is_empty()).then_some(status)
@@ -168,17 +168,27 @@ fn merged(points: impl Iterator<Item = Value>) -> Vec<Value> {
     points.collect()
 }
 
+/// The types of the conditions of a Job that are true.
+fn true_conditions(status: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    let conditions = status.get("conditions").and_then(Value::as_array).into_iter().flatten();
+    conditions.filter(|one| one["status"] == "True").filter_map(|one| one["type"].as_str())
+}
+
 /// The type of the condition with which a Job has ended, if it has.
 fn ended(status: &Map<String, Value>) -> Option<&str> {
-    let conditions = status.get("conditions")?.as_array()?.iter();
-    let mut types = conditions.filter(|one| one["status"] == "True").filter_map(|one| one["type"].as_str());
-    types.find(|type_| matches!(*type_, "Complete" | "Failed"))
+    true_conditions(status).find(|type_| matches!(*type_, "Complete" | "Failed"))
 }
 
 /// A Job is complete when it is complete in all clusters, and has failed when it has failed in any.
 /// A finished Job is not aggregated again.
-fn job(template: &Value, reports: &[AggregatedStatus], now: Timestamp) -> Option<Map<String, Value>> {
-    if template.get("status").and_then(Value::as_object).is_some_and(|status| ended(status).is_some()) {
+fn job(
+    behaviour: Behaviour,
+    template: &Value,
+    reports: &[AggregatedStatus],
+    now: Timestamp,
+) -> Option<Map<String, Value>> {
+    let before = template.get("status").and_then(Value::as_object);
+    if before.is_some_and(|status| ended(status).is_some()) {
         return None;
     }
     let mut status = sums(reports, &["active", "succeeded", "failed"], &[]);
@@ -204,11 +214,21 @@ fn job(template: &Value, reports: &[AggregatedStatus], now: Timestamp) -> Option
     }
     if complete.len() == reports.len() && !complete.is_empty() {
         condition("Complete", "Completed", "Job completed".into());
+        let reached =
+            |status: &Map<String, Value>| true_conditions(status).any(|it| it == "SuccessCriteriaMet");
+        if behaviour.reports_success_criteria && reported(reports).all(|(_, status)| reached(status)) {
+            let message = "All member clusters have met success criteria";
+            condition("SuccessCriteriaMet", "CompletionsReached", message.into());
+        }
     }
     if !conditions.is_empty() {
         status.insert("conditions".into(), conditions.into());
     }
-    status.extend(times("startTime").min().map(|first| ("startTime".to_owned(), first.into())));
+    let kept = before.and_then(|before| before.get("startTime")).filter(|_| behaviour.keeps_start_of_jobs);
+    let all_begun = times("startTime").count() == reports.len();
+    let first = times("startTime").min().filter(|_| all_begun || !behaviour.keeps_start_of_jobs);
+    let start = kept.cloned().or_else(|| first.map(Value::from));
+    status.extend(start.map(|start| ("startTime".to_owned(), start)));
     let all_over = times("completionTime").count() == reports.len();
     let last = times("completionTime").max().filter(|_| all_over);
     status.extend(last.map(|last| ("completionTime".to_owned(), last.into())));
@@ -394,6 +414,48 @@ mod tests {
     }
 
     #[test]
+    fn the_start_of_a_job_stays_from_1_17_on_and_waits_for_all_members() {
+        let (first, last) = (json!("2030-01-01T00:00:00Z"), json!("2030-01-01T00:01:00Z"));
+        let begun = |at: &Value| json!({"active": 1, "startTime": at});
+        let earlier = json!({"status": {"startTime": last}});
+        let cases = [
+            ("all have begun", json!({}), vec![begun(&last), begun(&first)], &first, &first),
+            ("one has not", json!({}), vec![begun(&last), json!({"active": 1})], &last, &Value::Null),
+            ("one says nothing", json!({}), vec![begun(&last), json!(null)], &last, &Value::Null),
+            ("an earlier report", earlier, vec![begun(&first)], &first, &last),
+        ];
+        for (about, template, statuses, before, since) in cases {
+            for (release, expected) in [("1.5", before), ("1.16", before), ("1.17", since), ("1.19", since)] {
+                let status = as_release(release, "Job", &template, &statuses).unwrap();
+                assert_eq!(status.get("startTime").unwrap_or(&Value::Null), expected, "{release}: {about}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_complete_job_has_met_its_criteria_from_1_16_on_if_it_has_everywhere() {
+        let complete = json!({"type": "Complete", "status": "True"});
+        let met = json!({"type": "SuccessCriteriaMet", "status": "True"});
+        let done = json!({"conditions": [complete]});
+        let reached = json!({"conditions": [met, complete]});
+        let cases = [
+            ("everywhere", vec![reached.clone(), reached.clone()], true),
+            ("not everywhere", vec![reached.clone(), done.clone()], false),
+            ("nowhere", vec![done], false),
+            ("not complete yet", vec![reached, json!({"active": 1, "conditions": [met]})], false),
+        ];
+        for (about, statuses, all) in cases {
+            for (release, reports) in [("1.15", false), ("1.16", true), ("1.19", true)] {
+                let status = as_release(release, "Job", &json!({}), &statuses).unwrap();
+                let conditions =
+                    status.get("conditions").and_then(Value::as_array).cloned().unwrap_or_default();
+                let found = conditions.iter().any(|one| one["reason"] == "CompletionsReached");
+                assert_eq!(found, all && reports, "{release}: {about}");
+            }
+        }
+    }
+
+    #[test]
     fn the_phase_that_says_most_counts() {
         let phases =
             |phases: &[&str]| -> Vec<Value> { phases.iter().map(|phase| json!({"phase": phase})).collect() };
@@ -403,7 +465,7 @@ mod tests {
             ("Pod", vec![json!({"phase": "Running"}), json!(null)], "Pending"),
             ("PersistentVolume", phases(&["Bound", "Available"]), "Available"),
             ("PersistentVolumeClaim", phases(&["Bound", "Pending"]), "Pending"),
-            ("PersistentVolumeClaim", phases(&["Bound", "LostTargets"]), "LostTargets"),
+            ("PersistentVolumeClaim", phases(&["Bound", "Lost"]), "Lost"),
             ("PersistentVolumeClaim", vec![json!({"phase": "Bound"}), json!(null)], "Bound"),
         ];
         for (kind, statuses, expected) in cases {

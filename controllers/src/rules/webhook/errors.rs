@@ -12,6 +12,12 @@ pub(super) fn invalid(field: &str, value: impl Serialize, why: &str) -> String {
     format!("{field}: Invalid value: {value}: {why}")
 }
 
+/// The error of a field with a value that is none of the supported ones.
+pub(super) fn not_supported(field: &str, value: &str, supported: &[&str]) -> String {
+    let supported: Vec<String> = supported.iter().map(|value| format!("{value:?}")).collect();
+    format!("{field}: Unsupported value: {value:?}: supported values: {}", supported.join(", "))
+}
+
 /// Joins errors into one, without duplicates, in brackets if there are several.
 ///
 /// # Errors
@@ -34,6 +40,10 @@ mod tests {
     fn errors_are_reported_like_those_of_kubernetes() {
         assert_eq!(invalid("spec.name", "a b", "no blanks"), r#"spec.name: Invalid value: "a b": no blanks"#);
         assert_eq!(invalid("spec.count", -1, "too few"), "spec.count: Invalid value: -1: too few");
+        assert_eq!(
+            not_supported("spec.by", "c", &["a", "b"]),
+            r#"spec.by: Unsupported value: "c": supported values: "a", "b""#
+        );
         let reported = |errors: &[&str]| all_of(errors.iter().map(|error| (*error).to_owned()).collect());
         assert_eq!(reported(&[]), Ok(()));
         assert_eq!(reported(&["a", "a"]), Err("a".into()));

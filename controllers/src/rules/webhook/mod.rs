@@ -11,4 +11,4 @@ pub use defaults::{
     default_failover, default_placement, default_selectors, default_tolerations, needs_dependencies,
 };
 pub use overrides::validate_overrides;
-pub use policy::{validate_cluster_name, validate_policy, validate_policy_name};
+pub use policy::{validate_cluster_name, validate_policy, validate_policy_name, validate_selectors};

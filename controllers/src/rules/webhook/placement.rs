@@ -4,7 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use super::errors::invalid;
+use k8s_openapi::api::core::v1::Toleration;
+
+use super::errors::{invalid, not_supported};
 use super::names::not_a_key;
 use crate::api::{
     ClusterAffinity, ClusterAffinityTerm, FieldSelector, Placement, SpreadConstraint, WorkloadAffinity,
@@ -28,6 +30,7 @@ pub(super) fn placement_errors(placement: &Placement, at: &str) -> Vec<String> {
     if let Some(affinity) = &placement.workload_affinity {
         errors.extend(workload_affinity_errors(affinity, &format!("{at}.workloadAffinity")));
     }
+    errors.extend(toleration_errors(&placement.cluster_tolerations, &format!("{at}.clusterTolerations")));
     let weights = placement.replica_scheduling.iter().flat_map(|scheduling| &scheduling.weight_preference);
     let rules = weights.flat_map(|weights| weights.static_weight_list.iter().enumerate());
     errors.extend(rules.filter(|(_, rule)| rule.weight < 1).map(|(index, rule)| {
@@ -36,6 +39,16 @@ pub(super) fn placement_errors(placement: &Placement, at: &str) -> Vec<String> {
         invalid(&format!("{list}[{index}].weight"), rule.weight, why)
     }));
     errors
+}
+
+/// As from 1.18. The operators that compare numbers are for nodes only.
+fn toleration_errors(tolerations: &[Toleration], at: &str) -> Vec<String> {
+    let operators = tolerations.iter().map(|toleration| toleration.operator.as_deref().unwrap_or_default());
+    let wrong = operators.enumerate().filter(|(_, operator)| matches!(*operator, "Lt" | "Gt"));
+    let supported = ["", "Exists", "Equal"];
+    wrong
+        .map(|(index, operator)| not_supported(&format!("{at}[{index}].operator"), operator, &supported))
+        .collect()
 }
 
 /// Returns the error of the affinity in the field `at`.
@@ -90,9 +103,11 @@ fn overflow_errors(term: &ClusterAffinityTerm, at: &str) -> Vec<String> {
     for (index, overflow) in term.overflow_affinities.iter().enumerate() {
         let at_overflow = format!("{at}.overflowAffinities[{index}]");
         let name = &overflow.affinity_name;
+        let at_name = format!("{at_overflow}.affinityName");
+        errors.extend(not_a_key(name).iter().map(|why| invalid(&at_name, name, why)));
         if !names.insert(name) {
             let why = "overflow affinity name must be unique and must not duplicate the primary group's affinityName";
-            errors.push(invalid(&format!("{at_overflow}.affinityName"), name, why));
+            errors.push(invalid(&at_name, name, why));
         }
         errors.extend(affinity_errors(&overflow.affinity, &at_overflow));
     }
@@ -248,9 +263,28 @@ mod tests {
             (placement(json!(["m1"]), &["a", "a"], aggregated()), unique),
             (placement(json!(["m1"]), &["own"], aggregated()), unique),
             (
+                placement(json!(["m1"]), &["a b"], aggregated()),
+                "clusterAffinities[0].overflowAffinities[0].affinityName: Invalid value: \"a b\": name part must",
+            ),
+            (
                 placement(Value::Null, &["a"], aggregated()),
                 "overflowAffinities can only be used together with the inline ClusterAffinity",
             ),
+        ]);
+    }
+
+    #[test]
+    fn tolerations_do_not_compare_numbers() {
+        let tolerations = |operators: &[&str]| {
+            let toleration = |operator: &&str| json!({"key": "a", "operator": operator, "value": "1"});
+            json!({"clusterTolerations": operators.iter().map(toleration).collect::<Vec<_>>()})
+        };
+        let refused = "spec.placement.clusterTolerations[1].operator: Unsupported value: \"Lt\": \
+            supported values: \"\", \"Exists\", \"Equal\"";
+        assert_errors(&[
+            (tolerations(&["", "Exists", "Equal"]), ""),
+            (tolerations(&["Equal", "Lt"]), refused),
+            (tolerations(&["Gt"]), "clusterTolerations[0].operator: Unsupported value: \"Gt\""),
         ]);
     }
 

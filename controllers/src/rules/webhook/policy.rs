@@ -6,7 +6,7 @@
 use super::errors::{all_of, invalid};
 use super::names::{LABEL_VALUE_LENGTH, not_a_cluster_name};
 use super::placement::placement_errors;
-use crate::api::{ApplicationFailover, DispatchSuspension, PropagationPolicySpec};
+use crate::api::{ApplicationFailover, DispatchSuspension, PropagationPolicySpec, ResourceSelector};
 use crate::rules::Behaviour;
 
 /// Refuses a policy with conflicting fields, or a change of its scheduler.
@@ -32,6 +32,26 @@ pub fn validate_policy(
     errors.extend(preemption_errors(policy));
     errors.extend(policy.suspension.as_ref().and_then(suspension_error));
     all_of(errors)
+}
+
+/// Refuses selectors of another namespace than that of their policy, which is empty for a cluster-scoped policy.
+///
+/// # Errors
+/// The selectors of other namespaces; as from 1.17.
+pub fn validate_selectors(
+    behaviour: Behaviour,
+    selectors: &[ResourceSelector],
+    policy_namespace: &str,
+) -> Result<(), String> {
+    if !behaviour.refuses_foreign_selectors || policy_namespace.is_empty() {
+        return Ok(());
+    }
+    let why = "namespace of resource selector must be the same as the namespace of the policy";
+    let namespaces = selectors.iter().map(|selector| &selector.namespace).enumerate();
+    let foreign = namespaces.filter(|(_, namespace)| *namespace != policy_namespace);
+    let error =
+        |(index, namespace)| invalid(&format!("spec.resourceSelectors[{index}].namespace"), namespace, why);
+    all_of(foreign.map(error).collect())
 }
 
 /// As from 1.6. A grace period is valid only if the old copy stays for a time.
@@ -160,6 +180,25 @@ mod tests {
             let why = validate_policy(Behaviour::default(), &parsed, None).err().unwrap_or_default();
             assert_eq!(expected.is_empty(), why.is_empty(), "{policy}: {why}");
             assert!(why.contains(expected), "{policy}: {why}");
+        }
+    }
+
+    #[test]
+    fn selectors_are_of_the_namespace_of_their_policy_from_1_17_on() {
+        let selectors = ["own", "other"]
+            .map(|namespace| ResourceSelector { namespace: namespace.into(), ..ResourceSelector::default() });
+        let validated = |release: &str, namespace: &str| {
+            validate_selectors(Behaviour::of(release), &selectors, namespace)
+        };
+        let refused = "spec.resourceSelectors[1].namespace: Invalid value: \"other\": namespace of resource \
+            selector must be the same as the namespace of the policy";
+        for (release, namespace, expected) in [
+            ("1.16", "own", Ok(())),
+            ("1.17", "own", Err(refused.to_owned())),
+            ("1.19", "own", Err(refused.to_owned())),
+            ("1.19", "", Ok(())),
+        ] {
+            assert_eq!(validated(release, namespace), expected, "{release} {namespace:?}");
         }
     }
 
