@@ -120,6 +120,11 @@ impl Rules for Release {
         rules::api_filter(unserved, resource, cluster, is_target)
     }
 
+    fn locality_score(&self, targets: &[TargetCluster], cluster: &str) -> i64 {
+        let empty = targets.iter().all(|target| target.replicas <= 0);
+        if empty && self.has(Bug::EmptyTargetsRankLast) { 0 } else { rules::locality_score(targets, cluster) }
+    }
+
     fn still_assigned(&self, targets: &[TargetCluster], selected: &[&Cluster]) -> Vec<TargetCluster> {
         if self.has(Bug::LostReplicasCount) {
             return targets.to_vec();
