@@ -22,7 +22,7 @@ pub use events::{Event, Happening, ObjectName, event};
 pub use eviction::*;
 pub use policy::*;
 pub use release::{
-    Behaviour, Bug, Division, Grouping, ReferenceRules, Release, Removal, UnknownBug, UnservedTargets,
+    Behaviour, Bug, Division, Grouping, ReferenceRules, Release, Removal, UnknownBug, UnservedTargets, Zones,
 };
 pub use rules_trait::{AsRules, Rules};
 pub use scheduling::*;

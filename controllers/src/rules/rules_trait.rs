@@ -99,11 +99,7 @@ pub trait Rules: AsRules + Send + Sync {
         fn taints_after(gates: Gates, timeout: Duration) -> Duration;
         fn abandons_works(cluster: &Cluster) -> bool;
         fn no_schedule_taints(ready: Ready<'_>, taints: &[Taint], now: Timestamp) -> Vec<Taint>;
-        fn remedy_actions(remedies: &[&Remedy], cluster: &Cluster) -> Vec<String>;
         fn with_kept_remedies(before: Option<&ClusterStatus>, report: ClusterStatus) -> ClusterStatus;
-        fn taints_by_policies(
-            policies: &[&ClusterTaintPolicy], cluster: &Cluster, now: Timestamp,
-        ) -> Vec<Taint>;
     }
 
     fn no_execute_taints(
@@ -125,6 +121,22 @@ pub trait Rules: AsRules + Send + Sync {
             Removal::Tainting => super::terminating_taints(taints, now),
             Removal::Scheduling => taints.to_vec(),
         }
+    }
+
+    // Rules that match affinities.
+
+    functions! {
+        |rules| rules.behaviour().zones =>
+        fn remedy_actions(remedies: &[&Remedy], cluster: &Cluster) -> Vec<String>;
+        fn taints_by_policies(
+            policies: &[&ClusterTaintPolicy], cluster: &Cluster, now: Timestamp,
+        ) -> Vec<Taint>;
+        fn concerns(spec: &ResourceBindingSpec, before: Option<&Cluster>, after: Option<&Cluster>) -> bool;
+        fn affinity_filter(affinity: Option<&ClusterAffinity>, cluster: &Cluster) -> Refusal;
+        fn static_weights(list: &[StaticWeight], clusters: &[&Cluster]) -> Vec<(String, i64)>;
+        fn overrides_for<'a>(
+            policies: &[OverridePolicyRef<'a>], object: &Value, cluster: &Cluster,
+        ) -> Vec<(&'a str, &'a Overriders)>;
     }
 
     // Evictions: tolerations, eviction tasks, failover of applications.
@@ -237,10 +249,8 @@ pub trait Rules: AsRules + Send + Sync {
         fn is_new_request(made: Timestamp, reported: Option<Timestamp>) -> bool;
         fn rebalance_expires(spec: &WorkloadRebalancerSpec, status: &WorkloadRebalancerStatus) -> Option<Timestamp>;
         fn is_for_scheduler(spec: &ResourceBindingSpec, name: &str) -> bool;
-        fn concerns(spec: &ResourceBindingSpec, before: Option<&Cluster>, after: Option<&Cluster>) -> bool;
         fn observed_generation(observed: i64, found: i64, written: Option<i64>) -> i64;
         fn terms_to_try<'a>(terms: &'a [ClusterAffinityTerm], in_use: &str) -> &'a [ClusterAffinityTerm];
-        fn affinity_filter(affinity: Option<&ClusterAffinity>, cluster: &Cluster) -> Refusal;
         fn taint_filter(
             tolerations: &[Toleration], cluster: &Cluster, is_target: bool, now: Timestamp,
         ) -> Refusal;
@@ -260,7 +270,6 @@ pub trait Rules: AsRules + Send + Sync {
         fn room_used(
             replicas: i32, room: Vec<(String, i64)>, aggregated: bool, used: &[TargetCluster],
         ) -> Result<Vec<(String, i64)>, ScheduleError>;
-        fn static_weights(list: &[StaticWeight], clusters: &[&Cluster]) -> Vec<(String, i64)>;
     }
 
     functions! {
@@ -316,9 +325,6 @@ pub trait Rules: AsRules + Send + Sync {
         fn work_targets(spec: &ResourceBindingSpec) -> Vec<TargetCluster>;
         fn is_dispatch_suspended(suspension: Option<&Suspension>, cluster: &str) -> bool;
         fn holds_back(work: &Work, mending: bool) -> bool;
-        fn overrides_for<'a>(
-            policies: &[OverridePolicyRef<'a>], object: &Value, cluster: &Cluster,
-        ) -> Vec<(&'a str, &'a Overriders)>;
         fn override_object(object: &mut Value, overriders: &Overriders) -> Result<(), String>;
         fn prune(manifest: &mut Map<String, Value>);
         fn retained(wanted: &Map<String, Value>, present: &Value) -> Map<String, Value>;

@@ -7,14 +7,18 @@ use std::collections::BTreeSet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::api::{Cluster, ClusterConditionRequirement, ClusterStatus, Remedy};
-use crate::rules::affinity_matches;
+use crate::rules::{Zones, affinity_matches};
 
 /// Returns the actions of all Remedies that select the cluster and whose conditions hold, without duplicates.
 #[must_use]
-pub fn remedy_actions(remedies: &[&Remedy], cluster: &Cluster) -> Vec<String> {
+pub fn remedy_actions(zones: Zones, remedies: &[&Remedy], cluster: &Cluster) -> Vec<String> {
     let conditions = cluster.status.as_ref().map_or(&[][..], |status| &status.conditions);
     let selects = |remedy: &&&Remedy| {
-        remedy.spec.cluster_affinity.as_ref().is_none_or(|affinity| affinity_matches(affinity, cluster))
+        remedy
+            .spec
+            .cluster_affinity
+            .as_ref()
+            .is_none_or(|affinity| affinity_matches(zones, affinity, cluster))
     };
     let holds = |remedy: &&&Remedy| {
         let mut matches = remedy.spec.decision_matches.iter().map(|each| &each.cluster_condition_match);
@@ -78,10 +82,10 @@ mod tests {
         ];
         for (spec, holds) in cases {
             let expected: &[&str] = if holds { &["a", "b"] } else { &[] };
-            assert_eq!(remedy_actions(&[&remedy(&spec)], &cluster("False")), expected, "{spec}");
+            assert_eq!(remedy_actions(Zones::All, &[&remedy(&spec)], &cluster("False")), expected, "{spec}");
         }
         let twice = remedy(&json!({"actions": ["a"]}));
-        assert_eq!(remedy_actions(&[&twice, &twice], &cluster("True")), ["a"]);
+        assert_eq!(remedy_actions(Zones::All, &[&twice, &twice], &cluster("True")), ["a"]);
     }
 
     #[test]

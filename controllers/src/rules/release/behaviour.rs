@@ -67,6 +67,17 @@ pub struct Behaviour {
     /// A copy with the label `karmada.io/managed` may be written and deleted, whichever Work it names; as from 1.10
     /// (`pkg/util/objectwatcher/objectwatcher.go`). Before, only a copy that named the Work.
     pub owns_managed_copies: bool,
+    /// Which zones of a cluster the operator `In` of an affinity must list.
+    pub zones: Zones,
+}
+
+/// Which zones of a cluster the operator `In` of an affinity must list (`matchZones` of `pkg/util/selector.go`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Zones {
+    /// All of them; until 1.17.
+    All,
+    /// Any of them; as from 1.18 (#6431).
+    Any,
 }
 
 /// How a target is treated that is no longer known to serve the workload's kind.
@@ -149,6 +160,7 @@ impl Behaviour {
             repairs_unready_members: release < (1, 19),
             names_ingress_points: release < (1, 14),
             owns_managed_copies: release >= (1, 10),
+            zones: if release >= (1, 18) { Zones::Any } else { Zones::All },
         }
     }
 
@@ -200,6 +212,7 @@ mod tests {
             repairs_unready_members: true,
             names_ingress_points: true,
             owns_managed_copies: false,
+            zones: Zones::All,
         }
     }
 
@@ -237,12 +250,13 @@ mod tests {
             ..asked
         };
         let seats = Behaviour { division: Division::Webster, ..newest };
+        let any_zone = Behaviour { zones: Zones::Any, ..seats };
         let by_priority = Behaviour {
             retries: Retries::ByPriority,
             rebalances_from_the_first: true,
             has_former_purge_modes: false,
             repairs_unready_members: false,
-            ..seats
+            ..any_zone
         };
         let cases = [
             ("1.6.1", ranked),
@@ -253,7 +267,8 @@ mod tests {
             ("1.13.10", in_doubt),
             ("1.14", asked),
             ("1.15.0", newest),
-            ("v1.18.2", seats),
+            ("1.16.0", seats),
+            ("v1.18.2", any_zone),
             ("1.19.0", by_priority),
         ];
         for (release, expected) in cases {

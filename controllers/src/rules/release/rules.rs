@@ -146,7 +146,7 @@ impl Rules for Release {
         after: Option<&Cluster>,
     ) -> bool {
         let before = before.filter(|_| !self.has(Bug::LostLabelsUnnoticed));
-        rules::concerns(spec, before, after)
+        rules::concerns(self.behaviour.zones, spec, before, after)
     }
 
     fn needs_scheduling(
@@ -234,7 +234,7 @@ impl Rules for Release {
         for policy in listed.iter_mut().filter(|_| self.has(Bug::TaintPoliciesUnsorted)) {
             policy.metadata.creation_timestamp = None;
         }
-        rules::taints_by_policies(&listed.iter().collect::<Vec<_>>(), cluster, now)
+        rules::taints_by_policies(self.behaviour.zones, &listed.iter().collect::<Vec<_>>(), cluster, now)
     }
 
     fn counts_against_eviction_rate(&self, taints: &[Taint], due: Due) -> bool {

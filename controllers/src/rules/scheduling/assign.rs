@@ -7,7 +7,7 @@ use kube::ResourceExt;
 
 use super::schedule::{ScheduleError, is_aggregated, is_duplicated, is_static_weighted};
 use crate::api::{Cluster, Placement, ReplicaScheduling, ResourceBindingSpec, StaticWeight, TargetCluster};
-use crate::rules::{Rules, affinity_matches};
+use crate::rules::{Rules, Zones, affinity_matches};
 
 /// The clusters that are selected for a workload, to which its replicas are assigned.
 #[derive(Clone, Copy)]
@@ -54,9 +54,9 @@ fn rules_of(scheduling: &ReplicaScheduling) -> &[StaticWeight] {
 /// Returns the weight of each cluster: the largest that the list gives it.
 /// A cluster that no entry matches is left out. If no entry matches any cluster, all have the same weight.
 #[must_use]
-pub fn static_weights(list: &[StaticWeight], clusters: &[&Cluster]) -> Vec<(String, i64)> {
+pub fn static_weights(zones: Zones, list: &[StaticWeight], clusters: &[&Cluster]) -> Vec<(String, i64)> {
     let weight = |cluster: &&&Cluster| {
-        let meant = list.iter().filter(|rule| affinity_matches(&rule.target_cluster, cluster));
+        let meant = list.iter().filter(|rule| affinity_matches(zones, &rule.target_cluster, cluster));
         meant.map(|rule| rule.weight).max().map(|weight| (cluster.name_any(), weight))
     };
     let weights: Vec<_> = clusters.iter().filter_map(|cluster| weight(&cluster)).collect();
@@ -409,9 +409,9 @@ mod tests {
             },
             weight,
         };
-        let meant = static_weights(&[rule(&["m1", "m2"], 1), rule(&["m2"], 5)], &clusters);
+        let meant = static_weights(Zones::All, &[rule(&["m1", "m2"], 1), rule(&["m2"], 5)], &clusters);
         assert_eq!(meant, weights(&[("m1", 1), ("m2", 5)]));
-        let unmeant = static_weights(&[rule(&["m9"], 4)], &clusters);
+        let unmeant = static_weights(Zones::All, &[rule(&["m9"], 4)], &clusters);
         assert_eq!(unmeant, weights(&[("m1", 1), ("m2", 1), ("m3", 1)]));
     }
 }

@@ -12,7 +12,9 @@ use crate::api::{
     CONDITION_COMPLETE_APIS, Cluster, ClusterAffinity, GracefulEvictionTask, NO_EXECUTE, NO_SCHEDULE,
     ObjectReference, SpreadConstraint, TargetCluster, is_true,
 };
-use crate::rules::{Due, Removal, UnservedTargets, affinity_matches, eviction_due, field_values, tolerates};
+use crate::rules::{
+    Due, Removal, UnservedTargets, Zones, affinity_matches, eviction_due, field_values, tolerates,
+};
 
 /// The reason why a cluster was refused, as text.
 /// In a large fleet most clusters are refused for the same few reasons, so the text is borrowed where possible.
@@ -20,8 +22,8 @@ pub type Refusal = Option<Cow<'static, str>>;
 
 /// `ClusterAffinity`: the placement must match the cluster, whether or not it is a target already.
 #[must_use]
-pub fn affinity_filter(affinity: Option<&ClusterAffinity>, cluster: &Cluster) -> Refusal {
-    let meant = affinity.is_none_or(|affinity| affinity_matches(affinity, cluster));
+pub fn affinity_filter(zones: Zones, affinity: Option<&ClusterAffinity>, cluster: &Cluster) -> Refusal {
+    let meant = affinity.is_none_or(|affinity| affinity_matches(zones, affinity, cluster));
     (!meant).then(|| "cluster(s) did not match the placement cluster affinity constraint".into())
 }
 

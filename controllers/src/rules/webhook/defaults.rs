@@ -118,7 +118,10 @@ mod tests {
         .unwrap();
         assert_eq!(placement, expected);
         let cases = [
-            (json!({"spreadByField": "zone", "minGroups": 2}), json!({"spreadByField": "zone", "minGroups": 2})),
+            (
+                json!({"spreadByField": "zone", "minGroups": 2}),
+                json!({"spreadByField": "zone", "minGroups": 2}),
+            ),
             (
                 json!({"spreadByLabel": "a", "maxGroups": 2}),
                 json!({"spreadByLabel": "a", "minGroups": 1, "maxGroups": 2}),

@@ -169,7 +169,7 @@ fn may_go(workload: &Workload, member: &str, context: &JudgeContext<'_>) -> bool
         });
     driven_out
         || workload.eviction(member).is_some()
-        || state.is_none_or(|state| state.leaving || !workload.placement.admits(member, state))
+        || state.is_none_or(|state| state.leaving || !workload.placement.surely_admits(member, state))
 }
 
 static PLACEMENT_02: GuaranteeSpec = GuaranteeSpec {
