@@ -67,6 +67,10 @@ pub struct Behaviour {
     /// A copy with the label `karmada.io/managed` may be written and deleted, whichever Work it names; as from 1.10
     /// (`pkg/util/objectwatcher/objectwatcher.go`). Before, only a copy that named the Work.
     pub owns_managed_copies: bool,
+    /// A workload that has requests and is scaled to zero leaves all clusters; as from 1.16 (`AssignReplicas` of
+    /// `pkg/scheduler/core/common.go`). Before, it stayed on all selected clusters. The flag
+    /// `--enable-empty-workload-propagation`, which is off by default, is not supported.
+    pub empty_workloads_leave: bool,
     /// Which zones of a cluster the operator `In` of an affinity must list.
     pub zones: Zones,
 }
@@ -160,6 +164,7 @@ impl Behaviour {
             repairs_unready_members: release < (1, 19),
             names_ingress_points: release < (1, 14),
             owns_managed_copies: release >= (1, 10),
+            empty_workloads_leave: release >= (1, 16),
             zones: if release >= (1, 18) { Zones::Any } else { Zones::All },
         }
     }
@@ -212,6 +217,7 @@ mod tests {
             repairs_unready_members: true,
             names_ingress_points: true,
             owns_managed_copies: false,
+            empty_workloads_leave: false,
             zones: Zones::All,
         }
     }
@@ -249,7 +255,7 @@ mod tests {
             adds_tolerations: false,
             ..asked
         };
-        let seats = Behaviour { division: Division::Webster, ..newest };
+        let seats = Behaviour { division: Division::Webster, empty_workloads_leave: true, ..newest };
         let any_zone = Behaviour { zones: Zones::Any, ..seats };
         let by_priority = Behaviour {
             retries: Retries::ByPriority,

@@ -24,7 +24,8 @@ pub struct Selection<'a> {
 
 /// Assigns replicas to the selected clusters, tier by tier: zero if the workload has no replicas, all of them to each
 /// cluster if it is duplicated, otherwise by weight or by free room. Tiers matter only for free room. A cluster whose
-/// share is zero is left out, as from 1.6.
+/// share is zero is left out, as from 1.6. Therefore a workload that is scaled to zero has no targets, as from 1.16;
+/// it is distinguished by its requests from an object that never has replicas.
 ///
 /// # Errors
 /// There is too little room. The targets then stay as they are.
@@ -35,6 +36,7 @@ pub fn assign(rules: &dyn Rules, selection: &Selection<'_>) -> Result<Vec<Target
         selected.iter().map(|cluster| TargetCluster { name: cluster.name_any(), replicas }).collect()
     };
     let mut targets = match &placement.replica_scheduling {
+        _ if spec.replicas == 0 && rules.behaviour().empty_workloads_leave && is_single(spec) => Vec::new(),
         _ if spec.replicas == 0 => return Ok(each(0)),
         _ if is_duplicated(placement) => return Ok(each(spec.replicas)),
         Some(scheduling) if is_static_weighted(scheduling) => {
@@ -45,6 +47,11 @@ pub fn assign(rules: &dyn Rules, selection: &Selection<'_>) -> Result<Vec<Target
     };
     targets.retain(|target| target.replicas > 0);
     Ok(targets)
+}
+
+/// Whether the workload has one kind of pods, and requests for it.
+fn is_single(spec: &ResourceBindingSpec) -> bool {
+    spec.replica_requirements.is_some() && spec.components.len() <= 1
 }
 
 fn rules_of(scheduling: &ReplicaScheduling) -> &[StaticWeight] {
@@ -204,7 +211,7 @@ mod tests {
 
     use super::*;
     use crate::api::ClusterAffinity;
-    use crate::rules::ReferenceRules;
+    use crate::rules::{ReferenceRules, Release};
 
     type Placed<'a> = &'a [(&'a str, i32)];
     type Room<'a> = &'a [(&'a str, i64)];
@@ -268,6 +275,36 @@ mod tests {
             divided(false, 0, &[("m1", 6), ("m2", 2)], &[], false).unwrap(),
             [("m1".to_owned(), 0), ("m2".to_owned(), 0)]
         );
+    }
+
+    #[test]
+    fn a_workload_that_is_scaled_to_zero_leaves_as_from_1_16() {
+        let clusters = [cluster("m1", 5), cluster("m2", 5)];
+        let tiers = [clusters.iter().collect::<Vec<_>>()];
+        let requests = json!({"resourceRequest": {"cpu": "1"}});
+        let two = json!([{"name": "a", "replicas": 0}, {"name": "b", "replicas": 0}]);
+        let (all, none) = (&["m1", "m2"][..], &[][..]);
+        let cases = [
+            ("1.15", requests.clone(), json!([]), all),
+            ("1.16", requests.clone(), json!([]), none),
+            ("1.18", json!(null), json!([]), all),
+            ("1.18", requests, two, all),
+        ];
+        for (release, requests, components, expected) in cases {
+            let spec: ResourceBindingSpec = serde_json::from_value(json!({
+                "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+                "replicas": 0, "replicaRequirements": requests, "components": components,
+            }))
+            .unwrap();
+            for kind in ["Duplicated", "Divided"] {
+                let placement = json!({"replicaScheduling": {"replicaSchedulingType": kind}});
+                let placement: Placement = serde_json::from_value(placement).unwrap();
+                let selection = Selection { spec: &spec, placement: &placement, tiers: &tiers, fresh: false };
+                let targets = assign(&Release::of(release), &selection).unwrap();
+                let names: Vec<_> = targets.iter().map(|target| target.name.as_str()).collect();
+                assert_eq!(names, expected, "{release} {kind} {spec:?}");
+            }
+        }
     }
 
     #[test]
