@@ -348,6 +348,7 @@ pub trait Rules: AsRules + Send + Sync {
         fn holds_up_removal(spec: &ResourceBindingSpec, cluster: &str) -> bool;
         fn snapshot(namespace: &str, name: &str, spec: &ResourceBindingSpec) -> BindingSnapshot;
         fn clusters_with_work<'a>(spec: &'a ResourceBindingSpec) -> BTreeSet<&'a str>;
+        fn copy_replicas(spec: &ResourceBindingSpec, target: &TargetCluster) -> Option<i32>;
         fn awaits_purge(spec: &ResourceBindingSpec, holders: &BTreeSet<&str>) -> bool;
         fn applied_condition(
             was_applied: bool, mending: bool, outcome: Result<WriteOutcome, &str>,

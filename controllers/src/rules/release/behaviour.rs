@@ -71,6 +71,9 @@ pub struct Behaviour {
     /// `pkg/scheduler/core/common.go`). Before, it stayed on all selected clusters. The flag
     /// `--enable-empty-workload-propagation`, which is off by default, is not supported.
     pub empty_workloads_leave: bool,
+    /// Only the copies of a divided workload have the assigned replicas, and other copies have those of the template; from
+    /// 1.6 to 1.14 (`needReviseReplicas` of `pkg/controllers/binding/common.go`).
+    pub revises_divided_only: bool,
     /// Which zones of a cluster the operator `In` of an affinity must list.
     pub zones: Zones,
 }
@@ -165,6 +168,7 @@ impl Behaviour {
             names_ingress_points: release < (1, 14),
             owns_managed_copies: release >= (1, 10),
             empty_workloads_leave: release >= (1, 16),
+            revises_divided_only: ((1, 6)..(1, 15)).contains(&release),
             zones: if release >= (1, 18) { Zones::Any } else { Zones::All },
         }
     }
@@ -218,6 +222,7 @@ mod tests {
             names_ingress_points: true,
             owns_managed_copies: false,
             empty_workloads_leave: false,
+            revises_divided_only: false,
             zones: Zones::All,
         }
     }
@@ -225,7 +230,12 @@ mod tests {
     #[test]
     fn a_switch_is_on_for_the_releases_that_have_it() {
         let old = oldest();
-        let ranked = Behaviour { grouping: Grouping::WithinLimits, ranks_by_room: true, ..old };
+        let ranked = Behaviour {
+            grouping: Grouping::WithinLimits,
+            ranks_by_room: true,
+            revises_divided_only: true,
+            ..old
+        };
         let reporting = Behaviour {
             specific_reasons: true,
             resolves_conflicts: true,
@@ -253,6 +263,7 @@ mod tests {
             purge_mode: Some(PurgeMode::Gracefully),
             unserved_targets: UnservedTargets::Stay,
             adds_tolerations: false,
+            revises_divided_only: false,
             ..asked
         };
         let seats = Behaviour { division: Division::Webster, empty_workloads_leave: true, ..newest };
