@@ -316,7 +316,9 @@ pub trait Rules: AsRules + Send + Sync {
 
     functions! {
         |rules| rules.behaviour().division =>
-        fn divide(replicas: i32, weights: Vec<(String, i64)>, template_uid: &str) -> Vec<TargetCluster>;
+        fn divide(
+            replicas: i32, weights: Vec<(String, i64)>, last: &[TargetCluster], template_uid: &str,
+        ) -> Vec<TargetCluster>;
     }
 
     // Works: their targets and manifests, and the status of copies.

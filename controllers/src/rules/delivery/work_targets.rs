@@ -88,7 +88,7 @@ pub fn completions(
     }
     let weights =
         spec.clusters.iter().map(|target| (target.name.clone(), i64::from(target.replicas))).collect();
-    let shares = rules.divide(wanted, weights, &spec.resource.uid);
+    let shares = rules.divide(wanted, weights, &[], &spec.resource.uid);
     Some(shares.into_iter().map(|share| (share.name, share.replicas)).collect())
 }
 

@@ -103,8 +103,11 @@ pub enum UnservedTargets {
 /// How replicas are divided by weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Division {
-    /// Shares are rounded down, and the remaining replicas go one by one to the largest weights; until 1.15.
+    /// Shares are rounded down, and the remaining replicas go one by one to the largest weights, then by name; until 1.7.
     LargestWeight,
+    /// The same, but of equal weights those with more replicas before come first; from 1.8 to 1.15. The real system orders
+    /// the others at random, and these rules by name.
+    LargestWeightThenMost,
     /// Seat by seat (Webster's method): the next seat goes to the cluster with the largest weight per half seat; as
     /// from 1.16 (#6793).
     Webster,
@@ -138,7 +141,11 @@ impl Behaviour {
     /// As `of`, without parsing a text, because the default is created by many rules for each object.
     pub(crate) fn since(release: ReleaseNumber) -> Self {
         Self {
-            division: if release >= (1, 16) { Division::Webster } else { Division::LargestWeight },
+            division: match release {
+                release if release >= (1, 16) => Division::Webster,
+                release if release >= (1, 8) => Division::LargestWeightThenMost,
+                _ => Division::LargestWeight,
+            },
             grouping: if release >= (1, 6) { Grouping::WithinLimits } else { Grouping::Fewest },
             ranks_by_room: release >= (1, 6),
             permanent_ids: release >= (1, 8),
@@ -242,7 +249,8 @@ mod tests {
             copies_autoscalers: false,
             ..ranked
         };
-        let identified = Behaviour { permanent_ids: true, ..reporting };
+        let identified =
+            Behaviour { permanent_ids: true, division: Division::LargestWeightThenMost, ..reporting };
         let counted = Behaviour {
             reports_generation: true,
             policy_finalizers: true,

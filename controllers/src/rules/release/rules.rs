@@ -326,10 +326,18 @@ impl Rules for Release {
         rules::snapshot(self.behaviour, namespace, name, &placed)
     }
 
-    fn divide(&self, replicas: i32, weights: Vec<(String, i64)>, template_uid: &str) -> Vec<TargetCluster> {
-        let shrinks = self.has(Bug::ScaleUpShrinks);
-        let way = if shrinks { Division::LargestWeight } else { self.behaviour.division };
-        rules::divide(way, replicas, weights, template_uid)
+    fn divide(
+        &self,
+        replicas: i32,
+        weights: Vec<(String, i64)>,
+        last: &[TargetCluster],
+        template_uid: &str,
+    ) -> Vec<TargetCluster> {
+        let way = match self.behaviour.division {
+            Division::Webster if self.has(Bug::ScaleUpShrinks) => Division::LargestWeight,
+            way => way,
+        };
+        rules::divide(way, replicas, weights, last, template_uid)
     }
 
     fn completions(&self, spec: &ResourceBindingSpec, template: &Value) -> Option<BTreeMap<String, i32>> {

@@ -201,7 +201,7 @@ fn grows_everywhere(rules: &dyn Rules) -> bool {
     let divided = |replicas| -> BTreeMap<String, i32> {
         let weights =
             [("a", 10), ("b", 5), ("c", 4), ("d", 4)].map(|(name, weight)| (name.to_owned(), weight));
-        let targets = rules.divide(replicas, weights.into(), "");
+        let targets = rules.divide(replicas, weights.into(), &[], "");
         targets.into_iter().map(|target| (target.name, target.replicas)).collect()
     };
     (1..30).all(|replicas| {

@@ -41,7 +41,7 @@ pub fn assign(rules: &dyn Rules, selection: &Selection<'_>) -> Result<Vec<Target
         _ if is_duplicated(placement) => return Ok(each(spec.replicas)),
         Some(scheduling) if is_static_weighted(scheduling) => {
             let weights = rules.static_weights(rules_of(scheduling), &selected);
-            rules.divide(spec.replicas, weights, &spec.resource.uid)
+            rules.divide(spec.replicas, weights, &spec.clusters, &spec.resource.uid)
         }
         _ => by_tier(rules, spec, tiers, is_aggregated(placement), fresh)?,
     };
@@ -148,7 +148,7 @@ impl Room<'_> {
         let (rules, aggregated, uid) = (self.rules, self.aggregated, &self.spec.resource.uid);
         if self.fresh {
             let weights = rules.room_used(replicas, self.room(clusters, &kept), aggregated, &[])?;
-            return Ok(rules.divide(replicas, weights, uid));
+            return Ok(rules.divide(replicas, weights, &[], uid));
         }
         let missing = replicas - sum(&kept);
         if missing == 0 {
@@ -158,10 +158,11 @@ impl Room<'_> {
             let weights =
                 kept.iter().map(|target| (target.name.clone(), i64::from(target.replicas))).collect();
             let weights = rules.room_used(replicas, weights, aggregated, &[])?;
-            return Ok(rules.divide(replicas, weights, uid));
+            return Ok(rules.divide(replicas, weights, &[], uid));
         }
         let weights = rules.room_used(missing, self.room(clusters, &[]), aggregated, &kept)?;
-        Ok(merged(kept, rules.divide(missing, weights, uid)))
+        let added = rules.divide(missing, weights, &kept, uid);
+        Ok(merged(kept, added))
     }
 }
 
