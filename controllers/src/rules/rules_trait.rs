@@ -213,7 +213,6 @@ pub trait Rules: AsRules + Send + Sync {
         ) -> Option<Suspension>;
         fn owners_of_binding(template: &ObjectReference) -> Vec<OwnerReference>;
         fn has_finalizer(spec: &ResourceBindingSpec) -> bool;
-        fn dependencies(kind: &str, template: &Value) -> Vec<ResourceSelector>;
         fn is_dependency(dependency: &ResourceSelector, object: &Value) -> bool;
         fn require(required_by: &[BindingSnapshot], by: BindingSnapshot) -> Vec<BindingSnapshot>;
         fn scales(autoscaler: &HorizontalPodAutoscaler, template: &ObjectReference) -> bool;
@@ -227,12 +226,13 @@ pub trait Rules: AsRules + Send + Sync {
         fn replicas_to_sync(
             template: &Value, generation: i64, binding: &ResourceBindingSpec, status: &BindingStatus,
         ) -> Option<i64>;
-        fn replica_requirements(kind: &str, template: &Value) -> Option<ReplicaRequirements>;
-        fn template_replicas(kind: &str, template: &Value) -> i32;
     }
 
     functions! {
         |rules| rules.behaviour() =>
+        fn dependencies(kind: &str, template: &Value) -> Vec<ResourceSelector>;
+        fn replica_requirements(kind: &str, template: &Value) -> Option<ReplicaRequirements>;
+        fn template_replicas(kind: &str, template: &Value) -> i32;
         fn claim_marks(owner: Option<&Owner>) -> Value;
         fn policy_finalizer(kind: &str) -> Option<&'static str>;
         fn claimed_by<'a>(
@@ -335,7 +335,6 @@ pub trait Rules: AsRules + Send + Sync {
         fn matches_manifest(present: &Value, wanted: &Value) -> bool;
         fn copy_removal(cluster: Option<&Cluster>) -> CopyRemoval;
         fn belongs_to_work(object: &Value, work_namespace: &str, work_name: &str) -> bool;
-        fn reflected_status(kind: &str, object: &Value) -> Option<Map<String, Value>>;
         fn health(object: &Value) -> Health;
         fn has_health(api_version: &str, kind: &str) -> bool;
         fn aggregated_status(works: &[Arc<Work>]) -> Vec<AggregatedStatus>;
@@ -359,6 +358,7 @@ pub trait Rules: AsRules + Send + Sync {
         fn binding_mark(binding: BindingRef<'_>) -> (&'static str, String);
         fn ignores_copy(object: &Value, work_namespace: &str, work_name: &str) -> bool;
         fn may_write_copy(object: &Value, work_namespace: &str, work_name: &str) -> bool;
+        fn reflected_status(kind: &str, object: &Value) -> Option<Map<String, Value>>;
         fn template_status(
             kind: &str, template: &Value, reports: &[AggregatedStatus], now: Timestamp,
         ) -> Option<Map<String, Value>>;

@@ -59,7 +59,8 @@ pub fn is_dispatch_suspended(suspension: Option<&Suspension>, cluster: &str) -> 
     dispatch.dispatching == Some(true) || { named }.any(|name| name == cluster)
 }
 
-/// Returns the replicas that the copy in a target gets; `None`: those of the template.
+/// Returns the replicas that the copy in a target gets; `None`: those of the template, or none for a kind whose
+/// replicas cannot be revised, as a Pod.
 /// A duplicated workload that cannot be scheduled keeps its assigned replicas, but from 1.6 to 1.14 its copies follow the
 /// template (`needReviseReplicas`).
 #[must_use]
@@ -69,7 +70,10 @@ pub fn copy_replicas(
     target: &TargetCluster,
 ) -> Option<i32> {
     let divided = spec.placement.as_ref().is_some_and(|placement| !is_duplicated(placement));
-    (spec.replicas > 0 && (divided || !behaviour.revises_divided_only)).then_some(target.replicas)
+    let kind = spec.resource.kind.as_str();
+    let revised = matches!(kind, "Deployment" | "StatefulSet" | "Job")
+        || kind == "ReplicaSet" && behaviour.interprets_replica_sets;
+    (revised && spec.replicas > 0 && (divided || !behaviour.revises_divided_only)).then_some(target.replicas)
 }
 
 /// Returns each cluster's share of the completions of a Job, divided like the replicas.
@@ -178,6 +182,9 @@ mod tests {
             let spec = spec(json!({"replicas": replicas, "placement": placement}));
             let given = copy_replicas(Behaviour::of(release), &spec, &target);
             assert_eq!(given, expected, "{release} {scheduling} {replicas}");
+            let mut pod = spec;
+            pod.resource.kind = "Pod".into();
+            assert_eq!(copy_replicas(Behaviour::of(release), &pod, &target), None, "{release}");
         }
     }
 

@@ -74,6 +74,13 @@ pub struct Behaviour {
     /// Only the copies of a divided workload have the assigned replicas, and other copies have those of the template; from
     /// 1.6 to 1.14 (`needReviseReplicas` of `pkg/controllers/binding/common.go`).
     pub revises_divided_only: bool,
+    /// A Pod has one replica, so that a divided Pod goes to one cluster; as from 1.7 (`podReplica` of
+    /// `pkg/resourceinterpreter/default/native/replica.go`). Before, it was an object without replicas.
+    pub pods_have_a_replica: bool,
+    /// A Job has no more replicas than completions, whatever its parallelism is; as from 1.11 (`jobReplica`).
+    pub caps_jobs_by_completions: bool,
+    /// A ReplicaSet has replicas, dependencies and an aggregated status; as from 1.16. Before, only its health was known.
+    pub interprets_replica_sets: bool,
     /// Which zones of a cluster the operator `In` of an affinity must list.
     pub zones: Zones,
 }
@@ -176,6 +183,9 @@ impl Behaviour {
             owns_managed_copies: release >= (1, 10),
             empty_workloads_leave: release >= (1, 16),
             revises_divided_only: ((1, 6)..(1, 15)).contains(&release),
+            pods_have_a_replica: release >= (1, 7),
+            caps_jobs_by_completions: release >= (1, 11),
+            interprets_replica_sets: release >= (1, 16),
             zones: if release >= (1, 18) { Zones::Any } else { Zones::All },
         }
     }
@@ -230,6 +240,9 @@ mod tests {
             owns_managed_copies: false,
             empty_workloads_leave: false,
             revises_divided_only: false,
+            pods_have_a_replica: false,
+            caps_jobs_by_completions: false,
+            interprets_replica_sets: false,
             zones: Zones::All,
         }
     }
@@ -247,6 +260,7 @@ mod tests {
             specific_reasons: true,
             resolves_conflicts: true,
             copies_autoscalers: false,
+            pods_have_a_replica: true,
             ..ranked
         };
         let identified =
@@ -257,7 +271,8 @@ mod tests {
             owns_managed_copies: true,
             ..identified
         };
-        let dispatching = Behaviour { always_reports_dispatching: true, ..counted };
+        let dispatching =
+            Behaviour { always_reports_dispatching: true, caps_jobs_by_completions: true, ..counted };
         let graciously = Behaviour { purge_mode: Some(PurgeMode::Graciously), ..dispatching };
         let in_doubt = Behaviour { unserved_targets: UnservedTargets::StayInDoubt, ..graciously };
         let asked = Behaviour {
@@ -274,7 +289,12 @@ mod tests {
             revises_divided_only: false,
             ..asked
         };
-        let seats = Behaviour { division: Division::Webster, empty_workloads_leave: true, ..newest };
+        let seats = Behaviour {
+            division: Division::Webster,
+            empty_workloads_leave: true,
+            interprets_replica_sets: true,
+            ..newest
+        };
         let any_zone = Behaviour { zones: Zones::Any, ..seats };
         let by_priority = Behaviour {
             retries: Retries::ByPriority,

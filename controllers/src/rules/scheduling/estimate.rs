@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::quantities::{add_quantities, milli};
 use crate::api::{Cluster, ReplicaRequirements, ResourceBindingSpec};
-use crate::rules::replicas_by_models;
+use crate::rules::{Behaviour, replicas_by_models};
 
 /// Returns how many more replicas the cluster has room for: limited by the number of pods, and by each resource that a
 /// replica needs and that is neither allocated nor allocating, or by the grades of its nodes if it reports them
@@ -51,11 +51,18 @@ pub(super) fn free(cluster: &Cluster, resource: &str) -> i128 {
 /// container if that is more. A limit without a request is the request, as the API server of a member will set it
 /// (`AddPodTemplateRequest` of `pkg/util/resource.go`). `None` if there are no requests.
 #[must_use]
-pub fn replica_requirements(kind: &str, template: &Value) -> Option<ReplicaRequirements> {
-    let pod = match kind {
-        "Deployment" | "StatefulSet" | "Job" => template.pointer("/spec/template/spec")?,
+pub fn replica_requirements(
+    behaviour: Behaviour,
+    kind: &str,
+    template: &Value,
+) -> Option<ReplicaRequirements> {
+    let path = match kind {
+        "Deployment" | "StatefulSet" | "Job" => "/spec/template/spec",
+        "ReplicaSet" if behaviour.interprets_replica_sets => "/spec/template/spec",
+        "Pod" if behaviour.pods_have_a_replica => "/spec",
         _ => return None,
     };
+    let pod = template.pointer(path)?;
     let resource_request = needs_of_pod(pod, requests_or_limits);
     (!resource_request.is_empty()).then_some(ReplicaRequirements { resource_request })
 }
@@ -182,7 +189,10 @@ mod tests {
             json!({"spec": {"template": {"spec": {
             "containers": containers, "initContainers": init, "overhead": {"memory": "1Mi"}}}}})
         };
-        let needs = |template: &Value| replica_requirements("Deployment", template).unwrap().resource_request;
+        let needs_of = |release, kind, template: &Value| {
+            replica_requirements(Behaviour::of(release), kind, template).map(|needs| needs.resource_request)
+        };
+        let needs = |template: &Value| needs_of("1.5", "Deployment", template).unwrap();
         let two = template(json!([container("250m"), container("250m")]), json!([container("100m")]));
         assert_eq!(needs(&two)["cpu"].0, "500m");
         assert_eq!(needs(&two)["memory"].0, "1Mi");
@@ -198,7 +208,16 @@ mod tests {
             let template = template(containers, init);
             assert_eq!(needs(&template)["cpu"].0, cpu, "{template}");
         }
-        assert_eq!(replica_requirements("ConfigMap", &two), None);
-        assert_eq!(replica_requirements("Deployment", &json!({"spec": {"template": {"spec": {}}}})), None);
+        assert_eq!(needs_of("1.5", "ConfigMap", &two), None);
+        assert_eq!(needs_of("1.5", "Deployment", &json!({"spec": {"template": {"spec": {}}}})), None);
+        let pod = json!({"spec": two["spec"]["template"]["spec"]});
+        for (release, kind, template, has) in [
+            ("1.6", "Pod", &pod, false),
+            ("1.7", "Pod", &pod, true),
+            ("1.15", "ReplicaSet", &two, false),
+            ("1.16", "ReplicaSet", &two, true),
+        ] {
+            assert_eq!(needs_of(release, kind, template).is_some(), has, "{release} {kind}");
+        }
     }
 }
