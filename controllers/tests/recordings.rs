@@ -292,7 +292,8 @@ fn statuses_of_copies_are_reported_as_recorded() {
                 }
                 let wanted = only_reported(recorded.status.clone().map(Value::Object));
                 let explained = objects.any(|object| {
-                    let ours = reflected_status(&recorded.identifier.kind, object).map(Value::Object);
+                    let ours = reflected_status(Behaviour::default(), &recorded.identifier.kind, object)
+                        .map(Value::Object);
                     only_reported(ours) == wanted && health(object) == recorded.health
                 });
                 assert!(explained, "{}: {recorded:?}", history.name);

@@ -65,6 +65,7 @@ const CALLERS: [(&[Component], &[&str]); 19] = [
         &["binding controller"],
         &[
             "work_targets",
+            "copy_replicas",
             "clusters_with_work",
             "awaits_purge",
             "completions",

@@ -111,12 +111,11 @@ pub(super) async fn ensure(
     }
     let targets = context.rules.work_targets(binding.spec());
     let completions = context.rules.completions(binding.spec(), template);
-    let has_replicas = binding.spec().replicas > 0;
     let mut outcome = Ok(true);
     for target in &targets {
         let share = Share {
             cluster: &target.name,
-            replicas: has_replicas.then_some(target.replicas),
+            replicas: context.rules.copy_replicas(binding.spec(), target),
             completions: completions.as_ref().and_then(|shares| shares.get(&target.name).copied()),
         };
         let written = match desired_work(context, binding, works, template, &share) {

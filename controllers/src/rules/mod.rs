@@ -23,7 +23,7 @@ pub use eviction::*;
 pub use policy::*;
 pub use release::{
     Behaviour, Bug, Division, Grouping, Inheritance, ReferenceRules, Release, Removal, UnknownBug,
-    UnservedTargets,
+    UnservedTargets, Zones,
 };
 pub use rules_trait::{AsRules, Rules};
 pub use scheduling::*;

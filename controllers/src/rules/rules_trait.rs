@@ -99,11 +99,7 @@ pub trait Rules: AsRules + Send + Sync {
         fn taints_after(gates: Gates, timeout: Duration) -> Duration;
         fn abandons_works(cluster: &Cluster) -> bool;
         fn no_schedule_taints(ready: Ready<'_>, taints: &[Taint], now: Timestamp) -> Vec<Taint>;
-        fn remedy_actions(remedies: &[&Remedy], cluster: &Cluster) -> Vec<String>;
         fn with_kept_remedies(before: Option<&ClusterStatus>, report: ClusterStatus) -> ClusterStatus;
-        fn taints_by_policies(
-            policies: &[&ClusterTaintPolicy], cluster: &Cluster, now: Timestamp,
-        ) -> Vec<Taint>;
     }
 
     fn no_execute_taints(
@@ -125,6 +121,21 @@ pub trait Rules: AsRules + Send + Sync {
             Removal::Tainting => super::terminating_taints(taints, now),
             Removal::Scheduling => taints.to_vec(),
         }
+    }
+
+    // Rules that match affinities.
+
+    functions! {
+        |rules| rules.behaviour().zones =>
+        fn taints_by_policies(
+            policies: &[&ClusterTaintPolicy], cluster: &Cluster, now: Timestamp,
+        ) -> Vec<Taint>;
+        fn concerns(spec: &ResourceBindingSpec, before: Option<&Cluster>, after: Option<&Cluster>) -> bool;
+        fn affinity_filter(affinity: Option<&ClusterAffinity>, cluster: &Cluster) -> Refusal;
+        fn static_weights(list: &[StaticWeight], clusters: &[&Cluster]) -> Vec<(String, i64)>;
+        fn overrides_for<'a>(
+            policies: &[OverridePolicyRef<'a>], object: &Value, cluster: &Cluster,
+        ) -> Vec<(&'a str, &'a Overriders)>;
     }
 
     // Evictions: tolerations, eviction tasks, failover of applications.
@@ -201,7 +212,6 @@ pub trait Rules: AsRules + Send + Sync {
         ) -> Option<Suspension>;
         fn owners_of_binding(template: &ObjectReference) -> Vec<OwnerReference>;
         fn has_finalizer(spec: &ResourceBindingSpec) -> bool;
-        fn dependencies(kind: &str, template: &Value) -> Vec<ResourceSelector>;
         fn is_dependency(dependency: &ResourceSelector, object: &Value) -> bool;
         fn require(required_by: &[BindingSnapshot], by: BindingSnapshot) -> Vec<BindingSnapshot>;
         fn scales(autoscaler: &HorizontalPodAutoscaler, template: &ObjectReference) -> bool;
@@ -215,12 +225,13 @@ pub trait Rules: AsRules + Send + Sync {
         fn replicas_to_sync(
             template: &Value, generation: i64, binding: &ResourceBindingSpec, status: &BindingStatus,
         ) -> Option<i64>;
-        fn replica_requirements(kind: &str, template: &Value) -> Option<ReplicaRequirements>;
-        fn template_replicas(kind: &str, template: &Value) -> i32;
     }
 
     functions! {
         |rules| rules.behaviour() =>
+        fn dependencies(kind: &str, template: &Value) -> Vec<ResourceSelector>;
+        fn replica_requirements(kind: &str, template: &Value) -> Option<ReplicaRequirements>;
+        fn template_replicas(kind: &str, template: &Value) -> i32;
         fn claim_marks(owner: Option<&Owner>) -> Value;
         fn policy_finalizer(kind: &str) -> Option<&'static str>;
         fn claimed_by<'a>(
@@ -237,10 +248,8 @@ pub trait Rules: AsRules + Send + Sync {
         fn is_new_request(made: Timestamp, reported: Option<Timestamp>) -> bool;
         fn rebalance_expires(spec: &WorkloadRebalancerSpec, status: &WorkloadRebalancerStatus) -> Option<Timestamp>;
         fn is_for_scheduler(spec: &ResourceBindingSpec, name: &str) -> bool;
-        fn concerns(spec: &ResourceBindingSpec, before: Option<&Cluster>, after: Option<&Cluster>) -> bool;
         fn observed_generation(observed: i64, found: i64, written: Option<i64>) -> i64;
         fn terms_to_try<'a>(terms: &'a [ClusterAffinityTerm], in_use: &str) -> &'a [ClusterAffinityTerm];
-        fn affinity_filter(affinity: Option<&ClusterAffinity>, cluster: &Cluster) -> Refusal;
         fn taint_filter(
             tolerations: &[Toleration], cluster: &Cluster, is_target: bool, now: Timestamp,
         ) -> Refusal;
@@ -260,7 +269,6 @@ pub trait Rules: AsRules + Send + Sync {
         fn room_used(
             replicas: i32, room: Vec<(String, i64)>, aggregated: bool, used: &[TargetCluster],
         ) -> Result<Vec<(String, i64)>, ScheduleError>;
-        fn static_weights(list: &[StaticWeight], clusters: &[&Cluster]) -> Vec<(String, i64)>;
     }
 
     functions! {
@@ -307,7 +315,9 @@ pub trait Rules: AsRules + Send + Sync {
 
     functions! {
         |rules| rules.behaviour().division =>
-        fn divide(replicas: i32, weights: Vec<(String, i64)>, template_uid: &str) -> Vec<TargetCluster>;
+        fn divide(
+            replicas: i32, weights: Vec<(String, i64)>, last: &[TargetCluster], template_uid: &str,
+        ) -> Vec<TargetCluster>;
     }
 
     // Works: their targets and manifests, and the status of copies.
@@ -316,9 +326,7 @@ pub trait Rules: AsRules + Send + Sync {
         fn work_targets(spec: &ResourceBindingSpec) -> Vec<TargetCluster>;
         fn is_dispatch_suspended(suspension: Option<&Suspension>, cluster: &str) -> bool;
         fn holds_back(work: &Work, mending: bool) -> bool;
-        fn overrides_for<'a>(
-            policies: &[OverridePolicyRef<'a>], object: &Value, cluster: &Cluster,
-        ) -> Vec<(&'a str, &'a Overriders)>;
+        fn remedy_actions(remedies: &[&Remedy], cluster: &Cluster) -> Vec<String>;
         fn prune(manifest: &mut Map<String, Value>);
         fn retained(wanted: &Map<String, Value>, present: &Value) -> Map<String, Value>;
         fn is_synced(namespace: &Namespace, skipped: &[NamePattern]) -> bool;
@@ -326,7 +334,6 @@ pub trait Rules: AsRules + Send + Sync {
         fn matches_manifest(present: &Value, wanted: &Value) -> bool;
         fn copy_removal(cluster: Option<&Cluster>) -> CopyRemoval;
         fn belongs_to_work(object: &Value, work_namespace: &str, work_name: &str) -> bool;
-        fn reflected_status(kind: &str, object: &Value) -> Option<Map<String, Value>>;
         fn health(object: &Value) -> Health;
         fn has_health(api_version: &str, kind: &str) -> bool;
         fn aggregated_status(works: &[Arc<Work>]) -> Vec<AggregatedStatus>;
@@ -343,6 +350,7 @@ pub trait Rules: AsRules + Send + Sync {
         fn inheritance_conflicts(requirers: &[&ResourceBindingSpec]) -> Vec<&'static str>;
         fn snapshot(namespace: &str, name: &str, spec: &ResourceBindingSpec) -> BindingSnapshot;
         fn clusters_with_work<'a>(spec: &'a ResourceBindingSpec) -> BTreeSet<&'a str>;
+        fn copy_replicas(spec: &ResourceBindingSpec, target: &TargetCluster) -> Option<i32>;
         fn awaits_purge(spec: &ResourceBindingSpec, holders: &BTreeSet<&str>) -> bool;
         fn applied_condition(
             was_applied: bool, mending: bool, outcome: Result<WriteOutcome, &str>,
@@ -352,6 +360,7 @@ pub trait Rules: AsRules + Send + Sync {
         fn ignores_copy(object: &Value, work_namespace: &str, work_name: &str) -> bool;
         fn may_write_copy(object: &Value, work_namespace: &str, work_name: &str) -> bool;
         fn override_object(object: &mut Value, overriders: &Overriders) -> Result<(), String>;
+        fn reflected_status(kind: &str, object: &Value) -> Option<Map<String, Value>>;
         fn template_status(
             kind: &str, template: &Value, reports: &[AggregatedStatus], now: Timestamp,
         ) -> Option<Map<String, Value>>;

@@ -103,7 +103,7 @@ mutants! {
             now: Timestamp,
         ) -> Vec<Taint> {
             let mut taints = cluster.spec.taints.clone();
-            let after = taints_by_policies(policies, cluster, now);
+            let after = taints_by_policies(self.behaviour().zones, policies, cluster, now);
             taints.extend(after.into_iter().filter(|taint| !cluster.spec.taints.contains(taint)));
             taints
         }
@@ -253,7 +253,7 @@ mutants! {
             before: Option<&Cluster>,
             after: Option<&Cluster>,
         ) -> bool {
-            after.is_some() && concerns(spec, before, after)
+            after.is_some() && concerns(self.behaviour().zones, spec, before, after)
         }
     }
 

@@ -112,7 +112,7 @@ mutants! {
         fn affinity_filter(&self, affinity: Option<&ClusterAffinity>, cluster: &Cluster) -> Refusal {
             let affinity =
                 affinity.map(|affinity| ClusterAffinity { field_selector: None, ..affinity.clone() });
-            affinity_filter(affinity.as_ref(), cluster)
+            affinity_filter(self.behaviour().zones, affinity.as_ref(), cluster)
         }
     }
 
@@ -167,7 +167,7 @@ mutants! {
 
     weights_are_equal("placement/divided-moves-to-the-survivor", "REPLICAS-06") {
         fn static_weights(&self, list: &[StaticWeight], clusters: &[&Cluster]) -> Vec<(String, i64)> {
-            let weights = static_weights(list, clusters);
+            let weights = static_weights(self.behaviour().zones, list, clusters);
             weights.into_iter().map(|(cluster, _)| (cluster, 1)).collect()
         }
     }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-use super::resource_summary::{is_ready, takes_room_on};
+use super::resource_summary::takes_room_on;
 use crate::api::{AllocatableModeling, ResourceModel, ResourceModelRange};
 use crate::rules::{add_quantities, milli, pod_requests};
 
@@ -56,7 +56,7 @@ fn nine(grade: i64, cpu: [&str; 2], memory: [&str; 2]) -> ResourceModel {
     ResourceModel { grade, ranges: vec![range("cpu", cpu), range("memory", memory)] }
 }
 
-/// Counts the ready nodes of each grade.
+/// Counts the nodes of each grade, ready or not.
 /// A node belongs to the highest grade of which it has enough of every resource. A node on which no more pods fit, or
 /// which is below the lowest grade, belongs to none.
 #[must_use]
@@ -80,7 +80,7 @@ pub fn modelings<'a>(
     }
     let mut counts: Vec<_> =
         models.iter().map(|model| AllocatableModeling { grade: model.grade, count: 0 }).collect();
-    for node in nodes.filter(|node| is_ready(node)) {
+    for node in nodes {
         let taken = node.metadata.name.as_deref().and_then(|name| taken.get(name));
         let free = |resource: &str| {
             let offered = node.status.as_ref()?.allocatable.as_ref()?.get(resource).and_then(milli)?;
@@ -191,7 +191,7 @@ mod tests {
                 vec![pod("a", "Running", "1")],
                 [0, 0, 1],
             ),
-            ("not ready", vec![node("a", "False", "8", "32Gi", "110")], vec![], [0, 0, 0]),
+            ("not ready", vec![node("a", "False", "8", "32Gi", "110")], vec![], [0, 0, 1]),
         ];
         for (about, nodes, pods, expected) in cases {
             assert_eq!(counts(&nodes, &pods), expected, "{about}");

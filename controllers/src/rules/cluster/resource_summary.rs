@@ -21,8 +21,8 @@ pub fn node_summary<'a>(nodes: impl Iterator<Item = &'a Node> + Clone) -> NodeSu
     }
 }
 
-/// Sums up the resources that ready nodes offer, the requests of pods on nodes, and the requests of pods without a
-/// node.
+/// Sums up the resources that nodes offer, ready or not (`getClusterAllocatable`), the requests of pods on nodes, and the
+/// requests of pods without a node.
 #[must_use]
 pub fn resource_summary<'a>(
     nodes: impl Iterator<Item = &'a Node>,
@@ -30,7 +30,7 @@ pub fn resource_summary<'a>(
 ) -> ResourceSummary {
     let mut summary = ResourceSummary::default();
     let offers = |node: &'a Node| node.status.as_ref()?.allocatable.as_ref();
-    for (resource, amount) in nodes.filter(|node| is_ready(node)).filter_map(offers).flatten() {
+    for (resource, amount) in nodes.filter_map(offers).flatten() {
         add_quantities(&mut summary.allocatable, resource, amount);
     }
     for pod in pods {
@@ -62,7 +62,7 @@ fn add_pod(sums: &mut BTreeMap<String, Quantity>, pod: &Pod) {
 }
 
 /// Whether the node is ready.
-pub(super) fn is_ready(node: &Node) -> bool {
+fn is_ready(node: &Node) -> bool {
     let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
     conditions.into_iter().flatten().any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn ready_nodes_offer_and_living_pods_take() {
+    fn all_nodes_offer_and_living_pods_take() {
         let nodes = [node("True"), node("False"), node("True")];
         let pods = [
             pod(Some("n"), "Running"),
@@ -97,7 +97,7 @@ mod tests {
         ];
         assert_eq!(node_summary(nodes.iter()), NodeSummary { total_num: 3, ready_num: 2 });
         let summary = serde_json::to_value(resource_summary(nodes.iter(), pods.iter())).unwrap();
-        let expected = json!({"allocatable": {"cpu": "16", "pods": "220"}, "allocated": {"cpu": "1", "pods": "2"},
+        let expected = json!({"allocatable": {"cpu": "24", "pods": "330"}, "allocated": {"cpu": "1", "pods": "2"},
             "allocating": {"cpu": "500m", "pods": "1"}});
         assert_eq!(summary, expected);
     }

@@ -9,20 +9,25 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
 
 use crate::api::{Cluster, ClusterTaintPolicy, ClusterTaintPolicySpec, MatchCondition, NO_EXECUTE};
-use crate::rules::affinity_matches;
+use crate::rules::{Zones, affinity_matches};
 
 /// Returns the taints of a cluster after all policies that select it.
 /// Policies are applied from the oldest to the youngest. If the conditions of a policy hold both for adding and for
 /// removing, the taint is removed. A taint that exists already, by key and effect, keeps its value and time. Policies
 /// of the same second are ordered by name, which the real controller leaves open.
 #[must_use]
-pub fn taints_by_policies(policies: &[&ClusterTaintPolicy], cluster: &Cluster, now: Timestamp) -> Vec<Taint> {
+pub fn taints_by_policies(
+    zones: Zones,
+    policies: &[&ClusterTaintPolicy],
+    cluster: &Cluster,
+    now: Timestamp,
+) -> Vec<Taint> {
     let mut policies = policies.to_vec();
     policies.sort_by_key(|policy| (policy.creation_timestamp().map(|created| created.0), policy.name_any()));
     let conditions = cluster.status.as_ref().map_or(&[][..], |status| &status.conditions);
     let mut taints = cluster.spec.taints.clone();
     for ClusterTaintPolicy { spec, .. } in policies {
-        if spec.target_clusters.as_ref().is_some_and(|target| !affinity_matches(target, cluster)) {
+        if spec.target_clusters.as_ref().is_some_and(|target| !affinity_matches(zones, target, cluster)) {
             continue;
         }
         if all_hold(&spec.add_on_conditions, conditions) {
@@ -113,7 +118,7 @@ mod tests {
     /// The keys of the taints after the policies.
     fn keys(policies: &[ClusterTaintPolicy]) -> Vec<String> {
         let policies: Vec<_> = policies.iter().collect();
-        let taints = taints_by_policies(&policies, &cluster(), at(9));
+        let taints = taints_by_policies(Zones::All, &policies, &cluster(), at(9));
         taints.into_iter().map(|taint| taint.key).collect()
     }
 
@@ -173,7 +178,7 @@ mod tests {
         let spec = json!({"addOnConditions": on("In", &["Unknown"]), "taints": [
             {"key": "there", "effect": "NoSchedule", "value": "new"}, {"key": "there", "effect": "NoExecute", "value": "new"}]});
         let policy = |spec| policy("p", "2030-01-01T00:00:00Z", spec);
-        let taints = taints_by_policies(&[&policy(spec)], &cluster(), at(9));
+        let taints = taints_by_policies(Zones::All, &[&policy(spec)], &cluster(), at(9));
         let summary =
             taints.iter().map(|taint| (&*taint.effect, taint.value.as_deref(), taint.time_added.clone()));
         let expected = [("NoSchedule", Some("old"), None), ("NoExecute", Some("new"), Some(Time(at(9))))];

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::origin_labels::{entry, with_origin_labels};
 use crate::api::{ConflictResolution, Overriders};
-use crate::rules::{BindingRef, Rules};
+use crate::rules::{Behaviour, BindingRef, Rules};
 
 /// The inputs that make the object in one cluster differ from its template.
 #[derive(Clone, Copy, Debug)]
@@ -60,17 +60,24 @@ fn revised(rules: &dyn Rules, delivery: &Delivery<'_>) -> Option<Map<String, Val
 }
 
 /// Returns the replicas that a template requests; 0 for kinds without replicas (`GetReplicas` of the default
-/// interpreter).
+/// interpreter, `pkg/resourceinterpreter/default/native/replica.go`).
 #[must_use]
-pub fn template_replicas(kind: &str, template: &Value) -> i32 {
-    let path = match kind {
-        "Deployment" | "StatefulSet" => "/spec/replicas",
-        "Job" => "/spec/parallelism",
-        _ => return 0,
+pub fn template_replicas(behaviour: Behaviour, kind: &str, template: &Value) -> i32 {
+    let number = |path: &str| -> Option<i32> {
+        let number = template.pointer(path)?.as_i64().and_then(|number| i32::try_from(number).ok());
+        Some(number.unwrap_or_default())
     };
-    template.pointer(path).map_or(1, |replicas| {
-        replicas.as_i64().and_then(|replicas| i32::try_from(replicas).ok()).unwrap_or_default()
-    })
+    match kind {
+        "Deployment" | "StatefulSet" => number("/spec/replicas").unwrap_or(1),
+        "ReplicaSet" if behaviour.interprets_replica_sets => number("/spec/replicas").unwrap_or(1),
+        "Pod" if behaviour.pods_have_a_replica => 1,
+        "Job" => {
+            let parallelism = number("/spec/parallelism").unwrap_or(1);
+            let completions = number("/spec/completions").filter(|_| behaviour.caps_jobs_by_completions);
+            completions.map_or(parallelism, |completions| completions.min(parallelism))
+        }
+        _ => 0,
+    }
 }
 
 /// Whether `present` contains everything in `wanted`.
@@ -224,14 +231,25 @@ mod tests {
 
     #[test]
     fn replicas_are_asked_for_by_workloads_only() {
+        let (three, eight) = (json!({"replicas": 3}), json!({"parallelism": 4, "completions": 8}));
         let cases = [
-            ("Deployment", json!({"spec": {"replicas": 3}}), 3),
-            ("Deployment", json!({"spec": {}}), 1),
-            ("Job", json!({"spec": {"parallelism": 4}}), 4),
-            ("ConfigMap", json!({"data": {}}), 0),
+            ("1.5", "Deployment", three.clone(), 3),
+            ("1.5", "Deployment", json!({}), 1),
+            ("1.5", "Job", json!({"parallelism": 4}), 4),
+            ("1.18", "Job", json!({"parallelism": 4}), 4),
+            ("1.18", "Job", eight, 4),
+            ("1.10", "Job", json!({"parallelism": 4, "completions": 2}), 4),
+            ("1.11", "Job", json!({"parallelism": 4, "completions": 2}), 2),
+            ("1.6", "Pod", json!({}), 0),
+            ("1.7", "Pod", json!({}), 1),
+            ("1.15", "ReplicaSet", three.clone(), 0),
+            ("1.16", "ReplicaSet", three.clone(), 3),
+            ("1.18", "DaemonSet", three, 0),
+            ("1.18", "ConfigMap", json!({}), 0),
         ];
-        for (kind, template, expected) in cases {
-            assert_eq!(template_replicas(kind, &template), expected, "{kind} {template}");
+        for (release, kind, spec, expected) in cases {
+            let replicas = template_replicas(Behaviour::of(release), kind, &json!({"spec": spec}));
+            assert_eq!(replicas, expected, "{release} {kind} {spec}");
         }
     }
 }

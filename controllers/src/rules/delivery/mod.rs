@@ -22,6 +22,7 @@ pub use prune::prune;
 pub use retain::retained;
 pub use work_conditions::{WriteOutcome, applied_condition, dispatching_condition, holds_back};
 pub use work_targets::{
-    awaits_purge, clusters_with_work, completions, holds_up_removal, is_dispatch_suspended, work_targets,
+    awaits_purge, clusters_with_work, completions, copy_replicas, holds_up_removal, is_dispatch_suspended,
+    work_targets,
 };
 pub use write_guard::{Write, unguarded_write_delay};

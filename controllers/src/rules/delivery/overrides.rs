@@ -9,7 +9,7 @@ use crate::api::{
     Cluster, CommandArgsOverrider, FieldOverrider, FieldPatch, ImageOverrider, LabelAnnotationOverrider,
     OverridePolicySpec, OverriderOperator, Overriders,
 };
-use crate::rules::{Behaviour, Match, affinity_matches, override_image, selects};
+use crate::rules::{Behaviour, Match, Zones, affinity_matches, override_image, selects};
 
 /// An override policy.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +27,7 @@ pub struct OverridePolicyRef<'a> {
 /// separately.
 #[must_use]
 pub fn overrides_for<'a>(
+    zones: Zones,
     policies: &[OverridePolicyRef<'a>],
     object: &Value,
     cluster: &Cluster,
@@ -45,7 +46,7 @@ pub fn overrides_for<'a>(
         policies.iter().filter_map(|policy| Some((closeness(policy)?, policy.name, policy.spec))).collect();
     about.sort_by_key(|(closeness, name, _)| (*closeness, *name));
     let means = |target: &Option<crate::api::ClusterAffinity>| {
-        target.as_ref().is_none_or(|target| affinity_matches(target, cluster))
+        target.as_ref().is_none_or(|target| affinity_matches(zones, target, cluster))
     };
     let mut overrides = Vec::new();
     for (_, name, spec) in about {
@@ -366,7 +367,8 @@ mod tests {
             .iter()
             .map(|(name, namespace, spec)| OverridePolicyRef { name, namespace: *namespace, spec })
             .collect();
-        let overrides = overrides_for(&refs, &deployment(), &Cluster::new("m1", Default::default()));
+        let overrides =
+            overrides_for(Zones::All, &refs, &deployment(), &Cluster::new("m1", Default::default()));
         let names: Vec<_> = overrides.into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["a-kind", "b-kind", "c-all", "d-old", "a-name"]);
     }

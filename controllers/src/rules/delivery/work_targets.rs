@@ -59,6 +59,23 @@ pub fn is_dispatch_suspended(suspension: Option<&Suspension>, cluster: &str) -> 
     dispatch.dispatching == Some(true) || { named }.any(|name| name == cluster)
 }
 
+/// Returns the replicas that the copy in a target gets; `None`: those of the template, or none for a kind whose
+/// replicas cannot be revised, as a Pod.
+/// A duplicated workload that cannot be scheduled keeps its assigned replicas, but from 1.6 to 1.14 its copies follow the
+/// template (`needReviseReplicas`).
+#[must_use]
+pub fn copy_replicas(
+    behaviour: Behaviour,
+    spec: &ResourceBindingSpec,
+    target: &TargetCluster,
+) -> Option<i32> {
+    let divided = spec.placement.as_ref().is_some_and(|placement| !is_duplicated(placement));
+    let kind = spec.resource.kind.as_str();
+    let revised = matches!(kind, "Deployment" | "StatefulSet" | "Job")
+        || kind == "ReplicaSet" && behaviour.interprets_replica_sets;
+    (revised && spec.replicas > 0 && (divided || !behaviour.revises_divided_only)).then_some(target.replicas)
+}
+
 /// Returns each cluster's share of the completions of a Job, divided like the replicas.
 /// `None` if the template has no completions, or if every cluster runs all of them.
 #[must_use]
@@ -75,7 +92,7 @@ pub fn completions(
     }
     let weights =
         spec.clusters.iter().map(|target| (target.name.clone(), i64::from(target.replicas))).collect();
-    let shares = rules.divide(wanted, weights, &spec.resource.uid);
+    let shares = rules.divide(wanted, weights, &[], &spec.resource.uid);
     Some(shares.into_iter().map(|share| (share.name, share.replicas)).collect())
 }
 
@@ -145,6 +162,29 @@ mod tests {
         ];
         for (suspension, suspended) in cases {
             assert_eq!(is_dispatch_suspended(suspension.as_ref(), "m1"), suspended, "{suspension:?}");
+        }
+    }
+
+    #[test]
+    fn copies_have_the_assigned_replicas_unless_the_release_follows_the_template() {
+        let target = TargetCluster { name: "m1".into(), replicas: 2 };
+        let cases = [
+            ("1.5", "Duplicated", 3, Some(2)),
+            ("1.6", "Duplicated", 3, None),
+            ("1.14", "Duplicated", 3, None),
+            ("1.15", "Duplicated", 3, Some(2)),
+            ("1.13", "Divided", 3, Some(2)),
+            ("1.18", "Divided", 3, Some(2)),
+            ("1.18", "Duplicated", 0, None),
+        ];
+        for (release, scheduling, replicas, expected) in cases {
+            let placement = json!({"replicaScheduling": {"replicaSchedulingType": scheduling}});
+            let spec = spec(json!({"replicas": replicas, "placement": placement}));
+            let given = copy_replicas(Behaviour::of(release), &spec, &target);
+            assert_eq!(given, expected, "{release} {scheduling} {replicas}");
+            let mut pod = spec;
+            pod.resource.kind = "Pod".into();
+            assert_eq!(copy_replicas(Behaviour::of(release), &pod, &target), None, "{release}");
         }
     }
 

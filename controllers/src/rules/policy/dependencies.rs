@@ -1,7 +1,7 @@
 //! The dependencies of a template: objects that its pods or its own kind refer to.
 //!
 //! karmada-io/karmada v1.18.2 `pkg/resourceinterpreter/default/native/dependencies.go`, `pkg/util/helper/pod.go`,
-//! `pkg/util/lifted/visitpod.go`; ingresses and service imports as from 1.4.
+//! `pkg/util/lifted/visitpod.go`; ingresses and service imports as from 1.4, ReplicaSets as from 1.16.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,6 +10,7 @@ use kube::core::{Selector, SelectorExt};
 use serde_json::Value;
 
 use crate::api::{LABEL_SERVICE_NAME, ResourceSelector, derived_service_name};
+use crate::rules::Behaviour;
 
 /// The fields in which a volume names a secret.
 const SECRETS_OF_VOLUMES: [&str; 10] = [
@@ -27,11 +28,12 @@ const SECRETS_OF_VOLUMES: [&str; 10] = [
 
 /// Returns the dependencies of a template, by kind and name; none for unknown kinds.
 #[must_use]
-pub fn dependencies(kind: &str, template: &Value) -> Vec<ResourceSelector> {
+pub fn dependencies(behaviour: Behaviour, kind: &str, template: &Value) -> Vec<ResourceSelector> {
     let text = |path: &str| template.pointer(path).and_then(Value::as_str).unwrap_or_default();
     let namespace = text("/metadata/namespace");
     let pod = match kind {
         "Deployment" | "StatefulSet" | "DaemonSet" | "Job" => "/spec/template/spec",
+        "ReplicaSet" if behaviour.interprets_replica_sets => "/spec/template/spec",
         "CronJob" => "/spec/jobTemplate/spec/template/spec",
         "Pod" => "/spec",
         "Ingress" => {
@@ -165,7 +167,15 @@ mod tests {
 
     fn named(kind: &str, template: &Value) -> Vec<String> {
         let of = |one: &ResourceSelector| format!("{}/{}", one.kind, one.name);
-        dependencies(kind, template).iter().map(of).collect()
+        dependencies(Behaviour::of("1.16"), kind, template).iter().map(of).collect()
+    }
+
+    #[test]
+    fn the_dependencies_of_a_replica_set_are_known_as_from_1_16() {
+        let pod = json!({"volumes": [{"configMap": {"name": "c"}}]});
+        let template = json!({"metadata": {"namespace": "default"}, "spec": {"template": {"spec": pod}}});
+        let count = |release| dependencies(Behaviour::of(release), "ReplicaSet", &template).len();
+        assert_eq!(["1.15", "1.16"].map(count), [0, 1]);
     }
 
     #[test]
@@ -232,7 +242,7 @@ mod tests {
         let ingress = json!({"spec": {"tls": [{"secretName": "b"}, {"hosts": []}, {"secretName": "a"}]}});
         assert_eq!(named("Ingress", &ingress), ["Secret/a", "Secret/b"]);
         let import = json!({"metadata": {"name": "web", "namespace": "default"}});
-        let found = dependencies("ServiceImport", &import);
+        let found = dependencies(Behaviour::default(), "ServiceImport", &import);
         let slice = |name: &str, service: &str| {
             json!({"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
                 "metadata": {"name": name, "namespace": "default", "labels": {"kubernetes.io/service-name": service}}})

@@ -81,6 +81,31 @@ pub struct Behaviour {
     /// A copy with the label `karmada.io/managed` may be written and deleted, whichever Work it names; as from 1.10
     /// (`pkg/util/objectwatcher/objectwatcher.go`). Before, only a copy that named the Work.
     pub owns_managed_copies: bool,
+    /// A workload that has requests and is scaled to zero leaves all clusters; as from 1.16 (`AssignReplicas` of
+    /// `pkg/scheduler/core/common.go`). Before, it stayed on all selected clusters. The flag
+    /// `--enable-empty-workload-propagation`, which is off by default, is not supported.
+    pub empty_workloads_leave: bool,
+    /// Only the copies of a divided workload have the assigned replicas, and other copies have those of the template; from
+    /// 1.6 to 1.14 (`needReviseReplicas` of `pkg/controllers/binding/common.go`).
+    pub revises_divided_only: bool,
+    /// A Pod has one replica, so that a divided Pod goes to one cluster; as from 1.7 (`podReplica` of
+    /// `pkg/resourceinterpreter/default/native/replica.go`). Before, it was an object without replicas.
+    pub pods_have_a_replica: bool,
+    /// A Job has no more replicas than completions, whatever its parallelism is; as from 1.11 (`jobReplica`).
+    pub caps_jobs_by_completions: bool,
+    /// A ReplicaSet has replicas, dependencies and an aggregated status; as from 1.16. Before, only its health was known.
+    pub interprets_replica_sets: bool,
+    /// Which zones of a cluster the operator `In` of an affinity must list.
+    pub zones: Zones,
+}
+
+/// Which zones of a cluster the operator `In` of an affinity must list (`matchZones` of `pkg/util/selector.go`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Zones {
+    /// All of them; until 1.17.
+    All,
+    /// Any of them; as from 1.18 (#6431).
+    Any,
 }
 
 /// How a target is treated that is no longer known to serve the workload's kind.
@@ -99,8 +124,11 @@ pub enum UnservedTargets {
 /// How replicas are divided by weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Division {
-    /// Shares are rounded down, and the remaining replicas go one by one to the largest weights; until 1.15.
+    /// Shares are rounded down, and the remaining replicas go one by one to the largest weights, then by name; until 1.7.
     LargestWeight,
+    /// The same, but of equal weights those with more replicas before come first; from 1.8 to 1.15. The real system orders
+    /// the others at random, and these rules by name.
+    LargestWeightThenMost,
     /// Seat by seat (Webster's method): the next seat goes to the cluster with the largest weight per half seat; as
     /// from 1.16 (#6793).
     Webster,
@@ -145,7 +173,11 @@ impl Behaviour {
     /// As `of`, without parsing a text, because the default is created by many rules for each object.
     pub(crate) fn since(release: ReleaseNumber) -> Self {
         Self {
-            division: if release >= (1, 16) { Division::Webster } else { Division::LargestWeight },
+            division: match release {
+                release if release >= (1, 16) => Division::Webster,
+                release if release >= (1, 8) => Division::LargestWeightThenMost,
+                _ => Division::LargestWeight,
+            },
             grouping: if release >= (1, 6) { Grouping::WithinLimits } else { Grouping::Fewest },
             ranks_by_room: release >= (1, 6),
             permanent_ids: release >= (1, 8),
@@ -183,6 +215,12 @@ impl Behaviour {
             keeps_start_of_jobs: release >= (1, 17),
             refuses_foreign_selectors: release >= (1, 17),
             owns_managed_copies: release >= (1, 10),
+            empty_workloads_leave: release >= (1, 16),
+            revises_divided_only: ((1, 6)..(1, 15)).contains(&release),
+            pods_have_a_replica: release >= (1, 7),
+            caps_jobs_by_completions: release >= (1, 11),
+            interprets_replica_sets: release >= (1, 16),
+            zones: if release >= (1, 18) { Zones::Any } else { Zones::All },
         }
     }
 
@@ -239,6 +277,12 @@ mod tests {
             keeps_start_of_jobs: false,
             refuses_foreign_selectors: false,
             owns_managed_copies: false,
+            empty_workloads_leave: false,
+            revises_divided_only: false,
+            pods_have_a_replica: false,
+            caps_jobs_by_completions: false,
+            interprets_replica_sets: false,
+            zones: Zones::All,
         }
     }
 
@@ -249,6 +293,7 @@ mod tests {
             grouping: Grouping::WithinLimits,
             ranks_by_room: true,
             overrides_words_of_jobs: true,
+            revises_divided_only: true,
             ..old
         };
         let reporting = Behaviour {
@@ -256,16 +301,19 @@ mod tests {
             specific_reasons: true,
             resolves_conflicts: true,
             copies_autoscalers: false,
+            pods_have_a_replica: true,
             ..ranked
         };
-        let identified = Behaviour { permanent_ids: true, ..reporting };
+        let identified =
+            Behaviour { permanent_ids: true, division: Division::LargestWeightThenMost, ..reporting };
         let counted = Behaviour {
             reports_generation: true,
             policy_finalizers: true,
             owns_managed_copies: true,
             ..identified
         };
-        let dispatching = Behaviour { always_reports_dispatching: true, ..counted };
+        let dispatching =
+            Behaviour { always_reports_dispatching: true, caps_jobs_by_completions: true, ..counted };
         let graciously = Behaviour {
             purge_mode: Some(PurgeMode::Graciously),
             inheritance: Inheritance::AsGiven,
@@ -283,21 +331,25 @@ mod tests {
             purge_mode: Some(PurgeMode::Gracefully),
             unserved_targets: UnservedTargets::Stay,
             adds_tolerations: false,
+            revises_divided_only: false,
             ..asked
         };
         let seats = Behaviour {
             division: Division::Webster,
             inheritance: Inheritance::Resolved,
             reports_success_criteria: true,
+            empty_workloads_leave: true,
+            interprets_replica_sets: true,
             ..newest
         };
         let started = Behaviour { keeps_start_of_jobs: true, refuses_foreign_selectors: true, ..seats };
+        let any_zone = Behaviour { zones: Zones::Any, ..started };
         let by_priority = Behaviour {
             retries: Retries::ByPriority,
             rebalances_from_the_first: true,
             has_former_purge_modes: false,
             repairs_unready_members: false,
-            ..started
+            ..any_zone
         };
         let cases = [
             ("1.6.1", ranked),
@@ -310,7 +362,7 @@ mod tests {
             ("1.15.0", newest),
             ("1.16", seats),
             ("1.17", started),
-            ("v1.18.2", started),
+            ("v1.18.2", any_zone),
             ("1.19.0", by_priority),
         ];
         for (release, expected) in cases {

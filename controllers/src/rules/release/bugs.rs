@@ -54,6 +54,9 @@ pub enum Bug {
     StatuslessUnknown,
     /// Any untolerated taint of effect NoSchedule removes a present target when the binding is next scheduled (#2449).
     TaintsDriveOut,
+    /// A target ranks no higher than another cluster if no target has replicas, so that a workload without replicas moves
+    /// back when a cluster recovers (#3290).
+    EmptyTargetsRankLast,
     /// A cluster whose discovery does not list the kind for a moment loses its copies (#5216).
     KindsDriveOut,
     /// Replicas on clusters that are no longer candidates count as placed (#4586, #7110).
@@ -114,7 +117,7 @@ pub enum Bug {
 }
 
 /// Each bug with its name in profiles, and the first release without it, if there is one.
-const KNOWN: [(Bug, &str, Option<ReleaseNumber>); 45] = [
+const KNOWN: [(Bug, &str, Option<ReleaseNumber>); 46] = [
     (Bug::ChosenWhileLeaving, "chosen-while-leaving", Some((1, 6))),
     (Bug::TwoTasks, "two-tasks", Some((1, 6))),
     (Bug::TasksLost, "tasks-lost", Some((1, 18))),
@@ -135,6 +138,7 @@ const KNOWN: [(Bug, &str, Option<ReleaseNumber>); 45] = [
     (Bug::StateReadAnew, "state-read-anew", None),
     (Bug::StatuslessUnknown, "statusless-unknown", Some((1, 9))),
     (Bug::TaintsDriveOut, "taints-drive-out", Some((1, 3))),
+    (Bug::EmptyTargetsRankLast, "empty-targets-rank-last", Some((1, 6))),
     (Bug::KindsDriveOut, "kinds-drive-out", Some((1, 12))),
     (Bug::LostReplicasCount, "lost-replicas-count", Some((1, 9))),
     (Bug::ScaleUpShrinks, "scale-up-shrinks", Some((1, 16))),

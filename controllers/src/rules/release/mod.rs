@@ -6,6 +6,6 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
-pub use behaviour::{Behaviour, Division, Grouping, Inheritance, Removal, UnservedTargets};
+pub use behaviour::{Behaviour, Division, Grouping, Inheritance, Removal, UnservedTargets, Zones};
 pub use bugs::{Bug, UnknownBug};
 pub use rules::{ReferenceRules, Release};

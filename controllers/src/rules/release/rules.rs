@@ -121,6 +121,11 @@ impl Rules for Release {
         rules::api_filter(unserved, resource, cluster, is_target)
     }
 
+    fn locality_score(&self, targets: &[TargetCluster], cluster: &str) -> i64 {
+        let empty = targets.iter().all(|target| target.replicas <= 0);
+        if empty && self.has(Bug::EmptyTargetsRankLast) { 0 } else { rules::locality_score(targets, cluster) }
+    }
+
     fn still_assigned(&self, targets: &[TargetCluster], selected: &[&Cluster]) -> Vec<TargetCluster> {
         if self.has(Bug::LostReplicasCount) {
             return targets.to_vec();
@@ -142,7 +147,7 @@ impl Rules for Release {
         after: Option<&Cluster>,
     ) -> bool {
         let before = before.filter(|_| !self.has(Bug::LostLabelsUnnoticed));
-        rules::concerns(spec, before, after)
+        rules::concerns(self.behaviour.zones, spec, before, after)
     }
 
     fn needs_scheduling(
@@ -234,7 +239,7 @@ impl Rules for Release {
         for policy in listed.iter_mut().filter(|_| self.has(Bug::TaintPoliciesUnsorted)) {
             policy.metadata.creation_timestamp = None;
         }
-        rules::taints_by_policies(&listed.iter().collect::<Vec<_>>(), cluster, now)
+        rules::taints_by_policies(self.behaviour.zones, &listed.iter().collect::<Vec<_>>(), cluster, now)
     }
 
     fn counts_against_eviction_rate(&self, taints: &[Taint], due: Due) -> bool {
@@ -326,10 +331,18 @@ impl Rules for Release {
         rules::snapshot(self.behaviour, namespace, name, &placed)
     }
 
-    fn divide(&self, replicas: i32, weights: Vec<(String, i64)>, template_uid: &str) -> Vec<TargetCluster> {
-        let shrinks = self.has(Bug::ScaleUpShrinks);
-        let way = if shrinks { Division::LargestWeight } else { self.behaviour.division };
-        rules::divide(way, replicas, weights, template_uid)
+    fn divide(
+        &self,
+        replicas: i32,
+        weights: Vec<(String, i64)>,
+        last: &[TargetCluster],
+        template_uid: &str,
+    ) -> Vec<TargetCluster> {
+        let way = match self.behaviour.division {
+            Division::Webster if self.has(Bug::ScaleUpShrinks) => Division::LargestWeight,
+            way => way,
+        };
+        rules::divide(way, replicas, weights, last, template_uid)
     }
 
     fn completions(&self, spec: &ResourceBindingSpec, template: &Value) -> Option<BTreeMap<String, i32>> {

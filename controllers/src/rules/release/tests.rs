@@ -191,11 +191,17 @@ fn is_healthy_without_a_status(rules: &dyn Rules) -> bool {
     rules.health(&json!({"apiVersion": "v1", "kind": "ConfigMap"})) == Health::Healthy
 }
 
+fn ranks_targets_without_replicas_first(rules: &dyn Rules) -> bool {
+    let targets = |replicas| [TargetCluster { name: "m1".into(), replicas }];
+    assert_eq!(rules.locality_score(&targets(1), "m1"), 100);
+    rules.locality_score(&targets(0), "m1") == 100
+}
+
 fn grows_everywhere(rules: &dyn Rules) -> bool {
     let divided = |replicas| -> BTreeMap<String, i32> {
         let weights =
             [("a", 10), ("b", 5), ("c", 4), ("d", 4)].map(|(name, weight)| (name.to_owned(), weight));
-        let targets = rules.divide(replicas, weights.into(), "");
+        let targets = rules.divide(replicas, weights.into(), &[], "");
         targets.into_iter().map(|target| (target.name, target.replicas)).collect()
     };
     (1..30).all(|replicas| {
@@ -288,7 +294,7 @@ fn lets_an_evicted_workload_leave_its_group(rules: &dyn Rules) -> bool {
 #[test]
 fn a_bug_changes_its_rule_and_no_other() {
     type Ask = fn(&dyn Rules) -> bool;
-    let rows: [(Bug, Ask, bool); 45] = [
+    let rows: [(Bug, Ask, bool); 46] = [
         (Bug::ChosenWhileLeaving, is_chosen, true),
         (Bug::TwoTasks, leaves_two_tasks, true),
         (Bug::TasksLost, guards_tasks, false),
@@ -309,6 +315,7 @@ fn a_bug_changes_its_rule_and_no_other() {
         (Bug::StateReadAnew, hands_on_a_state, false),
         (Bug::StatuslessUnknown, is_healthy_without_a_status, false),
         (Bug::TaintsDriveOut, stays, false),
+        (Bug::EmptyTargetsRankLast, ranks_targets_without_replicas_first, false),
         (Bug::KindsDriveOut, is_served, false),
         (Bug::LostReplicasCount, counts_what_is_lost, true),
         (Bug::ScaleUpShrinks, grows_everywhere, false),

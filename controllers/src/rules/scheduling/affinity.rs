@@ -6,23 +6,24 @@ use kube::ResourceExt;
 use kube::core::{Selector, SelectorExt};
 
 use crate::api::{Cluster, ClusterAffinity, FieldSelector};
+use crate::rules::Zones;
 
 /// Whether the affinity matches this cluster: it is not excluded, and names, labels and fields all match. An invalid
 /// label selector matches no cluster.
 #[must_use]
-pub fn affinity_matches(affinity: &ClusterAffinity, cluster: &Cluster) -> bool {
+pub fn affinity_matches(zones: Zones, affinity: &ClusterAffinity, cluster: &Cluster) -> bool {
     let is_named = |names: &[String]| names.iter().any(|name| Some(name) == cluster.metadata.name.as_ref());
     !is_named(&affinity.exclude_clusters)
         && (affinity.cluster_names.is_empty() || is_named(&affinity.cluster_names))
         && affinity.label_selector.as_ref().is_none_or(|selector| {
             Selector::try_from(selector.clone()).is_ok_and(|selector| selector.matches(cluster.labels()))
         })
-        && affinity.field_selector.as_ref().is_none_or(|selector| fields_match(selector, cluster))
+        && affinity.field_selector.as_ref().is_none_or(|selector| fields_match(zones, selector, cluster))
 }
 
-/// Operators are as in a node selector.
-/// If a cluster has several zones, `In` must list all of them and `NotIn` none.
-fn fields_match(selector: &FieldSelector, cluster: &Cluster) -> bool {
+/// Operators are as in a node selector; zones have no `Gt` and no `Lt`.
+/// If a cluster has several zones, `NotIn` must list none of them, and `In` all or any, by release.
+fn fields_match(zones: Zones, selector: &FieldSelector, cluster: &Cluster) -> bool {
     selector.match_expressions.iter().all(|expression| {
         let present = field_values(cluster, &expression.key);
         let values = expression.values.as_deref().unwrap_or_default();
@@ -35,10 +36,12 @@ fn fields_match(selector: &FieldSelector, cluster: &Cluster) -> bool {
             !present.is_empty() && present.iter().all(one)
         };
         match expression.operator.as_str() {
+            "In" if zones == Zones::Any => present.iter().any(listed),
             "In" => !present.is_empty() && present.iter().all(listed),
             "NotIn" => !present.iter().any(listed),
             "Exists" => !present.is_empty(),
             "DoesNotExist" => present.is_empty(),
+            "Gt" | "Lt" if expression.key == "zone" => false,
             "Gt" => compares(|value, bound| value > bound),
             "Lt" => compares(|value, bound| value < bound),
             _ => false,
@@ -97,7 +100,36 @@ mod tests {
         ];
         for (affinity, expected) in cases {
             let parsed: ClusterAffinity = serde_json::from_value(affinity.clone()).unwrap();
-            assert_eq!(affinity_matches(&parsed, &cluster), expected, "{affinity}");
+            assert_eq!(affinity_matches(Zones::All, &parsed, &cluster), expected, "{affinity}");
+        }
+    }
+
+    #[test]
+    fn the_release_decides_which_zones_must_be_listed() {
+        let cluster = |zones: &[&str]| {
+            let mut cluster = Cluster::new("m1", Default::default());
+            cluster.spec.zones = zones.iter().map(|zone| (*zone).to_owned()).collect();
+            cluster
+        };
+        let cases = [
+            ("In", json!(["a"]), &["a"][..], [true, true]),
+            ("In", json!(["a"]), &["a", "b"], [false, true]),
+            ("In", json!(["a", "b", "c"]), &["a", "b"], [true, true]),
+            ("In", json!(["c"]), &["a", "b"], [false, false]),
+            ("In", json!(["a"]), &[], [false, false]),
+            ("NotIn", json!(["a"]), &["a", "b"], [false, false]),
+            ("NotIn", json!(["c"]), &["a", "b"], [true, true]),
+            ("Gt", json!(["1"]), &["2"], [false, false]),
+            ("Lt", json!(["3"]), &["2"], [false, false]),
+        ];
+        for (operator, values, zones, expected) in cases {
+            let affinity: ClusterAffinity =
+                serde_json::from_value(json!({"fieldSelector": {"matchExpressions": [
+                {"key": "zone", "operator": operator, "values": values}]}}))
+                .unwrap();
+            let matches =
+                [Zones::All, Zones::Any].map(|way| affinity_matches(way, &affinity, &cluster(zones)));
+            assert_eq!(matches, expected, "{operator} {values} {zones:?}");
         }
     }
 
@@ -128,7 +160,7 @@ mod tests {
             }
             let expected = !excluded && ![name, label, field].contains(&2);
             let parsed: ClusterAffinity = serde_json::from_value(affinity.clone()).unwrap();
-            assert_eq!(affinity_matches(&parsed, &cluster), expected, "{affinity}");
+            assert_eq!(affinity_matches(Zones::All, &parsed, &cluster), expected, "{affinity}");
         }
     }
 
@@ -158,7 +190,11 @@ mod tests {
             let affinity = json!({"fieldSelector": {"matchExpressions": [
                 {"key": key, "operator": operator, "values": values}]}});
             let parsed: ClusterAffinity = serde_json::from_value(affinity).unwrap();
-            assert_eq!(affinity_matches(&parsed, &cluster), expected, "{key} {operator} {values:?}");
+            assert_eq!(
+                affinity_matches(Zones::All, &parsed, &cluster),
+                expected,
+                "{key} {operator} {values:?}"
+            );
         }
         cluster.spec.provider = "p".into();
         let fields =

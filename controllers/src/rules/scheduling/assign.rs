@@ -7,7 +7,7 @@ use kube::ResourceExt;
 
 use super::schedule::{ScheduleError, is_aggregated, is_duplicated, is_static_weighted};
 use crate::api::{Cluster, Placement, ReplicaScheduling, ResourceBindingSpec, StaticWeight, TargetCluster};
-use crate::rules::{Rules, affinity_matches};
+use crate::rules::{Rules, Zones, affinity_matches};
 
 /// The clusters that are selected for a workload, to which its replicas are assigned.
 #[derive(Clone, Copy)]
@@ -24,7 +24,8 @@ pub struct Selection<'a> {
 
 /// Assigns replicas to the selected clusters, tier by tier: zero if the workload has no replicas, all of them to each
 /// cluster if it is duplicated, otherwise by weight or by free room. Tiers matter only for free room. A cluster whose
-/// share is zero is left out, as from 1.6.
+/// share is zero is left out, as from 1.6. Therefore a workload that is scaled to zero has no targets, as from 1.16;
+/// it is distinguished by its requests from an object that never has replicas.
 ///
 /// # Errors
 /// There is too little room. The targets then stay as they are.
@@ -35,16 +36,22 @@ pub fn assign(rules: &dyn Rules, selection: &Selection<'_>) -> Result<Vec<Target
         selected.iter().map(|cluster| TargetCluster { name: cluster.name_any(), replicas }).collect()
     };
     let mut targets = match &placement.replica_scheduling {
+        _ if spec.replicas == 0 && rules.behaviour().empty_workloads_leave && is_single(spec) => Vec::new(),
         _ if spec.replicas == 0 => return Ok(each(0)),
         _ if is_duplicated(placement) => return Ok(each(spec.replicas)),
         Some(scheduling) if is_static_weighted(scheduling) => {
             let weights = rules.static_weights(rules_of(scheduling), &selected);
-            rules.divide(spec.replicas, weights, &spec.resource.uid)
+            rules.divide(spec.replicas, weights, &spec.clusters, &spec.resource.uid)
         }
         _ => by_tier(rules, spec, tiers, is_aggregated(placement), fresh)?,
     };
     targets.retain(|target| target.replicas > 0);
     Ok(targets)
+}
+
+/// Whether the workload has one kind of pods, and requests for it.
+fn is_single(spec: &ResourceBindingSpec) -> bool {
+    spec.replica_requirements.is_some() && spec.components.len() <= 1
 }
 
 fn rules_of(scheduling: &ReplicaScheduling) -> &[StaticWeight] {
@@ -54,9 +61,9 @@ fn rules_of(scheduling: &ReplicaScheduling) -> &[StaticWeight] {
 /// Returns the weight of each cluster: the largest that the list gives it.
 /// A cluster that no entry matches is left out. If no entry matches any cluster, all have the same weight.
 #[must_use]
-pub fn static_weights(list: &[StaticWeight], clusters: &[&Cluster]) -> Vec<(String, i64)> {
+pub fn static_weights(zones: Zones, list: &[StaticWeight], clusters: &[&Cluster]) -> Vec<(String, i64)> {
     let weight = |cluster: &&&Cluster| {
-        let meant = list.iter().filter(|rule| affinity_matches(&rule.target_cluster, cluster));
+        let meant = list.iter().filter(|rule| affinity_matches(zones, &rule.target_cluster, cluster));
         meant.map(|rule| rule.weight).max().map(|weight| (cluster.name_any(), weight))
     };
     let weights: Vec<_> = clusters.iter().filter_map(|cluster| weight(&cluster)).collect();
@@ -141,7 +148,7 @@ impl Room<'_> {
         let (rules, aggregated, uid) = (self.rules, self.aggregated, &self.spec.resource.uid);
         if self.fresh {
             let weights = rules.room_used(replicas, self.room(clusters, &kept), aggregated, &[])?;
-            return Ok(rules.divide(replicas, weights, uid));
+            return Ok(rules.divide(replicas, weights, &[], uid));
         }
         let missing = replicas - sum(&kept);
         if missing == 0 {
@@ -151,10 +158,11 @@ impl Room<'_> {
             let weights =
                 kept.iter().map(|target| (target.name.clone(), i64::from(target.replicas))).collect();
             let weights = rules.room_used(replicas, weights, aggregated, &[])?;
-            return Ok(rules.divide(replicas, weights, uid));
+            return Ok(rules.divide(replicas, weights, &[], uid));
         }
         let weights = rules.room_used(missing, self.room(clusters, &[]), aggregated, &kept)?;
-        Ok(merged(kept, rules.divide(missing, weights, uid)))
+        let added = rules.divide(missing, weights, &kept, uid);
+        Ok(merged(kept, added))
     }
 }
 
@@ -204,7 +212,7 @@ mod tests {
 
     use super::*;
     use crate::api::ClusterAffinity;
-    use crate::rules::ReferenceRules;
+    use crate::rules::{ReferenceRules, Release};
 
     type Placed<'a> = &'a [(&'a str, i32)];
     type Room<'a> = &'a [(&'a str, i64)];
@@ -268,6 +276,36 @@ mod tests {
             divided(false, 0, &[("m1", 6), ("m2", 2)], &[], false).unwrap(),
             [("m1".to_owned(), 0), ("m2".to_owned(), 0)]
         );
+    }
+
+    #[test]
+    fn a_workload_that_is_scaled_to_zero_leaves_as_from_1_16() {
+        let clusters = [cluster("m1", 5), cluster("m2", 5)];
+        let tiers = [clusters.iter().collect::<Vec<_>>()];
+        let requests = json!({"resourceRequest": {"cpu": "1"}});
+        let two = json!([{"name": "a", "replicas": 0}, {"name": "b", "replicas": 0}]);
+        let (all, none) = (&["m1", "m2"][..], &[][..]);
+        let cases = [
+            ("1.15", requests.clone(), json!([]), all),
+            ("1.16", requests.clone(), json!([]), none),
+            ("1.18", json!(null), json!([]), all),
+            ("1.18", requests, two, all),
+        ];
+        for (release, requests, components, expected) in cases {
+            let spec: ResourceBindingSpec = serde_json::from_value(json!({
+                "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+                "replicas": 0, "replicaRequirements": requests, "components": components,
+            }))
+            .unwrap();
+            for kind in ["Duplicated", "Divided"] {
+                let placement = json!({"replicaScheduling": {"replicaSchedulingType": kind}});
+                let placement: Placement = serde_json::from_value(placement).unwrap();
+                let selection = Selection { spec: &spec, placement: &placement, tiers: &tiers, fresh: false };
+                let targets = assign(&Release::of(release), &selection).unwrap();
+                let names: Vec<_> = targets.iter().map(|target| target.name.as_str()).collect();
+                assert_eq!(names, expected, "{release} {kind} {spec:?}");
+            }
+        }
     }
 
     #[test]
@@ -409,9 +447,9 @@ mod tests {
             },
             weight,
         };
-        let meant = static_weights(&[rule(&["m1", "m2"], 1), rule(&["m2"], 5)], &clusters);
+        let meant = static_weights(Zones::All, &[rule(&["m1", "m2"], 1), rule(&["m2"], 5)], &clusters);
         assert_eq!(meant, weights(&[("m1", 1), ("m2", 5)]));
-        let unmeant = static_weights(&[rule(&["m9"], 4)], &clusters);
+        let unmeant = static_weights(Zones::All, &[rule(&["m9"], 4)], &clusters);
         assert_eq!(unmeant, weights(&[("m1", 1), ("m2", 1), ("m3", 1)]));
     }
 }

@@ -6,24 +6,36 @@ use crate::api::{TargetCluster, fnv32a};
 use crate::rules::Division;
 
 /// Divides replicas by weight with the method of a release. A cluster of weight zero gets nothing.
+/// Some releases prefer the clusters with more replicas in `last`, the targets of the last schedule.
 #[must_use]
 pub fn divide(
     way: Division,
     replicas: i32,
     weights: Vec<(String, i64)>,
+    last: &[TargetCluster],
     template_uid: &str,
 ) -> Vec<TargetCluster> {
     match way {
-        Division::LargestWeight => divide_by_largest_weight(replicas, weights),
+        Division::LargestWeight => divide_by_largest_weight(replicas, weights, &[]),
+        Division::LargestWeightThenMost => divide_by_largest_weight(replicas, weights, last),
         Division::Webster => divide_by_seats(replicas, weights, template_uid),
     }
 }
 
 /// Gives each cluster its share rounded down.
-/// The remaining replicas go one by one to the clusters in order of weight, then of name (`TakeByWeight`; until 1.15).
+/// The remaining replicas go one by one to the clusters in order of weight, then of their replicas in `last`, then of
+/// name (`TakeByWeight`, `ClusterWeightInfoList.Less`; until 1.15).
 #[must_use]
-pub fn divide_by_largest_weight(replicas: i32, mut weights: Vec<(String, i64)>) -> Vec<TargetCluster> {
-    weights.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+pub fn divide_by_largest_weight(
+    replicas: i32,
+    mut weights: Vec<(String, i64)>,
+    last: &[TargetCluster],
+) -> Vec<TargetCluster> {
+    let had = |name: &str| last.iter().find(|target| target.name == name).map_or(0, |target| target.replicas);
+    weights.sort_by(|a, b| {
+        let by_weight = b.1.cmp(&a.1).then_with(|| had(&b.0).cmp(&had(&a.0)));
+        by_weight.then_with(|| a.0.cmp(&b.0))
+    });
     let sum: i64 = weights.iter().map(|(_, weight)| weight).sum();
     if sum <= 0 {
         return Vec::new();
@@ -122,8 +134,25 @@ mod tests {
             (5, &[], &[]),
         ];
         for (replicas, list, expected) in cases {
-            let placed = divide_by_largest_weight(replicas, weights(list));
+            let placed = divide_by_largest_weight(replicas, weights(list), &[]);
             assert_eq!(pairs(&placed), expected, "{replicas} by {list:?}");
+        }
+    }
+
+    #[test]
+    fn the_release_decides_whether_equal_weights_are_ordered_by_their_last_replicas() {
+        use Division::{LargestWeight, LargestWeightThenMost, Webster};
+        let cases: [(Division, Placed<'_, i64>, Placed<'_, i32>); 4] = [
+            (LargestWeight, &[("m1", 1), ("m2", 1), ("m3", 1)], &[("m1", 2), ("m2", 2), ("m3", 1)]),
+            (LargestWeightThenMost, &[("m1", 1), ("m2", 1), ("m3", 1)], &[("m2", 2), ("m3", 2), ("m1", 1)]),
+            (LargestWeightThenMost, &[("m1", 2), ("m2", 1), ("m3", 1)], &[("m1", 3), ("m2", 1), ("m3", 1)]),
+            (Webster, &[("m1", 1), ("m2", 1), ("m3", 1)], &[("m1", 2), ("m2", 2), ("m3", 1)]),
+        ];
+        let last =
+            [("m2", 2), ("m3", 2)].map(|(name, replicas)| TargetCluster { name: name.into(), replicas });
+        for (way, list, expected) in cases {
+            let placed = divide(way, 5, weights(list), &last, "1");
+            assert_eq!(pairs(&placed), expected, "{way:?} by {list:?}");
         }
     }
 
@@ -131,7 +160,7 @@ mod tests {
     #[test]
     fn one_replica_more_may_cost_a_cluster_one_by_largest_weight() {
         let list: Placed<'_, i64> = &[("m1", 6), ("m2", 5), ("m3", 4)];
-        let placed = |replicas| divide_by_largest_weight(replicas, weights(list));
+        let placed = |replicas| divide_by_largest_weight(replicas, weights(list), &[]);
         assert_eq!(pairs(&placed(7)), [("m1", 3), ("m2", 3), ("m3", 1)]);
         assert_eq!(pairs(&placed(8)), [("m1", 4), ("m2", 2), ("m3", 2)]);
     }
@@ -185,8 +214,8 @@ mod tests {
     proptest! {
         #[test]
         fn no_replica_is_lost_and_none_is_made(replicas in 0_i32..10_000, list in prop::collection::vec(1_i64..1000, 1..20)) {
-            for way in [Division::LargestWeight, Division::Webster] {
-                let placed = divide(way, replicas, named(&list), "1");
+            for way in [Division::LargestWeight, Division::LargestWeightThenMost, Division::Webster] {
+                let placed = divide(way, replicas, named(&list), &[], "1");
                 prop_assert_eq!(placed.iter().map(|target| target.replicas).sum::<i32>(), replicas);
             }
         }

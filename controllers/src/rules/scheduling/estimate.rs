@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::quantities::{add_quantities, milli};
 use crate::api::{Cluster, ReplicaRequirements, ResourceBindingSpec};
-use crate::rules::replicas_by_models;
+use crate::rules::{Behaviour, replicas_by_models};
 
 /// Returns how many more replicas the cluster has room for: limited by the number of pods, and by each resource that a
 /// replica needs and that is neither allocated nor allocating, or by the grades of its nodes if it reports them
@@ -48,21 +48,37 @@ pub(super) fn free(cluster: &Cluster, resource: &str) -> i128 {
 }
 
 /// Returns what one replica of a template needs: the sum over its containers, or the request of its largest init
-/// container if that is more. `None` if there are no requests.
+/// container if that is more. A limit without a request is the request, as the API server of a member will set it
+/// (`AddPodTemplateRequest` of `pkg/util/resource.go`). `None` if there are no requests.
 #[must_use]
-pub fn replica_requirements(kind: &str, template: &Value) -> Option<ReplicaRequirements> {
-    let pod = match kind {
-        "Deployment" | "StatefulSet" | "Job" => template.pointer("/spec/template/spec")?,
+pub fn replica_requirements(
+    behaviour: Behaviour,
+    kind: &str,
+    template: &Value,
+) -> Option<ReplicaRequirements> {
+    let path = match kind {
+        "Deployment" | "StatefulSet" | "Job" => "/spec/template/spec",
+        "ReplicaSet" if behaviour.interprets_replica_sets => "/spec/template/spec",
+        "Pod" if behaviour.pods_have_a_replica => "/spec",
         _ => return None,
     };
-    let resource_request = pod_requests(pod);
+    let pod = template.pointer(path)?;
+    let resource_request = needs_of_pod(pod, requests_or_limits);
     (!resource_request.is_empty()).then_some(ReplicaRequirements { resource_request })
 }
 
-/// Returns the requests of a pod, by resource.
+/// Returns the requests of a running pod, by resource (`AddPodRequest` of `pkg/util/resource.go`).
 #[must_use]
 pub fn pod_requests(pod_spec: &Value) -> BTreeMap<String, Quantity> {
-    let of = |field: &str| pod_spec[field].as_array().into_iter().flatten().flat_map(requests);
+    needs_of_pod(pod_spec, requests)
+}
+
+/// Returns the needs of a pod from those of its containers.
+fn needs_of_pod(
+    pod_spec: &Value,
+    of_container: fn(&Value) -> BTreeMap<&String, Quantity>,
+) -> BTreeMap<String, Quantity> {
+    let of = |field: &str| pod_spec[field].as_array().into_iter().flatten().flat_map(of_container);
     let mut sums = BTreeMap::new();
     for (resource, amount) in of("containers") {
         add_quantities(&mut sums, resource, &amount);
@@ -78,8 +94,13 @@ pub fn pod_requests(pod_spec: &Value) -> BTreeMap<String, Quantity> {
     sums
 }
 
-fn requests(container: &Value) -> impl Iterator<Item = (&String, Quantity)> {
-    container["resources"]["requests"].as_object().into_iter().flatten().filter_map(quantity)
+fn requests(container: &Value) -> BTreeMap<&String, Quantity> {
+    container["resources"]["requests"].as_object().into_iter().flatten().filter_map(quantity).collect()
+}
+
+fn requests_or_limits(container: &Value) -> BTreeMap<&String, Quantity> {
+    let limits = container["resources"]["limits"].as_object().into_iter().flatten().filter_map(quantity);
+    limits.chain(requests(container)).collect()
 }
 
 fn quantity<'a>((resource, amount): (&'a String, &Value)) -> Option<(&'a String, Quantity)> {
@@ -154,19 +175,49 @@ mod tests {
     }
 
     #[test]
+    fn a_running_pod_needs_its_requests_alone() {
+        let resources = |resources: Value| json!({"containers": [{"resources": resources}]});
+        let requested = resources(json!({"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "1"}}));
+        assert_eq!(pod_requests(&requested), BTreeMap::from([("cpu".to_owned(), Quantity("1".into()))]));
+        assert_eq!(pod_requests(&resources(json!({"limits": {"cpu": "2"}}))), BTreeMap::new());
+    }
+
+    #[test]
     fn a_replica_needs_the_sum_of_its_containers_or_its_greediest_init_container() {
         let container = |cpu: &str| json!({"resources": {"requests": {"cpu": cpu}}});
         let template = |containers: Value, init: Value| {
             json!({"spec": {"template": {"spec": {
             "containers": containers, "initContainers": init, "overhead": {"memory": "1Mi"}}}}})
         };
-        let needs = |template: &Value| replica_requirements("Deployment", template).unwrap().resource_request;
+        let needs_of = |release, kind, template: &Value| {
+            replica_requirements(Behaviour::of(release), kind, template).map(|needs| needs.resource_request)
+        };
+        let needs = |template: &Value| needs_of("1.5", "Deployment", template).unwrap();
         let two = template(json!([container("250m"), container("250m")]), json!([container("100m")]));
         assert_eq!(needs(&two)["cpu"].0, "500m");
         assert_eq!(needs(&two)["memory"].0, "1Mi");
         let greedy = template(json!([container("250m")]), json!([container("2"), container("1")]));
         assert_eq!(needs(&greedy)["cpu"].0, "2");
-        assert_eq!(replica_requirements("ConfigMap", &two), None);
-        assert_eq!(replica_requirements("Deployment", &json!({"spec": {"template": {"spec": {}}}})), None);
+        let limited = |limit: &str, request: Value| json!({"resources": {"limits": {"cpu": limit}, "requests": request}});
+        let cases = [
+            (json!([limited("2", json!(null))]), json!([]), "2"),
+            (json!([limited("2", json!({"cpu": "1"}))]), json!([]), "1"),
+            (json!([container("1")]), json!([limited("3", json!(null))]), "3"),
+        ];
+        for (containers, init, cpu) in cases {
+            let template = template(containers, init);
+            assert_eq!(needs(&template)["cpu"].0, cpu, "{template}");
+        }
+        assert_eq!(needs_of("1.5", "ConfigMap", &two), None);
+        assert_eq!(needs_of("1.5", "Deployment", &json!({"spec": {"template": {"spec": {}}}})), None);
+        let pod = json!({"spec": two["spec"]["template"]["spec"]});
+        for (release, kind, template, has) in [
+            ("1.6", "Pod", &pod, false),
+            ("1.7", "Pod", &pod, true),
+            ("1.15", "ReplicaSet", &two, false),
+            ("1.16", "ReplicaSet", &two, true),
+        ] {
+            assert_eq!(needs_of(release, kind, template).is_some(), has, "{release} {kind}");
+        }
     }
 }

@@ -12,7 +12,9 @@ use crate::api::{
     CONDITION_COMPLETE_APIS, Cluster, ClusterAffinity, GracefulEvictionTask, NO_EXECUTE, NO_SCHEDULE,
     ObjectReference, SpreadConstraint, TargetCluster, is_true,
 };
-use crate::rules::{Due, Removal, UnservedTargets, affinity_matches, eviction_due, field_values, tolerates};
+use crate::rules::{
+    Due, Removal, UnservedTargets, Zones, affinity_matches, eviction_due, field_values, tolerates,
+};
 
 /// The reason why a cluster was refused, as text.
 /// In a large fleet most clusters are refused for the same few reasons, so the text is borrowed where possible.
@@ -20,8 +22,8 @@ pub type Refusal = Option<Cow<'static, str>>;
 
 /// `ClusterAffinity`: the placement must match the cluster, whether or not it is a target already.
 #[must_use]
-pub fn affinity_filter(affinity: Option<&ClusterAffinity>, cluster: &Cluster) -> Refusal {
-    let meant = affinity.is_none_or(|affinity| affinity_matches(affinity, cluster));
+pub fn affinity_filter(zones: Zones, affinity: Option<&ClusterAffinity>, cluster: &Cluster) -> Refusal {
+    let meant = affinity.is_none_or(|affinity| affinity_matches(zones, affinity, cluster));
     (!meant).then(|| "cluster(s) did not match the placement cluster affinity constraint".into())
 }
 
@@ -120,12 +122,10 @@ pub fn terminating_filter(removal: Removal, cluster: &Cluster, is_target: bool) 
     (refused && !stays).then(|| "cluster(s) is being removed".into())
 }
 
-/// `ClusterLocality`: a target scores 100, any other cluster 0; all score 0 while no target has replicas.
+/// `ClusterLocality`: a target scores 100, any other cluster 0, also if no target has replicas (#3290).
 #[must_use]
 pub fn locality_score(targets: &[TargetCluster], cluster: &str) -> i64 {
-    let assigned: i64 = targets.iter().map(|target| i64::from(target.replicas)).sum();
-    let is_target = targets.iter().any(|target| target.name == cluster);
-    if assigned > 0 && is_target { 100 } else { 0 }
+    if targets.iter().any(|target| target.name == cluster) { 100 } else { 0 }
 }
 
 #[cfg(test)]
@@ -286,10 +286,11 @@ mod tests {
     }
 
     #[test]
-    fn targets_rank_first_once_they_have_replicas() {
-        let targets = |replicas| [TargetCluster { name: "m1".into(), replicas }];
-        assert_eq!(locality_score(&targets(2), "m1"), 100);
-        assert_eq!(locality_score(&targets(2), "m2"), 0);
-        assert_eq!(locality_score(&targets(0), "m1"), 0);
+    fn targets_rank_first_with_and_without_replicas() {
+        for replicas in [0, 2] {
+            let targets = [TargetCluster { name: "m1".into(), replicas }];
+            assert_eq!(["m1", "m2"].map(|cluster| locality_score(&targets, cluster)), [100, 0], "{replicas}");
+        }
+        assert_eq!(locality_score(&[], "m1"), 0);
     }
 }

@@ -107,7 +107,8 @@ pub fn schedule(
     let terms = rules.terms_to_try(&placement.cluster_affinities, in_use);
     let mut first = None;
     for term in terms {
-        let overflow = term.overflow_affinities.iter().map(|overflow| &overflow.affinity);
+        let overflow = term.overflow_affinities.iter().filter(|_| is_workload(spec));
+        let overflow = overflow.map(|overflow| &overflow.affinity);
         match by(std::iter::once(&term.affinity).chain(overflow).collect()) {
             Ok(targets) => return Ok(Schedule { targets, affinity: term.affinity_name.clone() }),
             Err(error) => drop(first.get_or_insert(error)),
@@ -118,6 +119,13 @@ pub fn schedule(
         None => by(placement.cluster_affinity.iter().collect())
             .map(|targets| Schedule { targets, ..Schedule::default() }),
     }
+}
+
+/// Whether the object runs pods, possibly none at present.
+/// The overflow affinities of an object that runs none do not count (`ClusterAffinity` of
+/// `pkg/scheduler/framework/plugins/clusteraffinity`, `IsWorkload`; as from 1.18).
+fn is_workload(spec: &ResourceBindingSpec) -> bool {
+    spec.replicas > 0 || spec.replica_requirements.is_some() || !spec.components.is_empty()
 }
 
 /// Returns the affinities from the one in use on; all of them if none is in use or it no longer exists.
@@ -402,8 +410,13 @@ mod tests {
             let status = Arc::get_mut(cluster).unwrap().status.as_mut().unwrap();
             status.resource_summary = serde_json::from_value(json!({"allocatable": {"pods": pods}})).unwrap();
         }
-        let cases: [(i32, &[(&str, i32)]); 3] =
-            [(3, &[("m3", 3)]), (5, &[("m3", 3), ("m2", 2)]), (6, &[("m3", 3), ("m2", 2), ("m1", 1)])];
+        let cases: [(i32, &[(&str, i32)]); 4] = [
+            (3, &[("m3", 3)]),
+            (5, &[("m3", 3), ("m2", 2)]),
+            (6, &[("m3", 3), ("m2", 2), ("m1", 1)]),
+            // An object without replicas needs no room, so that nothing of it flows over.
+            (0, &[("m3", 0)]),
+        ];
         for (replicas, expected) in cases {
             let spec = binding(&placement, replicas, &[], &[]);
             let placed =

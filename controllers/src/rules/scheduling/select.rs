@@ -115,7 +115,8 @@ fn by_number<'a>(
 }
 
 /// Selects the best cluster of each of the best groups, then the best other clusters of these groups, as many as are
-/// allowed.
+/// allowed. Until 1.5 a group scores as its best cluster, and room does not matter (`generateRegionInfo` of
+/// `group_clusters.go`, `sortClusters` of `util.go`).
 fn by_group<'a>(
     grouping: Grouping,
     placement: &Placement,
@@ -127,7 +128,7 @@ fn by_group<'a>(
     let by_group = constraint(placement, field).unwrap_or(&unlimited);
     let by_cluster = constraint(placement, "cluster").unwrap_or(&unlimited);
     let score = |clusters: &[&Candidate]| match grouping {
-        Grouping::Fewest => clusters.iter().map(|cluster| cluster.score).sum(),
+        Grouping::Fewest => clusters.iter().map(|cluster| cluster.score).max().unwrap_or_default(),
         Grouping::WithinLimits if is_duplicated(placement) => duplicated_group_score(clusters, replicas),
         Grouping::WithinLimits => {
             divided_group_score(clusters, replicas, by_group.min_groups, by_cluster.min_groups)
@@ -161,9 +162,10 @@ fn by_group<'a>(
         .filter(|candidate| best.iter().any(|group| in_group(candidate, group)))
         .filter(|candidate| !used.iter().any(|other| other.name == candidate.name))
         .collect();
+    let room = |candidate: &Candidate| if grouping == Grouping::Fewest { 0 } else { candidate.room };
     others.sort_by(|a, b| {
         let by_tier = a.tier.cmp(&b.tier).then(b.score.cmp(&a.score));
-        by_tier.then(b.room.cmp(&a.room)).then_with(|| a.name.cmp(&b.name))
+        by_tier.then_with(|| room(b).cmp(&room(a))).then_with(|| a.name.cmp(&b.name))
     });
     others.truncate(at_most(by_cluster).saturating_sub(used.len()));
     used.extend(others);
@@ -347,6 +349,23 @@ mod tests {
         let two_clusters: Placement = serde_json::from_value(two_clusters).unwrap();
         assert!(select(Grouping::Fewest, &two_clusters, 1, &all).is_err(), "no single region has two");
         assert_eq!(select(Grouping::WithinLimits, &two_clusters, 1, &all).map(|names| names.len()), Ok(2));
+    }
+
+    #[test]
+    fn until_1_5_groups_and_their_clusters_rank_by_the_score_of_each_cluster() {
+        let all = [
+            candidate("a1", 100, 1, "eu"),
+            candidate("b1", 60, 1, "us"),
+            candidate("b2", 60, 1, "us"),
+            candidate("b3", 60, 9, "us"),
+        ];
+        let names = |region: i64, clusters: i64, all: &[Candidate]| {
+            let spread = [by("region", region, region), by("cluster", 1, clusters)];
+            let placement: Placement = serde_json::from_value(json!({"spreadConstraints": spread})).unwrap();
+            select(Grouping::Fewest, &placement, 1, &ranked(all.to_vec(), false)).unwrap()
+        };
+        assert_eq!(names(1, 2, &all), ["a1"], "the best cluster decides, and not the sum");
+        assert_eq!(names(1, 2, &all[1..]), ["b1", "b2"], "the name decides, and not the room");
     }
 
     #[test]

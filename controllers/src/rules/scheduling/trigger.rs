@@ -6,7 +6,7 @@ use super::schedule::is_duplicated;
 use crate::api::{
     BindingStatus, CONDITION_SCHEDULED, Cluster, DEFAULT_SCHEDULER, Placement, ResourceBindingSpec,
 };
-use crate::rules::{Removal, affinity_matches};
+use crate::rules::{Removal, Zones, affinity_matches};
 
 /// The state of the clusters of a binding's targets: that of the worst of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,14 +77,20 @@ pub fn is_for_scheduler(spec: &ResourceBindingSpec, name: &str) -> bool {
 /// Whether a change of a cluster may matter to a binding: its affinity matches the cluster after or before the change,
 /// so that a removed label is noticed too (`pkg/scheduler/event_handler.go`, #2912).
 #[must_use]
-pub fn concerns(spec: &ResourceBindingSpec, before: Option<&Cluster>, after: Option<&Cluster>) -> bool {
+pub fn concerns(
+    zones: Zones,
+    spec: &ResourceBindingSpec,
+    before: Option<&Cluster>,
+    after: Option<&Cluster>,
+) -> bool {
     let Some(placement) = &spec.placement else { return true };
     let terms = placement.cluster_affinities.iter().flat_map(|term| {
         let overflow = term.overflow_affinities.iter().map(|overflow| &overflow.affinity);
         std::iter::once(&term.affinity).chain(overflow)
     });
     let affinities: Vec<_> = placement.cluster_affinity.iter().chain(terms).collect();
-    let means = |cluster: &Cluster| affinities.iter().any(|affinity| affinity_matches(affinity, cluster));
+    let means =
+        |cluster: &Cluster| affinities.iter().any(|affinity| affinity_matches(zones, affinity, cluster));
     affinities.is_empty() || before.into_iter().chain(after).any(means)
 }
 
@@ -252,7 +258,11 @@ mod tests {
             ("by one of several", groups, None, Some(&is_gold), true),
         ];
         for (about, placement, before, after, expected) in cases {
-            assert_eq!(concerns(&binding(&placement, 1, &[], &[]), before, after), expected, "{about}");
+            assert_eq!(
+                concerns(Zones::All, &binding(&placement, 1, &[], &[]), before, after),
+                expected,
+                "{about}"
+            );
         }
     }
 

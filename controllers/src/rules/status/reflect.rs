@@ -7,6 +7,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::api::ANNOTATION_TEMPLATE_GENERATION;
+use crate::rules::Behaviour;
 
 /// The fields of the status that a kind reports.
 struct ReportedFields {
@@ -19,7 +20,7 @@ struct ReportedFields {
 }
 
 /// The fields that a kind reports; `None`: all.
-fn reported(kind: &str) -> Option<ReportedFields> {
+fn reported(behaviour: Behaviour, kind: &str) -> Option<ReportedFields> {
     let (some, always, generation): (&[_], &[_], _) = match kind {
         "Deployment" => (
             &[
@@ -33,6 +34,9 @@ fn reported(kind: &str) -> Option<ReportedFields> {
             &[],
             true,
         ),
+        "ReplicaSet" if behaviour.interprets_replica_sets => {
+            (&["readyReplicas", "availableReplicas", "observedGeneration"], &["replicas"], true)
+        }
         "StatefulSet" => (
             &["readyReplicas", "currentReplicas", "updatedReplicas", "observedGeneration"],
             &["replicas", "availableReplicas"],
@@ -61,12 +65,14 @@ fn reported(kind: &str) -> Option<ReportedFields> {
 /// Returns the part of the object's status that is reported to the control plane; all of it for unknown kinds.
 /// A Service reports its status only if it has a load balancer (`reflectServiceStatus`, in every release).
 #[must_use]
-pub fn reflected_status(kind: &str, object: &Value) -> Option<Map<String, Value>> {
+pub fn reflected_status(behaviour: Behaviour, kind: &str, object: &Value) -> Option<Map<String, Value>> {
     let status = object.get("status").and_then(Value::as_object);
     if kind == "Service" && object["spec"]["type"] != "LoadBalancer" {
         return None;
     }
-    let Some(ReportedFields { some, always, generation }) = reported(kind) else { return status.cloned() };
+    let Some(ReportedFields { some, always, generation }) = reported(behaviour, kind) else {
+        return status.cloned();
+    };
     if status.is_none() && !generation {
         return None;
     }
@@ -91,6 +97,20 @@ pub fn reflected_status(kind: &str, object: &Value) -> Option<Map<String, Value>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_replica_set_reports_all_of_its_status_until_1_15() {
+        let object = json!({"metadata": {"generation": 2}, "status": {"replicas": 0, "readyReplicas": 0,
+            "fullyLabeledReplicas": 1, "observedGeneration": 2}});
+        let cases = [
+            ("1.15", object["status"].clone()),
+            ("1.16", json!({"replicas": 0, "observedGeneration": 2, "generation": 2})),
+        ];
+        for (release, expected) in cases {
+            let reported = reflected_status(Behaviour::of(release), "ReplicaSet", &object).map(Value::Object);
+            assert_eq!(reported, Some(expected), "{release}");
+        }
+    }
 
     #[test]
     fn each_kind_reports_what_the_control_plane_adds_up() {
@@ -147,7 +167,11 @@ mod tests {
             ("ConfigMap", json!({"data": {}}), None),
         ];
         for (kind, object, expected) in cases {
-            assert_eq!(reflected_status(kind, &object).map(Value::Object), expected, "{kind}");
+            assert_eq!(
+                reflected_status(Behaviour::default(), kind, &object).map(Value::Object),
+                expected,
+                "{kind}"
+            );
         }
     }
 }

@@ -28,6 +28,9 @@ pub fn template_status(
             &["replicas", "readyReplicas", "updatedReplicas", "availableReplicas", "unavailableReplicas"],
             &[],
         ),
+        "ReplicaSet" if behaviour.interprets_replica_sets => {
+            workload(behaviour, template, reports, &["readyReplicas", "availableReplicas"], &["replicas"])
+        }
         "StatefulSet" => workload(
             behaviour,
             template,
@@ -323,6 +326,19 @@ mod tests {
         }
         let new = json!({"metadata": {"generation": 1}});
         assert_eq!(as_release("1.18", "Deployment", &new, &[json!(null)]), None);
+    }
+
+    #[test]
+    fn replica_sets_are_added_up_as_from_1_16() {
+        let template = json!({"metadata": {"generation": 7}});
+        let members = [2, 3].map(|replicas| {
+            json!({"replicas": replicas, "readyReplicas": 1, "generation": 1,
+            "observedGeneration": 1, "resourceTemplateGeneration": 7})
+        });
+        let sum = json!({"replicas": 5, "readyReplicas": 2, "observedGeneration": 7});
+        for (release, expected) in [("1.15", None), ("1.16", Some(sum))] {
+            assert_eq!(as_release(release, "ReplicaSet", &template, &members), expected, "{release}");
+        }
     }
 
     #[test]

@@ -36,14 +36,14 @@ pub fn default_tolerations(
     tolerations
 }
 
-/// Fills in the defaults of a placement: a constraint spreads by cluster, over at least one group; divided replicas are
-/// divided by weight.
+/// Fills in the defaults of a placement: a constraint spreads by cluster, over at least one group, whatever its maximum;
+/// divided replicas are divided by weight.
 pub fn default_placement(placement: &mut Placement) {
     for constraint in &mut placement.spread_constraints {
         if constraint.spread_by_field.is_empty() && constraint.spread_by_label.is_empty() {
             constraint.spread_by_field = "cluster".into();
         }
-        if constraint.min_groups == 0 && constraint.max_groups == 0 {
+        if constraint.min_groups == 0 {
             constraint.min_groups = 1;
         }
     }
@@ -117,13 +117,24 @@ mod tests {
         }))
         .unwrap();
         assert_eq!(placement, expected);
-        let given = json!({"spreadConstraints": [{"spreadByLabel": "a", "maxGroups": 2}, {"spreadByField": "zone", "minGroups": 2}]});
-        let mut placement: Placement = serde_json::from_value(given.clone()).unwrap();
-        default_placement(&mut placement);
-        assert_eq!(
-            placement.spread_constraints,
-            serde_json::from_value::<Placement>(given).unwrap().spread_constraints
-        );
+        let cases = [
+            (
+                json!({"spreadByField": "zone", "minGroups": 2}),
+                json!({"spreadByField": "zone", "minGroups": 2}),
+            ),
+            (
+                json!({"spreadByLabel": "a", "maxGroups": 2}),
+                json!({"spreadByLabel": "a", "minGroups": 1, "maxGroups": 2}),
+            ),
+        ];
+        for (given, expected) in cases {
+            let of = |constraint: &serde_json::Value| -> Placement {
+                serde_json::from_value(json!({"spreadConstraints": [constraint]})).unwrap()
+            };
+            let mut placement = of(&given);
+            default_placement(&mut placement);
+            assert_eq!(placement.spread_constraints, of(&expected).spread_constraints, "{given}");
+        }
     }
 
     #[test]

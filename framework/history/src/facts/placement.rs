@@ -120,15 +120,27 @@ impl Toleration {
 }
 
 impl Affinity {
-    /// Whether the member with this name may be chosen.
+    /// Whether the member with this name may be chosen, by the rule of any release.
     #[must_use]
     pub fn admits(&self, name: &str, member: &Member) -> bool {
+        self.admits_if(name, member, Requirement::holds)
+    }
+
+    /// Whether the member with this name may be chosen, by the rules of all releases.
+    ///
+    /// Until 1.17 all zones of a member had to be listed; since 1.18 one of them is enough (#6431).
+    #[must_use]
+    pub fn surely_admits(&self, name: &str, member: &Member) -> bool {
+        self.admits_if(name, member, Requirement::surely_holds)
+    }
+
+    fn admits_if(&self, name: &str, member: &Member, field: fn(&Requirement, &[String]) -> bool) -> bool {
         let named = |names: &[String]| names.iter().any(|each| each == name);
         let labels = |key: &str| member.labels.get(key).map(std::slice::from_ref).unwrap_or_default();
         !named(&self.exclude)
             && (self.names.is_empty() || named(&self.names))
             && self.labels.iter().all(|each| each.holds(labels(&each.key)))
-            && self.fields.iter().all(|each| each.holds(member.field(&each.key)))
+            && self.fields.iter().all(|each| field(each, member.field(&each.key)))
     }
 }
 
@@ -136,7 +148,17 @@ impl Group {
     /// Whether the member with this name is in the group, or in its overflow.
     #[must_use]
     pub fn admits(&self, name: &str, member: &Member) -> bool {
-        std::iter::once(&self.affinity).chain(&self.overflow).any(|affinity| affinity.admits(name, member))
+        self.affinities().any(|affinity| affinity.admits(name, member))
+    }
+
+    /// Whether the member with this name is in the group, or in its overflow, by the rules of all releases.
+    #[must_use]
+    pub fn surely_admits(&self, name: &str, member: &Member) -> bool {
+        self.affinities().any(|affinity| affinity.surely_admits(name, member))
+    }
+
+    fn affinities(&self) -> impl Iterator<Item = &Affinity> {
+        std::iter::once(&self.affinity).chain(&self.overflow)
     }
 }
 
@@ -165,6 +187,11 @@ impl Requirement {
             _ => false,
         }
     }
+
+    /// As `holds`, but `In` must list all of the values.
+    fn surely_holds(&self, found: &[String]) -> bool {
+        self.holds(found) && (self.operator != "In" || found.iter().all(|value| self.values.contains(value)))
+    }
 }
 
 impl Placement {
@@ -175,6 +202,15 @@ impl Placement {
         self.affinity.as_ref().is_none_or(|affinity| affinity.admits(name, member))
             && (self.groups.is_empty() || self.groups.iter().any(group))
             && self.spread.iter().all(|spread| spread.field.is_known_of(member))
+    }
+
+    /// Whether the member with this name may be chosen, by the rules of all releases ([`Affinity::surely_admits`]).
+    #[must_use]
+    pub fn surely_admits(&self, name: &str, member: &Member) -> bool {
+        let group = |group: &Group| group.surely_admits(name, member);
+        self.admits(name, member)
+            && self.affinity.as_ref().is_none_or(|affinity| affinity.surely_admits(name, member))
+            && (self.groups.is_empty() || self.groups.iter().any(group))
     }
 
     /// Whether the placement has groups that are tried one after another.

@@ -272,6 +272,36 @@ fn a_workload_without_replicas_is_assigned_none() {
 }
 
 #[test]
+fn a_workload_that_is_scaled_to_zero_may_leave_all_members() {
+    for spread in [json!({"spreadConstraints": null}), json!({})] {
+        let story = || Story::new().serving(&["m1", "m2"]).policy(spread.clone(), 2).binding().at(11.0);
+        let scaled = story().policy_replicas(0).assign(&[]).until(20.0);
+        assert_eq!(ids(&scaled, Outcome::is_violated), [""; 0], "{spread}");
+        let wrong = story().assign(&[]).until(20.0);
+        assert!(ids(&wrong, Outcome::is_violated).contains(&"PLACEMENT-01"), "{spread}");
+    }
+}
+
+#[test]
+fn releases_differ_in_whether_one_listed_zone_of_a_member_is_enough() {
+    let requirement = json!({"key": "zone", "operator": "In", "values": ["a"]});
+    let listed = json!({"clusterAffinity": {"fieldSelector": {"matchExpressions": [requirement]}}});
+    let zones = |zones: &[&str]| json!({"spec": {"zones": zones}});
+    let story = |third: &[&str]| {
+        let story = Story::new().serving(&["m1", "m2", "m3"]);
+        let story = story.member("m1", zones(&["a"])).member("m2", zones(&["a"])).member("m3", zones(third));
+        story.policy(listed.clone(), 2).binding()
+    };
+    // Until 1.17 all zones of a member had to be listed, since 1.18 any of them.
+    for chosen in [&["m1", "m2"][..], &["m1", "m2", "m3"]] {
+        let outcome = story(&["a", "b"]).at(10.5).assign(chosen).until(20.0);
+        assert_eq!(ids(&outcome, Outcome::is_violated), [""; 0], "{chosen:?}");
+    }
+    breaks("PLACEMENT-07", &story(&["a"]).at(10.5).assign(&["m1", "m2"]).until(20.0));
+    breaks("PLACEMENT-07", &story(&["b"]).at(10.5).assign(&["m1", "m2", "m3"]).until(20.0));
+}
+
+#[test]
 fn static_weights_divide_exactly() {
     let list = json!([
         {"targetCluster": {"clusterNames": ["m1"]}, "weight": 1},

@@ -6,8 +6,8 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use capsize_history::facts::{
-    Change, Content, Delivery, Fact, Member, Override, Scheduling, Template, Workload, WorkloadKey, World,
-    sum,
+    Affinity, Change, Content, Delivery, Fact, Member, Override, Scheduling, Template, Workload, WorkloadKey,
+    World, sum,
 };
 
 static DELIVERY_11: GuaranteeSpec = GuaranteeSpec {
@@ -177,12 +177,18 @@ fn overrides<'a>(
 ) -> Option<Vec<&'a Override>> {
     let means =
         |change: &&Override| change.members.as_ref().is_none_or(|members| members.admits(member, known));
+    let is_unclear = |change: &&Override| {
+        let surely = |members: &Affinity| members.surely_admits(member, known);
+        means(change) && !change.members.as_ref().is_none_or(surely)
+    };
     let about = world.override_policies.values();
     let about = about.filter(|policy| policy.means(key.kind(), key.namespace(), key.name()));
     let changes: Vec<_> = about.flat_map(|policy| &policy.rules).filter(means).collect();
     let hidden = changes.is_empty() && delivery.overridden;
     // The order of several overrides is not checked.
-    (changes.len() <= 1 && !hidden && changes.iter().all(|change| !change.more)).then_some(changes)
+    let unclear = changes.iter().any(is_unclear);
+    (!unclear && changes.len() <= 1 && !hidden && changes.iter().all(|change| !change.more))
+        .then_some(changes)
 }
 
 fn tagged(image: &str, overrides: &[&Override]) -> String {

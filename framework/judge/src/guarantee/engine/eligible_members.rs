@@ -19,12 +19,19 @@ pub(crate) fn serves(workload: &Workload, member: &Member) -> Option<bool> {
     Some(member.serves.as_ref()?.contains(&workload.served_as))
 }
 
-/// Returns true if nothing prevents that the member called `name` is newly chosen.
+/// Returns true if the workload has been scaled to zero.
+/// Since Karmada 1.16 such a workload leaves all members (`AssignReplicas` of `pkg/scheduler/core/common.go`).
+pub(crate) fn may_be_nowhere(workload: &Workload) -> bool {
+    workload.replicas == 0 && workload.has_replicas
+}
+
+/// Returns true if nothing prevents that the member called `name` is newly chosen, and it is of use there.
 ///
 /// A member with a `NoExecute` taint does not count, even if the workload tolerates the taint. Implementations differ
 /// in whether a member may be chosen after the toleration has run out.
 pub(crate) fn is_free_choice(workload: &Workload, name: &str, member: &Member) -> bool {
-    workload.placement.admits(name, member)
+    !may_be_nowhere(workload)
+        && workload.placement.surely_admits(name, member)
         && !member.leaving
         && repelled(workload, member).is_none()
         && member.evicting_taints().next().is_none()
@@ -34,7 +41,7 @@ pub(crate) fn is_free_choice(workload: &Workload, name: &str, member: &Member) -
 
 /// Returns true if a member that has the workload may keep it.
 pub(crate) fn may_stay(workload: &Workload, name: &str, world: &World) -> bool {
-    let stays = |member: &Member| !member.leaving && workload.placement.admits(name, member);
+    let stays = |member: &Member| !member.leaving && workload.placement.surely_admits(name, member);
     workload.eviction(name).is_none() && world.members.get(name).is_some_and(stays)
 }
 

@@ -65,5 +65,5 @@ fn has_other_reason(name: &str, member: Option<&Member>, workload: &Workload, fa
     let Some(member) = member else { return true };
     let by_hand = member.evicting_taints().any(|taint| taint.health.is_none());
     let asked = workload.wanted_since == fact.at || !workload.placeable;
-    member.leaving || by_hand || asked || !workload.placement.admits(name, member)
+    member.leaving || by_hand || asked || !workload.placement.surely_admits(name, member)
 }

@@ -39,7 +39,7 @@ fn fitting<'a>(workload: &Workload, world: &'a World) -> Option<&'a String> {
     let groups = &workload.placement.groups;
     let in_use = groups.iter().position(|group| group.name == workload.group).unwrap_or_default();
     let fits = |(name, member): &(&String, &capsize_history::facts::Member)| {
-        let meant = groups[in_use..].iter().any(|group| group.affinity.admits(name, member));
+        let meant = groups[in_use..].iter().any(|group| group.affinity.surely_admits(name, member));
         meant && is_free_choice(workload, name, member)
     };
     world.members.iter().find(fits).map(|(name, _)| name)

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Violation, accessors};
+use crate::guarantee::engine::eligible_members::may_be_nowhere;
 use crate::guarantee::engine::tolerated_until::{TolerationEnd, tolerates};
 use crate::guarantee::replicas::divisions;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
@@ -129,7 +130,8 @@ impl HealthyPlacementStays {
 }
 
 /// Returns true if the selection may not move healthy members.
-/// It may if regions or capacity are weighed again, and if no replicas bind the workload to its members.
+/// It may if regions or capacity are weighed again, and if no replicas bind the workload to its members. A workload that
+/// is scaled to zero may leave all members.
 fn is_bound_to_stay(workload: &Workload, was: &Assignment) -> bool {
     let placement = &workload.placement;
     let joined = workload.assignment.keys().any(|member| !was.contains_key(member));
@@ -137,7 +139,7 @@ fn is_bound_to_stay(workload: &Workload, was: &Assignment) -> bool {
     // A workload that was scaled to zero runs nowhere, so its members are chosen again when it grows.
     let ran = workload.replicas > 0 && was.values().any(|share| *share > 0);
     match placement.scheduling {
-        _ if placement.spreads_over_groups() || placement.is_grouped() => false,
+        _ if placement.spreads_over_groups() || placement.is_grouped() || may_be_nowhere(workload) => false,
         Scheduling::Duplicated => ran || !constrained,
         Scheduling::DividedByStaticWeight => !joined,
         Scheduling::DividedByCapacity => !constrained,
@@ -169,5 +171,5 @@ fn may_go(workload: &Workload, member: &str, context: &JudgeContext<'_>) -> bool
         });
     driven_out
         || workload.eviction(member).is_some()
-        || state.is_none_or(|state| state.leaving || !workload.placement.admits(member, state))
+        || state.is_none_or(|state| state.leaving || !workload.placement.surely_admits(member, state))
 }

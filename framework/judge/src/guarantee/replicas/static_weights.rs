@@ -114,8 +114,16 @@ fn candidates(
             }
         }
     }
+    // The weight of a member in several zones may depend on the release.
+    let weights = &workload.placement.weights;
+    let is_unclear = |(name, member): &(&String, &Member)| {
+        weights.iter().any(|(each, _)| each.admits(name, member) != each.surely_admits(name, member))
+    };
+    if fit.iter().any(is_unclear) {
+        return None;
+    }
     let weight = |(name, member): &(&String, &Member)| {
-        let meant = workload.placement.weights.iter().filter(|(affinity, _)| affinity.admits(name, member));
+        let meant = weights.iter().filter(|(affinity, _)| affinity.admits(name, member));
         meant.map(|(_, weight)| *weight).max().map(|weight| ((*name).clone(), weight))
     };
     let weighted: Vec<_> = fit.iter().filter_map(weight).collect();
