@@ -41,11 +41,12 @@ pub struct Settings {
     /// The time from the end of readiness to the taint that evicts workloads.
     #[serde(with = "seconds")]
     pub failover_eviction_timeout: Duration,
-    /// How many workloads per second each worker of the taint manager handles (`--resource-eviction-rate`, 0.5 as from
-    /// 1.16); absent: no limit.
+    /// The number of workloads per second that each worker of the taint manager handles.
+    /// The flag is `--resource-eviction-rate` (0.5 as from 1.16). If the setting is absent, there is no limit.
     pub resource_eviction_rate: Option<f64>,
-    /// The treatment of copies on clusters with a taint that evicts, where the policy does not decide
-    /// (`--no-execute-taint-eviction-purge-mode`, as from 1.14); absent: gracefully.
+    /// The treatment of copies on clusters with a taint that evicts, where the policy does not decide.
+    /// The flag is `--no-execute-taint-eviction-purge-mode` (as from 1.14). If the setting is absent, the copies are
+    /// evicted gracefully.
     pub no_execute_taint_eviction_purge_mode: Option<PurgeMode>,
     /// The maximum age of an eviction task.
     #[serde(with = "seconds")]
@@ -79,8 +80,8 @@ pub struct Settings {
     pub skipped_propagating_namespaces: Vec<NamePattern>,
     /// Whether a `ClusterTaintPolicy` may have taints of effect NoExecute.
     pub allow_no_execute_taint_policy: bool,
-    /// Kinds that are not propagated, in addition to those that never are: `group`, `group/version` and
-    /// `group/version/kind,kind`, with `;` between them.
+    /// The kinds that are not propagated, in addition to the kinds that are never propagated.
+    /// The forms are `group`, `group/version` and `group/version/kind,kind`, with `;` between them.
     pub skipped_propagating_apis: String,
     /// The name of the scheduler; bindings with the name of another are ignored.
     pub scheduler_name: String,
@@ -100,7 +101,8 @@ pub enum PublishedEvents {
     /// All events.
     #[default]
     All,
-    /// Only events about evictions: where only a judge reads events, writing the others would take most of the time.
+    /// Only events about evictions are published.
+    /// Where only a judge reads events, writing the other events would take most of the time.
     Evictions,
 }
 

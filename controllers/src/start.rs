@@ -117,7 +117,9 @@ impl RunningControllers {
     }
 }
 
-/// Whether a controller is enabled: no flag disables it, the release has it, and the gate that it needs is on.
+/// Returns true if a controller is enabled.
+/// A controller is enabled if no flag disables the controller, the release has the controller, and the gate that the
+/// controller needs is on.
 fn is_enabled(context: &Context, name: &str) -> bool {
     let settings = &context.settings;
     let gate = match name {

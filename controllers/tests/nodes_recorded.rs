@@ -154,7 +154,8 @@ async fn replay(run: Simulation, lines: &[Line], rules: &NodeRelease) -> Actions
     actions(&ours.seen())
 }
 
-/// The first difference: another action, another order, or a time that differs by more than `tolerance`.
+/// Returns the first difference between `real` and `ours`.
+/// A difference is another action, another order, or a time that differs by more than `tolerance`.
 fn difference(real: &Actions, ours: &Actions, tolerance: f64) -> Option<String> {
     let subjects: Vec<&String> = real.keys().chain(ours.keys()).collect();
     subjects.into_iter().find_map(|subject| {

@@ -71,8 +71,9 @@ impl History {
         self.events.iter().filter(wanted).map(|event| &event.object)
     }
 
-    /// Calls `step` with each change of an object of this kind on the control plane, and the Clusters at that time.
-    /// Returns for how many changes `step` returned true.
+    /// Calls `step` with each change of an object of this kind on the control plane.
+    /// The function `step` also gets the Clusters at that time. The function returns for how many changes `step`
+    /// returned true.
     fn changes<K: DeserializeOwned>(
         &self,
         kind: &str,

@@ -63,10 +63,12 @@ pub struct Flags {
     /// How long an old copy is kept at most while its replacement gets ready
     #[arg(long, default_value = "10m", value_parser = duration, value_name = "TIME")]
     pub graceful_eviction_timeout: Duration,
-    /// Namespaces that are not created in members and whose objects are not propagated, as regular expressions
+    /// The regular expressions of namespaces that are not created in members.
+    /// Objects in these namespaces are not propagated.
     #[arg(long, value_delimiter = ',', default_value = "kube-.*", value_name = "PATTERN")]
     pub skipped_propagating_namespaces: Vec<NamePattern>,
-    /// Kinds that are not propagated: `group`, `group/version` and `group/version/kind,kind`, with `;` between them
+    /// The kinds that are not propagated, with `;` between them.
+    /// The forms are `group`, `group/version` and `group/version/kind,kind`.
     #[arg(long, default_value = "", value_name = "KINDS")]
     pub skipped_propagating_apis: String,
     /// First delay before a failed reconciliation is retried

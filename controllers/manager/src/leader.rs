@@ -11,7 +11,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::PostParams;
 use kube::{Api, Client};
 
-/// The name of the Lease: that of the real controller manager, so that the two never work at the same time.
+/// The name of the Lease.
+/// The name is that of the Lease of the real controller manager, so that the two managers never work at the same time.
 pub(crate) const LEASE: &str = "karmada-controller-manager";
 
 /// The name of the Lease for the node controllers: that of kube-controller-manager.
@@ -28,7 +29,8 @@ pub struct Times {
     pub retry_period: Duration,
 }
 
-/// The content of a Lease as a candidate observed it, and when the candidate first observed that content.
+/// The content of a Lease as observed by a candidate.
+/// The type also records when the candidate first observed that content.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObservedLease {
     /// The content of the Lease.

@@ -27,7 +27,8 @@ pub struct LeaderFlags {
 }
 
 impl LeaderFlags {
-    /// This process as a candidate for the Lease of this namespace and name; `None` where leader election is off.
+    /// Returns this process as a candidate for the Lease of this namespace and name.
+    /// Returns `None` where leader election is off.
     #[must_use]
     pub fn candidate(&self, client: &Client, clock: Clock, lease: (&str, &str)) -> Option<Candidate> {
         let times = Times {

@@ -79,7 +79,8 @@ impl MemberClients for Members {
 }
 
 impl Access {
-    /// The client configuration, made through a kubeconfig in memory: kube reads certificates from nothing else.
+    /// Returns the client configuration, which is made through a kubeconfig in memory.
+    /// The kubeconfig is necessary because kube reads certificates from nothing else.
     fn config(&self) -> Option<Config> {
         let name = "member".to_owned();
         let cluster = kube::config::Cluster {

@@ -68,7 +68,8 @@ pub struct ResourceBindingSpec {
     /// The components of a workload that has several pod templates; as from 1.15.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub components: Vec<Component>,
-    /// The priority of the binding in the queue of the scheduler; as from 1.13, with the gate `PriorityBasedScheduling`.
+    /// The priority of the binding in the queue of the scheduler.
+    /// The field exists as from 1.13, with the gate `PriorityBasedScheduling`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule_priority: Option<SchedulePriority>,
 }

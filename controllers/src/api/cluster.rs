@@ -185,7 +185,8 @@ impl Cluster {
         self.spec.zones.iter().chain(old).map(String::as_str).collect()
     }
 
-    /// Whether an agent in the member connects to the control plane, instead of the control plane to the member.
+    /// Returns true if an agent in the member connects to the control plane.
+    /// Otherwise the control plane connects to the member.
     #[must_use]
     pub fn pulls(&self) -> bool {
         self.spec.sync_mode == "Pull"

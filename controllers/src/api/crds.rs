@@ -17,16 +17,17 @@ use crate::rules::Behaviour;
 /// The newest release with all values that the reference supports.
 const NEWEST: &str = "1.18";
 
-/// The definitions of all custom resources, to be created on the control plane. kubectl shows them as the newest
-/// release does.
+/// Returns the definitions of all custom resources, to be created on the control plane.
+/// With these definitions, kubectl shows the resources as the newest release does.
 #[must_use]
 pub fn crds() -> Vec<CustomResourceDefinition> {
     crds_of(NEWEST)
 }
 
-/// The definitions of all custom resources. kubectl shows them as in `release` (`1.13.10`, `v1.18.2`): the columns, the
-/// short names and the categories are those of the release. The schemas are the same for all releases, except for the
-/// former names of purge modes.
+/// Returns the definitions of all custom resources.
+/// With these definitions, kubectl shows the resources as in `release` (`1.13.10`, `v1.18.2`): the columns, the short
+/// names and the categories are those of the release. The schemas are the same for all releases, except for the former
+/// names of purge modes.
 #[must_use]
 pub fn crds_of(release: &str) -> Vec<CustomResourceDefinition> {
     let mut definitions = vec![

@@ -1,4 +1,5 @@
-//! The definitions of an installation of the real system, for programs that run on the API of this crate.
+//! The definitions of an installation of the real system.
+//! The definitions are for programs that run on the API of this crate.
 //!
 //! The reference needs neither the kinds nor the fields that are added here: they are for the released programs, which
 //! watch all kinds, and whose writes would lose fields that a definition does not have. Source of the kinds, fields,

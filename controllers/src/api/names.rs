@@ -188,7 +188,8 @@ pub fn depended_by_label(namespace: &str, name: &str) -> (String, String) {
     (format!("resourcebinding.karmada.io/depended-by-{key}"), format!("{namespace}_{name}"))
 }
 
-/// The Service on the control plane, and in the clusters that import it, that stands for an imported one.
+/// Returns the name of the Service that stands for an imported Service.
+/// The Service with this name exists on the control plane and in the clusters that import the Service.
 #[must_use]
 pub fn derived_service_name(service: &str) -> String {
     format!("derived-{service}")
@@ -200,7 +201,8 @@ pub fn imported_slice_name(cluster: &str, slice: &str) -> String {
     format!("imported-{cluster}-{slice}")
 }
 
-/// FNV-1a, 32 bits, in decimal, with each digit replaced by a letter of Kubernetes' alphabet without vowels
+/// Returns the 32-bit FNV-1a hash of a text, written in letters.
+/// Each digit of the decimal hash is replaced by a letter of Kubernetes' alphabet without vowels
 /// (`k8s.io/apimachinery/pkg/util/rand.SafeEncodeString`).
 fn safe_hash(text: &str) -> String {
     const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";

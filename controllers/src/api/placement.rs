@@ -59,7 +59,8 @@ pub struct ClusterAffinityTerm {
     /// The clusters.
     #[serde(flatten)]
     pub affinity: ClusterAffinity,
-    /// Further clusters for replicas that do not fit: in order, each only when those before are full; as from 1.18.
+    /// The further clusters for replicas that do not fit, in order.
+    /// Each entry is used only when the entries before are full. The field exists as from 1.18.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overflow_affinities: Vec<OverflowAffinity>,
 }

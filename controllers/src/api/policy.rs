@@ -29,8 +29,9 @@ pub struct PropagationPolicySpec {
     /// Whether the objects that the workload depends on are propagated with it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub propagate_deps: bool,
-    /// Override policies that must exist before the policy takes effect: namespaced ones of its namespace, or
-    /// cluster-scoped ones for a cluster-scoped policy.
+    /// The override policies that must exist before the policy takes effect.
+    /// For a namespaced policy these are override policies of its namespace. For a cluster-scoped policy these are
+    /// cluster-scoped override policies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dependent_overrides: Vec<String>,
     /// `Lazy`: a change of the policy takes effect with the next change of the template itself.

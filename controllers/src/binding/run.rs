@@ -20,7 +20,8 @@ use crate::machinery::{
 };
 use crate::rules::Happening;
 
-/// Reconciles every binding: when the binding, one of its Works, its template, or an override policy changes.
+/// Reconciles every binding after a change of an object that the binding depends on.
+/// The triggers are changes of the binding, of one of its Works, of its template, and of an override policy.
 pub(crate) async fn run<B: Binding>(context: Arc<Context>) {
     let by_work =
         context.works.changes().filter_map(|change| std::future::ready(binding_of::<B>(change.object())));
@@ -96,7 +97,8 @@ fn binding_of<B: Binding>(work: &Work) -> Option<ObjectRef<B>> {
     }
 }
 
-/// The state in which each binding was last up to date, so that a status change of a Work does not repeat the work.
+/// The state in which each binding was last up to date.
+/// With this state, a status change of a Work does not repeat the work.
 #[derive(Default)]
 struct SyncedState {
     works: PerObject<WorkInputs>,

@@ -18,8 +18,9 @@ use crate::rules::{Happening, Write};
 /// The name of the controller, as its events carry it.
 pub(super) const COMPONENT: &str = "dependencies-distributor";
 
-/// Reconciles every namespaced binding: when the binding, a binding that it requires or that requires it, its template,
-/// or a dependency of its template changes.
+/// Reconciles every namespaced binding after a change of the binding or of a related object.
+/// The related objects are a binding that the binding requires, a binding that requires the binding, its template, and
+/// a dependency of its template.
 pub(crate) async fn run(context: Arc<Context>) {
     let by_binding = {
         let context = Arc::clone(&context);
@@ -80,8 +81,9 @@ fn required_bindings(context: &Context, binding: &ResourceBinding) -> Vec<String
     names.collect()
 }
 
-/// The bindings that a change of a template concerns, by name: its own, and those whose templates depend on it or may
-/// begin to.
+/// Returns the names of the bindings that a change of a template concerns.
+/// These are the binding of the template, and the bindings whose templates depend on the template or may begin to
+/// depend on it.
 fn dependents(context: &Context, namespace: &str, name: &str) -> BTreeSet<String> {
     let kind = name.rsplit_once('-').map_or("", |(_, kind)| kind);
     let by_name = context.bindings.by(BY_DEPENDENCY, &format!("{namespace}/{name}"));
@@ -93,8 +95,9 @@ fn dependents(context: &Context, namespace: &str, name: &str) -> BTreeSet<String
 /// The index of bindings by what their templates depend on.
 pub(crate) const BY_DEPENDENCY: &str = "dependency";
 
-/// The keys of a binding in that index: the bindings of its template's dependencies, with their namespace. A dependency
-/// by labels has a key with its kind only.
+/// Returns the keys of a binding in the index [`BY_DEPENDENCY`].
+/// Each key names the binding of a dependency of the template, with the namespace of that binding. For a dependency by
+/// labels, the key contains only the kind instead of the name of a binding.
 pub(crate) fn dependencies_of(binding: &ResourceBinding) -> Vec<String> {
     let namespace = binding.namespace().unwrap_or_default();
     let dependencies = if binding.spec.propagate_deps { recorded_dependencies(binding) } else { Vec::new() };

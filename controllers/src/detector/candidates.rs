@@ -10,8 +10,8 @@ use crate::api::ResourceSelector;
 /// A policy: its namespace, `None` for a cluster-scoped one, and its name.
 pub(super) type PolicyKey = (Option<String>, String);
 
-/// The policies that select templates of a kind, by the template's name; selectors without a name are under the empty
-/// name.
+/// The policies that select templates of a kind, by the name of the template.
+/// Policies whose selectors have no name are under the empty name.
 #[derive(Default)]
 pub(super) struct Candidates(Mutex<BTreeMap<String, BTreeSet<PolicyKey>>>);
 

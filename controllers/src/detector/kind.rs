@@ -26,7 +26,8 @@ pub(super) struct Kind {
 }
 
 impl Kind {
-    /// Starts with the present policies: a template whose policy is not known yet would seem to belong to none.
+    /// Creates the state of a kind with the present policies.
+    /// Without the present policies, a template whose policy is not known yet would seem to belong to no policy.
     fn new(context: &Context, resource: ApiResource, store: Informer<RawObject>) -> Self {
         let kind = Self { resource, candidates: Candidates::default(), store, touched: Mutex::default() };
         for policy in context.policies.list() {
@@ -97,7 +98,8 @@ impl Kind {
         present.map(|template| self.reference(&template)).collect()
     }
 
-    /// Updates the candidates after a change of a policy, and returns the templates that the change may concern.
+    /// Updates the candidates after a change of a policy.
+    /// Returns the templates that the change may concern.
     fn changed(
         &self,
         policy: &PolicyKey,

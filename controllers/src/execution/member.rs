@@ -27,8 +27,9 @@ pub(crate) fn manifest_kind<'a>(work: &'a Work, cluster: &Cluster) -> Option<(&'
     Some((manifest, kind))
 }
 
-/// Writes the manifest to the member where the copy differs, and records the observed version of the copy. A `new`
-/// manifest is written even if the copy matches, because the manifest before may have had more fields.
+/// Writes the manifest to the member where the copy differs.
+/// The function also records the observed version of the copy. A `new` manifest is written even if the copy matches,
+/// because the manifest before may have had more fields.
 pub(super) async fn apply(
     context: &Context,
     client: Client,

@@ -23,8 +23,10 @@ use crate::rules::{CopyRemoval, Happening, ObjectName, WriteOutcome, may_serve_m
 /// The name of the controller, as its events carry it.
 const COMPONENT: &str = "execution-controller";
 
-/// Reconciles every Work: when its spec changes, when it is reported as not applied although it is, when its member
-/// becomes ready or is removed, and when the work status controller finds a drifted copy.
+/// Reconciles every Work after an event that may require a write to the member.
+/// A Work is reconciled when its spec changes, and when the Work is reported as not applied although the Work is
+/// applied. A Work is also reconciled when its member becomes ready or is removed, and when the work status controller
+/// finds a drifted copy.
 pub(crate) async fn run(context: Arc<Context>) {
     let drifted = context.drifted_works.subscribe();
     let written = Arc::new(WrittenGenerations::default());

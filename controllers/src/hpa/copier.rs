@@ -27,7 +27,9 @@ pub(crate) async fn run(context: Arc<Context>) {
     );
 }
 
-/// Reconciles every autoscaler: when it changes, when the binding of its workload does, and when a Work of it is gone.
+/// Reconciles every autoscaler for which Works may have to be written.
+/// An autoscaler is reconciled when the autoscaler changes, when the binding of its workload changes, and when a Work
+/// of the autoscaler is gone.
 async fn write_works(context: Arc<Context>, autoscalers: Autoscalers) {
     let by_work = {
         let context = Arc::clone(&context);
@@ -49,8 +51,8 @@ async fn write_works(context: Arc<Context>, autoscalers: Autoscalers) {
     run_queue(context, queue, write_works_of).await;
 }
 
-/// Reconciles every Work that delivers an autoscaler: when the Work, the autoscaler, or the binding of its workload
-/// changes.
+/// Reconciles every Work that delivers an autoscaler.
+/// A Work is reconciled when the Work, the autoscaler, or the binding of its workload changes.
 async fn delete_works(context: Arc<Context>, autoscalers: Autoscalers) {
     let works_of = {
         let context = Arc::clone(&context);

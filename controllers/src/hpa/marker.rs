@@ -16,8 +16,9 @@ use serde_json::json;
 use crate::api::{LABEL_RETAIN_REPLICAS, ResourceBinding, binding_name};
 use crate::machinery::{Action, Context, Error, Informer, Queue, dynamic_api, patch, refs, run as run_queue};
 
-/// Reconciles the template of every namespaced binding: when the binding is new, when the template changes, and when an
-/// autoscaler that scales it does.
+/// Reconciles the template of every namespaced binding.
+/// The template is reconciled when the binding is new, when the template changes, and when an autoscaler that scales
+/// the template changes.
 pub(crate) async fn run(context: Arc<Context>) {
     let autoscalers: Informer<HorizontalPodAutoscaler> =
         Informer::start(Api::all(context.client.clone()), Config::default());

@@ -10,8 +10,8 @@ use serde_json::json;
 use crate::api::{LABEL_RETAIN_REPLICAS, ResourceBinding};
 use crate::machinery::{Action, Context, Error, Queue, dynamic_api, patch, refs, run as run_queue};
 
-/// Reconciles the template of every namespaced binding when the template changes, and if it is scaled, also when the
-/// binding changes.
+/// Reconciles the template of every namespaced binding when the template changes.
+/// A scaled template is also reconciled when the binding changes.
 pub(crate) async fn run(context: Arc<Context>) {
     let by_itself = {
         let context = Arc::clone(&context);

@@ -164,7 +164,8 @@ impl Context {
         }
     }
 
-    /// The specs of all bindings, without those that are being deleted: the Works of these are deleted in any case.
+    /// Returns the specs of all bindings, without the bindings that are being deleted.
+    /// The Works of bindings that are being deleted are deleted in any case.
     pub(crate) fn binding_specs(&self) -> Vec<ResourceBindingSpec> {
         let is_live = |meta: &ObjectMeta| meta.deletion_timestamp.is_none();
         let namespaced = self.bindings.list().into_iter().filter(|binding| is_live(&binding.metadata));

@@ -30,8 +30,9 @@ impl From<kube::Error> for Error {
     }
 }
 
-/// Whether the answer is 404. kube's `is_not_found` ignores answers without a Status, which the path of a kind that is
-/// not served gives.
+/// Returns true if the answer is 404.
+/// The function `is_not_found` of kube ignores answers without a Status. The path of a kind that is not served gives
+/// such an answer.
 pub(crate) fn is_absent(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }

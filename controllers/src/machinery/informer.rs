@@ -30,7 +30,9 @@ struct Shared<K> {
     state: Mutex<State<K>>,
     /// Whether the first list is in the store.
     listed: AtomicBool,
-    /// Not a `watch` channel, which wakes its waiters in an order that tokio draws from a counter of the process.
+    /// The notification that the first list is in the store.
+    /// A `watch` channel is not used here, because such a channel wakes its waiters in an order that tokio draws from a
+    /// counter of the process.
     ready: Notify,
 }
 

@@ -17,8 +17,9 @@ use tower::{BoxError, service_fn};
 use super::rate_limit::{RateLimit, TokenBucket};
 use super::watch_continuity::{TrackedBody, WatchContinuity};
 
-/// `client` with a time limit on each request, so that a member that never answers stalls nobody, and with a rate
-/// limit. A watch has to begin within the time limit; later, kube's watcher notices silence.
+/// Returns `client` with a time limit on each request and with a rate limit.
+/// Because of the time limit, a member that never answers does not stall other work. A watch has to begin within the
+/// time limit; later, kube's watcher notices silence.
 ///
 /// The version from which a watch starts may be newer than the member, for example after its etcd was restored from a
 /// snapshot. Such a watch has to begin with a new list. It would otherwise be silent until the member reaches that

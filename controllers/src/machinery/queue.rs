@@ -80,8 +80,9 @@ where
     pub objects: Informer<K>,
     /// The objects to reconcile.
     pub triggers: BoxStream<'static, ObjectRef<K>>,
-    /// For controllers that talk to members: more and more objects are reconciled at once while none finishes, so that
-    /// a member that hangs does not stall the others.
+    /// The number of objects that are reconciled at once grows while no object finishes.
+    /// The field is true for controllers that talk to members, so that a member that hangs does not stall the other
+    /// members.
     pub unbounded: bool,
 }
 
@@ -110,8 +111,9 @@ where
     keyed(context, queue, workers, delays, None, reconcile).await.run().await;
 }
 
-/// Like [`run_with`], with one worker, which takes the object with the highest priority first, and with these delays
-/// before retries.
+/// Reconciles the objects of a queue by priority, with one worker.
+/// The function is like [`run_with`], but the worker takes the object with the highest priority first. The delays
+/// before retries are those of `delays`.
 pub(crate) async fn run_by_priority<C, K, F, Fut>(
     context: Arc<C>,
     queue: Queue<K>,

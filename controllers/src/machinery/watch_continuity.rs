@@ -21,11 +21,12 @@ use super::member_client::parameter;
 /// The longest pause between two gapless watches. An API server that is restored is away for longer.
 const LONGEST_GAP: Duration = Duration::from_millis(100);
 
-/// The most by which a watch that lasted its full time may seem to end early: the server counts from the request, and
-/// the client from the answer.
+/// The longest time by which a watch that lasted its full time may seem to end early.
+/// The server counts the time from the request, and the client counts the time from the answer.
 const LONGEST_EARLY_END: Duration = Duration::from_millis(100);
 
-/// The longest time without a check of the version, however the watches end: limits the time of a wrong conclusion.
+/// The longest time without a check of the version, however the watches end.
+/// The constant limits the time of a wrong conclusion.
 const CHECK_INTERVAL: Duration = Duration::from_secs(300);
 
 /// The watches of one member, by their paths. Clones share them.

@@ -1,4 +1,5 @@
-//! Watches objects of any kind as text, so that the code of a watch is compiled once and not once for each kind.
+//! Watches objects of any kind as text.
+//! The code of a watch is therefore compiled once and not once for each kind.
 
 use std::borrow::Cow;
 
@@ -81,7 +82,8 @@ impl Resource for WatchedObject {
     }
 }
 
-/// Watches the objects of `api` as text, for ever: after an error, the watch begins again with a growing delay.
+/// Watches the objects of `api` as text, for ever.
+/// After an error, the watch begins again with a growing delay.
 pub(super) fn watch_as_text<K: Resource>(
     api: Api<K>,
     kind: &ApiResource,

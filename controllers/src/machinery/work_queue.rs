@@ -17,8 +17,8 @@ use super::per_object::Key;
 pub(super) struct WorkQueue {
     states: IndexMap<Arc<Key>, State>,
     queue: VecDeque<Arc<Key>>,
-    /// The delayed keys in the order of their due times; keys that are due at the same time, in the order of the
-    /// requests.
+    /// The delayed keys in the order of their due times.
+    /// Keys that are due at the same time are in the order of the requests.
     delayed: BTreeSet<(Instant, u64, Arc<Key>)>,
     requests: u64,
 }

@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 use super::Error;
 use crate::api::RawObject;
 
-/// Patches `object`, unless it has changed since it was read: two controllers that write the same list would otherwise
-/// undo each other's work (#7290, #7346).
+/// Patches `object`, unless the object has changed since the object was read.
+/// Without this condition, two controllers that write the same list would undo each other's work (#7290, #7346).
 pub(crate) async fn patch<K: Resource + Clone>(
     api: &Api<K>,
     object: &K,
@@ -107,7 +107,8 @@ fn pin<K: Resource>(change: &mut Value, object: &K) {
     }
 }
 
-/// Adds a null for each field that is only in `before`, because a merge patch keeps fields that it does not name.
+/// Adds a null for each field that is only in `before`.
+/// The null is necessary because a merge patch keeps fields that the patch does not name.
 pub(crate) fn erase(before: &Map<String, Value>, after: &mut Map<String, Value>) {
     for (key, value) in before {
         match after.get_mut(key) {

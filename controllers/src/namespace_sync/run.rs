@@ -14,8 +14,9 @@ use crate::api::{Cluster, FINALIZER_CLUSTER, work_name};
 use crate::binding::{Overrides, WorkWithoutBinding};
 use crate::machinery::{Action, Context, Error, Informer, Queue, refs, run as run_queue};
 
-/// Reconciles every namespace: when it changes, when a cluster joins, and when a cluster-scoped override policy
-/// changes.
+/// Reconciles every namespace.
+/// A namespace is reconciled when the namespace changes, when a cluster joins, and when a cluster-scoped override
+/// policy changes.
 pub(crate) async fn run(context: Arc<Context>) {
     let namespaces: Informer<Namespace> =
         Informer::start(Api::all(context.client.clone()), Config::default());
@@ -35,7 +36,8 @@ pub(crate) async fn run(context: Arc<Context>) {
     run_queue(context, queue, reconcile).await;
 }
 
-/// Whether Works may be written for the cluster: its execution namespace exists, and is not being removed.
+/// Returns true if Works may be written for the cluster.
+/// In this case the execution namespace of the cluster exists, and the namespace is not being removed.
 fn is_open(cluster: &Cluster) -> bool {
     cluster.metadata.deletion_timestamp.is_none()
         && cluster.finalizers().iter().any(|finalizer| finalizer == FINALIZER_CLUSTER)

@@ -16,8 +16,8 @@ pub struct NodeSettings {
     pub monitor_grace_period: Duration,
     /// How long a node that has never reported its readiness may be silent (`--node-startup-grace-period`).
     pub startup_grace_period: Duration,
-    /// How long a node may be unhealthy until its pods are deleted, where no taint evicts them
-    /// (`--pod-eviction-timeout`, until 1.26).
+    /// The time that a node may be unhealthy until its pods are deleted, where no taint evicts the pods.
+    /// The flag is `--pod-eviction-timeout`, which exists until 1.26.
     pub pod_eviction_timeout: Duration,
     /// How fast nodes are tainted.
     pub rates: Rates,

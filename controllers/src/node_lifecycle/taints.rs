@@ -57,7 +57,8 @@ pub(super) async fn evict(context: &NodeContext, node: &Node, ready: &str) -> Re
     set(context, node, taints).await
 }
 
-/// Removes the NoExecute taints of ill health from a node, and the node from the queues of nodes to taint.
+/// Removes the NoExecute taints of ill health from a node.
+/// The function also removes the node from the queues of nodes to taint.
 pub(super) async fn clear(context: &NodeContext, node: &Node) {
     let without = |before: &[Taint]| context.rules.without_evicting_taints(before);
     if without(of(node)) != of(node) {

@@ -21,7 +21,8 @@ use crate::machinery::{
     Action, Binding, Context, Error, Informer, Queue, patch, patch_status, refs, run as run_queue,
 };
 
-/// Reconciles every `WorkloadRebalancer`: when it is new, when its spec changes, and when its lifetime is over.
+/// Reconciles every `WorkloadRebalancer`.
+/// A rebalancer is reconciled when the rebalancer is new, when its spec changes, and when its lifetime is over.
 pub(crate) async fn run(context: Arc<Context>) {
     let rebalancers: Informer<WorkloadRebalancer> =
         Informer::start(Api::all(context.client.clone()), Config::default());

@@ -20,7 +20,8 @@ use serde_json::{Map, Value};
 use super::*;
 use crate::api::*;
 
-/// Methods that call the functions of the same names, after `=>` with a first argument that the method does not have.
+/// Defines methods that call the functions of the same names.
+/// After `=>`, the functions get a first argument that the methods do not have.
 macro_rules! functions {
     ($(fn $name:ident $(<$life:lifetime>)? ($($given:ident: $type:ty),* $(,)?) $(-> $answer:ty)?;)*) => {
         $(fn $name $(<$life>)? (&self, $($given: $type),*) $(-> $answer)? {

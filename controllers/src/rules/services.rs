@@ -82,8 +82,8 @@ pub fn imported_slice(work: &Work, cluster: &str) -> Option<Value> {
     Some(slice)
 }
 
-/// Returns the Service derived from a `ServiceImport`; `None` for an import without an address of its own, or one that
-/// is being deleted.
+/// Returns the Service derived from a `ServiceImport`.
+/// The function returns `None` for an import without an address of its own, or for an import that is being deleted.
 #[must_use]
 pub fn derived_service(import: &ServiceImport) -> Option<Value> {
     if import.spec.type_ != "ClusterSetIP" || import.metadata.deletion_timestamp.is_some() {

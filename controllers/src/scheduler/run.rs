@@ -79,8 +79,9 @@ fn serves_other_kinds(change: &Change<Cluster>) -> bool {
     }
 }
 
-/// Whether a change of a cluster matters to all bindings: it is new or gone, or its labels or spec change, but not its
-/// status.
+/// Returns true if a change of a cluster matters to all bindings.
+/// The change matters if the cluster is new or gone, or if the labels or the spec of the cluster change. A change of
+/// the status does not matter.
 fn matters_to_all(change: &Change<Cluster>) -> bool {
     change.differs(|cluster| {
         let metadata = &cluster.metadata;

@@ -20,8 +20,8 @@ use crate::api::{
 };
 use crate::machinery::{Action, BY_NAMESPACE, Context, Error, Queue, patch, refs, run as run_queue};
 
-/// Reconciles the Works that export a Service or carry its slices: when they change, when the slices in the member
-/// change, and when the member becomes ready.
+/// Reconciles the Works that export a Service or carry the slices of a Service.
+/// A Work is reconciled when the Work changes, when the slices in the member change, and when the member becomes ready.
 pub(crate) async fn run(context: Arc<Context>) {
     let (sender, changed) = unbounded();
     let slices = Arc::new(Slices::new(sender));

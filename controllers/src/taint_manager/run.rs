@@ -100,7 +100,8 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
     Ok(next.map_or_else(Action::await_change, |end| Action::requeue(wait(end))))
 }
 
-/// Publishes evictions that failed, and those without a task: another controller publishes the end of a task.
+/// Publishes evictions that failed, and evictions without a task.
+/// The end of an eviction task is published by another controller.
 fn publish<B: Binding>(
     context: &Context,
     binding: &B,

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-/// Applies to `object` the difference between `before` and `after`, which hold only the known fields of the object.
-/// Unknown fields, for example those of a later release, stay.
+/// Applies to `object` the difference between `before` and `after`.
+/// The values `before` and `after` hold only the known fields of the object. Unknown fields, for example the fields of
+/// a later release, stay.
 pub(super) fn overlay(object: &mut Value, before: &Value, after: &Value) {
     match (object, before, after) {
         _ if before == after => {}

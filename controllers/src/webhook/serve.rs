@@ -22,7 +22,8 @@ use super::review::review;
 use crate::Settings;
 use crate::rules::Rules;
 
-/// The longest review that is read, in bytes: an old and a new object, each as long as an API server accepts.
+/// The length of the longest review that is read, in bytes.
+/// A review contains an old and a new object, each as long as an API server accepts.
 const LONGEST_REVIEW: usize = 7 * 1024 * 1024;
 /// How long a client may take for its TLS handshake, and for the head of a request.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -23,7 +23,8 @@ use crate::rules::{Happening, ObjectName};
 /// The name of the controller, as its events carry it.
 const COMPONENT: &str = "work-status-controller";
 
-/// Reconciles every Work: when it changes, when its copy in the member changes, and when the member becomes ready.
+/// Reconciles every Work.
+/// A Work is reconciled when the Work changes, when its copy in the member changes, and when the member becomes ready.
 /// Works whose copy does not match are passed to the execution controller.
 pub(crate) async fn run(context: Arc<Context>) {
     let (sender, by_object) = unbounded();
@@ -66,9 +67,9 @@ pub(crate) async fn run(context: Arc<Context>) {
     .await;
 }
 
-/// For each Work: its generation, its copy that was last found to match, and the status that was reported. Most triggers of a
-/// Work, above all its own status, do not concern its copy. After a member was restored, another copy may have the same
-/// version.
+/// The generation, the matching copy and the reported status of each Work.
+/// The matching copy is the copy that was last found to match. Most triggers of a Work, above all its own status, do
+/// not concern its copy. After a member was restored, another copy may have the same version.
 type ReportedStatuses = PerObject<(Option<i64>, Arc<RawObject>, ManifestStatus)>;
 
 /// The Works whose copies have changed in their member since they were last reconciled.

@@ -34,7 +34,8 @@ impl Watches {
         Self { watches: Mutex::default(), changed }
     }
 
-    /// The store of a kind in a member; the first call starts its watch with the client that `client` makes.
+    /// Returns the store of a kind in a member.
+    /// The first call starts the watch of the kind with the client that `client` makes.
     pub(super) fn store(
         &self,
         context: &Context,

@@ -28,7 +28,8 @@ pub(crate) struct NodeCluster {
     faults: BTreeMap<String, KubeletGuard>,
 }
 
-/// Runs a test on a cluster of zones `a`, `b` and so on with these numbers of nodes, `a1` and so on, all of them ready.
+/// Runs a test on a cluster of zones with these numbers of nodes.
+/// The zones are `a`, `b` and so on, and the nodes are `a1` and so on. All nodes are ready.
 pub(crate) fn node_cluster<F, Fut, T>(zones: &[usize], bugs: &[NodeBug], test: F) -> T
 where
     F: FnOnce(NodeCluster) -> Fut + Send,

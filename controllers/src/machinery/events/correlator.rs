@@ -21,7 +21,8 @@ const REFILL: Duration = Duration::from_secs(300);
 /// The number of different messages from which on events are combined (`defaultAggregateMaxEvents`).
 const COMBINED_FROM: usize = 10;
 
-/// The time without another message after which counting begins anew (`defaultAggregateIntervalInSeconds`).
+/// The time without a further message after which counting begins anew.
+/// The source is `defaultAggregateIntervalInSeconds`.
 const INTERVAL: Duration = Duration::from_secs(600);
 
 /// The number of entries that each memory holds (`maxLruCacheEntries`).

@@ -61,9 +61,10 @@ pub fn heartbeat(
     heartbeat
 }
 
-/// Returns reason and message with which `Ready` must become Unknown: the last sign of life is older than the grace
-/// period, and `Ready` is not Unknown yet. `None` otherwise. For Pull members only: a probe of a Push member always
-/// ends with a result.
+/// Returns the reason and the message with which `Ready` must become Unknown.
+/// This is the case if the last sign of life is older than the grace period and `Ready` is not Unknown yet. Otherwise
+/// the function returns `None`. The function is for Pull members only, because a probe of a Push member always ends
+/// with a result.
 #[must_use]
 pub fn silence(
     heartbeat: &Heartbeat,
@@ -93,8 +94,9 @@ pub fn falls_silent(cluster: &Cluster) -> bool {
     cluster.pulls()
 }
 
-/// Returns the time from which the failover eviction timeout counts: the last sign of life if `Ready` is Unknown, else
-/// the last transition of `Ready`.
+/// Returns the time from which the failover eviction timeout counts.
+/// If `Ready` is Unknown, this is the time of the last sign of life. Otherwise this is the time of the last transition
+/// of `Ready`.
 #[must_use]
 pub fn not_ready_since(heartbeat: &Heartbeat) -> Timestamp {
     match &heartbeat.ready {

@@ -75,14 +75,15 @@ pub fn is_damped(_probe: Probe) -> bool {
     true
 }
 
-/// Whether the status of a member is collected: only if its condition is `ready` already, and the last probe `answers`.
+/// Returns true if the status of a member is collected.
+/// The status is collected only if the condition of the member is `ready` already and the last probe `answers`.
 #[must_use]
 pub fn collects_status(ready: bool, answers: bool) -> bool {
     ready && answers
 }
 
-/// Returns the time limit of a request to a member: the `configured` one, so that a member that never answers is
-/// noticed (#6829).
+/// Returns the time limit of a request to a member.
+/// This is the `configured` limit, so that a member that never answers is noticed (#6829).
 #[must_use]
 pub fn member_timeout(configured: Duration) -> Duration {
     configured
@@ -122,8 +123,9 @@ pub fn keeps_condition(
         && now.duration_since(run.since).unsigned_abs() < threshold
 }
 
-/// Returns status, reason and message of the condition `CompleteAPIEnablements` for a discovery that found this number
-/// of groups and versions; since 1.12. `whole` is whether all discovery requests were answered.
+/// Returns the status, the reason and the message of the condition `CompleteAPIEnablements`.
+/// The discovery found this number of groups and versions. `whole` is true if all discovery requests were answered. The
+/// condition exists since 1.12.
 #[must_use]
 pub fn complete_apis(found: usize, whole: bool) -> (bool, &'static str, String) {
     match (found, whole) {

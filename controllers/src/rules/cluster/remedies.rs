@@ -38,7 +38,8 @@ fn meets(wanted: &ClusterConditionRequirement, conditions: &[Condition]) -> bool
     })
 }
 
-/// Returns the status that a report on a cluster writes: the actions of Remedies stay as they were before (#5030).
+/// Returns the status that a report on a cluster writes.
+/// The actions of Remedies stay as before (#5030).
 #[must_use]
 pub fn with_kept_remedies(before: Option<&ClusterStatus>, report: ClusterStatus) -> ClusterStatus {
     let remedy_actions = before.map(|before| before.remedy_actions.clone()).unwrap_or_default();

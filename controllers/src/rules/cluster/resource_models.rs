@@ -34,7 +34,8 @@ pub fn default_models(models: &mut Vec<ResourceModel>) {
     }
 }
 
-/// For each of the nine defaults, the range of CPUs and of memory: at least the first amount, less than the second.
+/// The range of CPUs and the range of memory, for each of the nine defaults.
+/// An amount in a range is at least the first amount and less than the second.
 const GRADES: [([&str; 2], [&str; 2]); 9] = [
     (["0", "1"], ["0", "4Gi"]),
     (["1", "2"], ["4Gi", "16Gi"]),

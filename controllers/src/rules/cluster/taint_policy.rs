@@ -65,8 +65,8 @@ fn all_hold(wanted: &[MatchCondition], conditions: &[Condition]) -> bool {
     !wanted.is_empty() && wanted.iter().all(holds)
 }
 
-/// Refuses a policy with a duplicate taint, or with a taint of effect NoExecute unless that is allowed
-/// (`--allow-no-execute-taint-policy`).
+/// Refuses a policy with a duplicate taint, or with a taint of effect NoExecute.
+/// A taint of effect NoExecute is accepted if such taints are allowed (`--allow-no-execute-taint-policy`).
 ///
 /// # Errors
 /// The reason why the policy is refused.

@@ -14,8 +14,9 @@ use crate::api::{NO_EXECUTE, NO_SCHEDULE, TAINT_NOT_READY, TAINT_TERMINATING, TA
 /// The status of the condition `Ready`; `None` if the cluster never reported.
 pub type Ready<'a> = Option<&'a str>;
 
-/// Returns the taints with those of effect NoSchedule set according to readiness, without delay: `not-ready` for False
-/// and for a cluster that never reported, `unreachable` for Unknown, none for True.
+/// Returns the taints with the NoSchedule taints set according to readiness, without delay.
+/// The taint is `not-ready` for False and for a cluster that never reported. The taint is `unreachable` for Unknown,
+/// and there is none for True.
 #[must_use]
 pub fn no_schedule_taints(ready: Ready<'_>, taints: &[Taint], now: Timestamp) -> Vec<Taint> {
     match ready {
@@ -26,8 +27,9 @@ pub fn no_schedule_taints(ready: Ready<'_>, taints: &[Taint], now: Timestamp) ->
     }
 }
 
-/// Returns the taints with those of effect NoExecute set according to readiness: added when the cluster has not been
-/// ready for `timeout`, removed at once when it is ready.
+/// Returns the taints with the NoExecute taints set according to readiness.
+/// The taint is added when the cluster has not been ready for `timeout`. The taint is removed at once when the cluster
+/// is ready.
 ///
 /// `since` is when that readiness was first observed; for a cluster that never reported, when it was created.
 #[must_use]

@@ -26,8 +26,9 @@ pub fn copy_removal(cluster: Option<&Cluster>) -> CopyRemoval {
     }
 }
 
-/// Whether the member may serve kinds that its Cluster does not list, because its discovery was incomplete. A Work
-/// deleted meanwhile would leave its copy there.
+/// Returns true if the member may serve kinds that its Cluster does not list.
+/// This happens if the discovery of the member was incomplete. A Work that is deleted meanwhile would leave its copy in
+/// the member.
 #[must_use]
 pub fn may_serve_more(cluster: &Cluster) -> bool {
     let conditions = cluster.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();

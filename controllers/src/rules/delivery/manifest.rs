@@ -33,9 +33,10 @@ pub struct Delivery<'a> {
     pub conflicts: Option<ConflictResolution>,
 }
 
-/// Returns the object that a template becomes in a cluster: without the parts that belong to the control plane, with
-/// the cluster's share of replicas, with the overrides, and with labels and annotations that name the Work and the
-/// binding. Overriders can change everything but those marks.
+/// Returns the object that a template becomes in a cluster.
+/// The object is the template without the parts that belong to the control plane, with the cluster's share of replicas,
+/// and with the overrides. The object also has the labels and annotations that name the Work and the binding.
+/// Overriders can change everything but these labels and annotations.
 ///
 /// # Errors
 /// The template is not an object, or an override cannot be applied.
@@ -46,7 +47,8 @@ pub fn manifest(rules: &dyn Rules, delivery: &Delivery<'_>) -> Result<Map<String
     with_origin_labels(rules.behaviour(), object, delivery).ok_or_else(not_an_object)
 }
 
-/// Returns the template without the parts that belong to the control plane, with the cluster's share of replicas.
+/// Returns the template with the cluster's share of replicas.
+/// The result does not have the parts that belong to the control plane.
 fn revised(rules: &dyn Rules, delivery: &Delivery<'_>) -> Option<Map<String, Value>> {
     let mut manifest = delivery.template.as_object()?.clone();
     rules.prune(&mut manifest);

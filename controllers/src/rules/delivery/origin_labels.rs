@@ -28,8 +28,9 @@ pub struct BindingRef<'a> {
     pub id: &'a str,
 }
 
-/// Returns the label on Work and manifest that names their binding: a key made of its name, or as from 1.8 its
-/// permanent id. (Releases 1.8 and 1.9 have both.)
+/// Returns the label on Work and manifest that names their binding.
+/// The value is a key made of the name of the binding. As from 1.8 the value is the permanent id of the binding.
+/// (Releases 1.8 and 1.9 have both labels.)
 #[must_use]
 pub fn binding_mark(behaviour: Behaviour, binding: BindingRef<'_>) -> (&'static str, String) {
     let label = match (behaviour.permanent_ids, binding.namespace.is_empty()) {
@@ -42,8 +43,9 @@ pub fn binding_mark(behaviour: Behaviour, binding: BindingRef<'_>) -> (&'static 
     (label, if behaviour.permanent_ids { binding.id.to_owned() } else { key() })
 }
 
-/// Returns the object with the labels and annotations that name its Work and, if it has a binding, the binding and the
-/// generation of its template. Names are labels; as from 1.8 they are annotations, and labels have the ids.
+/// Returns the object with the labels and annotations that name its Work.
+/// If the object has a binding, the labels and annotations also name the binding and the generation of the template.
+/// Names are labels; as from 1.8 names are annotations, and labels have the ids.
 pub(super) fn with_origin_labels(
     behaviour: Behaviour,
     object: Value,
@@ -96,8 +98,9 @@ pub(super) fn with_origin_labels(
     Some(manifest)
 }
 
-/// Returns the value for an object that the cluster already has: the template's own annotation if it is valid, else
-/// that of the policy (1.7).
+/// Returns the conflict resolution for an object that the cluster already has.
+/// If the own annotation of the template is valid, the result is the value of this annotation. Otherwise the result is
+/// the value of the policy (1.7).
 fn conflict_resolution(own: Option<&str>, policy: Option<ConflictResolution>) -> Option<&'static str> {
     match (own, policy) {
         (Some("overwrite"), _) => Some("overwrite"),
@@ -114,17 +117,20 @@ pub fn belongs_to_work(object: &Value, work_namespace: &str, work_name: &str) ->
     named_work(object) == Some((work_namespace, work_name))
 }
 
-/// Whether a change of the object in a member is ignored because the object names another Work; as from 1.10
-/// (karmada-io/karmada v1.18.2 `pkg/controllers/status/work_status_controller.go`, `syncWorkStatus`). Before, the reference
-/// reports that the Work is not applied any more.
+/// Returns true if a change of the object in a member is ignored.
+/// As from 1.10, a change is ignored because the object names another Work (karmada-io/karmada v1.18.2
+/// `pkg/controllers/status/work_status_controller.go`, `syncWorkStatus`). Before 1.10, the reference reports that the
+/// Work is not applied any more.
 #[must_use]
 pub fn ignores_copy(behaviour: Behaviour, object: &Value, work_namespace: &str, work_name: &str) -> bool {
     let names_another = named_work(object).is_some_and(|named| named != (work_namespace, work_name));
     behaviour.owns_managed_copies && names_another
 }
 
-/// Whether the Work may write or delete the object that a member already has: from 1.10 on, every object with the label of
-/// managed objects (karmada-io/karmada v1.18.2 `pkg/util/objectwatcher/objectwatcher.go`, `allowUpdate`). Before, only its own.
+/// Returns true if the Work may write or delete the object that a member already has.
+/// From 1.10 on, this holds for every object with the label of managed objects (karmada-io/karmada v1.18.2
+/// `pkg/util/objectwatcher/objectwatcher.go`, `allowUpdate`). Before 1.10, the Work may write or delete only its own
+/// object.
 #[must_use]
 pub fn may_write_copy(behaviour: Behaviour, object: &Value, work_namespace: &str, work_name: &str) -> bool {
     if behaviour.owns_managed_copies {

@@ -22,8 +22,9 @@ pub struct OverridePolicyRef<'a> {
     pub spec: &'a OverridePolicySpec,
 }
 
-/// Returns the overrides of policies for a cluster, in the order in which they are applied: the closer a policy matches
-/// the object (kind, labels, name), the later; equals by name. Cluster-scoped policies are looked up before and
+/// Returns the overrides of policies for a cluster, in the order in which they are applied.
+/// The closer a policy matches the object (kind, labels, name), the later its overrides are applied. Policies that
+/// match equally closely are applied in the order of their names. Cluster-scoped policies are looked up before and
 /// separately.
 #[must_use]
 pub fn overrides_for<'a>(

@@ -9,8 +9,9 @@ use serde_json::{Map, Value};
 const JOB_LABELS: [&str; 4] =
     ["controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name"];
 
-/// Removes the parts of a template that are meaningful only in the control plane: the status, all metadata but name,
-/// namespace, labels and annotations, and values that were allocated or generated, by kind.
+/// Removes the parts of a template that are meaningful only in the control plane.
+/// These parts are the status, and all metadata except name, namespace, labels and annotations. Values that were
+/// allocated or generated are also removed, depending on the kind.
 pub fn prune(manifest: &mut Map<String, Value>) {
     manifest.remove("status");
     if let Some(metadata) = manifest.get_mut("metadata").and_then(Value::as_object_mut) {

@@ -7,8 +7,9 @@ use serde_json::{Map, Value, json};
 
 use crate::api::{ANNOTATION_MANAGED_ANNOTATIONS, ANNOTATION_MANAGED_LABELS, LABEL_RETAIN_REPLICAS};
 
-/// Returns the manifest with the values that the present copy keeps: finalizers, owners, labels and annotations that
-/// did not come from the control plane, and fields that the member sets, by kind.
+/// Returns the manifest with the values that the present copy keeps.
+/// The copy keeps finalizers, owners, and the labels and annotations that did not come from the control plane. The copy
+/// also keeps the fields that the member sets, depending on the kind.
 #[must_use]
 pub fn retained(wanted: &Map<String, Value>, present: &Value) -> Map<String, Value> {
     let mut kept = wanted.clone();
@@ -109,8 +110,8 @@ fn keep_mounts(kept: &mut Map<String, Value>, present: &Value, containers: &str)
     }
 }
 
-/// Adds the entries of the present copy with other names: a member's controllers create tokens, and would create them
-/// again after each update.
+/// Adds the entries of the present copy with other names.
+/// A member's controllers create tokens, and would create the tokens again after each update.
 fn merge_by_name(kept: &mut Map<String, Value>, present: &Value, field: &str) {
     let Some(there) = present.get(field).and_then(Value::as_array) else { return };
     let wanted = kept.entry(field).or_insert_with(|| json!([])).as_array_mut();

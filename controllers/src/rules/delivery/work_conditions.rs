@@ -42,8 +42,9 @@ pub fn dispatching_condition(
     (behaviour.always_reports_dispatching || reported || suspended).then_some(condition)
 }
 
-/// Returns status, reason and message of the condition `Applied` after a write; `None` if it stays as it is. A failed
-/// `mending` of an object that was deleted or edited in the member is reported, too (#4341).
+/// Returns the status, the reason and the message of the condition `Applied` after a write.
+/// The function returns `None` if the condition stays as it is. A failed `mending` of an object that was deleted or
+/// edited in the member is also reported (#4341).
 #[must_use]
 pub fn applied_condition(
     behaviour: Behaviour,

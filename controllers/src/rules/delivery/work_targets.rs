@@ -9,7 +9,8 @@ use serde_json::Value;
 use crate::api::{GracefulEvictionTask, ResourceBindingSpec, Suspension, TargetCluster};
 use crate::rules::{Behaviour, Rules, is_duplicated};
 
-/// Returns the clusters that get a Work: the targets of the binding, and the targets of the bindings that require it.
+/// Returns the clusters that get a Work.
+/// These are the targets of the binding, and the targets of the bindings that require the binding.
 #[must_use]
 pub fn work_targets(spec: &ResourceBindingSpec) -> Vec<TargetCluster> {
     let mut targets = spec.clusters.clone();
@@ -21,9 +22,10 @@ pub fn work_targets(spec: &ResourceBindingSpec) -> Vec<TargetCluster> {
     targets
 }
 
-/// Returns the clusters that have a Work of the binding: those that get one, and those that the workload has not left
-/// yet, unless the old copy is purged directly (1.15). A Work anywhere else is an orphan. Works are written for the
-/// targets only, so that a copy that is being evicted stays as it is.
+/// Returns the clusters that have a Work of the binding.
+/// These are the clusters that get a Work, and the clusters that the workload has not left yet. A cluster that the
+/// workload has not left does not count if the old copy is purged directly (1.15). A Work anywhere else is an orphan.
+/// Works are written for the targets only, so that a copy that is being evicted stays as it is.
 #[must_use]
 pub fn clusters_with_work(behaviour: Behaviour, spec: &ResourceBindingSpec) -> BTreeSet<&str> {
     let required = spec.required_by.iter().flat_map(|dependent| &dependent.clusters);

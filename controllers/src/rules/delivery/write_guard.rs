@@ -13,13 +13,15 @@ pub enum Write {
     Placement,
     /// The cluster status controller writes the status of a cluster.
     ClusterStatus,
-    /// The dependencies distributor writes the dependencies of a template into the annotations of its binding.
+    /// The dependencies distributor writes the dependencies of a template.
+    /// The dependencies are written into the annotations of the binding of the template.
     Dependencies,
 }
 
-/// Returns the delay between read and write if a write ignores changes since the read; `None` if the write is refused
-/// after a change. All are refused: a list that was read before another write would undo that write (#7290, #7346; for
-/// a status #5227, for annotations #7208). The scheduler's write is unguarded in every release.
+/// Returns the delay between read and write if a write ignores changes since the read.
+/// The function returns `None` if the write is refused after a change. All such writes are refused, because a list that
+/// was read before another write would undo that write (#7290, #7346; for a status #5227, for annotations #7208). The
+/// scheduler's write is unguarded in every release.
 #[must_use]
 pub fn unguarded_write_delay(_write: Write) -> Option<Duration> {
     None

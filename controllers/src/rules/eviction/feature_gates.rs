@@ -61,8 +61,9 @@ pub fn evicts_for_taints(gates: Gates, by: EvictsBy) -> bool {
     }
 }
 
-/// Returns how long a cluster may be not ready before it is tainted NoExecute: for ever without the gate `Failover`. Up
-/// to 1.13; later releases do not set these taints by themselves.
+/// Returns how long a cluster may be not ready before the cluster is tainted NoExecute.
+/// Without the gate `Failover`, the cluster may be not ready for ever. The function applies up to 1.13, because later
+/// releases do not set these taints by themselves.
 #[must_use]
 pub fn taints_after(gates: Gates, timeout: Duration) -> Duration {
     if gates.failover { timeout } else { Duration::MAX }

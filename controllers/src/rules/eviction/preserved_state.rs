@@ -28,17 +28,17 @@ pub fn preserved_state(
     rules.iter().map(|rule| Ok((rule.alias_label_name.clone(), label(&rule.json_path)?))).collect()
 }
 
-/// Returns the state of an earlier copy that has not been used yet: its eviction is still going on, so the workload has
-/// not been healthy since. It is preserved again, unlike in any release (#6232), because the state of a copy that never
-/// worked is worth less.
+/// Returns the state of an earlier copy that has not been used yet.
+/// The eviction of that copy is still going on, so the workload has not been healthy since. Unlike in any release, the
+/// state is preserved again (#6232), because the state of a copy that never worked is worth less.
 #[must_use]
 pub fn inherited_state(tasks: &[GracefulEvictionTask]) -> Option<&BTreeMap<String, String>> {
     let states = tasks.iter().rev().map(|task| &task.preserved_label_state);
     { states }.find(|state| !state.is_empty())
 }
 
-/// Returns the state that an eviction task preserves: the [`inherited_state`] if there is one, else the state of the
-/// copy that is evicted.
+/// Returns the state that an eviction task preserves.
+/// This is the [`inherited_state`] if there is one, and otherwise the state of the copy that is evicted.
 pub(super) fn task_state(
     rules: &dyn Rules,
     preservation: Option<&StatePreservation>,

@@ -28,8 +28,8 @@ pub enum TaskFate {
     End,
 }
 
-/// Removes the cluster from the targets and adds `task` for it, unless there is a task for this cluster already
-/// (#3456). Returns whether the cluster was a target.
+/// Removes the cluster from the targets and adds `task` for the cluster.
+/// The task is not added if there is a task for this cluster already (#3456). Returns true if the cluster was a target.
 pub fn evict(spec: &mut ResourceBindingSpec, cluster: &str, task: GracefulEvictionTask) -> bool {
     let Some(index) = spec.clusters.iter().position(|target| target.name == cluster) else {
         return false;
@@ -72,7 +72,8 @@ pub fn taint_task(
     })
 }
 
-/// Returns the targets before an eviction; none if no state is preserved, because only then they are needed.
+/// Returns the targets before an eviction.
+/// The result is empty if no state is preserved, because the targets are needed only for a preserved state.
 pub(super) fn clusters_before(state: &BTreeMap<String, String>, before: &[TargetCluster]) -> Vec<String> {
     let before = before.iter().filter(|_| !state.is_empty());
     before.map(|target| target.name.clone()).collect()
@@ -85,15 +86,16 @@ pub fn wakes_for_tasks(_before: Option<&ResourceBindingSpec>, after: &ResourceBi
     !after.graceful_eviction_tasks.is_empty()
 }
 
-/// Whether tasks are processed while the scheduler has not observed the latest binding (`scheduled` is false). They
-/// are, so that they time out in any case (#6227).
+/// Returns true if tasks are processed while the scheduler has not observed the latest binding.
+/// In that case `scheduled` is false. The tasks are processed, so that the tasks time out in any case (#6227).
 #[must_use]
 pub fn processes_tasks(_scheduled: bool) -> bool {
     true
 }
 
-/// Returns the maximum age of each task: its own grace period, or else `timeout`, whatever the other tasks have
-/// (#7184).
+/// Returns the maximum age of each task.
+/// This is the grace period of the task, or `timeout` if the task has none. The grace periods of the other tasks do not
+/// matter (#7184).
 #[must_use]
 pub fn task_timeouts(tasks: &[GracefulEvictionTask], timeout: Duration) -> Vec<Duration> {
     let own = |task: &GracefulEvictionTask| u64::try_from(task.grace_period_seconds?).ok();
@@ -115,8 +117,9 @@ pub fn task_fate(task: &GracefulEvictionTask, replaced: bool, timeout: Duration,
     if replaced || now > end { TaskFate::End } else { TaskFate::KeepUntil(end) }
 }
 
-/// Whether the targets replace the evicted copy: the scheduler has observed the latest binding, there is a target, and
-/// [`confirms_replacement`] holds for each. An empty list of targets replaces nothing.
+/// Returns true if the targets replace the evicted copy.
+/// The scheduler must have observed the latest binding, and there must be a target. [`confirms_replacement`] must hold
+/// for each target. An empty list of targets replaces nothing.
 #[must_use]
 pub fn is_replaced(scheduled: bool, targets: &[TargetCluster], reports: &[AggregatedStatus]) -> bool {
     let healthy = |target: &TargetCluster| {

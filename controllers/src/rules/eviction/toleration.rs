@@ -65,9 +65,10 @@ pub fn counts_against_eviction_rate(_taints: &[Taint], due: Due) -> bool {
     due != Due::Never
 }
 
-/// Returns how long a worker of the taint manager pauses after each workload if evictions are rate limited
-/// (`--resource-eviction-rate`, since 1.16). The rate is per worker and second. At a rate of 0 the pause is the longest
-/// possible one (`pkg/controllers/cluster/dynamic_rate_limiter.go`).
+/// Returns how long a worker of the taint manager pauses after each workload.
+/// There is a pause only if evictions are rate limited (`--resource-eviction-rate`, since 1.16). The rate is per worker
+/// and second. At a rate of 0 the pause is the longest possible pause
+/// (`pkg/controllers/cluster/dynamic_rate_limiter.go`).
 #[must_use]
 pub fn eviction_pause(rate: Option<f64>) -> Duration {
     const LONGEST: Duration = Duration::from_secs(1800);

@@ -5,14 +5,14 @@
 /// The differences between releases that the rules of nodes support. The default is the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeBehaviour {
-    /// Taints of effect NoExecute follow `Ready` as it was just written; before (1.16), as it was read, so that they
-    /// come one check later.
+    /// Taints of effect NoExecute follow `Ready` as just written.
+    /// Before (1.16), the taints follow `Ready` as read, so that the taints come one check later.
     pub taints_by_written: bool,
-    /// Nodes with the label `exclude-disruption` do not count for their zone; before (1.16, gate
-    /// `LegacyNodeRoleBehavior`), nodes whose name ends like that of a master.
+    /// Nodes with the label `exclude-disruption` do not count for their zone.
+    /// Before (1.16, gate `LegacyNodeRoleBehavior`), nodes do not count if their name ends like the name of a master.
     pub excludes_by_label: bool,
-    /// The labels of os and architecture are copied from the stable to the beta ones; before (1.16), from the beta to
-    /// the stable ones.
+    /// The labels of os and architecture are copied from the stable to the beta labels.
+    /// Before (1.16), the labels are copied from the beta to the stable labels.
     pub stable_labels_lead: bool,
     /// A new pod on a node that is not ready is marked, too; not in 1.16.
     pub marks_newcomers: bool,
@@ -22,8 +22,9 @@ pub struct NodeBehaviour {
     pub reads_leases: bool,
     /// Conditions bring taints of effect NoSchedule (gate `TaintNodesByCondition`, always on as from 1.17).
     pub taints_by_condition: bool,
-    /// Taints of effect NoExecute evict pods from unhealthy nodes (gate `TaintBasedEvictions`, always on as from 1.18);
-    /// otherwise the controller deletes their pods after a time.
+    /// Taints of effect NoExecute evict pods from unhealthy nodes.
+    /// The gate is `TaintBasedEvictions`, which is always on as from 1.18. Without the gate, the controller deletes the
+    /// pods of unhealthy nodes after a time.
     pub evicts_by_taint: bool,
     /// How many nodes are checked in parallel.
     pub workers: usize,

@@ -9,12 +9,13 @@ use std::str::FromStr;
 /// A bug of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NodeBug {
-    /// A node that was tainted once is not tainted again, neither when it fails again nor when a user has removed the
-    /// taint (#94183, #89012).
+    /// A node that was tainted once is not tainted again.
+    /// The node is not tainted again when it fails again, nor when a user has removed the taint (#94183, #89012).
     TaintedOnce,
-    /// A pod that has come to tolerate everything without a limit is still deleted at the earlier time (#90794).
+    /// A pod that now tolerates everything without a limit is still deleted at the earlier time (#90794).
     ForeverKeepsTimer,
-    /// A rate of one node a second is taken for a rate of zero, so that a zone whose rate was zero keeps it (#104639).
+    /// A rate of one node a second is taken for a rate of zero.
+    /// A zone whose rate was zero therefore keeps this rate (#104639).
     NeverIsOne,
     /// A start of the controller removes all NoExecute taints of ill health, and adds them again (#108268).
     StartUntaints,
@@ -24,11 +25,11 @@ pub enum NodeBug {
     NewcomersDropped,
     /// A pod whose mark could not be written is never marked (#48681, #84445).
     MarkLost,
-    /// With each check, the nodes that wait for their taint move to the end of the queue, so that one may wait for
-    /// ever.
+    /// With each check, the nodes that wait for their taint move to the end of the queue.
+    /// A node may therefore wait for ever.
     WaitersOvertaken,
-    /// A zone in which no node counts is forgotten with its rate and its queue at each check, so that its nodes are tainted
-    /// again and again.
+    /// A zone in which no node counts is forgotten with its rate and its queue at each check.
+    /// The nodes of the zone are therefore tainted again and again.
     UncountedZonesForgotten,
     /// An eviction that fails five times in 50 ms is not tried again (#140639).
     EvictionGivenUp,

@@ -40,8 +40,9 @@ pub fn draining(
     (!ill.is_negative() && ill.unsigned_abs() > timeout).then_some(DrainAction::Due)
 }
 
-/// Whether a pod is deleted with the others of its node: not one that is being deleted already, nor one that a
-/// `DaemonSet` would create again.
+/// Returns true if a pod is deleted with the other pods of its node.
+/// A pod that is being deleted already is not deleted. A pod that a `DaemonSet` would create again is not deleted
+/// either.
 #[must_use]
 pub fn drained(pod: &Pod) -> bool {
     let of_daemons = pod

@@ -73,8 +73,9 @@ pub fn node_health(
     health
 }
 
-/// Returns the conditions of a node that has been silent for too long: `startup_grace` for one that never reported
-/// `Ready`, else `grace`. `None` if `Ready` would not change.
+/// Returns the conditions of a node that has been silent for too long.
+/// The limit is `startup_grace` for a node that never reported `Ready`, and otherwise `grace`. The function returns
+/// `None` if `Ready` would not change.
 #[must_use]
 pub fn silent_conditions(
     health: &NodeHealth,
@@ -144,8 +145,9 @@ mod tests {
         }
     }
 
-    /// Checks, each with its time, the heartbeat and the transition of `Ready` if there is one, and the Lease; then
-    /// when the last sign of life and the last change were observed.
+    /// The checks of a case, each with its time and with the signs of life that the check sees.
+    /// The signs of life are the heartbeat and the transition of `Ready` if there is one, and the Lease. In a case, the
+    /// checks are followed by the times at which the last sign of life and the last change were observed.
     type Looks = Vec<(i64, Option<(i64, i64)>, Option<i64>)>;
 
     #[test]

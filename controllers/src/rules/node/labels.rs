@@ -9,7 +9,8 @@ use super::names::{MIRRORED_LABELS, REGION_LABELS, ZONE_LABELS};
 
 type Labels = BTreeMap<String, String>;
 
-/// Returns the zone of a node as one text: region and zone, either of which may be missing; empty if both are.
+/// Returns the zone of a node as one text.
+/// The text contains the region and the zone, either of which may be missing. The text is empty if both are missing.
 #[must_use]
 pub fn zone_of(labels: &Labels) -> String {
     let first = |keys: [&str; 2]| {
@@ -23,8 +24,9 @@ pub fn zone_of(labels: &Labels) -> String {
     }
 }
 
-/// Returns the labels to write, so that the stable and the beta labels of operating system and architecture are equal.
-/// The leading label is copied to the other; no label is removed.
+/// Returns the labels to write, so that the stable labels and the beta labels are equal.
+/// These are the labels of operating system and architecture. The leading label is copied to the other label, and no
+/// label is removed.
 #[must_use]
 pub fn mirrored_labels(labels: &Labels, stable_lead: bool) -> Labels {
     let pairs =

@@ -10,9 +10,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::names::READY;
 
-/// Whether the pods of a node are marked: if this check has changed its readiness from the `read` value. If the kubelet
-/// itself reports the node as not ready, nothing is marked (until 1.36, #112733). Once that kubelet falls silent, its
-/// pods are marked, which real releases leave out (#109998).
+/// Returns true if the pods of a node are marked.
+/// The pods are marked if this check has changed the readiness of the node from the `read` value. If the kubelet itself
+/// reports the node as not ready, nothing is marked (until 1.36, #112733). Once that kubelet falls silent, the pods of
+/// the node are marked, which real releases leave out (#109998).
 #[must_use]
 pub fn marks_pods(read: Option<&str>, written: Option<&str>) -> bool {
     match read {
@@ -28,14 +29,16 @@ pub fn marks_again(failed: bool, read: Option<&str>) -> bool {
     failed && read != Some("True")
 }
 
-/// Whether a new pod on a node is marked at once: if the node is not ready, by its `remembered` readiness or, if it was
-/// not checked yet, by its `reported` one.
+/// Returns true if a new pod on a node is marked at once.
+/// The pod is marked if the node is not ready by its `remembered` readiness. If the node was not checked yet, its
+/// `reported` readiness decides.
 #[must_use]
 pub fn marks_newcomer(remembered: Option<Option<&str>>, reported: Option<&str>) -> bool {
     remembered.unwrap_or(reported) != Some("True")
 }
 
-/// Returns the conditions of a pod with the mark; `None` if it has the mark already, or no condition `Ready`.
+/// Returns the conditions of a pod with the mark.
+/// The function returns `None` if the pod has the mark already, or if the pod has no condition `Ready`.
 #[must_use]
 pub fn marked_conditions(conditions: &[PodCondition], now: Timestamp) -> Option<Vec<PodCondition>> {
     let place =

@@ -16,7 +16,8 @@ use crate::rules::{Due, tolerates};
 /// The resolution of a time stamp: the real time may be up to this much later.
 const STAMP: Duration = Duration::from_secs(1);
 
-/// Returns when a pod with these tolerations, which came to its node at `came`, must leave a node with these taints.
+/// Returns when a pod with these tolerations must leave a node with these taints.
+/// The pod came to its node at `came`.
 ///
 /// Of several tolerations of one taint the first in the list counts. A toleration begins with the taint, or with the
 /// pod if that is younger, so that a start of the controller does not restart it. Both stamps have whole seconds: a
@@ -67,8 +68,9 @@ pub fn timer(is_set: bool, due: Due) -> Timer {
     }
 }
 
-/// Returns the pause before a pod's deletion is tried again after this number of failures in a row: short, but after
-/// each five of them increasingly long. The reference never returns `None`, which stands for giving up.
+/// Returns the pause before a pod's deletion is tried again after this number of failures in a row.
+/// The pause is short, but after each five failures the pause is increasingly long. The reference never returns `None`,
+/// which stands for giving up.
 #[must_use]
 pub fn deletion_pause(failures: u32) -> Option<Duration> {
     const SOON: Duration = Duration::from_millis(10);
@@ -83,7 +85,8 @@ pub fn deletion_pause(failures: u32) -> Option<Duration> {
 /// How many times a deletion is tried in quick succession.
 pub(super) const TRIES: u32 = 5;
 
-/// Returns the conditions of a pod that is about to be deleted for a taint; `None` if they report it already.
+/// Returns the conditions of a pod that is about to be deleted for a taint.
+/// The function returns `None` if the conditions report the deletion already.
 #[must_use]
 pub fn disruption_target(
     conditions: &[PodCondition],

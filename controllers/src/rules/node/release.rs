@@ -73,8 +73,9 @@ impl NodeRules for NodeRelease {
         self.has(NodeBug::StartUntaints)
     }
 
-    /// The real controller queues every unhealthy node at each check, and relies on the queue to remember the nodes that
-    /// have had their turn (`markNodeForTainting`). `AddOrUpdateTaint` replaces a taint that has another time.
+    /// The real controller queues every unhealthy node at each check.
+    /// The controller relies on the queue to remember the nodes that have had their turn (`markNodeForTainting`).
+    /// `AddOrUpdateTaint` replaces a taint that has another time.
     fn tainting(&self, ready: Option<&str>, taints: &[Taint]) -> Option<TaintAction> {
         let action = super::tainting(ready, taints);
         let forgets = self.has(NodeBug::UncountedZonesForgotten);

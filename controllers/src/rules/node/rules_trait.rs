@@ -155,7 +155,8 @@ pub trait NodeRules: Send + Sync {
         reports.then(|| super::disruption_target(conditions, generation, now)).flatten()
     }
 
-    /// Whether the deletion applies only to the pod with the observed uid, and not to a new pod of the same name.
+    /// Returns true if the deletion applies only to the pod with the observed uid.
+    /// The deletion then does not apply to a new pod of the same name.
     fn deletes_by_uid(&self) -> bool {
         true
     }

@@ -48,7 +48,8 @@ pub enum TaintAction {
     Swap,
     /// The node has neither taint and is queued.
     Wait,
-    /// The node has the right taint, and gets it again with a new time if the queue does not remember the node.
+    /// The node has the right taint, but the queue may not remember the node.
+    /// If the queue does not remember the node, the node gets the taint again with a new time.
     WaitAgain,
     /// The node is ready: both taints are removed, and its position in the queue.
     Clear,

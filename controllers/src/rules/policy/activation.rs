@@ -10,15 +10,16 @@ use serde_json::Value;
 
 use crate::api::{LABEL_SKIP_PROPAGATION, RawObject};
 
-/// Whether a policy with this activation preference is applied to a template: a lazy one only if a user has `touched`
-/// the template since, any other at once. The claim itself is never lazy.
+/// Returns true if a policy with this activation preference is applied to a template.
+/// A lazy policy is applied only if a user has `touched` the template since; any other policy is applied at once. The
+/// claim itself is never lazy.
 #[must_use]
 pub fn activates(preference: &str, touched: bool) -> bool {
     preference != "Lazy" || touched
 }
 
-/// Whether a template is new, or was changed in a part that the control plane does not write itself: it writes the
-/// status, and labels and annotations of its own.
+/// Returns true if a template is new, or if a part was changed that the control plane does not write.
+/// The control plane itself writes the status, and labels and annotations of its own.
 #[must_use]
 pub fn touched(before: Option<&RawObject>, after: &RawObject) -> bool {
     let Some(before) = before else { return true };
@@ -44,7 +45,8 @@ fn same(before: &RawObject, after: &RawObject) -> bool {
         && before.values().zip(after.values()).all(|(before, after)| unchanged(before.get(), after.get()))
 }
 
-/// The labels or annotations that are not the control plane's: those without its domain, and one that users set.
+/// Returns the labels or annotations that are not those of the control plane.
+/// These are the labels or annotations without the domain of the control plane, and one label that users set.
 fn users(marks: &BTreeMap<String, String>) -> impl Iterator<Item = (&String, &String)> {
     marks.iter().filter(|(key, _)| !key.contains(".karmada.io") || *key == LABEL_SKIP_PROPAGATION)
 }

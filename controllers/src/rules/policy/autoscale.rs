@@ -29,16 +29,18 @@ pub fn scales(autoscaler: &HorizontalPodAutoscaler, template: &ObjectReference) 
         && target.api_version.as_ref().is_none_or(same_version)
 }
 
-/// Returns the clusters for which a Work with the autoscaler of a workload is written: the targets of the workload.
-/// None if a policy has claimed the autoscaler, because it then has a binding and Works of its own.
+/// Returns the clusters for which a Work with the autoscaler of a workload is written.
+/// These are the targets of the workload. The result is empty if a policy has claimed the autoscaler, because the
+/// autoscaler then has a binding and Works of its own.
 #[must_use]
 pub fn autoscaler_targets(claimed: bool, workload: Option<&ResourceBindingSpec>) -> BTreeSet<&str> {
     let targets = workload.filter(|_| !claimed).into_iter().flat_map(|spec| &spec.clusters);
     targets.map(|target| target.name.as_str()).collect()
 }
 
-/// Whether a Work with the autoscaler of a workload stays for a cluster: the autoscaler exists, no policy has claimed
-/// it, and the workload has not left the cluster.
+/// Returns true if a Work with the autoscaler of a workload stays for a cluster.
+/// The autoscaler must exist, and no policy may have claimed the autoscaler. The workload must not have left the
+/// cluster.
 #[must_use]
 pub fn keeps_autoscaler(
     exists: bool,
@@ -65,8 +67,10 @@ pub fn delivered_autoscaler(work: &Work) -> Option<(&str, &str)> {
     is_its.then_some((object.namespace.as_str(), object.name.as_str()))
 }
 
-/// Returns the replicas to write into a divided Deployment, because autoscalers in members have changed the sum. `None`
-/// if it has that number already, or if its last change has not been scheduled and reported back yet.
+/// Returns the replicas to write into a divided Deployment.
+/// The replicas are written because autoscalers in members have changed the sum. The function returns `None` if the
+/// Deployment has that number already. The function also returns `None` if the last change of the Deployment has not
+/// been scheduled and reported back yet.
 ///
 /// Zero replicas of a member count as not reported, because no autoscaler removes the last replica.
 #[must_use]

@@ -24,7 +24,8 @@ pub struct Owner {
     pub id: String,
 }
 
-/// Returns the labels and annotations of an object claimed by `owner`, or by no policy; `null` for those to remove.
+/// Returns the labels and annotations of an object claimed by `owner`, or by no policy.
+/// The value is `null` for labels and annotations to remove.
 ///
 /// Until 1.7 labels name the policy. As from 1.8 annotations name it, and a label has its permanent id.
 #[must_use]
@@ -58,8 +59,9 @@ pub fn claimed_by<'a>(
     named(POLICY_NAME, true).or_else(|| named(CLUSTER_POLICY_NAME, false))
 }
 
-/// Returns the finalizer of a kind of policy, which keeps the policy until no object names it any more; as from 1.10
-/// (#4836, `pkg/detector/detector.go`, `ReconcilePropagationPolicy`).
+/// Returns the finalizer of a kind of policy.
+/// The finalizer keeps the policy until no object names the policy any more. The finalizer exists as from 1.10 (#4836,
+/// `pkg/detector/detector.go`, `ReconcilePropagationPolicy`).
 #[must_use]
 pub fn policy_finalizer(behaviour: Behaviour, kind: &str) -> Option<&'static str> {
     let finalizer = match kind {

@@ -19,7 +19,8 @@ const SKIPPED_GROUPS: [&str; 7] = [
     "events.k8s.io",
 ];
 
-/// Whether objects of a kind are never propagated: the control plane's own kinds, events, leases, and those in `also`.
+/// Returns true if objects of a kind are never propagated.
+/// These kinds are the control plane's own kinds, events, leases, and the kinds in `also`.
 ///
 /// `also` is as in `--skipped-propagating-apis`: any number of `group`, `group/version` and `group/version/kind,kind`,
 /// separated by `;`. Kinds of the core group are `v1/kind,kind`.
@@ -39,8 +40,9 @@ pub fn skips_kind(api_version: &str, kind: &str, also: &str) -> bool {
         || also.split(';').any(named)
 }
 
-/// Whether an object is never propagated: one in a namespace of the control plane, in a namespace that a pattern
-/// matches, or one that the API server creates for itself (#4228).
+/// Returns true if an object is never propagated.
+/// An object is never propagated if its namespace is a namespace of the control plane, or if a pattern matches its
+/// namespace. An object that the API server creates for itself is never propagated either (#4228).
 #[must_use]
 pub fn skips_object(kind: &str, namespace: &str, name: &str, patterns: &[NamePattern]) -> bool {
     [NAMESPACE_SYSTEM, NAMESPACE_CLUSTER_LEASES].contains(&namespace)

@@ -6,8 +6,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use crate::api::{DispatchSuspension, ObjectReference, Suspension};
 
-/// Returns the suspension of a binding: the suspension of dispatching by the policy, with the present suspension of
-/// scheduling, which no policy sets (#6062).
+/// Returns the suspension of a binding.
+/// The suspension of dispatching is that of the policy. The suspension of scheduling stays as at present, because no
+/// policy sets the suspension of scheduling (#6062).
 #[must_use]
 pub fn suspension_of_binding(
     policy: Option<&DispatchSuspension>,
@@ -18,7 +19,8 @@ pub fn suspension_of_binding(
     (policy.is_some() || scheduling).then_some(Suspension { dispatch, scheduling })
 }
 
-/// Returns the owners of a new binding: its template, so that the binding is deleted with the template (#5943).
+/// Returns the owners of a new binding.
+/// The owner is the template of the binding, so that the binding is deleted with the template (#5943).
 #[must_use]
 pub fn owners_of_binding(template: &ObjectReference) -> Vec<OwnerReference> {
     vec![OwnerReference {

@@ -11,38 +11,44 @@ use crate::rules::{EvictsBy, Retries};
 pub struct Behaviour {
     /// How replicas are divided by weight.
     pub division: Division,
-    /// How many regions (zones, providers) a workload is spread over, within the limits that its policy sets.
+    /// The number of regions (zones, providers) that a workload is spread over.
+    /// The number is within the limits that the policy of the workload sets.
     pub grouping: Grouping,
-    /// Among clusters with the same score, the one with more room ranks first, before the name decides; as from 1.6
-    /// (`pkg/scheduler/core/spreadconstraint/util.go`).
+    /// Among clusters with the same score, the cluster with more room ranks first.
+    /// The room decides before the name. This holds as from 1.6 (`pkg/scheduler/core/spreadconstraint/util.go`).
     pub ranks_by_room: bool,
-    /// Templates and bindings name their policy in annotations and have its permanent id as a label; as from 1.8
-    /// (`pkg/detector/claim.go`). Before, the names were labels. Bindings and Works have ids of their own, too.
+    /// Templates and bindings name their policy in annotations and have its permanent id as a label.
+    /// This holds as from 1.8 (`pkg/detector/claim.go`). Before, the names were labels. Bindings and Works have ids of
+    /// their own, too.
     pub permanent_ids: bool,
-    /// Policies have a finalizer: a deleted policy stays until no object names it any more; as from 1.10 (#4836).
-    /// Before, it was deleted at once, and the marks of its templates stayed if no controller observed the deletion.
+    /// Policies have a finalizer: a deleted policy stays until no object names the policy any more.
+    /// This holds as from 1.10 (#4836). Before, a policy was deleted at once, and the marks of its templates stayed if
+    /// no controller observed the deletion.
     pub policy_finalizers: bool,
-    /// Works and copies have the generation of their template, and a template reports the generation that all copies
-    /// have observed; as from 1.10 (`resourcetemplate.karmada.io/generation`).
+    /// Works and copies have the generation of their template.
+    /// A template reports the generation that all copies have observed. This holds as from 1.10
+    /// (`resourcetemplate.karmada.io/generation`).
     pub reports_generation: bool,
     /// Every Work has the condition that reports whether dispatching is suspended; as from 1.11.
     pub always_reports_dispatching: bool,
-    /// The controller `hpa` copies autoscalers to the members of their workloads; until 1.6
-    /// (`pkg/controllers/hpa/hpa_controller.go`).
+    /// The controller `hpa` copies autoscalers to the members of their workloads.
+    /// This holds until 1.6 (`pkg/controllers/hpa/hpa_controller.go`).
     pub copies_autoscalers: bool,
-    /// Policies, Works and copies define how an object that a member already has is handled; as from 1.7
-    /// (`conflictResolution`).
+    /// Policies, Works and copies define the treatment of an object that a member already has.
+    /// This holds as from 1.7 (`conflictResolution`).
     pub resolves_conflicts: bool,
     /// Overriders of commands and arguments also change Jobs; as from 1.6
     /// (`pkg/util/overridemanager/commandargsoverride.go`).
     pub overrides_words_of_jobs: bool,
     /// What the bindings of dependencies inherit from those that require them.
     pub inheritance: Inheritance,
-    /// The condition `Scheduled` has a specific reason: `Success`, `NoClusterFit`, `Unschedulable`, `SchedulerError`;
-    /// as from 1.7 (`pkg/apis/work/v1alpha2/binding_types.go`). Before, there were only `BindingScheduled` and
+    /// The condition `Scheduled` has a specific reason.
+    /// The reason is `Success`, `NoClusterFit`, `Unschedulable` or `SchedulerError`. This holds as from 1.7
+    /// (`pkg/apis/work/v1alpha2/binding_types.go`). Before, there were only `BindingScheduled` and
     /// `BindingFailedScheduling`.
     pub specific_reasons: bool,
-    /// A cluster that has not been ready for a time is tainted NoExecute by a controller; until 1.13 (#6389).
+    /// A controller taints a cluster NoExecute if the cluster has not been ready for a time.
+    /// This holds until 1.13 (#6389).
     pub taints_not_ready_clusters: bool,
     /// How gates and flags affect evictions.
     pub evicts_by: EvictsBy,
@@ -50,23 +56,25 @@ pub struct Behaviour {
     pub adds_tolerations: bool,
     /// How workloads leave a cluster that is being removed.
     pub removal: Removal,
-    /// The purge mode of the taint manager's tasks if neither policy nor flag sets one: none until 1.11, then the same
-    /// mode by two names (1.12, 1.15).
+    /// The purge mode of the taint manager's tasks if neither policy nor flag sets one.
+    /// There is none until 1.11. Later there is the same mode by two names (1.12, 1.15).
     pub purge_mode: Option<PurgeMode>,
     /// How a target is treated that is no longer known to serve the workload's kind.
     pub unserved_targets: UnservedTargets,
     /// When bindings that could not be scheduled are tried again, and in which order.
     pub retries: Retries,
-    /// A request for a placement from scratch begins again at the first of several affinities; as from 1.19 (#5425).
+    /// A request for a placement from scratch begins again at the first of several affinities.
+    /// This holds as from 1.19 (#5425).
     pub rebalances_from_the_first: bool,
     /// `Immediately` and `Graciously` are names of purge modes; until 1.18 (#7792).
     /// Later, stored objects with these names are evicted gracefully.
     pub has_former_purge_modes: bool,
-    /// Drifted copies are repaired whenever the watch of a member shows them, also in a member that is not ready, and a
-    /// copy that is created again is reported with a reason of its own; until 1.18 (#7552).
+    /// Drifted copies are repaired whenever the watch of a member shows them.
+    /// Drifted copies are also repaired in a member that is not ready. A copy that is created again is reported with a
+    /// reason of its own. This holds until 1.18 (#7552).
     pub repairs_unready_members: bool,
-    /// In the status of a template, an ingress point without a host name gets the name of its cluster; until 1.13. Later,
-    /// points stay as reported, each of them once, in the order of host name and address
+    /// In the status of a template, an ingress point without a host name gets the name of its cluster.
+    /// This holds until 1.13. Later, points stay as reported, each point once, in the order of host name and address
     /// (`pkg/resourceinterpreter/default/native/aggregatestatus.go`).
     pub names_ingress_points: bool,
     /// A complete Job also has the condition `SuccessCriteriaMet` if it has this condition in all clusters; as from 1.16
@@ -78,8 +86,10 @@ pub struct Behaviour {
     /// Policies with selectors of another namespace are refused; as from 1.17 (`pkg/util/validation/validation.go`).
     /// Before, such selectors selected nothing.
     pub refuses_foreign_selectors: bool,
-    /// A copy with the label `karmada.io/managed` may be written and deleted, whichever Work it names; as from 1.10
-    /// (`pkg/util/objectwatcher/objectwatcher.go`). Before, only a copy that named the Work.
+    /// A copy with the label `karmada.io/managed` may be written and deleted by any Work.
+    /// The Work that the copy names does not matter. This holds as from 1.10
+    /// (`pkg/util/objectwatcher/objectwatcher.go`). Before, a Work could write and delete only a copy that named the
+    /// Work.
     pub owns_managed_copies: bool,
     /// A workload that has requests and is scaled to zero leaves all clusters; as from 1.16 (`AssignReplicas` of
     /// `pkg/scheduler/core/common.go`). Before, it stayed on all selected clusters. The flag
@@ -114,10 +124,11 @@ pub enum UnservedTargets {
     /// It stays a target; as from 1.15 (#6462).
     #[default]
     Stay,
-    /// It stays a target unless `CompleteAPIEnablements` confirms that discovery was complete; from 1.12 to 1.14
-    /// (#5216).
+    /// The target stays unless `CompleteAPIEnablements` confirms that discovery was complete.
+    /// This holds from 1.12 to 1.14 (#5216).
     StayInDoubt,
-    /// It is no longer a target, so that a failed discovery deletes the workload there; until 1.11, where it is a bug.
+    /// The cluster is no longer a target, so that a failed discovery deletes the workload there.
+    /// This holds until 1.11, where the deletion is a bug.
     Leave,
 }
 

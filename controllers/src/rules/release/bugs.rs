@@ -15,17 +15,21 @@ pub enum Bug {
     ChosenWhileLeaving,
     /// An eviction adds a second task for the same cluster (#3456).
     TwoTasks,
-    /// The graceful eviction controller writes the tasks that it read and overwrites tasks added since (#7290).
+    /// The graceful eviction controller overwrites tasks that were added since its read.
+    /// The controller writes only the tasks that the controller read (#7290).
     TasksLost,
-    /// The cluster taint policy controller writes the taints that it read and overwrites changes made since (#7346).
+    /// The cluster taint policy controller overwrites changes of taints that were made since its read.
+    /// The controller writes the taints that the controller read (#7346).
     TaintsLost,
     /// The scheduler writes targets computed from what it read, although a cluster has been evicted since.
     PlacementUnguarded,
     /// The grace period of a task also applies to the tasks after it (#7184).
     GracePeriodLeaks,
-    /// Conditions of a member are written as they were before the probe, and overwrite changes made since (#5227).
+    /// Conditions of a member are written as they were before the probe.
+    /// The write overwrites changes made since (#5227).
     ConditionsPutBack,
-    /// Each change of its Cluster brings the next probe of a member forward, also changes caused by probes (#6284).
+    /// Each change of the Cluster of a member brings the next probe of the member forward.
+    /// Changes that probes cause also bring the next probe forward (#6284).
     ReportsBringProbes,
     /// A member without credentials becomes not ready at once, without a threshold (#7426).
     CredentialsUndamped,
@@ -37,22 +41,25 @@ pub enum Bug {
     ClusterScopedForgetPurgeMode,
     /// Tasks that existed before the controller started are not processed (#3475).
     EarlierTasksUnseen,
-    /// A target counts as healthy by a report on an earlier schedule, so that the old copy is deleted too early
-    /// (#3736).
+    /// A report on an earlier schedule makes a target count as healthy.
+    /// The old copy is therefore deleted too early (#3736).
     EarlierHealthCounts,
-    /// If the workload fits no cluster, scheduling counts as successful and the empty result as a replacement, so that
-    /// the old copy is deleted at once (until 1.6, `pkg/scheduler/scheduler.go`).
+    /// If the workload fits no cluster, scheduling counts as successful.
+    /// The empty result counts as a replacement, so that the old copy is deleted at once (until 1.6,
+    /// `pkg/scheduler/scheduler.go`).
     NothingReplaces,
-    /// The time since when a workload is unhealthy in a cluster is kept beyond its eviction, so that it has no time to
-    /// start when it comes back (#3500).
+    /// The time since which a workload is unhealthy in a cluster is kept beyond its eviction.
+    /// The workload therefore has no time to start when the workload comes back (#3500).
     IllHealthRemembered,
     /// A direct purge leaves no task, so that the same cluster may be selected at once (#4208).
     PurgedWithoutTask,
-    /// A second failover before the first one has completed preserves the state of a copy that never worked (#6232).
+    /// A second failover preserves the state of a copy that never worked.
+    /// The second failover begins before the first failover has completed (#6232).
     StateReadAnew,
     /// The health of an object without a status is unknown, so that nothing replaces it (#4407).
     StatuslessUnknown,
-    /// Any untolerated taint of effect NoSchedule removes a present target when the binding is next scheduled (#2449).
+    /// A present target is removed by any untolerated taint of effect NoSchedule.
+    /// The target is removed when the binding is next scheduled (#2449).
     TaintsDriveOut,
     /// A target ranks no higher than another cluster if no target has replicas, so that a workload without replicas moves
     /// back when a cluster recovers (#3290).
@@ -64,7 +71,8 @@ pub enum Bug {
     /// Scaling up takes replicas away from a cluster (#6793).
     /// This is `Division::LargestWeight`, which the reference has.
     ScaleUpShrinks,
-    /// The scheduler observes the generation before its own patch, and none if there is nothing to do (#3455).
+    /// The scheduler observes the generation before its own patch.
+    /// The scheduler observes no generation if there is nothing to do (#3455).
     OwnPatchUnobserved,
     /// A label that is removed from a cluster is not noticed (#2912).
     LostLabelsUnnoticed,
@@ -72,14 +80,14 @@ pub enum Bug {
     SuspensionIgnored,
     /// Bindings of other schedulers are scheduled (#4139).
     OtherSchedulersServed,
-    /// An expired toleration admits the workload again, and it is evicted at once
-    /// (`pkg/scheduler/framework/plugins/tainttoleration`).
+    /// An expired toleration admits the workload again, and the workload is evicted at once.
+    /// The source is `pkg/scheduler/framework/plugins/tainttoleration`.
     RunOutTolerationAdmits,
-    /// Workloads that tolerate a taint without a limit use up part of the eviction rate (until 1.18.1,
-    /// `pkg/controllers/cluster/taint_manager.go`).
+    /// Workloads that tolerate a taint without a limit use up part of the eviction rate.
+    /// This holds until 1.18.1 (`pkg/controllers/cluster/taint_manager.go`).
     TolerantTakeTurns,
-    /// A taint of ill health that replaces another restarts tolerations
-    /// (`pkg/controllers/cluster/cluster_controller.go`).
+    /// A taint of ill health that replaces another such taint restarts tolerations.
+    /// The source is `pkg/controllers/cluster/cluster_controller.go`.
     SwapRestartsToleration,
     /// The order in which cluster taint policies are listed decides which one is applied last (#6399).
     TaintPoliciesUnsorted,
@@ -93,11 +101,11 @@ pub enum Bug {
     PolicyChangesDropped,
     /// Bindings have no finalizer, so that their Works may outlive them (#708).
     NoFinalizer,
-    /// The dependencies of a workload leave a cluster when its eviction begins
-    /// (`pkg/dependenciesdistributor/dependencies_distributor.go`).
+    /// The dependencies of a workload leave a cluster when the eviction of the workload begins.
+    /// The source is `pkg/dependenciesdistributor/dependencies_distributor.go`.
     DependenciesLeaveFirst,
-    /// The write of a template's dependencies overwrites all annotations of its binding with those that were read
-    /// (#7208).
+    /// The write of a template's dependencies overwrites all annotations of its binding.
+    /// The write puts back the annotations that were read (#7208).
     AnnotationsPutBack,
     /// The shares of a Job's completions are assigned to the wrong clusters (#7387).
     CompletionsMixedUp,
@@ -109,10 +117,11 @@ pub enum Bug {
     FailedMendingUntold,
     /// The endpoints of a member are removed as soon as it is not ready (#6258).
     NotReadyCutsServices,
-    /// The others of an affinity group keep a workload from every other cluster, also while the workload is being evicted
-    /// from their clusters (#7479).
+    /// The other workloads of an affinity group keep a workload from every other cluster.
+    /// This also happens while the workload is being evicted from the clusters of the other workloads (#7479).
     GroupsBindEvicted,
-    /// An autoscaler stays in a member that its workload has left (until 1.6, `pkg/controllers/hpa/hpa_controller.go`).
+    /// An autoscaler stays in a member that its workload has left.
+    /// This holds until 1.6 (`pkg/controllers/hpa/hpa_controller.go`).
     AutoscalersStay,
 }
 

@@ -8,8 +8,9 @@ use kube::core::{Selector, SelectorExt};
 use crate::api::{Cluster, ClusterAffinity, FieldSelector};
 use crate::rules::Zones;
 
-/// Whether the affinity matches this cluster: it is not excluded, and names, labels and fields all match. An invalid
-/// label selector matches no cluster.
+/// Returns true if the affinity matches this cluster.
+/// The cluster must not be excluded, and names, labels and fields must all match. An invalid label selector matches no
+/// cluster.
 #[must_use]
 pub fn affinity_matches(zones: Zones, affinity: &ClusterAffinity, cluster: &Cluster) -> bool {
     let is_named = |names: &[String]| names.iter().any(|name| Some(name) == cluster.metadata.name.as_ref());

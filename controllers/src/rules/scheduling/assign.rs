@@ -137,8 +137,8 @@ impl Room<'_> {
         clusters.iter().map(of).collect()
     }
 
-    /// Assigns this number of replicas to these clusters: the `kept` assignment stays, and only the difference is
-    /// divided.
+    /// Assigns this number of replicas to these clusters.
+    /// The `kept` assignment stays, and only the difference is divided.
     fn divide(
         &self,
         clusters: &[&Cluster],
@@ -166,8 +166,9 @@ impl Room<'_> {
     }
 }
 
-/// Returns the clusters whose room is used for this number of replicas, with their room as weight, largest first.
-/// Aggregated: only as many clusters as are needed, those in `used` before others.
+/// Returns the clusters whose room is used for this number of replicas, largest room first.
+/// Each cluster has its room as weight. If the placement is aggregated, only as many clusters as are needed are
+/// returned. In this case, clusters in `used` come before other clusters.
 ///
 /// # Errors
 /// All of them together have too little room.

@@ -10,8 +10,8 @@ use super::select::Candidate;
 use crate::api::{Cluster, ResourceBindingSpec};
 use crate::rules::ScheduleError;
 
-/// Whether the workload is placed as a whole: it has several components, and the placement asks for exactly one
-/// cluster.
+/// Returns true if the workload is placed as a whole.
+/// In this case the workload has several components, and the placement asks for exactly one cluster.
 #[must_use]
 pub fn is_set(spec: &ResourceBindingSpec) -> bool {
     let constraints = spec.placement.iter().flat_map(|placement| &placement.spread_constraints);
@@ -19,8 +19,9 @@ pub fn is_set(spec: &ResourceBindingSpec) -> bool {
     spec.components.len() >= 2 && by_cluster.any(|one| one.min_groups == 1 && one.max_groups == 1)
 }
 
-/// Returns how many such workloads fit into the cluster: how often its pods, and the sum of their requests, fit into
-/// the free resources. Zero if the cluster has not reported its capacity.
+/// Returns how many such workloads fit into the cluster.
+/// The number is how often the pods of the workload, and the sum of their requests, fit into the free resources. The
+/// number is zero if the cluster has not reported its capacity.
 #[must_use]
 pub fn free_sets(spec: &ResourceBindingSpec, cluster: &Cluster) -> i64 {
     let mut needs: BTreeMap<&str, i128> = BTreeMap::new();

@@ -94,8 +94,9 @@ pub fn divide_by_seats(
     targets
 }
 
-/// Returns the seats that a cluster has before the last few are given out one by one, so that a million replicas cost
-/// no more than ten: its weight by a divisor that is too large to give out all seats, rounded to the nearest.
+/// Returns the seats that a cluster has before the last few seats are given out one by one.
+/// With this function, a million replicas cost no more than ten replicas. The number of seats is the weight of the
+/// cluster divided by a divisor, rounded to the nearest number. The divisor is too large to give out all seats.
 fn certain_seats(weight: i64, replicas: i32, weights: &[(String, i64)]) -> i32 {
     let sum: i128 = weights.iter().map(|(_, weight)| i128::from(*weight)).sum();
     let half_seats = 2 * i128::from(replicas) - weights.len() as i128;

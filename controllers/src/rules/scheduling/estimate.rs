@@ -12,10 +12,11 @@ use super::quantities::{add_quantities, milli};
 use crate::api::{Cluster, ReplicaRequirements, ResourceBindingSpec};
 use crate::rules::{Behaviour, replicas_by_models};
 
-/// Returns how many more replicas the cluster has room for: limited by the number of pods, and by each resource that a
-/// replica needs and that is neither allocated nor allocating, or by the grades of its nodes if it reports them
-/// ([`replicas_by_models`]). A cluster that has not reported its capacity has no room. A workload without replicas
-/// always fits.
+/// Returns how many more replicas the cluster has room for.
+/// The room is limited by the number of pods, and by each resource that a replica needs. Only the amount of a resource
+/// that is neither allocated nor allocating counts. If the cluster reports the grades of its nodes, the grades limit
+/// the room instead of the resources ([`replicas_by_models`]). A cluster that has not reported its capacity has no
+/// room. A workload without replicas always fits.
 #[must_use]
 pub fn free_replicas(spec: &ResourceBindingSpec, cluster: &Cluster) -> i64 {
     if spec.replicas == 0 {

@@ -27,10 +27,11 @@ pub fn affinity_filter(zones: Zones, affinity: Option<&ClusterAffinity>, cluster
     (!meant).then(|| "cluster(s) did not match the placement cluster affinity constraint".into())
 }
 
-/// `TaintToleration`: a new target's taints of effect NoSchedule and NoExecute must all be tolerated, for however short
-/// a time. A present target stays one (#2449). Unlike in any release, a toleration that has expired by `now` does not
-/// count for a new target: the workload would be evicted at once and placed there again, as long as nothing but this
-/// taint excludes the cluster.
+/// Refuses a new target whose taints are not all tolerated (`TaintToleration`).
+/// The taints of effect NoSchedule and NoExecute must be tolerated, for however short a time. A present target stays a
+/// target (#2449). Unlike in any release, a toleration that has expired by `now` does not count for a new target. With
+/// such a toleration, the workload would be evicted at once and placed there again. This would go on as long as nothing
+/// but this taint excludes the cluster.
 #[must_use]
 pub fn taint_filter(
     tolerations: &[Toleration],
@@ -101,8 +102,9 @@ pub fn eviction_filter(tasks: &[GracefulEvictionTask], cluster: &str) -> Refusal
     leaving.then(|| "cluster(s) is in the process of eviction".into())
 }
 
-/// `SpreadConstraint`: if a workload is spread over regions, zones or providers, the cluster must have that field,
-/// whether or not it is a target already.
+/// Refuses a cluster without a field that the workload is spread over (`SpreadConstraint`).
+/// If a workload is spread over regions, zones or providers, the cluster must have that field. This holds whether or
+/// not the cluster is a target already.
 #[must_use]
 pub fn spread_filter(constraints: &[SpreadConstraint], cluster: &Cluster) -> Refusal {
     let missing = ["provider", "region", "zone"].into_iter().find(|field| {

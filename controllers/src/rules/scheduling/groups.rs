@@ -5,7 +5,8 @@
 
 use crate::rules::Candidate;
 
-/// Factor of the first part of a group's score, so that the clusters' own scores (0 or 100) only break ties.
+/// The factor of the first part of a group's score.
+/// With this factor, the clusters' own scores (0 or 100) only break ties.
 const UNIT: i64 = 1000;
 
 /// Clusters in the same region, zone or provider.
@@ -19,17 +20,21 @@ pub struct Group {
     pub score: i64,
 }
 
-/// Returns the score of a group of clusters, ordered from the best, for a duplicated workload: the number of clusters
-/// with room for all replicas, then the mean score of those. Zero if there is none (#7154).
+/// Returns the score of a group of clusters for a duplicated workload.
+/// The clusters are ordered from the best. The first part of the score is the number of clusters with room for all
+/// replicas. The second part is the mean score of these clusters. The score is zero if there is no such cluster
+/// (#7154).
 #[must_use]
 pub fn duplicated_group_score(clusters: &[&Candidate], replicas: i32) -> i64 {
     let fit = clusters.iter().filter(|cluster| cluster.room >= i64::from(replicas));
     mean(fit.map(|cluster| cluster.score)).map_or(0, |(count, mean)| count * UNIT + mean)
 }
 
-/// Returns the score of a group of clusters, ordered from the best, for a divided workload: whether the required number
-/// of clusters has room for the group's even part of the replicas, then the mean score of the clusters used. If the
-/// room is too small, the mean score is that of all clusters.
+/// Returns the score of a group of clusters for a divided workload.
+/// The clusters are ordered from the best. The first part of the score is the group's even part of the replicas, or the
+/// room of the group if the room is smaller. The second part is the mean score of the clusters used. The clusters used
+/// are the best ones, as many as are required and as are needed for the even part. If there are too few clusters or too
+/// little room, the second part is the mean score of all clusters.
 #[must_use]
 pub fn divided_group_score(
     clusters: &[&Candidate],
@@ -144,7 +149,8 @@ impl Search<'_> {
         clusters >= self.clusters_at_least && (self.at_least..=self.at_most).contains(&groups)
     }
 
-    /// Whether the search finds exactly these groups: they suffice, and without the last of them they do not.
+    /// Returns true if the search finds exactly these groups.
+    /// In this case the groups suffice, and the groups without the last group do not suffice.
     fn is_result(&self, path: &[usize]) -> bool {
         let clusters = path.iter().map(|index| self.groups[*index].clusters).sum::<usize>();
         let last = path.iter().max().map_or(0, |index| self.groups[*index].clusters);

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-/// Adds an amount of a resource to the sum, which is written in the canonical form: in powers of two if either of them
-/// is. An invalid quantity counts as nothing.
+/// Adds an amount of a resource to the sum.
+/// The sum is written in the canonical form. The form has powers of two if the amount or the sum before has powers of
+/// two. An invalid quantity counts as nothing.
 pub fn add_quantities(sums: &mut BTreeMap<String, Quantity>, resource: &str, amount: &Quantity) {
     let Some((milli, binary)) = milli_units(&amount.0) else { return };
     let sum = sums.entry(resource.to_owned()).or_insert_with(|| Quantity("0".into()));

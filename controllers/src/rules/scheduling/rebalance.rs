@@ -8,8 +8,9 @@ use jiff::Timestamp;
 
 use crate::api::{ObservedWorkload, WorkloadRebalancerSpec, WorkloadRebalancerStatus};
 
-/// Returns the workloads of the status, in order: those of the spec with their earlier results, and those that were
-/// removed from the spec after they had succeeded.
+/// Returns the workloads of the status, in order.
+/// These are the workloads of the spec with their earlier results, and the workloads that were removed from the spec
+/// after they had succeeded.
 #[must_use]
 pub fn observed_workloads(
     spec: &WorkloadRebalancerSpec,
@@ -28,7 +29,8 @@ pub fn observed_workloads(
     observed
 }
 
-/// Whether a rebalancer that was `made` then is newer than the last time a reschedule of the workload was `triggered`.
+/// Returns true if a rebalancer is newer than the last reschedule of the workload.
+/// The rebalancer was `made` at the first time, and the reschedule was last `triggered` at the second time.
 #[must_use]
 pub fn is_new_request(made: Timestamp, triggered: Option<Timestamp>) -> bool {
     triggered.is_none_or(|triggered| made > triggered)

@@ -1,4 +1,5 @@
-//! When the scheduler tries a binding again that it could not schedule, and which of several bindings comes first.
+//! Decides when the scheduler tries a binding again that could not be scheduled.
+//! The module also decides which of several bindings comes first.
 //!
 //! karmada-io/karmada `pkg/scheduler/internal/queue/scheduling_queue.go` of 1.19, where the gate
 //! `PriorityBasedScheduling` is on by default (#7845, #7814); `pkg/sharedcli/ratelimiterflag` before.
@@ -32,13 +33,15 @@ pub enum Retry {
     AtLook,
 }
 
-/// How long a binding without room waits until it is tried again (`DefaultUnschedulableBindingsMaxDuration`).
+/// The time that a binding without room waits until the next try.
+/// The source is `DefaultUnschedulableBindingsMaxDuration`.
 const WAITS_FOR_ROOM: Duration = Duration::from_secs(5 * 60);
 
 /// The time from one look at the waiting bindings to the next (`flushUnschedulableBindingsLeftover`).
 const LOOK_PERIOD: Duration = Duration::from_secs(30);
 
-/// The first and the longest back-off of the queue by priority (`defaultBindingInitialBackoffDuration`, `…MaxBackoff…`).
+/// The first and the longest back-off of the queue by priority.
+/// The sources are `defaultBindingInitialBackoffDuration` and `…MaxBackoff…`.
 pub const BACK_OFF_BY_PRIORITY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
 
 /// Returns when a binding is tried again that failed with this error.

@@ -23,7 +23,8 @@ pub struct Candidate {
     pub groups: Vec<String>,
 }
 
-/// Sorts clusters from best to worst: by tier, then by score, then, if requested, by room, then by name.
+/// Sorts clusters from best to worst.
+/// The order is by tier, then by score, then, if requested, by room, and then by name.
 #[must_use]
 pub fn ranked(mut candidates: Vec<Candidate>, by_room: bool) -> Vec<Candidate> {
     let room = |candidate: &Candidate| if by_room { candidate.room } else { 0 };
@@ -34,8 +35,9 @@ pub fn ranked(mut candidates: Vec<Candidate>, by_room: bool) -> Vec<Candidate> {
     candidates
 }
 
-/// Returns the field by which clusters are grouped, if the placement spreads over one: the first of region, zone and
-/// provider. Constraints on the others only exclude clusters without that field.
+/// Returns the field by which clusters are grouped, if the placement spreads over such a field.
+/// This is the first of region, zone and provider that has a constraint. Constraints on the other fields only exclude
+/// clusters without that field.
 #[must_use]
 pub fn grouping_field(placement: &Placement) -> Option<&'static str> {
     let spreads_by = |field: &&str| constraint(placement, field).is_some();
@@ -46,8 +48,9 @@ fn constraint<'a>(placement: &'a Placement, field: &str) -> Option<&'a SpreadCon
     placement.spread_constraints.iter().find(|constraint| constraint.spread_by_field == field)
 }
 
-/// Selects the clusters that are used from the ranked ones: all of them without constraints or with static weights,
-/// otherwise by groups or by their number.
+/// Selects the clusters that are used from the ranked clusters.
+/// All clusters are selected without constraints or with static weights. Otherwise the clusters are selected by groups
+/// or by their number.
 ///
 /// # Errors
 /// Too few clusters or groups, too little room, or a constraint by a label, which is not supported.

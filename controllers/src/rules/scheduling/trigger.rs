@@ -65,8 +65,9 @@ fn assigned(spec: &ResourceBindingSpec) -> i64 {
     spec.clusters.iter().map(|target| i64::from(target.replicas)).sum()
 }
 
-/// Whether a binding is for the scheduler of this name: the one that the policy names, or `default-scheduler`
-/// (`pkg/scheduler/event_handler.go`; until 1.7 this was not checked for bindings that a cluster's change queued,
+/// Returns true if a binding is for the scheduler of this name.
+/// This is the scheduler that the policy names, or `default-scheduler`. Until 1.7 the name was not checked for bindings
+/// that a cluster's change queued (`pkg/scheduler/event_handler.go`,
 /// #4139).
 #[must_use]
 pub fn is_for_scheduler(spec: &ResourceBindingSpec, name: &str) -> bool {
@@ -74,8 +75,9 @@ pub fn is_for_scheduler(spec: &ResourceBindingSpec, name: &str) -> bool {
     meant == name
 }
 
-/// Whether a change of a cluster may matter to a binding: its affinity matches the cluster after or before the change,
-/// so that a removed label is noticed too (`pkg/scheduler/event_handler.go`, #2912).
+/// Returns true if a change of a cluster may matter to a binding.
+/// The affinity of the binding must match the cluster after or before the change. A removed label is therefore noticed
+/// too (`pkg/scheduler/event_handler.go`, #2912).
 #[must_use]
 pub fn concerns(
     zones: Zones,
@@ -94,8 +96,10 @@ pub fn concerns(
     affinities.is_empty() || before.into_iter().chain(after).any(means)
 }
 
-/// Returns the generation that the scheduler reports as observed: that of the binding as it has `written` it, or the
-/// generation that it `found` if nothing had to be written (#3455). It is never earlier than the one `observed` before.
+/// Returns the generation that the scheduler reports as observed.
+/// This is the generation of the binding as the scheduler has `written` it. If nothing had to be written, this is the
+/// generation that the scheduler `found` (#3455). The generation is never earlier than the generation `observed`
+/// before.
 #[must_use]
 pub fn observed_generation(observed: i64, found: i64, written: Option<i64>) -> i64 {
     written.unwrap_or(found).max(observed)

@@ -19,8 +19,8 @@ pub struct AffinityClusters {
     pub apart: BTreeSet<String>,
 }
 
-/// Returns the groups of a template by the placement of its policy: `key=value` of the label that the policy names.
-/// `None` without that label.
+/// Returns the groups of a template by the placement of its policy.
+/// A group is the text `key=value` of the label that the policy names. The function returns `None` without that label.
 #[must_use]
 pub fn affinity_groups(
     placement: &Placement,

@@ -66,7 +66,8 @@ fn report(work: &Work) -> Option<AggregatedStatus> {
     })
 }
 
-/// Whether the clusters in which the Work is applied are exactly those that must have one, and there is at least one.
+/// Returns true if the Work is applied in exactly the clusters that must have a Work.
+/// There must be at least one such cluster.
 #[must_use]
 pub fn fully_applied(clusters_with_work: &BTreeSet<&str>, reports: &[AggregatedStatus]) -> bool {
     let applied: BTreeSet<&str> =

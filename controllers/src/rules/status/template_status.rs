@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 use crate::api::AggregatedStatus;
 use crate::rules::Behaviour;
 
-/// Returns the status of a template; `None` for kinds that are not aggregated, for a Job that has finished, and for an
-/// empty result.
+/// Returns the status of a template.
+/// The function returns `None` for kinds that are not aggregated, for a Job that has finished, and for an empty result.
 #[must_use]
 pub fn template_status(
     behaviour: Behaviour,

@@ -12,9 +12,9 @@ use crate::api::{
 };
 use crate::rules::Behaviour;
 
-/// Returns the tolerations of a policy with one for each NoExecute taint of ill health, for the configured time, unless
-/// the policy has a toleration of that key already. NoSchedule is never tolerated: an unhealthy cluster gets no new
-/// workloads.
+/// Returns the tolerations of a policy with one toleration for each NoExecute taint of ill health.
+/// The toleration is for the configured time. No toleration is added for a key for which the policy has a toleration
+/// already. NoSchedule is never tolerated, so that an unhealthy cluster gets no new workloads.
 #[must_use]
 pub fn default_tolerations(
     given: &[Toleration],
@@ -55,8 +55,9 @@ pub fn default_placement(placement: &mut Placement) {
     }
 }
 
-/// Sets how long the old copy of a failing workload stays at most, if the purge mode is graceful and the policy has no
-/// grace period (`SetDefaultGracePeriodSeconds`; as from 1.6).
+/// Sets how long the old copy of a failing workload stays at most.
+/// The default is set if the purge mode is graceful and the policy has no grace period (`SetDefaultGracePeriodSeconds`;
+/// as from 1.6).
 pub fn default_failover(behaviour: Behaviour, failover: &mut ApplicationFailover) {
     if behaviour.is_graceful(failover.purge_mode) {
         failover.grace_period_seconds.get_or_insert(600);
@@ -70,8 +71,8 @@ pub fn default_selectors(selectors: &mut [ResourceSelector], policy_namespace: &
     }
 }
 
-/// Whether dependencies are propagated whatever the policy says: those of a `ServiceImport` are
-/// (`ContainsServiceImport`).
+/// Returns true if dependencies are propagated whatever the policy says.
+/// This holds for the dependencies of a `ServiceImport` (`ContainsServiceImport`).
 #[must_use]
 pub fn needs_dependencies(selectors: &[ResourceSelector]) -> bool {
     selectors.iter().any(|selector| {

@@ -81,7 +81,8 @@ fn suspension_error(suspension: &DispatchSuspension) -> Option<String> {
     (some && suspension.dispatching == Some(true)).then(|| invalid("spec.suspension", suspension, why))
 }
 
-/// A preempting policy must name its templates; otherwise it would take over more than intended (as from 1.7).
+/// Refuses a preempting policy that does not name its templates.
+/// Without names, the policy would take over more than intended (as from 1.7).
 fn preemption_errors(policy: &PropagationPolicySpec) -> Vec<String> {
     let why = "name cannot be empty if preemption is Always, the empty name may cause unexpected resources preemption";
     let nameless =
@@ -101,8 +102,8 @@ pub fn validate_policy_name(kind: &str, name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses a cluster whose name cannot be part of the name of its namespace (`pkg/util/validation/validation.go`,
-/// `ValidateClusterName`).
+/// Refuses a cluster whose name cannot be part of the name of its namespace.
+/// The source is `pkg/util/validation/validation.go`, `ValidateClusterName`.
 ///
 /// # Errors
 /// The reasons why the name is invalid.
