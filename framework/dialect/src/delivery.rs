@@ -314,6 +314,8 @@ impl RunningReader {
             replicas: known.replicas.unwrap_or_default(),
             ready: known.ready,
             current: known.current,
+            rolled_out: true,
+            reports: true,
             leaving: since(observed.leaving, was.and_then(|was| was.leaving), world.now),
             asks: Arc::clone(&known.asks),
             managed: known.managed,

@@ -58,7 +58,7 @@ impl InstancesReader {
             };
             let ready = scope.maybe(self.ready.as_ref(), number);
             let applied = scope.is_true(self.applied.as_ref());
-            let instance = Instance { health, ready, applied, ..Instance::default() };
+            let instance = Instance { health, ready, has_status: true, applied, ..Instance::default() };
             Some((scope.maybe(Some(&self.member), text)?, instance))
         };
         list.into_iter().filter_map(instance).collect()

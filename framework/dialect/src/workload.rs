@@ -277,6 +277,8 @@ impl WorkloadReader {
             if !first {
                 entry.wanted_since = now;
                 entry.placed_since = if placed { now } else { entry.placed_since };
+                entry.constrained_since = now;
+                entry.reserved_since = now;
             }
             all.push(Change::Wanted(key.clone()));
         }

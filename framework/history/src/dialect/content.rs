@@ -1,6 +1,7 @@
 //! The content of an object: a template, a manifest or a copy.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::digest::digest;
 use super::quantity::quantities;
@@ -11,8 +12,14 @@ use crate::format::{Field, Object, Tree};
 /// The parts of an object that hold its content.
 pub const PARTS: [&str; 3] = ["spec", "data", "binaryData"];
 
-/// Kinds whose objects always have a `spec`.
-const SPECIFIED: [&str; 5] = ["Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"];
+/// Kinds whose objects always have a `spec`, and the field of it that they always have.
+const SPECIFIED: [(&str, &str); 5] = [
+    ("Deployment", "template"),
+    ("StatefulSet", "template"),
+    ("DaemonSet", "template"),
+    ("Job", "template"),
+    ("CronJob", "jobTemplate"),
+];
 
 /// The content of `manifest`. The domain `own` is that of the control plane: its labels are left out.
 #[must_use]
@@ -23,6 +30,16 @@ pub fn manifest(manifest: &Tree<'_>, own: &str) -> Content {
     let endpoints = manifest["endpoints"].items().iter().filter(|_| kind.1 == "EndpointSlice");
     let addresses = endpoints.map(|endpoint| endpoint["addresses"].items().len()).sum();
     Content { refers_to: refers_to(manifest), labels, addresses, ..asked }
+}
+
+/// Marks the content of a `ConfigMap` or a Secret without data as hidden, until one with data is observed among the same
+/// objects: templates, manifests, or copies. A recorder may leave out all data. `shown` says whether data was observed.
+pub fn hide_missing_data(content: &mut Arc<Content>, shown: &mut bool) {
+    let Some(data) = content.data else { return };
+    *shown |= data != 0;
+    if content.hidden == *shown {
+        Arc::make_mut(content).hidden = !*shown;
+    }
 }
 
 /// The labels of an object without the labels of the domain `own`.
@@ -61,7 +78,7 @@ fn content((version, kind): (&str, &str), [spec, data, binary_data]: [&Tree<'_>;
         |all: &[Tree<'_>]| all.iter().filter_map(|each| each["image"].as_str()).map(str::to_owned).collect();
     let of_all = |fields: &[&str]| of_containers(main.iter().chain(init), fields);
     Content {
-        hidden: spec.is_null() && SPECIFIED.contains(&kind),
+        hidden: SPECIFIED.iter().any(|(of, field)| *of == kind && spec[*field].is_null()),
         replicas: spec[if is_job { "parallelism" } else { "replicas" }].as_u64(),
         completions: spec["completions"].as_u64().filter(|_| is_job),
         images: images(main),

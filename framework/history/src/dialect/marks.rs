@@ -25,6 +25,7 @@ pub fn observe(world: &mut World, mark: &Mark) -> Change {
     // A recorder that knows of a wrong clock need not know of other faults.
     let marked = fault.is_some_and(|fault| fault != FaultKind::Skew);
     world.is_of_a_scenario |= mark.contains_key("scenario");
+    world.acts_are_marked |= world.is_of_a_scenario;
     world.faults_are_marked |= marked || world.is_of_a_scenario;
     if mark.contains_key("history") {
         world.stated_start = text("start").and_then(|start| capsize_clock::parse_time(&start));
@@ -105,6 +106,7 @@ fn seconds(mark: &Mark) -> Option<Duration> {
 /// Notes the actions of a person, which the recorder marks as steps.
 fn by_hand(world: &mut World, step: Option<&str>, member: Option<String>, object: &str) {
     let now = world.now;
+    world.acts_are_marked |= matches!(step, Some("taint" | "untaint" | "apply" | "delete"));
     match step {
         Some("taint" | "untaint") => {
             let Some(member) = member.and_then(|name| world.members.get_mut(&name)) else { return };

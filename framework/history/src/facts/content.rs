@@ -46,6 +46,8 @@ pub struct Template {
     pub content: Content,
     /// Whether it is being deleted.
     pub leaving: bool,
+    /// Whether its deletion leaves behind the objects that it owns.
+    pub orphans: bool,
     /// The ready replicas of its status; absent where it has none.
     pub ready: Option<u64>,
     /// The policy that owns the template, by its marks; empty if there are none.

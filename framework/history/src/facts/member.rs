@@ -84,6 +84,10 @@ pub struct Member {
     pub modelled: bool,
     /// When anything that affects the choice of members last changed, apart from free resources.
     pub changed: Duration,
+    /// When the labels or the fields last changed, by which affinities choose members; zero if they never changed.
+    pub relabelled: Duration,
+    /// Whether the latest version differs from the one before in its status only, which makes no scheduler act.
+    pub status_only: bool,
     /// When the free resources last changed.
     pub measured: Duration,
     /// How long the member had not been ready when it last became ready.

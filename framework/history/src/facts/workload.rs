@@ -68,11 +68,17 @@ pub struct Workload {
     pub record: Option<ObjectVersion>,
     /// The wanted replicas; zero also for objects without replicas.
     pub replicas: u64,
+    /// Whether the history may lack versions of the record just before the latest one.
+    pub skipped: bool,
     /// The time at which the wanted replicas or the wanted placement last changed.
     /// The time is zero if they never changed since the first observation.
     pub wanted_since: Duration,
     /// When the wanted placement last changed; zero if it never changed.
     pub placed_since: Duration,
+    /// When the wanted placement or the tolerations last changed; zero if they never changed.
+    pub constrained_since: Duration,
+    /// When the responsible scheduler, or the suspension of the scheduling, last changed; zero if neither ever changed.
+    pub reserved_since: Duration,
     /// When the assignment last changed, in a dialect that is data.
     pub assigned_since: Duration,
     /// The number of copies that the record reports as available; absent if it reports none.
@@ -135,6 +141,8 @@ pub struct Workload {
     pub defects: Vec<String>,
     /// The tolerations of the placement that was last applied.
     pub tolerations: Vec<Toleration>,
+    /// Whether the scheduler has never recorded a placement as applied, so that no toleration ends.
+    pub unapplied: bool,
     /// The members on which the workload is to run.
     pub assignment: Assignment,
     /// The eviction tasks. Two tasks for one member are a defect, and are both kept here.
@@ -210,6 +218,9 @@ pub struct Instance {
     /// The ready replicas; absent if the status does not report them.
     /// Zero if the status omits all counts, as it omits zeros.
     pub ready: Option<u64>,
+    /// Whether a status is reported.
+    /// A history may leave it out.
+    pub has_status: bool,
     /// Whether the manifest is applied to the member.
     pub applied: bool,
     /// The paths in the status, if any of them is to be handed on.
@@ -258,6 +269,11 @@ pub struct Running {
     pub ready: u64,
     /// Whether the status is about the present version of the object.
     pub current: bool,
+    /// Whether all replicas have the present version, and all of these are available.
+    pub rolled_out: bool,
+    /// Whether the object has a status.
+    /// A history may leave it out.
+    pub reports: bool,
     /// Since when the copy is being deleted, if it is.
     /// A finalizer of a controller in the member may keep it.
     pub leaving: Option<Duration>,

@@ -62,6 +62,8 @@ pub struct World {
     pub clock_right: Option<Duration>,
     /// Whether a scenario made the history, which marks every action of a person.
     pub is_of_a_scenario: bool,
+    /// Whether the history marks the actions of persons: a scenario made it, or it has marked one already.
+    pub acts_are_marked: bool,
     /// Whether the history marks its faults: a scenario made it, or it has marked one already.
     pub faults_are_marked: bool,
     /// The policies of users on taints, by name.
@@ -94,6 +96,11 @@ pub struct World {
     /// Whether the history records all signs of life of members that report by themselves.
     /// Otherwise silence proves nothing.
     pub heartbeats_shown: bool,
+    /// Whether any object of the control plane with annotations was observed. A history may leave out all of them.
+    pub annotations_shown: bool,
+    /// Whether a `ConfigMap` or Secret with data was ever observed among the templates, the manifests and the copies. A
+    /// history may leave out the data of any of them.
+    pub data_shown: [bool; 3],
     /// Whether a manifest for a recorded placement was ever observed. A history may record no manifests.
     pub manifests_shown: bool,
     /// Whether the dialect reads no taints.

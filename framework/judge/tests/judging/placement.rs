@@ -64,10 +64,13 @@ fn a_member_that_is_being_removed_is_not_chosen() {
 
 #[test]
 fn a_workload_for_all_members_is_on_all_suitable_ones() {
-    let all = || Story::new().serving(&["m1", "m2"]).policy(json!({}), 2).binding();
-    holds("PLACEMENT-07", &all().serving(&["m3"]).at(10.5).assign(&["m1", "m2", "m3"]).until(12.0));
-    shows("PLACEMENT-07", &all().serving(&["m3"]).until(11.1));
-    let cordoned = all().taint("m3", "unschedulable", "NoSchedule").serving(&["m3"]);
+    let all = |names: &[&str]| Story::new().serving(names).policy(json!({}), 2).binding();
+    let (some, every) = (["m1", "m2"], ["m1", "m2", "m3"]);
+    holds("PLACEMENT-07", &all(&every).at(10.5).assign(&every).until(12.0));
+    shows("PLACEMENT-07", &all(&every).until(11.1));
+    // Another status of a member makes no scheduler act.
+    assert!(ids(&all(&some).serving(&["m3"]).until(20.0), Outcome::is_violated).is_empty());
+    let cordoned = all(&some).taint("m3", "unschedulable", "NoSchedule").serving(&["m3"]);
     assert!(ids(&cordoned.until(20.0), Outcome::is_violated).is_empty());
 }
 

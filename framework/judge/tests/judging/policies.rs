@@ -545,7 +545,11 @@ fn manifests_for_a_member_that_is_removed_while_away_are_deleted() {
     holds("LIVENESS-05", &vanished().at(67.9).work_gone("m3").leaves("m3").until(69.0));
     breaks("LIVENESS-05", &vanished().until(68.1));
     // A removal waits for the workloads of the member; here an eviction lasts until 30 s.
-    let evicting = || removed(others(), "refuse").sick("m2").health("m2", "Unknown").task("m3").stamp("m3");
+    let written = json!({"step": "apply", "object": "ResourceBinding default/web-deployment"});
+    let evicting = || {
+        let story = removed(others(), "refuse").sick("m2").health("m2", "Unknown");
+        story.mark(written.clone()).task("m3").stamp("m3")
+    };
     let evicted = || evicting().at(30.0).copy("m2").health("m2", "Healthy").end("m3");
     holds("LIVENESS-05", &evicted().at(50.4).work_gone("m3").leaves("m3").until(50.5));
     breaks("LIVENESS-05", &evicted().until(51.1));

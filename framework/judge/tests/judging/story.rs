@@ -553,6 +553,8 @@ fn running(ready: u64) -> Value {
         "apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {"name": "web", "namespace": "default", "generation": 1},
         "spec": {"replicas": 2},
-        "status": {"observedGeneration": 1, "replicas": 2, "readyReplicas": ready},
+        "status": {
+            "observedGeneration": 1, "replicas": 2, "updatedReplicas": 2, "readyReplicas": ready, "availableReplicas": ready,
+        },
     })
 }

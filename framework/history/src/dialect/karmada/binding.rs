@@ -29,9 +29,13 @@ struct KnownBinding {
     workload: WorkloadKey,
     /// The latest version of the binding.
     record: Option<ObjectVersion>,
+    /// The number of that version's specification.
+    generation: Option<u64>,
     /// The text of the annotation, and the tolerations in it.
     /// The tolerations are absent if none can be read.
     applied: (String, Option<Vec<Toleration>>),
+    /// Whether any version had the annotation.
+    was_applied: bool,
     /// When a user last asked for a placement from scratch.
     rescheduled: String,
     resource: LastDigest,
@@ -88,7 +92,11 @@ impl Bindings {
         known.record.clone_from(&entry.record);
         let (generation, observed_generation) =
             (observed.metadata("generation"), observed.status("schedulerObservedGeneration"));
-        entry.scheduled = observed_generation.and_then(Field::number) == generation.and_then(Field::number);
+        // A history may leave out generations.
+        let generation = generation.and_then(Field::number);
+        let before = std::mem::replace(&mut known.generation, generation);
+        entry.skipped = before.zip(generation).is_none_or(|(before, now)| now > before.saturating_add(1));
+        entry.scheduled = generation.is_none() || observed_generation.and_then(Field::number) == generation;
         let spec_changed = known.fields.spec.differs(observed.object.whole("spec"));
         let mut changes = Vec::new();
         if spec_changed && known.fields.evictions.differs(observed.spec("gracefulEvictionTasks")) {
@@ -96,9 +104,13 @@ impl Bindings {
             changes = task::observe(entry, &tasks, now, first, &workload);
         }
         let placed = spec_changed && known.read_placement(entry, observed);
+        let tolerations = entry.tolerations.clone();
         if known.read_wanted(entry, observed, spec_changed) || placed {
             // The first version that is observed is no change for the scheduler.
             if !first {
+                if placed || tolerations != entry.tolerations {
+                    entry.constrained_since = now;
+                }
                 entry.wanted_since = now;
                 entry.placed_since = if placed { now } else { entry.placed_since };
             }
@@ -109,7 +121,9 @@ impl Bindings {
         }
         if spec_changed && known.fields.suspension.differs(observed.spec("suspension")) {
             let suspension = value(observed.spec("suspension"));
-            entry.suspended = suspension["scheduling"] == true;
+            if replace(&mut entry.suspended, suspension["scheduling"] == true) && !first {
+                entry.reserved_since = now;
+            }
             if replace(&mut entry.held_back, policies::held_back(&suspension)) {
                 changes.push(Change::HeldBack(workload.clone()));
             }
@@ -123,7 +137,11 @@ impl Bindings {
             if known.fields.read_required(entry, observed) {
                 changes.push(Change::Required(workload.clone()));
             }
+            let scheduler = std::mem::take(&mut entry.scheduler);
             known.fields.read_aside(entry, observed);
+            if scheduler != entry.scheduler && !first {
+                entry.reserved_since = now;
+            }
             moved = known.fields.read_assignment(entry, observed);
         }
         let reported = known.fields.read_status(entry, observed, &workload, status_changed);
@@ -187,6 +205,8 @@ impl KnownBinding {
                 self.applied = (applied.to_owned(), read);
             }
         }
+        self.was_applied |= self.applied.1.is_some();
+        entry.unapplied = !self.was_applied;
         if spec_changed {
             changed |=
                 replace(&mut entry.replicas, observed.spec("replicas").and_then(Field::number).unwrap_or(0));
@@ -350,12 +370,13 @@ fn instance(value: &Tree<'_>, with_status: bool) -> Option<(String, Instance)> {
         _ => InstanceHealth::Unknown,
     };
     let ready = ready(&value["status"]);
+    let has_status = !value["status"].is_null();
     let applied = value["applied"] == true;
     let mut says = BTreeSet::new();
     if with_status {
         paths(&value["status"], String::new(), &mut says);
     }
-    Some((value["clusterName"].as_str()?.to_owned(), Instance { health, ready, applied, says }))
+    Some((value["clusterName"].as_str()?.to_owned(), Instance { health, ready, has_status, applied, says }))
 }
 
 /// The fields of a status that are not counts.

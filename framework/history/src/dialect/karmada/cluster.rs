@@ -26,6 +26,8 @@ pub(super) struct Clusters {
 #[derive(Debug, Default)]
 struct ClusterFields {
     spec: LastDigest,
+    /// A digest of the specification that does not depend on its notation.
+    specified: Option<u64>,
     taints: LastDigest,
     labels: LastDigest,
     status: LastDigest,
@@ -81,10 +83,15 @@ impl Clusters {
         if first || member.health != was {
             changes.push(health_changed(name, member, was, now, first));
         }
-        let mut moved = false;
-        let respecified = last.spec.differs(observed.object.whole("spec"));
+        let (mut moved, mut relabelled) = (false, false);
+        let spec = observed.object.whole("spec");
+        let respecified = last.spec.differs(spec);
+        // Another notation of the same specification is no change.
+        let specified = respecified && replace(&mut last.specified, spec.map(|spec| digest(&spec.tree())));
         if respecified {
-            moved |= replace(&mut member.fields, fields(observed));
+            if replace(&mut member.fields, fields(observed)) {
+                (moved, relabelled) = (true, true);
+            }
             member.pulls = text(observed.spec("syncMode")) == "Pull";
             if replace(&mut member.access, access(observed)) && !first {
                 changes.push(Change::Access(name.to_owned()));
@@ -98,7 +105,8 @@ impl Clusters {
         if observed.leaving && !member.leaving {
             changes.push(Change::MemberLeaving(name.to_owned()));
         }
-        moved |= replace(&mut member.leaving, observed.leaving);
+        let leaves = replace(&mut member.leaving, observed.leaving);
+        moved |= leaves;
         moved |= replace(&mut member.held_up, observed.is_held_up());
         if first || conditions_changed {
             changes.push(Change::Conditions(name.to_owned()));
@@ -118,9 +126,13 @@ impl Clusters {
         let measured = status_changed
             && last.resources.differs(observed.status("resourceSummary"))
             && read_room(member, observed);
-        if last.labels.differs(observed.metadata("labels")) {
-            moved |= replace(&mut member.labels, labels(observed));
+        if last.labels.differs(observed.metadata("labels")) && replace(&mut member.labels, labels(observed)) {
+            (moved, relabelled) = (true, true);
         }
+        if relabelled && !first {
+            member.relabelled = now;
+        }
+        member.status_only = !(first || specified || relabelled || leaves);
         if first || measured {
             member.measured = now;
         }

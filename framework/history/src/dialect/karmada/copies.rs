@@ -20,6 +20,7 @@ struct CopyFields {
     annotations: LastDigest,
     labels: LastDigest,
     marked: [Option<String>; 2],
+    is_managed: bool,
     asked: [LastDigest; 4],
     asks: Arc<Content>,
 }
@@ -41,7 +42,9 @@ impl Copies {
         let by = fields.carried_by(observed);
         let was = world.workloads.get(&workload).and_then(|known| known.running.get(member));
         let leaving = observed.leaving.then(|| was.and_then(|was| was.leaving).unwrap_or(world.now));
-        let now = running(fields.asks(observed), by, leaving, observed);
+        let mut asks = fields.asks(observed);
+        content::hide_missing_data(&mut asks, &mut world.data_shown[2]);
+        let now = running(asks, by, leaving, observed);
         if observed.gone {
             of_member.swap_remove(&workload);
             if of_member.is_empty() {
@@ -53,16 +56,21 @@ impl Copies {
 }
 
 impl CopyFields {
-    /// The name of the Work that the control plane has marked on the copy.
+    /// The name of the Work that the control plane has marked on the copy; empty if only the label of managed objects is there.
     fn carried_by(&mut self, observed: &ObservedObject<'_>) -> Option<String> {
         let places = [&mut self.annotations, &mut self.labels].into_iter().zip(["annotations", "labels"]);
         for ((last, name), marked) in places.zip(&mut self.marked) {
             let field = observed.metadata(name);
             if last.differs(field) {
-                *marked = value(field)["work.karmada.io/name"].as_str().map(str::to_owned);
+                let marks = value(field);
+                *marked = marks["work.karmada.io/name"].as_str().map(str::to_owned);
+                if name == "labels" {
+                    self.is_managed = marks["karmada.io/managed"] == "true";
+                }
             }
         }
-        self.marked.iter().flatten().next_back().cloned()
+        let named = self.marked.iter().flatten().next_back().cloned();
+        named.or_else(|| self.is_managed.then(String::new))
     }
 
     /// The content of the object.
@@ -89,10 +97,15 @@ fn running(
     let replicas = number(observed.spec("replicas"));
     let generation = number(observed.metadata("generation")).unwrap_or_default();
     let observed_generation = number(observed.status("observedGeneration")).unwrap_or_default();
+    // A count of zero is omitted.
+    let count = |name| number(observed.status(name)).unwrap_or_default();
+    let (updated, available) = (count("updatedReplicas"), count("availableReplicas"));
     Running {
         replicas: replicas.unwrap_or_default(),
         ready: number(observed.status("readyReplicas")).unwrap_or_default(),
         current: replicas.is_none() || observed_generation >= generation,
+        rolled_out: updated >= replicas.unwrap_or_default() && available >= updated,
+        reports: observed.object.whole("status").is_some(),
         leaving,
         asks,
         managed: by.is_some(),

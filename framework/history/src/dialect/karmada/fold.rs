@@ -61,6 +61,9 @@ impl Karmada {
         let version = text(observed.object.whole("apiVersion"));
         let group = version.split('/').next().unwrap_or_default();
         let world = &mut self.world;
+        if !world.annotations_shown && on == CONTROL_PLANE {
+            world.annotations_shown = observed.metadata("annotations").is_some();
+        }
         match (on, group, observed.witness.kind()) {
             (CONTROL_PLANE, "cluster.karmada.io", "Cluster") => self.clusters.observe(world, observed),
             (CONTROL_PLANE, "work.karmada.io", "ResourceBinding" | "ClusterResourceBinding") => {

@@ -1,7 +1,7 @@
 //! Templates and namespaces in the control plane.
 
 use super::fold::OWN;
-use super::observed_object::{LastDigest, ObservedObject, text, value};
+use super::observed_object::{LastDigest, ObservedObject, list, text, value};
 use super::policies;
 use super::works::EXECUTION_NAMESPACE;
 use crate::dialect::content::{self, PARTS};
@@ -58,10 +58,15 @@ impl Templates {
         let number = |name: &str| observed.status(name).and_then(Field::number);
         // A count of zero is omitted, also in a status that is still empty.
         let ready = number("readyReplicas").or(observed.object.whole("status").map(|_| 0));
-        let mut now = Template { leaving: observed.leaving, ready, ..known.clone() };
+        let orphans = list(observed.metadata("finalizers")).iter().any(|finalizer| *finalizer == "orphan");
+        let mut now = Template { leaving: observed.leaving, orphans, ready, ..known.clone() };
         if differs {
             now.content = content::object(observed.object, OWN);
             now.content.drops_labels_of(&known.content);
+        }
+        if let Some(data) = now.content.data {
+            world.data_shown[0] |= data != 0;
+            now.content.hidden = !world.data_shown[0];
         }
         let marks = ["annotations", "labels"].map(|place| observed.metadata(place));
         if annotations.differs(marks[0]) | labels.differs(marks[1]) {

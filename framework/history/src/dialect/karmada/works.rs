@@ -50,6 +50,9 @@ impl Works {
         let fields = self.0.entry(observed.witness.name().to_owned()).or_default();
         fields.read(observed);
         let mut changes = Vec::new();
+        for manifest in &mut fields.manifests {
+            content::hide_missing_data(&mut manifest.asks, &mut world.data_shown[1]);
+        }
         for manifest in &fields.manifests {
             world.manifests_shown |= fields.placed;
             changes.extend(fields.deliver(manifest, member, world, observed));

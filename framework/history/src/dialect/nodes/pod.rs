@@ -45,6 +45,7 @@ pub(super) fn observe(world: &mut World, observed: &ObservedObject<'_>) -> Vec<C
     changes.extend(instance(entry, &key, &node, reported));
     if wants_else && !first {
         entry.wanted_since = now;
+        entry.constrained_since = now;
         changes.push(Change::Wanted(key.clone()));
     }
     if assignment != entry.assignment {
@@ -94,6 +95,7 @@ fn instance(entry: &mut Workload, key: &WorkloadKey, node: &str, health: Instanc
     let reported = Instance {
         health,
         ready: Some(u64::from(health == InstanceHealth::Healthy)),
+        has_status: true,
         applied: true,
         ..Instance::default()
     };

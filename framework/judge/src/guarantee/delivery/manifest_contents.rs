@@ -159,10 +159,9 @@ fn mismatch(
         return Some(wrong);
     }
     let images = template.content.images.iter().map(|image| tagged(image, &overrides)).collect();
-    let init = template.content.init_images.iter().map(|image| tagged(image, &overrides)).collect();
     // The shares that an interpreter computes for a custom kind are not checked.
     let custom = template.content.custom.filter(|_| whole);
-    let wanted = Content { images, init_images: init, custom, completions: None, ..template.content.clone() };
+    let wanted = Content { images, custom, completions: None, ..template.content.clone() };
     let (is, should) = wanted.difference(&delivery.asks)?;
     Some((format!("the manifest for {member} should have {should}"), format!("it has {is}")))
 }
@@ -191,13 +190,17 @@ fn overrides<'a>(
         .then_some(changes)
 }
 
+/// The image with the tag or the digest of the overrides. Each of them replaces the other.
 fn tagged(image: &str, overrides: &[&Override]) -> String {
     let tags = overrides.iter().flat_map(|change| &change.tags);
     tags.fold(image.to_owned(), |image, tag| {
+        let image = image.split_once('@').map_or(&*image, |(name, _)| name);
         // A colon before the last slash belongs to a port.
         let name =
-            image.rsplit_once(':').filter(|(_, tag)| !tag.contains('/')).map_or(&*image, |(name, _)| name);
-        format!("{name}:{tag}")
+            image.rsplit_once(':').filter(|(_, tag)| !tag.contains('/')).map_or(image, |(name, _)| name);
+        // Only a digest has a colon.
+        let sign = if tag.contains(':') { '@' } else { ':' };
+        format!("{name}{sign}{tag}")
     })
 }
 
@@ -245,6 +248,21 @@ mod tests {
             ("host:80/web:1", "host:80/web:2"),
         ];
         for (image, expected) in cases {
+            assert_eq!(tagged(image, &[&change]), expected);
+        }
+    }
+
+    #[test]
+    fn a_tag_and_a_digest_replace_each_other() {
+        let cases = [
+            ("web@sha256:0a", "2", "web:2"),
+            ("web:1@sha256:0a", "2", "web:2"),
+            ("host:80/web@sha256:0a", "2", "host:80/web:2"),
+            ("web:1", "sha256:0b", "web@sha256:0b"),
+            ("web@sha256:0a", "sha256:0b", "web@sha256:0b"),
+        ];
+        for (image, tag, expected) in cases {
+            let change = Override { tags: vec![tag.into()], ..Override::default() };
             assert_eq!(tagged(image, &[&change]), expected);
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::context::JudgeContext;
-use capsize_history::facts::{Member, Taint, TaintEffect, Workload, World};
+use capsize_history::facts::{Change, Fact, Member, Taint, TaintEffect, Workload, World};
 
 /// Returns the first taint of `member` that the workload does not tolerate.
 /// A toleration counts even if its time has run out.
@@ -48,6 +48,14 @@ pub(crate) fn may_stay(workload: &Workload, name: &str, world: &World) -> bool {
 /// Returns true if a controller that acted at `at` has surely observed the present state of `member`.
 pub(crate) fn is_settled(member: &Member, at: Duration, context: &JudgeContext<'_>) -> bool {
     member.changed < context.latest_surely_observed(at)
+}
+
+/// Returns true if `fact` shows only another status of a member, for example other API resources, which makes no scheduler
+/// act.
+pub(crate) fn wakes_no_scheduler(fact: &Fact, context: &JudgeContext<'_>) -> bool {
+    let is_of_member = matches!(fact.change, Change::MemberChanged(_) | Change::Health { .. });
+    let member = fact.change.member().and_then(|name| context.member(name));
+    is_of_member && member.is_some_and(|member| member.status_only)
 }
 
 /// Returns true if the scheduler reports that the workload cannot be placed.

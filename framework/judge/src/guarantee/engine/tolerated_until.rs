@@ -83,6 +83,15 @@ pub(crate) fn written_late(taint: &Taint, world: &World) -> Duration {
     late(taint.seen, taint.time_added, world)
 }
 
+/// Returns by how much the time of `taint` is later than its observation, if a clock that was ahead has set it.
+/// Tolerations count from the taint's own time. The start of the history is known to a second and the latency.
+pub(crate) fn stamped_ahead(taint: &Taint, latency: Duration, world: &World) -> Duration {
+    let (Some(start), Some(added)) = (world.wall_start, taint.time_added) else { return Duration::ZERO };
+    let added = Duration::try_from(added.duration_since(start)).unwrap_or_default();
+    let ahead = added.saturating_sub(taint.seen);
+    if ahead > latency + Duration::from_secs(1) { ahead } else { Duration::ZERO }
+}
+
 /// Returns the earliest time from which the timeout of `task` may count.
 ///
 /// Its author reads the clock before it writes the stamp, which takes up to `latency`, and not before the task was observed.

@@ -73,7 +73,7 @@ impl Guarantee for SuppressedDeletionKeepsCopy {
             // Only a history that records the actions of persons shows that none has removed the task.
             Change::EvictionEnded { workload: key, task }
                 if task.suppress_deletion == Some(true)
-                    && context.world.faults_are_marked
+                    && context.world.acts_are_marked
                     && !context.is_by_a_person(fact.at) =>
             {
                 let because = format!("the task for {} suppresses the deletion of the old copy", task.member);
@@ -115,7 +115,8 @@ static EVICTION_12: GuaranteeSpec = GuaranteeSpec {
 
 /// Checks that unhealthy workloads are evicted in time (requirements T18, V15 and V16).
 /// The health that is reported to the control plane counts, even for a member that can no longer be reached. Any other
-/// report than unhealthy restarts the time.
+/// report than unhealthy restarts the time, and so does a time in which the workload is not assigned to the member. The
+/// present policy counts.
 #[derive(Default)]
 pub(crate) struct EvictionOfUnhealthyWorkload {
     since: BTreeMap<Subject, Duration>,
@@ -124,17 +125,33 @@ pub(crate) struct EvictionOfUnhealthyWorkload {
     inherited: BTreeSet<Subject>,
     /// The earlier time of each copy that is no longer reported as unhealthy, and when that report ended.
     interrupted: BTreeMap<Subject, (Duration, Duration)>,
+    policies: BTreeMap<WorkloadKey, Tolerance>,
     deadlines: Deadlines,
+}
+
+/// How long a policy tolerates an unhealthy workload.
+#[derive(Clone, Copy)]
+struct Tolerance {
+    lasts: Option<Duration>,
+    /// The time that was tolerated before the last change.
+    before: Option<Duration>,
+    /// When the time last changed; absent if it never changed.
+    changed: Option<Duration>,
+    /// Since when unhealthy workloads are evicted; absent if they always were.
+    since: Option<Duration>,
 }
 
 impl Guarantee for EvictionOfUnhealthyWorkload {
     accessors!(
         EVICTION_12,
-        [InstanceHealth, Assigned, Wanted, EvictionBegan, EvictionEnded, WorkloadGone],
+        [InstanceHealth, Assigned, Wanted, Recorded, EvictionBegan, EvictionEnded, WorkloadGone],
         deadlines
     );
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        if let Some(key) = fact.change.workload() {
+            self.follow_policy(key, fact, context);
+        }
         match &fact.change {
             Change::InstanceHealth { workload, member } => self.look(workload, member, fact, context),
             Change::Assigned { workload: key, was, now, first } => {
@@ -166,6 +183,7 @@ impl Guarantee for EvictionOfUnhealthyWorkload {
             Change::WorkloadGone(key) => {
                 self.since.retain(|subject, _| !subject.is_of(key));
                 self.interrupted.retain(|subject, _| !subject.is_of(key));
+                self.policies.remove(key);
                 self.inherited.retain(|subject| !subject.is_of(key));
                 self.deadlines.cancel_of(key, |_| true);
             }
@@ -175,11 +193,32 @@ impl Guarantee for EvictionOfUnhealthyWorkload {
 }
 
 impl EvictionOfUnhealthyWorkload {
+    /// Opens the deadlines of the workload again if its policy has changed.
+    fn follow_policy(&mut self, key: &WorkloadKey, fact: &Fact, context: &mut JudgeContext<'_>) {
+        let Some(workload) = context.workload(key) else { return };
+        let lasts = workload.unhealthy_for;
+        let Some(was) = self.policies.get(key).copied() else {
+            let tolerance = Tolerance { lasts, before: None, changed: None, since: None };
+            self.policies.insert(key.clone(), tolerance);
+            return;
+        };
+        if was.lasts == lasts {
+            return;
+        }
+        let since = if was.lasts.is_none() { Some(fact.at) } else { was.since };
+        let tolerance = Tolerance { lasts, before: was.lasts, changed: Some(fact.at), since };
+        self.policies.insert(key.clone(), tolerance);
+        for member in workload.assignment.keys() {
+            self.deadlines.cancel(&Subject::on(key, member));
+            self.look(key, member, fact, context);
+        }
+    }
+
     fn look(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Some(workload) = context.workload(key) else { return };
         let instance = workload.instances.get(member).map(|instance| instance.health);
         let subject = Subject::on(key, member);
-        if instance != Some(InstanceHealth::Unhealthy) {
+        if instance != Some(InstanceHealth::Unhealthy) || !workload.assignment.contains_key(member) {
             if let Some(since) = self.since.remove(&subject) {
                 self.interrupted.entry(subject.clone()).or_insert((since, fact.at)).1 = fact.at;
             }
@@ -192,12 +231,12 @@ impl EvictionOfUnhealthyWorkload {
             self.interrupted.remove(&subject);
         }
         let since = *self.since.entry(subject.clone()).or_insert(fact.at);
-        let assigned = workload.assignment.contains_key(member) && workload.eviction(member).is_none();
+        let stays = workload.eviction(member).is_none();
         // State that must be preserved has to be reported first.
         let says = workload.instances.get(member).map(|instance| &instance.says);
         let handed_on = workload.evictions.iter().any(|task| !task.preserved.is_empty());
         let known = handed_on || says.is_some_and(|says| workload.hands_on.is_subset(says));
-        let Some(lasts) = workload.unhealthy_for.filter(|_| assigned && known) else {
+        let Some(lasts) = workload.unhealthy_for.filter(|_| stays && known) else {
             return self.deadlines.cancel(&subject);
         };
         if !self.deadlines.has(&subject) {
@@ -212,7 +251,8 @@ impl EvictionOfUnhealthyWorkload {
             };
             // Controllers that start again begin to count anew, and a changed policy counts from its change.
             let back = context.world.absences.last().map(|(_, back)| *back + context.timings().takeover);
-            let counted = since.max(back.unwrap_or_default());
+            let asked = self.policies.get(key).and_then(|policy| policy.since);
+            let counted = since.max(back.unwrap_or_default()).max(asked.unwrap_or_default());
             let until = counted.saturating_add(lasts).max(fact.at).saturating_add(allowed);
             self.deadlines.restart(subject, fact, until, lasts.saturating_add(allowed), expectation);
         }
@@ -224,6 +264,11 @@ impl EvictionOfUnhealthyWorkload {
         let Some(lasts) = context.workload(key).and_then(|workload| workload.unhealthy_for) else {
             return;
         };
+        // The controllers may not have observed the last change of the policy.
+        let policy = self.policies.get(key);
+        let is_unseen = |changed: Duration| changed >= context.latest_surely_observed(fact.at);
+        let before = policy.filter(|policy| policy.changed.is_some_and(is_unseen));
+        let lasts = before.and_then(|policy| policy.before).map_or(lasts, |before| before.min(lasts));
         let seen = format!("{key} is evicted from {member}");
         // The controllers may have missed a report between two that the workload is unhealthy, and the last one.
         let earlier = self.interrupted.get(&subject);
@@ -304,7 +349,16 @@ impl Guarantee for EvictionPace {
         }
         let Some(first) = queue.pop_front() else { return };
         let earliest = first.saturating_add(pace).saturating_sub(context.timings().skew);
-        context.check_arrival(Subject::on(key, member), fact, earliest, None, || {
+        let subject = Subject::on(key, member);
+        // Workers that start again are not waiting yet.
+        if fact.at < earliest && !context.world.faults_are_marked {
+            let because =
+                "the history marks no faults, and the controllers may have started again".to_owned();
+            let (bound, unknown) = (Bound::NotBefore(earliest), Uncertainty::UNKNOWN);
+            let ambiguity = Ambiguity::new(subject, bound, because, fact.at, unknown);
+            return context.tally.record_undecided(ambiguity);
+        }
+        context.check_arrival(subject, fact, earliest, None, || {
             let because = format!(
                 "{workers} other evictions began since {}, and each worker waits {}",
                 clock(first),

@@ -27,12 +27,16 @@ impl Guarantee for PurgeModeOfPolicy {
         let Change::EvictionBegan { workload: key, task } = &fact.change else { return };
         let asked = context.workload(key).and_then(|workload| workload.purges);
         let Some(directly) = asked.filter(|_| task.by_taint && !task.inherited) else { return };
-        if task.directly == directly {
+        if task.directly == directly && !task.keeps {
             return context.tally.record_held();
         }
         let how = |directly: bool| if directly { "at once" } else { "after the new copy is healthy" };
         let because = format!("the policy deletes old copies {}", how(directly));
-        let seen = format!("the task deletes the copy on {} {}", task.member, how(task.directly));
+        let seen = if task.keeps {
+            format!("the task keeps the copy on {}", task.member)
+        } else {
+            format!("the task deletes the copy on {} {}", task.member, how(task.directly))
+        };
         context.report_violation(Violation::by(
             fact,
             Subject::on(key, &task.member),

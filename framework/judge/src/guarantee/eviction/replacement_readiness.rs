@@ -269,9 +269,10 @@ fn is_unknown(
 /// Describes which of the replicas in `assignment` the member lacks; `None` if it runs all of them.
 fn lacks(workload: &Workload, assignment: &Assignment, member: &str, world: &World) -> Option<String> {
     let assigned = assignment.get(member).copied().unwrap_or_default();
-    let (healthy, ready) = match workload.running.get(member) {
+    let unreported = || !workload.running.values().any(|running| running.reports);
+    let (healthy, ready) = match workload.running.get(member).filter(|running| running.reports) {
         Some(running) => (running.is_healthy(), running.ready),
-        None if workload.running.is_empty() || !world.observers.observes(member) => {
+        None if unreported() || !world.observers.observes(member) => {
             let instance = workload.instances.get(member);
             let healthy = instance.is_some_and(|instance| instance.health == InstanceHealth::Healthy);
             (

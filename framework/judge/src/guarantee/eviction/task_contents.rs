@@ -4,6 +4,7 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
 };
+use crate::guarantee::engine::unmarked_acts::report_unless_by_a_person;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::digest::Table;
@@ -22,7 +23,7 @@ static EVICTION_06: GuaranteeSpec = GuaranteeSpec {
     id: "EVICTION-06",
     sentence: "an eviction task records the number of replicas that the member had",
     features: &[Feature::GracefulEviction],
-    formula: "when the task begins, if it records a number",
+    formula: "when the task begins, if it records a number; a member without the workload gets no task",
     releases: "all",
     source: "Karmada pkg/apis/work/v1alpha2/binding_types_helper.go, GracefulEvictCluster",
 };
@@ -78,7 +79,7 @@ impl NewTaskContents {
         })
     }
 
-    /// Requirement S8: the task records the replicas.
+    /// Requirement S8: the task records the replicas. A member without the workload gets no task.
     pub(crate) fn replicas() -> Self {
         Self::new(&EVICTION_06, |task, had, _| {
             let (recorded, had) = (task.replicas?, had?);
@@ -91,6 +92,10 @@ impl NewTaskContents {
     pub(crate) fn timeout_and_suppression() -> Self {
         Self::new(&EVICTION_09, |task, _, _| {
             let kept = task.suppress_deletion == Some(true) && !task.keeps;
+            if task.keeps && task.by_taint {
+                let because = format!("the reason is {}", task.reason);
+                return Some((because, "the task keeps the old copy".to_owned()));
+            }
             if kept {
                 let because = "the purge mode does not keep the old copy".to_owned();
                 return Some((because, "the task keeps the old copy".to_owned()));
@@ -111,7 +116,19 @@ impl Guarantee for NewTaskContents {
             Change::EvictionBegan { workload: key, task } if !task.inherited => {
                 let Some(workload) = context.workload(key) else { return };
                 let of_member = workload.evictions.iter().filter(|each| each.member == task.member).count();
-                let had = self.had.get(key).and_then(|had| had.get(&task.member)).copied();
+                let before = self.had.get(key);
+                let had = before.and_then(|had| had.get(&task.member)).copied();
+                let is_known = before.is_some() && !workload.skipped && !task.is_derived && of_member == 1;
+                if self.spec.id == EVICTION_06.id && had.is_none() && is_known {
+                    if context.is_by_a_person(fact.at) {
+                        return;
+                    }
+                    let because = format!("the workload was not assigned to {}", task.member);
+                    let seen = format!("there is a task for {}", task.member);
+                    let subject = Subject::on(key, &task.member);
+                    let violation = Violation::by(fact, subject, Bound::Never, because, seen);
+                    return report_unless_by_a_person(violation, context);
+                }
                 match (self.check)(task, had, of_member) {
                     None => context.tally.record_held(),
                     Some((because, seen)) => {

@@ -1,5 +1,7 @@
 //! Checks that the record of a workload is deleted with its template: LIVENESS.
 
+use std::collections::BTreeSet;
+
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
 use crate::guarantee::{GuaranteeSpec, Subject};
@@ -15,19 +17,26 @@ static LIVENESS_07: GuaranteeSpec = GuaranteeSpec {
 };
 
 /// Requirement E4: for a template that existed and is gone.
-/// DELIVERY-02, RECOVERY-01 and DELIVERY-05 check the manifests and copies.
+/// A user may delete a template without what it owns. DELIVERY-02, RECOVERY-01 and DELIVERY-05 check the manifests and copies.
 #[derive(Default)]
-pub(crate) struct RecordGoesWithTemplate(Deadlines);
+pub(crate) struct RecordGoesWithTemplate {
+    /// The workloads whose templates leave behind what they own when they are deleted.
+    orphaned: BTreeSet<WorkloadKey>,
+    deadlines: Deadlines,
+}
 
 impl Guarantee for RecordGoesWithTemplate {
-    accessors!(LIVENESS_07, [Template, WorkloadGone, Recorded], 0);
+    accessors!(LIVENESS_07, [Template, WorkloadGone, Recorded], deadlines);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
             Change::Template(key) => self.look(key, fact, context),
-            Change::Recorded(key) if self.0.has(&Subject::workload(key)) => self.look(key, fact, context),
+            Change::Recorded(key) if self.deadlines.has(&Subject::workload(key)) => {
+                self.look(key, fact, context)
+            }
             Change::WorkloadGone(key) => {
-                if let Some(margin) = self.0.met(&Subject::workload(key), fact) {
+                self.orphaned.remove(key);
+                if let Some(margin) = self.deadlines.met(&Subject::workload(key), fact) {
                     context.tally.record_held_by(margin);
                 }
             }
@@ -40,13 +49,19 @@ impl RecordGoesWithTemplate {
     fn look(&mut self, key: &WorkloadKey, fact: &Fact, context: &JudgeContext<'_>) {
         let subject = Subject::workload(key);
         let recorded = context.workload(key).is_some_and(|workload| workload.recorded);
-        if context.world.templates.contains_key(key) || !recorded {
-            return self.0.cancel(&subject);
+        let template = context.world.templates.get(key);
+        match template {
+            Some(template) if template.orphans => drop(self.orphaned.insert(key.clone())),
+            Some(_) => drop(self.orphaned.remove(key)),
+            None => {}
+        }
+        if template.is_some() || !recorded || self.orphaned.contains(key) {
+            return self.deadlines.cancel(&subject);
         }
         let expectation = Expectation {
             because: format!("the template of {key} is gone"),
             missing: "its record still exists".to_owned(),
         };
-        self.0.start(subject, fact, bounds::record_deleted(context.timings()), expectation);
+        self.deadlines.start(subject, fact, bounds::record_deleted(context.timings()), expectation);
     }
 }

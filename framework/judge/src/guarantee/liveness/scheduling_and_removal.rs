@@ -139,11 +139,13 @@ static LIVENESS_04: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct RemovedMemberLosesItsWorkloads {
     /// The workloads that are assigned to members that are gone, with the time when the member went.
     left: BTreeMap<Subject, Duration>,
+    /// When each member went that is not there again.
+    gone: BTreeMap<String, Duration>,
     deadlines: Deadlines,
 }
 
 impl Guarantee for RemovedMemberLosesItsWorkloads {
-    accessors!(LIVENESS_04, [MemberGone, Wanted, Recorded, Assigned, WorkloadGone], deadlines);
+    accessors!(LIVENESS_04, [MemberGone, Health, Wanted, Recorded, Assigned, WorkloadGone], deadlines);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
@@ -152,11 +154,13 @@ impl Guarantee for RemovedMemberLosesItsWorkloads {
                 if assigned.is_empty() {
                     context.tally.record_held();
                 }
+                self.gone.insert(member.clone(), fact.at);
                 for key in assigned {
                     self.left.insert(Subject::on(key, member), fact.at);
                     self.look(key, member, fact, context);
                 }
             }
+            Change::Health { member, first: true, .. } => drop(self.gone.remove(member)),
             Change::Wanted(key) | Change::Recorded(key) => {
                 let of_key = self.left.range(Subject::workload(key)..).map(|(subject, _)| subject);
                 let of_key = of_key.take_while(|subject| subject.is_of(key));
@@ -171,6 +175,14 @@ impl Guarantee for RemovedMemberLosesItsWorkloads {
                     self.left.remove(&subject);
                     if let Some(margin) = self.deadlines.met(&subject, fact) {
                         context.tally.record_held_by(margin);
+                    }
+                }
+                // A scheduler that has not observed the end of the member chooses it rightly.
+                for member in now.keys().filter(|member| !was.contains_key(*member)) {
+                    let gone = self.gone.get(member).copied();
+                    if let Some(gone) = gone.filter(|gone| *gone < context.latest_surely_observed(fact.at)) {
+                        self.left.insert(Subject::on(key, member), gone);
+                        self.look(key, member, fact, context);
                     }
                 }
             }

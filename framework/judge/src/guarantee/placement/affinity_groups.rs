@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
-use crate::guarantee::engine::eligible_members::{cannot_be_placed, is_free_choice};
+use crate::guarantee::engine::eligible_members::{cannot_be_placed, is_free_choice, wakes_no_scheduler};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Change, Fact, Scheduling, Workload, WorkloadKey, World};
@@ -84,6 +84,9 @@ impl NextAffinityGroupIsUsed {
             because: format!("{name} is suitable, and its group may be used"),
             missing: format!("{key} is not assigned to any member"),
         });
+        if wrong.is_some() && wakes_no_scheduler(fact, context) {
+            return;
+        }
         self.deadlines.expect_correction(
             Subject::workload(key),
             fact,

@@ -111,6 +111,7 @@ impl HealthyPlacementStays {
             was.keys().partition(|member| workload.assignment.contains_key(*member));
         let goes = |member: &String| {
             may_go(workload, member, context)
+                || was_relabelled(member, fact, context)
                 || may_get_nothing(workload, member, was, fact, context)
                 || self.may_be_unknown(member, fact, context)
         };
@@ -158,6 +159,12 @@ fn may_get_nothing(
     let nothing = |allowed: Vec<Assignment>| allowed.iter().any(|shares| !shares.contains_key(member));
     workload.placement.scheduling == Scheduling::DividedByStaticWeight
         && divisions(workload, was, fact, context).is_none_or(nothing)
+}
+
+/// Returns true if the labels of `member` changed so recently that the scheduler may go by earlier ones.
+fn was_relabelled(member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
+    let changed = context.member(member).map(|state| state.relabelled);
+    changed.is_some_and(|at| !at.is_zero() && at >= context.latest_surely_observed(fact.at))
 }
 
 /// Returns true if `member` may lose the workload for a reason of its own.

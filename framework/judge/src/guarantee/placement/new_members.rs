@@ -99,8 +99,9 @@ impl Guarantee for NewMembersAreEligible {
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Change::Assigned { workload: key, was, now, first: false } = &fact.change else { return };
         let Some(workload) = context.workload(key) else { return };
-        let is_recent = !workload.wanted_since.is_zero()
-            && workload.wanted_since > context.latest_surely_observed(fact.at);
+        // A change of the replicas makes no member eligible.
+        let is_recent = !workload.constrained_since.is_zero()
+            && workload.constrained_since > context.latest_surely_observed(fact.at);
         for name in now.keys().filter(|name| !was.contains_key(*name)) {
             let Some(member) = context.member(name) else { continue };
             if workload.eviction(name).is_some() {

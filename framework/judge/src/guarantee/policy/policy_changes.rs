@@ -7,6 +7,7 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
 };
+use crate::guarantee::engine::unmarked_acts::report_unless_restarted;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::digest::Table;
@@ -72,6 +73,8 @@ fn unclaimed(key: &WorkloadKey, context: &JudgeContext<'_>) -> Option<Expectatio
     let means = |policy: &Policy| policy.names.contains(key) && !policy.lazy;
     let (name, _) = policies.iter().find(|(_, policy)| means(policy))?;
     let missing = match &*template.policy {
+        // Every record has annotations, but a history may leave them out.
+        "" if !context.world.records.is_empty() && !context.world.annotations_shown => return None,
         "" => "the template belongs to no policy".to_owned(),
         // A history may record the policies of one scope only.
         other if other.contains('/') != name.contains('/') => return None,
@@ -280,13 +283,9 @@ impl Guarantee for LazyPolicyWaitsForTemplate {
                 }
                 let because = format!("{} is lazy, and the template has not changed", workload.policy);
                 let seen = format!("the record of {key} has another placement");
-                context.report_violation(Violation::by(
-                    fact,
-                    Subject::workload(key),
-                    Bound::Never,
-                    because,
-                    seen,
-                ));
+                let subject = Subject::workload(key);
+                let violation = Violation::by(fact, subject, Bound::Never, because, seen);
+                report_unless_restarted(violation, context);
             }
             Change::FaultEnded { member: None, .. } => self.back = Some(fact.at),
             Change::WorkloadGone(key) => drop(self.made_from.swap_remove(key)),

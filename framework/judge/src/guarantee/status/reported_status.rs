@@ -74,13 +74,15 @@ impl CopyStatusIsReported {
         Self::new(&STATUS_01, |key, workload, member, _| {
             let copy = workload.running.get(member).filter(|copy| copy.managed && copy.leaving.is_none())?;
             let delivery = workload.deliveries.get(member).filter(|it| it.leaving.is_none())?;
-            let whole = copy.is_healthy() && copy.replicas > 0 && copy.replicas == delivery.replicas;
+            let same = copy.reports && copy.replicas == delivery.replicas;
+            // While old replicas are replaced, all may be ready although the copy is not healthy.
+            let whole = same && copy.is_healthy() && copy.rolled_out && copy.replicas > 0;
             // A history may leave out the reports.
             let reported = workload.instances.get(member)?.health;
             // A copy for which nothing was dispatched comes from elsewhere, for example from a backup.
             let dispatched = !delivery.suspended || delivery.applied == Some(true);
             let counts = workload.recorded && COUNTED.contains(&key.kind()) && delivery.placed && dispatched;
-            let lacks = copy.ready < copy.replicas && copy.replicas == delivery.replicas;
+            let lacks = same && copy.ready < copy.replicas;
             (counts && (whole || lacks)).then(|| {
                 (whole != (reported == InstanceHealth::Healthy)).then(|| Expectation {
                     because: format!("{member} has {} of {} ready", copy.ready, copy.replicas),
@@ -270,9 +272,10 @@ impl Guarantee for TemplateStatusIsSumOfCopies {
         if template.ready.is_some() {
             self.known.insert(key.clone());
         }
-        // A history may leave out the status of templates.
-        if !self.known.contains(key) {
-            return;
+        // A history may leave out the status of templates, and of all copies.
+        let unreported = workload.instances.values().all(|instance| !instance.has_status);
+        if !self.known.contains(key) || unreported && !workload.instances.is_empty() {
+            return self.deadlines.cancel(&subject);
         }
         let ready = |instance: &capsize_history::facts::Instance| instance.ready.unwrap_or_default();
         let reported =

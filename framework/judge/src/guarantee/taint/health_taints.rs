@@ -7,6 +7,7 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, NEVER, Topics, Violation, accessors, topics,
 };
+use crate::guarantee::engine::unmarked_acts::report_unless_by_a_person;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::time_format::{clock, span};
@@ -40,7 +41,13 @@ impl Guarantee for NoScheduleTaintFollowsHealth {
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let (name, turned) = match &fact.change {
-            Change::Health { member, first: false, .. } => (member, true),
+            // Controllers taint no new member while its execution namespace is missing.
+            Change::Health { member, now, first: true, .. }
+                if now.is_none() || context.world.is_closed(member) =>
+            {
+                return;
+            }
+            Change::Health { member, .. } => (member, true),
             Change::TaintAdded { member, .. } | Change::TaintRemoved { member, .. } => (member, false),
             Change::MemberLeaving(member) | Change::MemberGone(member) => {
                 return self.0.cancel(&Subject::member(member));
@@ -193,7 +200,9 @@ impl Guarantee for HealthTaintsGoWhenReady {
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let (name, turned) = match &fact.change {
-            Change::Health { member, first: false, .. } => (member, true),
+            Change::Health { member, first, .. } => {
+                (member, !first || self.effect == TaintEffect::NoSchedule)
+            }
             Change::TaintRemoved { member, .. } => (member, false),
             // A taint that a person sets is not checked.
             Change::TaintAdded { member, taint, first: false } if is_health_taint(taint, self.effect) => {
@@ -265,7 +274,8 @@ impl Guarantee for NoExecuteTaintKeepsItsTime {
         let health = member.health.map(|health| health.to_string()).unwrap_or_default();
         let because = format!("{name} has been {health} since {}", clock(member.health_since));
         let seen = format!("{name} loses {taint}");
-        context.report_violation(Violation::by(fact, Subject::member(name), Bound::Never, because, seen));
+        let violation = Violation::by(fact, Subject::member(name), Bound::Never, because, seen);
+        report_unless_by_a_person(violation, context);
     }
 }
 

@@ -41,7 +41,7 @@ impl Guarantee for ManualTaintsStay {
         let others = taint.health.is_some() || world.taint_policies.values().any(lists);
         let terminating = taint.key.ends_with("/terminating");
         // The policy of a taint may be missing in a history that begins late.
-        if others || terminating || world.begun_late || !world.faults_are_marked {
+        if others || terminating || world.begun_late || !world.acts_are_marked {
             return;
         }
         let member = world.members.get(name);

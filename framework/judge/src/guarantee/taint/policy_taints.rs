@@ -6,6 +6,7 @@ use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
 };
+use crate::guarantee::engine::unmarked_acts::report_unless_by_a_person;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Change, Fact, Health, Member, Taint, TaintEffect, World};
@@ -57,13 +58,9 @@ impl Guarantee for NoExecuteTaintIsRequested {
                 }
                 let because = "no person and no policy has requested it".to_owned();
                 let seen = format!("{name} gets {taint}");
-                context.report_violation(Violation::by(
-                    fact,
-                    Subject::member(name),
-                    Bound::Never,
-                    because,
-                    seen,
-                ));
+                let subject = Subject::member(name);
+                let violation = Violation::by(fact, subject, Bound::Never, because, seen);
+                report_unless_by_a_person(violation, context);
             }
             _ => {}
         }
@@ -143,7 +140,7 @@ impl Guarantee for TaintsFollowPolicies {
 fn is_no_persons_change(member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
     let known = context.member(member);
     let acts = known.map(|member| member.tainted_by_hand.max(member.untainted_by_hand));
-    context.world.faults_are_marked
+    context.world.acts_are_marked
         && acts.is_some_and(|act| act.is_none_or(|act| act + context.timings().latency < fact.at))
 }
 

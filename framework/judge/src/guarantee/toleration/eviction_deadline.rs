@@ -1,7 +1,7 @@
 //! Checks that a workload is evicted when its toleration ends, and not before: TOLERATION.
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
@@ -9,7 +9,7 @@ use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
 };
 use crate::guarantee::engine::tolerated_until::{
-    TolerationEnd, is_by_taint, is_fresh, tolerates, written_late,
+    TolerationEnd, is_by_taint, is_fresh, stamped_ahead, tolerates, written_late,
 };
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -84,6 +84,8 @@ pub(crate) struct EvictionAtTolerationEnd {
     /// For nodes, the ends of tolerations that were known when a node was deleted.
     /// A controller may go by them although a node of this name is there again.
     of_deleted: BTreeMap<Subject, Duration>,
+    /// The workloads that are evicted only after the scheduler has recorded their placement as applied.
+    unapplied: BTreeSet<WorkloadKey>,
     /// The time of the last eviction for a taint.
     last: Option<Duration>,
     deadlines: Deadlines,
@@ -94,7 +96,17 @@ pub(crate) struct EvictionAtTolerationEnd {
 impl Guarantee for EvictionAtTolerationEnd {
     accessors!(
         TOLERATION_01,
-        [TaintAdded, TaintRemoved, EvictionBegan, Assigned, Wanted, WorkloadGone, MemberGone, Health],
+        [
+            TaintAdded,
+            TaintRemoved,
+            EvictionBegan,
+            Assigned,
+            Wanted,
+            Recorded,
+            WorkloadGone,
+            MemberGone,
+            Health
+        ],
         deadlines
     );
 
@@ -115,7 +127,9 @@ impl Guarantee for EvictionAtTolerationEnd {
             | Change::EvictionBegan { workload, .. } => {
                 self.look_at_workload(workload, fact, context);
             }
+            Change::Recorded(key) if self.unapplied.contains(key) => self.applied(key, fact, context),
             Change::WorkloadGone(key) => {
+                self.unapplied.remove(key);
                 self.of_deleted.retain(|subject, _| !subject.is_of(key));
                 self.least.retain(|subject, _| !subject.is_of(key));
                 self.known.retain(|subject, _| !subject.is_of(key));
@@ -170,6 +184,19 @@ impl EvictionAtTolerationEnd {
         let queue = Queue::new();
         for member in workload.assignment.keys() {
             self.look(key, member, fact, true, &queue, context);
+        }
+    }
+
+    /// Opens the deadlines of a workload whose placement is recorded as applied at last.
+    fn applied(&mut self, key: &WorkloadKey, fact: &Fact, context: &JudgeContext<'_>) {
+        let Some(workload) = context.workload(key).filter(|workload| !workload.unapplied) else { return };
+        self.unapplied.remove(key);
+        let (queue, from) = (Queue::new(), fact.at + context.timings().recheck);
+        for member in workload.assignment.keys() {
+            let subject = Subject::on(key, member);
+            if let Some(Tolerates::Until(until, taint)) = self.known.get(&subject).cloned() {
+                self.start_deadline(&subject, fact, from, (until, &taint), &queue, context);
+            }
         }
     }
 
@@ -262,6 +289,10 @@ impl EvictionAtTolerationEnd {
         if self.halts {
             return;
         }
+        if context.workload(key).is_some_and(|workload| workload.unapplied) {
+            self.unapplied.insert(key.clone());
+            return;
+        }
         let (world, timings) = (context.world, context.timings());
         let (workloads, looks) = *queue.get_or_init(|| queued(world));
         let pace = timings.eviction_pace.unwrap_or_default();
@@ -276,7 +307,7 @@ impl EvictionAtTolerationEnd {
             ),
             missing: format!("{key} is still assigned to {member}"),
         };
-        let latest = from.max(until) + allowed;
+        let latest = from.max(until + stamped_ahead(taint, timings.latency, world)) + allowed;
         self.deadlines.restart(subject.clone(), fact, latest, timings.recheck + allowed, expectation);
     }
 

@@ -1,0 +1,27 @@
+//! Reports what only a person may do, in histories that need not mark the actions of persons.
+
+use super::context::{JudgeContext, Violation};
+use crate::guarantee::Ambiguity;
+use capsize_history::facts::Uncertainty;
+
+/// Records a violation if the history marks the actions of persons. Otherwise a person may have acted, and the case is undecided.
+pub(crate) fn report_unless_by_a_person(violation: Violation, context: &mut JudgeContext<'_>) {
+    if context.world.acts_are_marked {
+        return context.report_violation(violation);
+    }
+    undecided(violation, "the history marks no actions of persons", context);
+}
+
+/// Records a violation if the history marks its faults. Otherwise the controllers may have started again, and the case is undecided.
+pub(crate) fn report_unless_restarted(violation: Violation, context: &mut JudgeContext<'_>) {
+    if context.world.faults_are_marked {
+        return context.report_violation(violation);
+    }
+    undecided(violation, "the history marks no faults", context);
+}
+
+fn undecided(violation: Violation, why: &str, context: &mut JudgeContext<'_>) {
+    let Violation { subject, bound, because, at, .. } = violation;
+    let because = format!("{because}; {why}");
+    context.tally.record_undecided(Ambiguity::new(subject, bound, because, at, Uncertainty::UNKNOWN));
+}
