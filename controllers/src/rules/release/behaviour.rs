@@ -297,8 +297,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_switch_is_on_for_the_releases_that_have_it() {
+    /// The first release with each set of switches, until 1.13.
+    fn until_1_13() -> [(&'static str, Behaviour); 6] {
         let old = oldest();
         let ranked = Behaviour {
             grouping: Grouping::WithinLimits,
@@ -331,12 +331,24 @@ mod tests {
             ..dispatching
         };
         let in_doubt = Behaviour { unserved_targets: UnservedTargets::StayInDoubt, ..graciously };
+        [
+            ("1.6.1", ranked),
+            ("1.7.0", reporting),
+            ("1.8", identified),
+            ("1.10", counted),
+            ("1.11", dispatching),
+            ("1.13.10", in_doubt),
+        ]
+    }
+
+    /// The same as from 1.14.
+    fn as_from_1_14(before: Behaviour) -> [(&'static str, Behaviour); 6] {
         let asked = Behaviour {
             taints_not_ready_clusters: false,
             evicts_by: EvictsBy::Everything,
             removal: Removal::Scheduling,
             names_ingress_points: false,
-            ..in_doubt
+            ..before
         };
         let newest = Behaviour {
             purge_mode: Some(PurgeMode::Gracefully),
@@ -362,24 +374,24 @@ mod tests {
             repairs_unready_members: false,
             ..any_zone
         };
-        let cases = [
-            ("1.6.1", ranked),
-            ("1.7.0", reporting),
-            ("1.8", identified),
-            ("1.10", counted),
-            ("1.11", dispatching),
-            ("1.13.10", in_doubt),
+        [
             ("1.14", asked),
             ("1.15.0", newest),
             ("1.16", seats),
             ("1.17", started),
             ("v1.18.2", any_zone),
             ("1.19.0", by_priority),
-        ];
-        for (release, expected) in cases {
+        ]
+    }
+
+    #[test]
+    fn a_switch_is_on_for_the_releases_that_have_it() {
+        let earlier = until_1_13();
+        let [.., (_, last)] = earlier;
+        for (release, expected) in earlier.into_iter().chain(as_from_1_14(last)) {
             assert_eq!(Behaviour::of(release), expected, "{release}");
         }
-        assert_eq!(Behaviour::default(), old);
+        assert_eq!(Behaviour::default(), oldest());
     }
 
     #[test]
