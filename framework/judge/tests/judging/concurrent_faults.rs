@@ -335,6 +335,15 @@ fn a_manifest_may_follow_its_template_before_scheduling_if_duplicated_or_without
         scaled(story, wanted, asked).contains(&"DELIVERY-11")
     };
     assert_eq!([breaks(false, 0, 0), breaks(false, 0, 1), breaks(false, 1, 1)], [false, true, false]);
+    // The manifests may be observed before the wanted replicas.
+    let early = |wanted: u64| {
+        let story = Story::new().work("m1", &manifest(2)).work("m2", &manifest(2)).copy("m1").copy("m2");
+        let story = story.at(20.0).reports(&json!({"schedulerObservedGeneration": 0}));
+        let story = story.work("m1", &manifest(1)).work("m2", &manifest(1)).at(20.2);
+        ids(&story.policy_replicas(wanted).binding().until(22.0), Outcome::is_violated)
+            .contains(&"DELIVERY-11")
+    };
+    assert_eq!([early(1), early(2)], [false, true]);
     assert_eq!([breaks(true, 0, 0), breaks(true, 0, 1), breaks(true, 1, 1)], [false, true, true]);
 }
 

@@ -37,6 +37,7 @@ impl Guarantee for ManifestMatchesTemplate {
         [
             Template,
             Claimed,
+            Wanted,
             Assigned,
             EvictionEnded,
             DeliveryGone,
@@ -63,6 +64,7 @@ impl Guarantee for ManifestMatchesTemplate {
         match &fact.change {
             Change::Template(key)
             | Change::Claimed { workload: key, .. }
+            | Change::Wanted(key)
             | Change::Assigned { workload: key, .. }
             | Change::EvictionEnded { workload: key, .. }
             | Change::DeliveryGone { workload: key, .. }
