@@ -52,7 +52,7 @@ pub(super) async fn attach(
     Ok(true)
 }
 
-/// What the binding of a dependency inherits from the bindings that require it; `None` if it keeps what it has.
+/// Returns the fields that the binding of a dependency inherits; `None` if it keeps its own.
 /// A binding with a placement has its fields from its own policy.
 fn inherited(
     context: &Context,

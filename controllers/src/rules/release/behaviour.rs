@@ -40,7 +40,7 @@ pub struct Behaviour {
     /// Overriders of commands and arguments also change Jobs; as from 1.6
     /// (`pkg/util/overridemanager/commandargsoverride.go`).
     pub overrides_words_of_jobs: bool,
-    /// What the bindings of dependencies inherit from those that require them.
+    /// How the bindings of dependencies inherit from those that require them.
     pub inheritance: Inheritance,
     /// The condition `Scheduled` has a specific reason.
     /// The reason is `Success`, `NoClusterFit`, `Unschedulable` or `SchedulerError`. This holds as from 1.7
@@ -154,12 +154,12 @@ pub enum Grouping {
     WithinLimits,
 }
 
-/// What the bindings of dependencies inherit: `preserveResourcesOnDeletion` and `conflictResolution`.
+/// How the binding of a dependency inherits `preserveResourcesOnDeletion` and `conflictResolution`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inheritance {
     /// Nothing; from 1.7, which has `conflictResolution`, to 1.11.
     Nothing,
-    /// The values that are set; from 1.12 to 1.15. The reference does so, too, as it has both fields.
+    /// The values that are set; from 1.12 to 1.15, and in the reference, which has both fields.
     AsGiven,
     /// The values that win, with `false` and `Abort` for those that are not set; as from 1.16.
     Resolved,

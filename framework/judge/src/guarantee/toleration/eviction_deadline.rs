@@ -194,7 +194,7 @@ impl EvictionAtTolerationEnd {
         let (queue, from) = (Queue::new(), fact.at + context.timings().recheck);
         for member in workload.assignment.keys() {
             let subject = Subject::on(key, member);
-            if let Some(Tolerates::Until(until, taint)) = self.known.get(&subject).cloned() {
+            if let Some(TolerationEnd::At(until, taint)) = self.known.get(&subject).cloned() {
                 self.start_deadline(&subject, fact, from, (until, &taint), &queue, context);
             }
         }
