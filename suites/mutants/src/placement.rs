@@ -147,7 +147,7 @@ mutants! {
         }
     }
 
-    a_tainted_member_is_chosen("eviction/cluster-scoped-directly", "PLACEMENT-03") {
+    a_tainted_member_is_chosen("placement/lost-member-not-chosen", "PLACEMENT-03") {
         fn taint_filter(&self, _: &[Toleration], _: &Cluster, _: bool, _: Timestamp) -> Refusal {
             None
         }
