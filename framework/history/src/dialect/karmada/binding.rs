@@ -1,6 +1,7 @@
 //! `ResourceBinding` and `ClusterResourceBinding`: where a workload runs, and from where it is evicted.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use super::observed_object::{
     LastDigest, ObservedObject, conditions, list, replace, seconds, text, time, value,
@@ -90,13 +91,7 @@ impl Bindings {
         entry.recorded = true;
         entry.record = Some(observed.witness.clone());
         known.record.clone_from(&entry.record);
-        let (generation, observed_generation) =
-            (observed.metadata("generation"), observed.status("schedulerObservedGeneration"));
-        // A history may leave out generations.
-        let generation = generation.and_then(Field::number);
-        let before = std::mem::replace(&mut known.generation, generation);
-        entry.skipped = before.zip(generation).is_none_or(|(before, now)| now > before.saturating_add(1));
-        entry.scheduled = generation.is_none() || observed_generation.and_then(Field::number) == generation;
+        known.read_generation(entry, observed);
         let spec_changed = known.fields.spec.differs(observed.object.whole("spec"));
         let mut changes = Vec::new();
         if spec_changed && known.fields.evictions.differs(observed.spec("gracefulEvictionTasks")) {
@@ -119,14 +114,8 @@ impl Bindings {
         if let Some(was) = known.read_owner(entry, observed) {
             changes.push(Change::Claimed { workload: workload.clone(), was });
         }
-        if spec_changed && known.fields.suspension.differs(observed.spec("suspension")) {
-            let suspension = value(observed.spec("suspension"));
-            if replace(&mut entry.suspended, suspension["scheduling"] == true) && !first {
-                entry.reserved_since = now;
-            }
-            if replace(&mut entry.held_back, policies::held_back(&suspension)) {
-                changes.push(Change::HeldBack(workload.clone()));
-            }
+        if spec_changed && known.read_suspension(entry, observed, now, first) {
+            changes.push(Change::HeldBack(workload.clone()));
         }
         let status_changed = known.fields.status.differs(observed.object.whole("status"));
         if spec_changed || status_changed {
@@ -156,6 +145,34 @@ impl Bindings {
 }
 
 impl KnownBinding {
+    /// Reads whether the binding is scheduled, and whether versions before this one may be missing.
+    /// A history may leave out generations.
+    fn read_generation(&mut self, entry: &mut Workload, observed: &ObservedObject<'_>) {
+        let generation = observed.metadata("generation").and_then(Field::number);
+        let scheduled = observed.status("schedulerObservedGeneration").and_then(Field::number);
+        let before = std::mem::replace(&mut self.generation, generation);
+        entry.skipped = before.zip(generation).is_none_or(|(before, now)| now > before.saturating_add(1));
+        entry.scheduled = generation.is_none() || scheduled == generation;
+    }
+
+    /// Reads what is suspended, and returns true if the clusters whose manifests are held back have changed.
+    fn read_suspension(
+        &mut self,
+        entry: &mut Workload,
+        observed: &ObservedObject<'_>,
+        now: Duration,
+        first: bool,
+    ) -> bool {
+        if !self.fields.suspension.differs(observed.spec("suspension")) {
+            return false;
+        }
+        let suspension = value(observed.spec("suspension"));
+        if replace(&mut entry.suspended, suspension["scheduling"] == true) && !first {
+            entry.reserved_since = now;
+        }
+        replace(&mut entry.held_back, policies::held_back(&suspension))
+    }
+
     fn read_workload(&mut self, observed: &ObservedObject<'_>) -> WorkloadKey {
         if self.resource.differs(observed.spec("resource")) {
             let resource = value(observed.spec("resource"));

@@ -89,18 +89,9 @@ impl Clusters {
         // Another notation of the same specification is no change.
         let specified = respecified && replace(&mut last.specified, spec.map(|spec| digest(&spec.tree())));
         if respecified {
-            if replace(&mut member.fields, fields(observed)) {
-                (moved, relabelled) = (true, true);
-            }
-            member.pulls = text(observed.spec("syncMode")) == "Pull";
-            if replace(&mut member.access, access(observed)) && !first {
-                changes.push(Change::Access(name.to_owned()));
-            }
-            if last.taints.differs(observed.spec("taints")) {
-                let taints = taints(now, &list(observed.spec("taints")), &member.taints, first);
-                moved |= member.taints != taints;
-                changes.extend(tainted(name, member, taints, now, first));
-            }
+            relabelled = replace(&mut member.fields, fields(observed));
+            moved = relabelled;
+            moved |= last.read_spec(member, observed, now, first, &mut changes);
         }
         if observed.leaving && !member.leaving {
             changes.push(Change::MemberLeaving(name.to_owned()));
@@ -129,16 +120,11 @@ impl Clusters {
         if last.labels.differs(observed.metadata("labels")) && replace(&mut member.labels, labels(observed)) {
             (moved, relabelled) = (true, true);
         }
-        if relabelled && !first {
-            member.relabelled = now;
-        }
         member.status_only = !(first || specified || relabelled || leaves);
-        if first || measured {
-            member.measured = now;
-        }
-        if first || moved {
-            member.changed = now;
-        }
+        let set = |time: &mut Duration, changed: bool| *time = if changed { now } else { *time };
+        set(&mut member.relabelled, relabelled && !first);
+        set(&mut member.measured, first || measured);
+        set(&mut member.changed, first || moved);
         if first || moved || measured {
             changes.push(Change::MemberChanged(name.to_owned()));
         }
@@ -164,6 +150,29 @@ fn read_room(member: &mut Member, observed: &ObservedObject<'_>) -> bool {
 }
 
 impl ClusterFields {
+    /// Reads how the control plane reaches the member, and the taints. Returns true if a taint has changed.
+    fn read_spec(
+        &mut self,
+        member: &mut Member,
+        observed: &ObservedObject<'_>,
+        now: Duration,
+        first: bool,
+        changes: &mut Vec<Change>,
+    ) -> bool {
+        let name = &*observed.name;
+        member.pulls = text(observed.spec("syncMode")) == "Pull";
+        if replace(&mut member.access, access(observed)) && !first {
+            changes.push(Change::Access(name.to_owned()));
+        }
+        if !self.taints.differs(observed.spec("taints")) {
+            return false;
+        }
+        let taints = taints(now, &list(observed.spec("taints")), &member.taints, first);
+        let moved = member.taints != taints;
+        changes.extend(tainted(name, member, taints, now, first));
+        moved
+    }
+
     /// Reads the conditions and the health, and returns whether any condition has changed.
     fn read_conditions(&mut self, member: &mut Member, observed: &ObservedObject<'_>) -> bool {
         if !self.conditions.differs(observed.status("conditions")) {
