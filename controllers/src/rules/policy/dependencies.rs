@@ -1,7 +1,7 @@
 //! The dependencies of a template: objects that its pods or its own kind refer to.
 //!
 //! karmada-io/karmada v1.18.2 `pkg/resourceinterpreter/default/native/dependencies.go`, `pkg/util/helper/pod.go`,
-//! `pkg/util/lifted/visitpod.go`; ingresses and service imports as from 1.4, ReplicaSets as from 1.16.
+//! `pkg/util/lifted/visitpod.go`; ingresses and service imports as from 1.4, `ReplicaSets` as from 1.16.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -103,7 +103,7 @@ pub struct Behaviour {
     pub pods_have_a_replica: bool,
     /// A Job has no more replicas than completions, whatever its parallelism is; as from 1.11 (`jobReplica`).
     pub caps_jobs_by_completions: bool,
-    /// A ReplicaSet has replicas, dependencies and an aggregated status; as from 1.16. Before, only its health was known.
+    /// A `ReplicaSet` has replicas, dependencies and an aggregated status; as from 1.16. Before, only its health was known.
     pub interprets_replica_sets: bool,
     /// Which zones of a cluster the operator `In` of an affinity must list.
     pub zones: Zones,

@@ -32,7 +32,7 @@ impl Guarantee for RecordGoesWithTemplate {
         match &fact.change {
             Change::Template(key) => self.look(key, fact, context),
             Change::Recorded(key) if self.deadlines.has(&Subject::workload(key)) => {
-                self.look(key, fact, context)
+                self.look(key, fact, context);
             }
             Change::WorkloadGone(key) => {
                 self.orphaned.remove(key);

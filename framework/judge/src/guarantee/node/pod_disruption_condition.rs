@@ -18,7 +18,7 @@ static NODE_13: GuaranteeSpec = GuaranteeSpec {
 
 /// Checks that a pod has its condition when its deletion for a taint begins (requirement I22).
 /// This concerns every pod that is deleted at the end of its toleration and not by somebody else. A pod with another
-/// reason in its condition was evicted for that reason. The DaemonSet controller deletes its pods itself.
+/// reason in its condition was evicted for that reason. The `DaemonSet` controller deletes its pods itself.
 #[derive(Default)]
 pub(crate) struct PodConditionBeforeEviction;
 

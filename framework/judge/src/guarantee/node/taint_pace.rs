@@ -47,7 +47,7 @@ impl Guarantee for TaintPaceOfZone {
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
             Change::Health { .. } | Change::MemberGone(_) | Change::MemberChanged(_) => {
-                self.look(fact.at, context)
+                self.look(fact.at, context);
             }
             // After a start the controllers have a new token.
             Change::FaultEnded { member: None, .. } => self.zones.clear(),
