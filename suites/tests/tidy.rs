@@ -84,6 +84,23 @@ fn every_file_begins_with_a_doc_comment() {
     each_source(|_, text| (!text.starts_with("//!")).then(|| "does not begin with //!".to_owned()));
 }
 
+/// The text of a line of a doc comment.
+fn doc(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let text = line.strip_prefix("//!").or_else(|| line.strip_prefix("///"))?;
+    Some(text.strip_prefix(' ').unwrap_or(text))
+}
+
+#[test]
+fn the_first_line_of_a_doc_comment_has_at_most_a_hundred_characters() {
+    each_source(|_, text| {
+        let lines = text.lines().zip([""].into_iter().chain(text.lines()));
+        let mut first = lines.filter(|(_, before)| doc(before).is_none()).filter_map(|(line, _)| doc(line));
+        let long = first.find(|line| line.chars().count() > 100)?;
+        Some(format!("end the first line of a comment after its first sentence: {long}"))
+    });
+}
+
 #[test]
 fn a_mod_rs_only_re_exports() {
     each_source(|path, text| {

@@ -74,7 +74,8 @@ fn inherited(
     inherited
 }
 
-/// Whether the binding has the inherited fields. The definition sets `conflictResolution` where it is missing.
+/// Whether the binding has the inherited fields.
+/// The definition sets `conflictResolution` where it is missing.
 fn has(binding: &ResourceBinding, inherited: Inherited) -> bool {
     let ResourceBindingSpec { conflict_resolution, preserve_resources_on_deletion, .. } = &binding.spec;
     conflict_resolution.unwrap_or_default() == inherited.conflict_resolution.unwrap_or_default()

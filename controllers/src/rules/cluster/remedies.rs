@@ -9,8 +9,9 @@ use kube::ResourceExt;
 
 use crate::api::{Cluster, ClusterConditionRequirement, ClusterStatus, Remedy};
 
-/// Returns the actions of all Remedies that select the cluster and whose conditions hold, without duplicates.
-/// The affinity of a Remedy only lists names, and an empty list selects no cluster (`isRemedyWorkOnCluster`).
+/// Returns the actions of all Remedies that select the cluster and whose conditions hold.
+/// No action is listed twice. The affinity of a Remedy only lists names, and an empty list selects no cluster
+/// (`isRemedyWorkOnCluster`).
 #[must_use]
 pub fn remedy_actions(remedies: &[&Remedy], cluster: &Cluster) -> Vec<String> {
     let conditions = cluster.status.as_ref().map_or(&[][..], |status| &status.conditions);

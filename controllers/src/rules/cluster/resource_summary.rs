@@ -21,8 +21,8 @@ pub fn node_summary<'a>(nodes: impl Iterator<Item = &'a Node> + Clone) -> NodeSu
     }
 }
 
-/// Sums up the resources that nodes offer, ready or not (`getClusterAllocatable`), the requests of pods on nodes, and the
-/// requests of pods without a node.
+/// Sums up the resources that nodes offer, ready or not (`getClusterAllocatable`).
+/// The requests of pods on nodes, and of pods without a node, are summed up as well.
 #[must_use]
 pub fn resource_summary<'a>(
     nodes: impl Iterator<Item = &'a Node>,

@@ -61,8 +61,8 @@ fn revised(rules: &dyn Rules, delivery: &Delivery<'_>) -> Option<Map<String, Val
     Some(manifest)
 }
 
-/// Returns the replicas that a template requests; 0 for kinds without replicas (`GetReplicas` of the default
-/// interpreter, `pkg/resourceinterpreter/default/native/replica.go`).
+/// Returns the replicas that a template requests; 0 for kinds without replicas.
+/// The source is `GetReplicas` of the default interpreter, `pkg/resourceinterpreter/default/native/replica.go`.
 #[must_use]
 pub fn template_replicas(behaviour: Behaviour, kind: &str, template: &Value) -> i32 {
     let number = |path: &str| -> Option<i32> {

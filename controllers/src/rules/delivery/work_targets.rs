@@ -61,10 +61,9 @@ pub fn is_dispatch_suspended(suspension: Option<&Suspension>, cluster: &str) -> 
     dispatch.dispatching == Some(true) || { named }.any(|name| name == cluster)
 }
 
-/// Returns the replicas that the copy in a target gets; `None`: those of the template, or none for a kind whose
-/// replicas cannot be revised, as a Pod.
-/// A duplicated workload that cannot be scheduled keeps its assigned replicas, but from 1.6 to 1.14 its copies follow the
-/// template (`needReviseReplicas`).
+/// Returns the replicas that the copy in a target gets; `None` if the template decides.
+/// A kind whose replicas cannot be revised, as a Pod, gets none either. A duplicated workload that cannot be scheduled
+/// keeps its assigned replicas, but from 1.6 to 1.14 its copies follow the template (`needReviseReplicas`).
 #[must_use]
 pub fn copy_replicas(
     behaviour: Behaviour,

@@ -37,8 +37,8 @@ pub struct Behaviour {
     /// Policies, Works and copies define the treatment of an object that a member already has.
     /// This holds as from 1.7 (`conflictResolution`).
     pub resolves_conflicts: bool,
-    /// Overriders of commands and arguments also change Jobs; as from 1.6
-    /// (`pkg/util/overridemanager/commandargsoverride.go`).
+    /// Overriders of commands and arguments also change Jobs; as from 1.6.
+    /// The source is `pkg/util/overridemanager/commandargsoverride.go`.
     pub overrides_words_of_jobs: bool,
     /// How the bindings of dependencies inherit from those that require them.
     pub inheritance: Inheritance,
@@ -77,39 +77,43 @@ pub struct Behaviour {
     /// This holds until 1.13. Later, points stay as reported, each point once, in the order of host name and address
     /// (`pkg/resourceinterpreter/default/native/aggregatestatus.go`).
     pub names_ingress_points: bool,
-    /// A complete Job also has the condition `SuccessCriteriaMet` if it has this condition in all clusters; as from 1.16
-    /// (`pkg/util/helper/job.go`).
+    /// A complete Job also has the condition `SuccessCriteriaMet` if all clusters report this condition.
+    /// This holds as from 1.16 (`pkg/util/helper/job.go`).
     pub reports_success_criteria: bool,
-    /// The start of a Job is reported when it has begun in all clusters, and never changes then; as from 1.17
-    /// (`pkg/util/helper/job.go`). Before, it is the first start that any cluster reports.
+    /// The start of a Job is reported when it has begun in all clusters, and never changes then.
+    /// This holds as from 1.17 (`pkg/util/helper/job.go`). Before, it is the first start that any cluster reports.
     pub keeps_start_of_jobs: bool,
-    /// Policies with selectors of another namespace are refused; as from 1.17 (`pkg/util/validation/validation.go`).
-    /// Before, such selectors selected nothing.
+    /// Policies with selectors of another namespace are refused; as from 1.17.
+    /// The source is `pkg/util/validation/validation.go`. Before, such selectors selected nothing.
     pub refuses_foreign_selectors: bool,
     /// A copy with the label `karmada.io/managed` may be written and deleted by any Work.
     /// The Work that the copy names does not matter. This holds as from 1.10
     /// (`pkg/util/objectwatcher/objectwatcher.go`). Before, a Work could write and delete only a copy that named the
     /// Work.
     pub owns_managed_copies: bool,
-    /// A workload that has requests and is scaled to zero leaves all clusters; as from 1.16 (`AssignReplicas` of
-    /// `pkg/scheduler/core/common.go`). Before, it stayed on all selected clusters. The flag
-    /// `--enable-empty-workload-propagation`, which is off by default, is not supported.
+    /// A workload that has requests and is scaled to zero leaves all clusters; as from 1.16.
+    /// The source is `AssignReplicas` of `pkg/scheduler/core/common.go`. Before, the workload stayed on all selected
+    /// clusters. The flag `--enable-empty-workload-propagation`, which is off by default, is not supported.
     pub empty_workloads_leave: bool,
-    /// Only the copies of a divided workload have the assigned replicas, and other copies have those of the template; from
-    /// 1.6 to 1.14 (`needReviseReplicas` of `pkg/controllers/binding/common.go`).
+    /// Only the copies of a divided workload have the assigned replicas; from 1.6 to 1.14.
+    /// Other copies have the replicas of the template (`needReviseReplicas` of `pkg/controllers/binding/common.go`).
     pub revises_divided_only: bool,
-    /// A Pod has one replica, so that a divided Pod goes to one cluster; as from 1.7 (`podReplica` of
-    /// `pkg/resourceinterpreter/default/native/replica.go`). Before, it was an object without replicas.
+    /// A Pod has one replica, so that a divided Pod goes to one cluster; as from 1.7.
+    /// The source is `podReplica` of `pkg/resourceinterpreter/default/native/replica.go`. Before, a Pod was an object
+    /// without replicas.
     pub pods_have_a_replica: bool,
-    /// A Job has no more replicas than completions, whatever its parallelism is; as from 1.11 (`jobReplica`).
+    /// A Job has no more replicas than completions, whatever its parallelism is.
+    /// This holds as from 1.11 (`jobReplica`).
     pub caps_jobs_by_completions: bool,
-    /// A `ReplicaSet` has replicas, dependencies and an aggregated status; as from 1.16. Before, only its health was known.
+    /// A `ReplicaSet` has replicas, dependencies and an aggregated status; as from 1.16.
+    /// Before, only its health was known.
     pub interprets_replica_sets: bool,
     /// Which zones of a cluster the operator `In` of an affinity must list.
     pub zones: Zones,
 }
 
-/// Which zones of a cluster the operator `In` of an affinity must list (`matchZones` of `pkg/util/selector.go`).
+/// Which zones of a cluster the operator `In` of an affinity must list.
+/// The source is `matchZones` of `pkg/util/selector.go`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Zones {
     /// All of them; until 1.17.
@@ -135,13 +139,14 @@ pub enum UnservedTargets {
 /// How replicas are divided by weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Division {
-    /// Shares are rounded down, and the remaining replicas go one by one to the largest weights, then by name; until 1.7.
+    /// Shares are rounded down, and the remaining replicas go one by one to the largest weights.
+    /// Equal weights are ordered by name. This holds until 1.7.
     LargestWeight,
-    /// The same, but of equal weights those with more replicas before come first; from 1.8 to 1.15. The real system orders
-    /// the others at random, and these rules by name.
+    /// The same, but of equal weights those with more replicas before come first; from 1.8 to 1.15.
+    /// The real system orders the others at random, and these rules by name.
     LargestWeightThenMost,
-    /// Seat by seat (Webster's method): the next seat goes to the cluster with the largest weight per half seat; as
-    /// from 1.16 (#6793).
+    /// By Webster's method: the next seat goes to the largest weight per half seat.
+    /// This holds as from 1.16 (#6793).
     Webster,
 }
 
@@ -175,7 +180,8 @@ pub enum Removal {
 }
 
 impl Behaviour {
-    /// Returns the behaviour of the real system in this release (`1.13.10`, `v1.18.2`), as far as there are switches.
+    /// Returns the behaviour of the real system in this release (`1.13.10`, `v1.18.2`).
+    /// Only what has a switch differs.
     #[must_use]
     pub fn of(release: &str) -> Self {
         Self::since(release_number(release))
@@ -241,7 +247,8 @@ impl Behaviour {
         mode == PurgeMode::Directly || mode == PurgeMode::Immediately && self.has_former_purge_modes
     }
 
-    /// Whether this purge mode keeps the old copy until the new one is healthy, so that a grace period may be given.
+    /// Whether this purge mode keeps the old copy until the new one is healthy.
+    /// A grace period may be given only then.
     #[must_use]
     pub fn is_graceful(&self, mode: PurgeMode) -> bool {
         mode == PurgeMode::Gracefully || mode == PurgeMode::Graciously && self.has_former_purge_modes

@@ -61,8 +61,8 @@ pub enum Bug {
     /// A present target is removed by any untolerated taint of effect NoSchedule.
     /// The target is removed when the binding is next scheduled (#2449).
     TaintsDriveOut,
-    /// A target ranks no higher than another cluster if no target has replicas, so that a workload without replicas moves
-    /// back when a cluster recovers (#3290).
+    /// A target ranks no higher than another cluster if no target has replicas.
+    /// Therefore a workload without replicas moves back when a cluster recovers (#3290).
     EmptyTargetsRankLast,
     /// A cluster whose discovery does not list the kind for a moment loses its copies (#5216).
     KindsDriveOut,

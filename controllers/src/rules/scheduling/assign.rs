@@ -22,10 +22,11 @@ pub struct Selection<'a> {
     pub fresh: bool,
 }
 
-/// Assigns replicas to the selected clusters, tier by tier: zero if the workload has no replicas, all of them to each
-/// cluster if it is duplicated, otherwise by weight or by free room. Tiers matter only for free room. A cluster whose
-/// share is zero is left out, as from 1.6. Therefore a workload that is scaled to zero has no targets, as from 1.16;
-/// it is distinguished by its requests from an object that never has replicas.
+/// Assigns replicas to the selected clusters, tier by tier.
+/// A workload without replicas gets zero, a duplicated one all of them on each cluster, and any other by weight or by
+/// free room. Tiers matter only for free room. A cluster whose share is zero is left out, as from 1.6. Therefore a
+/// workload that is scaled to zero has no targets, as from 1.16; its requests distinguish it from an object that never
+/// has replicas.
 ///
 /// # Errors
 /// There is too little room. The targets then stay as they are.

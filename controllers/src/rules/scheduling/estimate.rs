@@ -48,9 +48,10 @@ pub(super) fn free(cluster: &Cluster, resource: &str) -> i128 {
     amount(&summary.allocatable) - amount(&summary.allocated) - amount(&summary.allocating)
 }
 
-/// Returns what one replica of a template needs: the sum over its containers, or the request of its largest init
-/// container if that is more. A limit without a request is the request, as the API server of a member will set it
-/// (`AddPodTemplateRequest` of `pkg/util/resource.go`). `None` if there are no requests.
+/// Returns what one replica of a template needs; `None` if there are no requests.
+/// This is the sum over its containers, or the request of its largest init container if that is more. A limit without a
+/// request is the request, as the API server of a member will set it (`AddPodTemplateRequest` of
+/// `pkg/util/resource.go`).
 #[must_use]
 pub fn replica_requirements(
     behaviour: Behaviour,

@@ -117,9 +117,9 @@ fn by_number<'a>(
     Err(ScheduleError::Unschedulable(format!("no enough resource when selecting {count} clusters")))
 }
 
-/// Selects the best cluster of each of the best groups, then the best other clusters of these groups, as many as are
-/// allowed. Until 1.5 a group scores as its best cluster, and room does not matter (`generateRegionInfo` of
-/// `group_clusters.go`, `sortClusters` of `util.go`).
+/// Selects the best cluster of each of the best groups, then the best others of these groups.
+/// As many are selected as are allowed. Until 1.5 a group scores as its best cluster, and room does not matter
+/// (`generateRegionInfo` of `group_clusters.go`, `sortClusters` of `util.go`).
 fn by_group<'a>(
     grouping: Grouping,
     placement: &Placement,

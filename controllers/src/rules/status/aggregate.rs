@@ -46,8 +46,9 @@ fn tried_clusters<'a>(works: impl Iterator<Item = &'a Arc<Work>>) -> BTreeSet<&'
     tried.filter_map(|work| work.metadata.namespace.as_deref().and_then(cluster_of)).collect()
 }
 
-/// Returns the report of a Work. The status and the health of the copy count only while the Work is applied.
-/// Otherwise they may describe an earlier manifest (`assembleWorkStatus`, in every release).
+/// Returns the report of a Work.
+/// The status and the health of the copy count only while the Work is applied. Otherwise they may describe an earlier
+/// manifest (`assembleWorkStatus`, in every release).
 fn report(work: &Work) -> Option<AggregatedStatus> {
     let namespace = work.namespace()?;
     let status = work.status.as_ref();

@@ -62,8 +62,9 @@ fn reported(behaviour: Behaviour, kind: &str) -> Option<ReportedFields> {
     Some(ReportedFields { some, always, generation })
 }
 
-/// Returns the part of the object's status that is reported to the control plane; all of it for unknown kinds.
-/// A Service reports its status only if it has a load balancer (`reflectServiceStatus`, in every release).
+/// Returns the part of the object's status that is reported to the control plane.
+/// All of it is reported for unknown kinds. A Service reports its status only if it has a load balancer
+/// (`reflectServiceStatus`, in every release).
 #[must_use]
 pub fn reflected_status(behaviour: Behaviour, kind: &str, object: &Value) -> Option<Map<String, Value>> {
     let status = object.get("status").and_then(Value::as_object);

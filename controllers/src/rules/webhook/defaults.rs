@@ -36,8 +36,9 @@ pub fn default_tolerations(
     tolerations
 }
 
-/// Fills in the defaults of a placement: a constraint spreads by cluster, over at least one group, whatever its maximum;
-/// divided replicas are divided by weight.
+/// Fills in the defaults of a placement.
+/// A constraint spreads by cluster, over at least one group, whatever its maximum is. Divided replicas are divided by
+/// weight.
 pub fn default_placement(placement: &mut Placement) {
     for constraint in &mut placement.spread_constraints {
         if constraint.spread_by_field.is_empty() && constraint.spread_by_label.is_empty() {

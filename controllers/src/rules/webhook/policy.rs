@@ -34,7 +34,8 @@ pub fn validate_policy(
     all_of(errors)
 }
 
-/// Refuses selectors of another namespace than that of their policy, which is empty for a cluster-scoped policy.
+/// Refuses selectors of another namespace than that of their policy.
+/// That namespace is empty for a cluster-scoped policy.
 ///
 /// # Errors
 /// The selectors of other namespaces; as from 1.17.

@@ -32,8 +32,9 @@ pub fn manifest(manifest: &Tree<'_>, own: &str) -> Content {
     Content { refers_to: refers_to(manifest), labels, addresses, ..asked }
 }
 
-/// Marks the content of a `ConfigMap` or a Secret without data as hidden, until one with data is observed among the same
-/// objects: templates, manifests, or copies. A recorder may leave out all data. `shown` says whether data was observed.
+/// Marks the content of a `ConfigMap` or a Secret without data as hidden.
+/// It is hidden until one with data is observed among the same objects: templates, manifests, or copies. A recorder may
+/// leave out all data. `shown` says whether data was observed.
 pub fn hide_missing_data(content: &mut Arc<Content>, shown: &mut bool) {
     let Some(data) = content.data else { return };
     *shown |= data != 0;

@@ -84,9 +84,11 @@ pub struct Member {
     pub modelled: bool,
     /// When anything that affects the choice of members last changed, apart from free resources.
     pub changed: Duration,
-    /// When the labels or the fields last changed, by which affinities choose members; zero if they never changed.
+    /// When the labels or the fields last changed, by which affinities choose members.
+    /// It is zero if they never changed.
     pub relabelled: Duration,
-    /// Whether the latest version differs from the one before in its status only, which makes no scheduler act.
+    /// Whether the latest version differs from the one before in its status only.
+    /// Such a change makes no scheduler act.
     pub status_only: bool,
     /// When the free resources last changed.
     pub measured: Duration,

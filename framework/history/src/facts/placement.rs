@@ -204,7 +204,8 @@ impl Placement {
             && self.spread.iter().all(|spread| spread.field.is_known_of(member))
     }
 
-    /// Whether the member with this name may be chosen, by the rules of all releases ([`Affinity::surely_admits`]).
+    /// Whether the member with this name may be chosen, by the rules of all releases.
+    /// See [`Affinity::surely_admits`].
     #[must_use]
     pub fn surely_admits(&self, name: &str, member: &Member) -> bool {
         let group = |group: &Group| group.surely_admits(name, member);

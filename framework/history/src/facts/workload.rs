@@ -77,7 +77,8 @@ pub struct Workload {
     pub placed_since: Duration,
     /// When the wanted placement or the tolerations last changed; zero if they never changed.
     pub constrained_since: Duration,
-    /// When the responsible scheduler, or the suspension of the scheduling, last changed; zero if neither ever changed.
+    /// When the responsible scheduler, or the suspension of the scheduling, last changed.
+    /// It is zero if neither ever changed.
     pub reserved_since: Duration,
     /// When the assignment last changed, in a dialect that is data.
     pub assigned_since: Duration,

@@ -96,10 +96,11 @@ pub struct World {
     /// Whether the history records all signs of life of members that report by themselves.
     /// Otherwise silence proves nothing.
     pub heartbeats_shown: bool,
-    /// Whether any object of the control plane with annotations was observed. A history may leave out all of them.
+    /// Whether any object of the control plane with annotations was observed.
+    /// A history may leave out all of them.
     pub annotations_shown: bool,
-    /// Whether a `ConfigMap` or Secret with data was ever observed among the templates, the manifests and the copies. A
-    /// history may leave out the data of any of them.
+    /// Whether a `ConfigMap` or Secret with data was ever observed, by the kind of objects.
+    /// These are the templates, the manifests and the copies. A history may leave out the data of any of them.
     pub data_shown: [bool; 3],
     /// Whether a manifest for a recorded placement was ever observed. A history may record no manifests.
     pub manifests_shown: bool,

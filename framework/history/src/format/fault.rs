@@ -226,7 +226,8 @@ impl FaultKind {
         matches!(self, Self::Cut | Self::Lose | Self::RefuseNew)
     }
 
-    /// Whether the agent or the kubelet of a member may report nothing for a time under the fault, or may go on.
+    /// Whether the agent or the kubelet of a member may be silent for a time under the fault.
+    /// It may go on to report as well.
     #[must_use]
     pub fn may_silence_agents(self) -> bool {
         matches!(

@@ -155,7 +155,8 @@ impl KnownBinding {
         entry.scheduled = generation.is_none() || scheduled == generation;
     }
 
-    /// Reads what is suspended, and returns true if the clusters whose manifests are held back have changed.
+    /// Reads what is suspended.
+    /// Returns true if the clusters whose manifests are held back have changed.
     fn read_suspension(
         &mut self,
         entry: &mut Workload,

@@ -56,7 +56,8 @@ impl Copies {
 }
 
 impl CopyFields {
-    /// The name of the Work that the control plane has marked on the copy; empty if only the label of managed objects is there.
+    /// The name of the Work that the control plane has marked on the copy.
+    /// It is empty if only the label of managed objects is there.
     fn carried_by(&mut self, observed: &ObservedObject<'_>) -> Option<String> {
         let places = [&mut self.annotations, &mut self.labels].into_iter().zip(["annotations", "labels"]);
         for ((last, name), marked) in places.zip(&mut self.marked) {

@@ -240,7 +240,8 @@ impl<'a> JudgeContext<'a> {
         self.tally.record_held_by(margin.not_before(earliest, subject, fact.at));
     }
 
-    /// Returns true if a list after a silence was observed at `at`, in which one version may show several changes.
+    /// Returns true if a list after a silence was observed at `at`.
+    /// One version in such a list may show several changes.
     fn is_in_gap(&self, at: Duration) -> bool {
         self.world.observers.gaps(CONTROL_PLANE).any(|gap| gap.begin <= at && at <= gap.end)
     }

@@ -25,7 +25,7 @@ pub(crate) fn may_be_nowhere(workload: &Workload) -> bool {
     workload.replicas == 0 && workload.has_replicas
 }
 
-/// Returns true if nothing prevents that the member called `name` is newly chosen, and it is of use there.
+/// Returns true if the member called `name` is of use, and nothing prevents that it is newly chosen.
 ///
 /// A member with a `NoExecute` taint does not count, even if the workload tolerates the taint. Implementations differ
 /// in whether a member may be chosen after the toleration has run out.
@@ -50,8 +50,8 @@ pub(crate) fn is_settled(member: &Member, at: Duration, context: &JudgeContext<'
     member.changed < context.latest_surely_observed(at)
 }
 
-/// Returns true if `fact` shows only another status of a member, for example other API resources, which makes no scheduler
-/// act.
+/// Returns true if `fact` shows only another status of a member, for example other API resources.
+/// Such a change makes no scheduler act.
 pub(crate) fn wakes_no_scheduler(fact: &Fact, context: &JudgeContext<'_>) -> bool {
     let is_of_member = matches!(fact.change, Change::MemberChanged(_) | Change::Health { .. });
     let member = fact.change.member().and_then(|name| context.member(name));

@@ -83,8 +83,9 @@ pub(crate) fn written_late(taint: &Taint, world: &World) -> Duration {
     late(taint.seen, taint.time_added, world)
 }
 
-/// Returns by how much the time of `taint` is later than its observation, if a clock that was ahead has set it.
-/// Tolerations count from the taint's own time. The start of the history is known to a second and the latency.
+/// Returns by how much the time of `taint` is later than its observation.
+/// A clock that was ahead has set it then. Tolerations count from the taint's own time. The start of the history is
+/// known to a second and the latency.
 pub(crate) fn stamped_ahead(taint: &Taint, latency: Duration, world: &World) -> Duration {
     let (Some(start), Some(added)) = (world.wall_start, taint.time_added) else { return Duration::ZERO };
     let added = Duration::try_from(added.duration_since(start)).unwrap_or_default();

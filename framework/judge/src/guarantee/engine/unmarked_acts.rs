@@ -4,7 +4,8 @@ use super::context::{JudgeContext, Violation};
 use crate::guarantee::Ambiguity;
 use capsize_history::facts::Uncertainty;
 
-/// Records a violation if the history marks the actions of persons. Otherwise a person may have acted, and the case is undecided.
+/// Records a violation if the history marks the actions of persons.
+/// Otherwise a person may have acted, and the case is undecided.
 pub(crate) fn report_unless_by_a_person(violation: Violation, context: &mut JudgeContext<'_>) {
     if context.world.acts_are_marked {
         return context.report_violation(violation);
@@ -12,7 +13,8 @@ pub(crate) fn report_unless_by_a_person(violation: Violation, context: &mut Judg
     undecided(violation, "the history marks no actions of persons", context);
 }
 
-/// Records a violation if the history marks its faults. Otherwise the controllers may have started again, and the case is undecided.
+/// Records a violation if the history marks its faults.
+/// Otherwise the controllers may have started again, and the case is undecided.
 pub(crate) fn report_unless_restarted(violation: Violation, context: &mut JudgeContext<'_>) {
     if context.world.faults_are_marked {
         return context.report_violation(violation);

@@ -61,8 +61,9 @@ static EVICTION_15: GuaranteeSpec = GuaranteeSpec {
 /// lost with it.
 #[derive(Default)]
 pub(crate) struct PreservedStateIsPassedOn {
-    /// The last task that preserved any state, until it ends or a later copy is healthy; and the members that were chosen
-    /// since. Another copy that existed already has a state of its own.
+    /// The last task that preserved any state, and the members that were chosen since.
+    /// The task counts until it ends or a later copy is healthy. Another copy that existed already has a state of its
+    /// own.
     last: Table<WorkloadKey, (Box<EvictionTask>, BTreeSet<String>)>,
 }
 

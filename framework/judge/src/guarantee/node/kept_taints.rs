@@ -44,7 +44,8 @@ fn is_own(taint: &Taint) -> bool {
     })
 }
 
-/// Returns true if the cloud controller manager owns the taint. It removes the taint when the node is initialized.
+/// Returns true if the cloud controller manager owns the taint.
+/// It removes the taint when the node is initialized.
 fn is_of_cloud_provider(taint: &Taint) -> bool {
     taint.key.starts_with("node.cloudprovider.kubernetes.io/")
 }

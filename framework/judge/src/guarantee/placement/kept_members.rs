@@ -161,7 +161,7 @@ fn may_get_nothing(
         && divisions(workload, was, fact, context).is_none_or(nothing)
 }
 
-/// Returns true if the labels of `member` changed so recently that the scheduler may go by earlier ones.
+/// Returns true if the scheduler may go by earlier labels of `member`, which changed recently.
 fn was_relabelled(member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
     let changed = context.member(member).map(|state| state.relabelled);
     changed.is_some_and(|at| !at.is_zero() && at >= context.latest_surely_observed(fact.at))
