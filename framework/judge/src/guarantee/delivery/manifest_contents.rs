@@ -146,11 +146,12 @@ fn mismatch(
     let overrides = overrides(key, member, known, delivery, world)?;
     let assigned = workload.assignment.get(member).copied().unwrap_or_default();
     // A manifest with all replicas follows the template, even before the workload is scheduled again. This holds for
-    // duplicated workloads and for workloads without replicas.
+    // duplicated workloads and for workloads without replicas. Without a policy, the record keeps its replicas for ever.
     let whole = workload.placement.scheduling == Scheduling::Duplicated || workload.replicas == 0;
+    let of_template = world.templates.get(key).and_then(|template| template.content.replicas);
     if let Some(replicas) = delivery.asks.replicas
         && replicas != assigned
-        && !(whole && replicas == workload.replicas)
+        && !(whole && (replicas == workload.replicas || of_template == Some(replicas)))
         && sum(&workload.assignment) > 0
     {
         let because = format!("{key} is assigned to {member} with {assigned} replicas");
