@@ -318,6 +318,14 @@ fn a_halted_zone_gets_no_taints_and_loses_its_taints_if_no_node_is_ready() {
     let kept = cluster(2, 0).at(2.0).taint("a1", "unreachable", "NoExecute");
     let kept = kept.at(2.1).unknown(&["a1"]).at(2.2).unknown(&["a2"]);
     assert!(kept.ends(6.0).0.contains("NODE-04"), "a taint that stays although no node is ready");
+    // A node that is created again has nothing of the taint that a person added to the deleted one.
+    let story = cluster(2, 0);
+    let node = story.nodes["a1"].clone();
+    let by_hand = story.at(2.0).mark(json!({"step": "taint", "cluster": "a1"}));
+    let gone = by_hand.taint("a1", "unreachable", "NoExecute").at(3.0).sees(EventType::Deleted, node.clone());
+    let again = gone.at(3.5).sees(EventType::Added, node).at(4.0).taint("a1", "unreachable", "NoExecute");
+    let kept = again.at(4.1).unknown(&["a1"]).at(4.2).unknown(&["a2"]);
+    assert!(kept.ends(8.0).0.contains("NODE-04"), "a node that is created again keeps its taint");
 }
 
 #[test]

@@ -233,6 +233,7 @@ impl NoTaintsInHaltedZone {
         let all = world.members.iter().filter(|_| first.is_none());
         if !world.members.contains_key(changed) {
             self.since.remove(changed);
+            self.by_hand.remove(changed);
             self.deadlines.cancel(&Subject::member(changed));
         }
         for (name, member) in alone.into_iter().chain(all) {
