@@ -32,14 +32,20 @@ pub fn manifest(manifest: &Tree<'_>, own: &str) -> Content {
     Content { refers_to: refers_to(manifest), labels, addresses, ..asked }
 }
 
-/// Marks the content of a `ConfigMap` or a Secret without data as hidden.
-/// It is hidden until one with data is observed among the same objects: templates, manifests, or copies. A recorder may
-/// leave out all data. `shown` says whether data was observed.
-pub fn hide_missing_data(content: &mut Arc<Content>, shown: &mut bool) {
-    let Some(data) = content.data else { return };
+/// Returns true if the content of an object is hidden, now that `shown` says whether data was observed.
+/// A `ConfigMap` or a Secret without data is hidden until one with data is observed among the same objects: templates,
+/// manifests, or copies. A recorder may leave out all data.
+pub fn is_hidden(content: &Content, shown: &mut bool) -> bool {
+    let Some(data) = content.data else { return content.hidden };
     *shown |= data != 0;
-    if content.hidden == *shown {
-        Arc::make_mut(content).hidden = !*shown;
+    !*shown
+}
+
+/// Marks shared content as hidden if it [`is_hidden`], and copies it only for a change.
+pub fn hide_missing_data(content: &mut Arc<Content>, shown: &mut bool) {
+    let hidden = is_hidden(content, shown);
+    if content.hidden != hidden {
+        Arc::make_mut(content).hidden = hidden;
     }
 }
 

@@ -99,11 +99,11 @@ impl Bindings {
             changes = task::observe(entry, &tasks, now, first, &workload);
         }
         let placed = spec_changed && known.read_placement(entry, observed);
-        let tolerations = entry.tolerations.clone();
-        if known.read_wanted(entry, observed, spec_changed) || placed {
+        let (wanted, tolerates) = known.read_wanted(entry, observed, spec_changed);
+        if wanted || tolerates || placed {
             // The first version that is observed is no change for the scheduler.
             if !first {
-                if placed || tolerations != entry.tolerations {
+                if placed || tolerates {
                     entry.constrained_since = now;
                 }
                 entry.wanted_since = now;
@@ -205,15 +205,16 @@ impl KnownBinding {
         replace(&mut entry.placement, placement)
     }
 
-    /// Reads replicas and tolerations, and returns whether either has changed.
+    /// Reads replicas and tolerations.
+    /// Returns whether what is wanted, and whether the tolerations have changed.
     /// Until the scheduler has acted on a placement, the tolerations of the placement itself count.
     fn read_wanted(
         &mut self,
         entry: &mut Workload,
         observed: &ObservedObject<'_>,
         spec_changed: bool,
-    ) -> bool {
-        let mut changed = false;
+    ) -> (bool, bool) {
+        let (mut changed, mut tolerates) = (false, false);
         let annotations_changed = self.fields.annotations.differs(observed.metadata("annotations"));
         if annotations_changed {
             let annotations = value(observed.metadata("annotations"));
@@ -236,10 +237,10 @@ impl KnownBinding {
             let tolerations = self.applied.1.as_ref().unwrap_or(&self.fields.tolerations);
             if *tolerations != entry.tolerations {
                 entry.tolerations.clone_from(tolerations);
-                changed = true;
+                tolerates = true;
             }
         }
-        changed
+        (changed, tolerates)
     }
 }
 

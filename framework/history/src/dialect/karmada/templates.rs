@@ -64,10 +64,7 @@ impl Templates {
             now.content = content::object(observed.object, OWN);
             now.content.drops_labels_of(&known.content);
         }
-        if let Some(data) = now.content.data {
-            world.data_shown[0] |= data != 0;
-            now.content.hidden = !world.data_shown[0];
-        }
+        now.content.hidden = content::is_hidden(&now.content, &mut world.data_shown[0]);
         let marks = ["annotations", "labels"].map(|place| observed.metadata(place));
         if annotations.differs(marks[0]) | labels.differs(marks[1]) {
             now.policy = policies::owner(&marks.map(value));

@@ -136,10 +136,10 @@ impl Guarantee for OldManifestIsFrozen {
             && self.as_recorded.contains(&Subject::on(key, member))
             && !context.controllers_are_hindered(fact.at)
             // A change of the template may be under way.
-            && workload.wanted_since < context.latest_surely_observed(fact.at);
+            && !context.may_have_missed(workload.wanted_since, fact.at);
         let target = workload.targets().any(|target| target == member);
         let leaving = delivery.is_none_or(|delivery| delivery.leaving.is_some());
-        let recent = context.latest_surely_observed(fact.at) <= task.seen;
+        let recent = context.may_have_missed(task.seen, fact.at);
         if target || leaving || recent && !scaled {
             return;
         }

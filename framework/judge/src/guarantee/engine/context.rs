@@ -315,6 +315,11 @@ impl<'a> JudgeContext<'a> {
         observed
     }
 
+    /// Returns true if a controller that acts at `now` may not have observed what happened at `change`.
+    pub(crate) fn may_have_missed(&self, change: Duration, now: Duration) -> bool {
+        change >= self.latest_surely_observed(now)
+    }
+
     /// Returns true if a fault of the control plane is in force, so that its controllers may not act.
     pub(crate) fn controllers_are_away(&self) -> bool {
         self.world.faults.iter().any(|fault| fault.member.is_none() && !fault.is_of_a_clock())

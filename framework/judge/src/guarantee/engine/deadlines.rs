@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::bounds;
 use super::context::{JudgeContext, NEVER, Violation};
+use super::unmarked_acts::report_unless_restarted;
 use crate::guarantee::{Ambiguity, Bound, Subject, Window};
 use capsize_history::facts::{Change, Fact, Uncertainty, WorkloadKey};
 
@@ -176,6 +177,11 @@ impl Deadlines {
         }
     }
 
+    /// Returns what is missing until the open deadline of `subject`; `None` if no deadline is open.
+    pub(crate) fn missing(&self, subject: &Subject) -> Option<&str> {
+        self.deadlines.get(subject).map(|deadline| deadline.missing.as_str())
+    }
+
     /// Returns true if a deadline is open for `subject`.
     pub(crate) fn has(&self, subject: &Subject) -> bool {
         self.deadlines.contains_key(subject)
@@ -231,15 +237,8 @@ impl Deadlines {
             let (bound, witness, cause) =
                 (Bound::NotAfter(until), context.record(&subject), Some(uncertainty));
             let uncertainty = context.uncertainty_of(&subject);
-            if !context.world.faults_are_marked {
-                // The component that should have acted may have been down.
-                let because = format!("{because}; the history marks no faults");
-                let ambiguity = Ambiguity::new(subject, bound, because, now, Uncertainty::UNKNOWN);
-                context.tally.record_undecided(ambiguity);
-                continue;
-            }
             let since = Some(since);
-            context.report_violation(Violation {
+            let violation = Violation {
                 subject,
                 bound,
                 because,
@@ -249,7 +248,8 @@ impl Deadlines {
                 seen: missing,
                 witness,
                 since,
-            });
+            };
+            report_unless_restarted(violation, context);
         }
     }
 }

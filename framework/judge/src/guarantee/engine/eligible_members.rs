@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::context::JudgeContext;
+use super::bounds;
+use super::context::{Deadlines, Expectation, JudgeContext};
+use crate::guarantee::Subject;
 use capsize_history::facts::{Change, Fact, Member, Taint, TaintEffect, Workload, World};
 
 /// Returns the first taint of `member` that the workload does not tolerate.
@@ -47,12 +49,27 @@ pub(crate) fn may_stay(workload: &Workload, name: &str, world: &World) -> bool {
 
 /// Returns true if a controller that acted at `at` has surely observed the present state of `member`.
 pub(crate) fn is_settled(member: &Member, at: Duration, context: &JudgeContext<'_>) -> bool {
-    member.changed < context.latest_surely_observed(at)
+    !context.may_have_missed(member.changed, at)
+}
+
+/// Opens the deadline for a choice of members that is `wrong`, or closes it as met.
+/// A change that makes no scheduler act opens no deadline.
+pub(crate) fn expect_choice(
+    deadlines: &mut Deadlines,
+    subject: Subject,
+    fact: &Fact,
+    wrong: Option<Expectation>,
+    context: &mut JudgeContext<'_>,
+) {
+    if wrong.is_none() || !wakes_no_scheduler(fact, context) {
+        let limit = bounds::members_chosen(context.timings());
+        deadlines.expect_correction(subject, fact, limit, wrong, context);
+    }
 }
 
 /// Returns true if `fact` shows only another status of a member, for example other API resources.
 /// Such a change makes no scheduler act.
-pub(crate) fn wakes_no_scheduler(fact: &Fact, context: &JudgeContext<'_>) -> bool {
+fn wakes_no_scheduler(fact: &Fact, context: &JudgeContext<'_>) -> bool {
     let is_of_member = matches!(fact.change, Change::MemberChanged(_) | Change::Health { .. });
     let member = fact.change.member().and_then(|name| context.member(name));
     is_of_member && member.is_some_and(|member| member.status_only)

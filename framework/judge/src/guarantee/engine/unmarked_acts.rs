@@ -14,7 +14,7 @@ pub(crate) fn report_unless_by_a_person(violation: Violation, context: &mut Judg
 }
 
 /// Records a violation if the history marks its faults.
-/// Otherwise the controllers may have started again, and the case is undecided.
+/// Otherwise the controllers may have been down, and the case is undecided.
 pub(crate) fn report_unless_restarted(violation: Violation, context: &mut JudgeContext<'_>) {
     if context.world.faults_are_marked {
         return context.report_violation(violation);

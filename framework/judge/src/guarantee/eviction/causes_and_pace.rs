@@ -226,7 +226,7 @@ impl EvictionOfUnhealthyWorkload {
             return self.deadlines.cancel(&subject);
         }
         let is_new = !self.since.contains_key(&subject);
-        let missed = |(_, ended): &(Duration, Duration)| *ended >= context.latest_surely_observed(fact.at);
+        let missed = |(_, ended): &(Duration, Duration)| context.may_have_missed(*ended, fact.at);
         if is_new && !self.interrupted.get(&subject).is_some_and(missed) {
             self.interrupted.remove(&subject);
         }
@@ -266,15 +266,14 @@ impl EvictionOfUnhealthyWorkload {
         };
         // The controllers may not have observed the last change of the policy.
         let policy = self.policies.get(key);
-        let is_unseen = |changed: Duration| changed >= context.latest_surely_observed(fact.at);
+        let is_unseen = |changed: Duration| context.may_have_missed(changed, fact.at);
         let before = policy.filter(|policy| policy.changed.is_some_and(is_unseen));
         let lasts = before.and_then(|policy| policy.before).map_or(lasts, |before| before.min(lasts));
         let seen = format!("{key} is evicted from {member}");
         // The controllers may have missed a report between two that the workload is unhealthy, and the last one.
         let earlier = self.interrupted.get(&subject);
-        let missed = |(_, ended): &&(Duration, Duration)| *ended >= context.latest_surely_observed(fact.at);
-        let since = self.since.get(&subject).map(|since| earlier.map_or(*since, |(earlier, _)| *earlier));
-        let Some(since) = since.or_else(|| earlier.filter(missed).map(|(since, _)| *since)) else {
+        let usable = earlier.filter(|(_, ended)| self.since.contains_key(&subject) || is_unseen(*ended));
+        let Some(since) = usable.map(|(since, _)| since).or(self.since.get(&subject)).copied() else {
             // A person may write a task with any reason.
             if context.is_by_a_person(fact.at) {
                 return;

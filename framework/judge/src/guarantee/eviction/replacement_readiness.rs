@@ -164,7 +164,7 @@ impl OldCopyStaysUntilReplacementRuns {
         context: &JudgeContext<'_>,
     ) -> bool {
         let lost = self.ran.get(&Subject::on(key, member)).copied().flatten();
-        lost.is_some_and(|lost| lost >= context.latest_surely_observed(now))
+        lost.is_some_and(|lost| context.may_have_missed(lost, now))
     }
 
     /// Resets the readiness after a new assignment, if replicas are missing.

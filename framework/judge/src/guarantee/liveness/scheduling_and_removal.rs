@@ -180,7 +180,7 @@ impl Guarantee for RemovedMemberLosesItsWorkloads {
                 // A scheduler that has not observed the end of the member chooses it rightly.
                 for member in now.keys().filter(|member| !was.contains_key(*member)) {
                     let gone = self.gone.get(member).copied();
-                    if let Some(gone) = gone.filter(|gone| *gone < context.latest_surely_observed(fact.at)) {
+                    if let Some(gone) = gone.filter(|gone| !context.may_have_missed(*gone, fact.at)) {
                         self.left.insert(Subject::on(key, member), gone);
                         self.look(key, member, fact, context);
                     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
-use crate::guarantee::engine::eligible_members::{is_free_choice, wakes_no_scheduler};
+use crate::guarantee::engine::eligible_members::{expect_choice, is_free_choice};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Change, Fact, Health, Member, Scheduling, Workload, WorkloadKey, World};
@@ -96,10 +96,6 @@ impl EvictedWorkloadRunsSomewhere {
             because: format!("{key} was evicted from its last member, and {name} is suitable and ready"),
             missing: format!("{key} is not assigned to any member"),
         });
-        if wrong.is_some() && wakes_no_scheduler(fact, context) {
-            return;
-        }
-        let limit = bounds::members_chosen(context.timings());
-        self.deadlines.expect_correction(Subject::workload(key), fact, limit, wrong, context);
+        expect_choice(&mut self.deadlines, Subject::workload(key), fact, wrong, context);
     }
 }

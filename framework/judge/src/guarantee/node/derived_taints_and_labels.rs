@@ -1,6 +1,6 @@
 //! Checks taints and labels that follow directly from the state of a node: NODE.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
@@ -30,30 +30,18 @@ static NODE_07: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct DerivedTaintsAndLabels {
     spec: &'static GuaranteeSpec,
     wrong: fn(&Member, &Profile) -> Option<String>,
-    /// The present defect of each node.
-    defects: BTreeMap<String, String>,
     deadlines: Deadlines,
 }
 
 impl DerivedTaintsAndLabels {
     /// Checks the taints.
     pub(crate) fn taints() -> Self {
-        Self {
-            spec: &NODE_06,
-            wrong: wrong_taints,
-            defects: BTreeMap::new(),
-            deadlines: Deadlines::default(),
-        }
+        Self { spec: &NODE_06, wrong: wrong_taints, deadlines: Deadlines::default() }
     }
 
     /// Checks the labels.
     pub(crate) fn labels() -> Self {
-        Self {
-            spec: &NODE_07,
-            wrong: wrong_labels,
-            defects: BTreeMap::new(),
-            deadlines: Deadlines::default(),
-        }
+        Self { spec: &NODE_07, wrong: wrong_labels, deadlines: Deadlines::default() }
     }
 }
 
@@ -63,28 +51,22 @@ impl Guarantee for DerivedTaintsAndLabels {
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let name = match &fact.change {
             Change::Conditions(name) | Change::MemberChanged(name) => name,
-            Change::MemberGone(name) => {
-                self.defects.remove(name);
-                return self.deadlines.cancel(&Subject::member(name));
-            }
+            Change::MemberGone(name) => return self.deadlines.cancel(&Subject::member(name)),
             _ => return,
         };
         let Some(member) = context.member(name) else { return };
-        let defect = (self.wrong)(member, context.profile);
-        // Another defect has a deadline of its own.
-        let was = match &defect {
-            Some(defect) => self.defects.insert(name.clone(), defect.clone()),
-            None => self.defects.remove(name),
-        };
-        if defect.is_some() && was != defect {
-            self.deadlines.cancel(&Subject::member(name));
-        }
-        let wrong = defect.map(|missing| Expectation {
+        let subject = Subject::member(name);
+        let wrong = (self.wrong)(member, context.profile).map(|missing| Expectation {
             because: format!("it follows from the state of {name}"),
             missing: format!("{name} {missing}"),
         });
+        // Another defect has a deadline of its own.
+        let open = self.deadlines.missing(&subject);
+        if wrong.as_ref().zip(open).is_some_and(|(wrong, open)| wrong.missing != open) {
+            self.deadlines.cancel(&subject);
+        }
         let allowed = context.timings().latency;
-        self.deadlines.expect_correction(Subject::member(name), fact, allowed, wrong, context);
+        self.deadlines.expect_correction(subject, fact, allowed, wrong, context);
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
-use crate::guarantee::engine::eligible_members::{cannot_be_placed, is_free_choice, wakes_no_scheduler};
+use crate::guarantee::engine::eligible_members::{cannot_be_placed, expect_choice, is_free_choice};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Change, Fact, Scheduling, Workload, WorkloadKey, World};
@@ -84,16 +84,7 @@ impl NextAffinityGroupIsUsed {
             because: format!("{name} is suitable, and its group may be used"),
             missing: format!("{key} is not assigned to any member"),
         });
-        if wrong.is_some() && wakes_no_scheduler(fact, context) {
-            return;
-        }
-        self.deadlines.expect_correction(
-            Subject::workload(key),
-            fact,
-            bounds::members_chosen(context.timings()),
-            wrong,
-            context,
-        );
+        expect_choice(&mut self.deadlines, Subject::workload(key), fact, wrong, context);
     }
 }
 

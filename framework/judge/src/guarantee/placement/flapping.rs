@@ -49,8 +49,7 @@ impl Guarantee for NoReturnToTaintedMember {
                     let taints = context.member(name).map(Member::evicting_taints);
                     // A scheduler with a stale cache chooses by an older state.
                     let hindered = context.world.is_hindered(fact.at);
-                    let seen =
-                        |taint: &Taint| !hindered || taint.seen < context.latest_surely_observed(fact.at);
+                    let seen = |taint: &Taint| !hindered || !context.may_have_missed(taint.seen, fact.at);
                     let same = taints.map(|taints| taints.filter(|taint| taint.seen <= left && seen(taint)));
                     let now = workload.zip(same).and_then(|(workload, same)| tolerates(workload, same));
                     // The workload left for another taint, unless this taint also required it to leave.

@@ -125,7 +125,7 @@ impl HealthyPlacementStays {
 
     /// Returns true if the scheduler may have a stale cache from before `member` joined.
     fn may_be_unknown(&self, member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
-        let unseen = |came: &Duration| *came >= context.latest_surely_observed(fact.at);
+        let unseen = |came: &Duration| context.may_have_missed(*came, fact.at);
         context.world.is_hindered(fact.at) && self.came.get(member).is_some_and(unseen)
     }
 }
@@ -164,7 +164,7 @@ fn may_get_nothing(
 /// Returns true if the scheduler may go by earlier labels of `member`, which changed recently.
 fn was_relabelled(member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
     let changed = context.member(member).map(|state| state.relabelled);
-    changed.is_some_and(|at| !at.is_zero() && at >= context.latest_surely_observed(fact.at))
+    changed.is_some_and(|at| !at.is_zero() && context.may_have_missed(at, fact.at))
 }
 
 /// Returns true if `member` may lose the workload for a reason of its own.

@@ -29,7 +29,7 @@ impl Guarantee for NewMembersAreReady {
         let Change::Assigned { workload: key, was, now, first: false } = &fact.change else { return };
         for name in now.keys().filter(|name| !was.contains_key(*name)) {
             let Some(member) = context.member(name) else { continue };
-            let observed = member.health_since < context.latest_surely_observed(fact.at);
+            let observed = !context.may_have_missed(member.health_since, fact.at);
             match member.health {
                 Some(health @ (Health::Unknown | Health::NotReady)) if observed => {
                     let because = format!("{name} has been {health} since {}", clock(member.health_since));

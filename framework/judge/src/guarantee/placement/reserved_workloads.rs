@@ -46,7 +46,7 @@ impl Guarantee for ReservedWorkloadsAreNotScheduled {
         let Some(workload) = context.workload(key) else { return };
         let Some(because) = reserved(workload, context.world) else { return };
         let is_recent = workload.reserved_since > Duration::ZERO
-            && context.latest_surely_observed(fact.at) <= workload.reserved_since;
+            && context.may_have_missed(workload.reserved_since, fact.at);
         match gains {
             None => context.tally.record_held(),
             Some(_) if is_recent => {}

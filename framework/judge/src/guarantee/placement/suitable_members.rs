@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
-use crate::guarantee::engine::eligible_members::{
-    cannot_be_placed, is_free_choice, may_stay, wakes_no_scheduler,
-};
+use crate::guarantee::engine::eligible_members::{cannot_be_placed, expect_choice, is_free_choice, may_stay};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Change, Fact, Member, Scheduling, Workload, WorkloadKey, World};
@@ -103,11 +101,8 @@ impl AllFittingMembersAreChosen {
         fact: &Fact,
         context: &mut JudgeContext<'_>,
     ) {
-        let limit = bounds::members_chosen(context.timings());
         let wrong = wrong(key, workload, name, member);
-        if wrong.is_none() || !wakes_no_scheduler(fact, context) {
-            self.deadlines.expect_correction(Subject::on(key, name), fact, limit, wrong, context);
-        }
+        expect_choice(&mut self.deadlines, Subject::on(key, name), fact, wrong, context);
     }
 }
 
@@ -188,15 +183,6 @@ impl EvictedMembersAreReplaced {
         }
         self.short.insert(key.clone());
         let wrong = lacking(key, workload, context.world).filter(|_| !cannot_be_placed(workload));
-        if wrong.is_some() && wakes_no_scheduler(fact, context) {
-            return;
-        }
-        self.deadlines.expect_correction(
-            subject,
-            fact,
-            bounds::members_chosen(context.timings()),
-            wrong,
-            context,
-        );
+        expect_choice(&mut self.deadlines, subject, fact, wrong, context);
     }
 }

@@ -198,7 +198,7 @@ impl Guarantee for TemplateKeepsItsPolicy {
         let (Some(before), Some(after)) = (policies.get(was), policies.get(&workload.policy)) else { return };
         let is_selected = |template: &Template| before.selects(key, &template.content);
         if before.by_labels
-            || before.changed >= context.latest_surely_observed(fact.at)
+            || context.may_have_missed(before.changed, fact.at)
             || !context.world.templates.get(key).is_none_or(is_selected)
         {
             return;

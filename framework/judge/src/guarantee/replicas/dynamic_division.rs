@@ -160,7 +160,7 @@ impl AssignmentChange<'_> {
     /// The result is known only if the member has reported it and the scheduler has observed the report.
     fn room(&self, name: &str) -> Option<u64> {
         let member = self.context.member(name)?;
-        let settled = member.measured < self.context.latest_surely_observed(self.at);
+        let settled = !self.context.may_have_missed(member.measured, self.at);
         room(self.workload, member).filter(|_| settled)
     }
 
@@ -217,7 +217,7 @@ fn all_or_nothing(change: &AssignmentChange<'_>) -> Assessment {
     let sum = sum(change.now);
     let wanted = change.workload.replicas;
     // The number may have changed since the scheduler read it; REPLICAS-03 checks that it becomes right.
-    let is_recent = change.context.latest_surely_observed(change.at) <= change.workload.wanted_since;
+    let is_recent = change.context.may_have_missed(change.workload.wanted_since, change.at);
     if sum != wanted && is_recent {
         return None;
     }

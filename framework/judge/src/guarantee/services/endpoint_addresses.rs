@@ -31,7 +31,7 @@ pub(crate) struct EndpointAddressesSurviveOutage {
 fn is_cut_off(name: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
     in_force(name, context).any(|fault| {
         let cuts = matches!(fault.fault, FaultKind::Refuse | FaultKind::Reset | FaultKind::Partition);
-        cuts && fault.direction.is_none() && fault.since < context.latest_surely_observed(fact.at)
+        cuts && fault.direction.is_none() && !context.may_have_missed(fault.since, fact.at)
     })
 }
 

@@ -322,9 +322,7 @@ impl EvictionAtTolerationEnd {
         let (until, taint) = match tolerates {
             TolerationEnd::At(until, taint) => least.unwrap_or((until, taint)),
             // The controllers may not have observed yet that the taint with the ended toleration is gone.
-            TolerationEnd::Never
-                if eased.is_some_and(|eased| eased >= context.latest_surely_observed(fact.at)) =>
-            {
+            TolerationEnd::Never if eased.is_some_and(|eased| context.may_have_missed(eased, fact.at)) => {
                 return;
             }
             // A taint without a time may have been there for the whole toleration.

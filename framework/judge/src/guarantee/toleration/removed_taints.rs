@@ -72,7 +72,7 @@ impl Guarantee for NoEvictionWithoutTaint {
                 if member.is_some_and(|member| member.evicting_taints().next().is_none() && !member.leaving) {
                     let spare = self.unused_tolerations.remove(&subject);
                     // Controllers with a stale cache act by an older state.
-                    let unseen = |removed: Duration| removed >= context.latest_surely_observed(fact.at);
+                    let unseen = |removed: Duration| context.may_have_missed(removed, fact.at);
                     if spare.as_ref().is_none_or(|spare| !unseen(spare.removed)) {
                         self.suspected_violations.insert(subject, (fact.clone(), spare));
                     }
@@ -160,7 +160,7 @@ fn report_violation(
     let uncertainty = fact.uncertainty.and(context.uncertainty_of(&subject));
     let earliest = fact.at.saturating_sub(uncertainty.early);
     let in_flight = gone.is_some_and(|gone| {
-        earliest <= gone + context.timings().latency || gone >= context.latest_surely_observed(fact.at)
+        earliest <= gone + context.timings().latency || context.may_have_missed(gone, fact.at)
     });
     let because = match spare {
         Some(UnusedToleration { until, removed, taint }) => {
