@@ -94,15 +94,15 @@ impl Recorder {
 async fn a_fleet_at_a_speed_of_its_own_is_recorded_by_its_clock_and_conforms() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let up = Up::start(&["--members", "2", "--speed", "60", "--kubeconfigs", &path("")]);
+    let up = Up::start(&["--members", "2", "--speed", "10", "--kubeconfigs", &path("")]);
     let (kubeconfig, history) = (path("all.yaml"), path("h.jsonl"));
     let recorder = Recorder::start(&kubeconfig, &history);
     place_a_workload(Path::new(&kubeconfig)).await;
     let printed = recorder.stop();
     up.stop("-TERM");
-    assert!(printed.contains("60 times the speed"), "{printed}");
+    assert!(printed.contains("10 times the speed"), "{printed}");
 
-    // A minute of the fleet passes in a second: time stamps and the times of entries agree.
+    // A minute of the fleet passes in six seconds: time stamps and the times of entries agree.
     let text = fs::read_to_string(&history).unwrap();
     let entries: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let ready = |entry: &&Value| entry["on"] == "member1" && entry["object"]["status"]["readyReplicas"] == 2;
@@ -110,6 +110,7 @@ async fn a_fleet_at_a_speed_of_its_own_is_recorded_by_its_clock_and_conforms() {
     let [made, ready] =
         [entries.iter().find(made), entries.iter().find(ready)].map(|it| it.unwrap()["at"].as_f64().unwrap());
     assert!(ready - made >= 1.0, "a copy needs some seconds to become ready, and took {made} to {ready}");
+    // The bound of the offset is as wide as the recorder waited, so a busy machine makes it some seconds wide.
     let offset =
         |entry: &&Value| entry["mark"]["observer"]["clockOffset"].as_f64().is_some_and(|off| off > 30.0);
     assert_eq!(entries.iter().find(offset), None, "the clock of the recording is not that of the fleet");
