@@ -46,9 +46,7 @@ async fn found(server: &ApiServer) {
         ("PATCH", format!("{event}/{name}"), json!({"metadata": {"managedFields": [{}]}})),
     ];
     for (method, path, body) in written {
-        let media = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
-        let request = Request::builder().method(method).uri(path).header("content-type", media);
-        let answer = support::send(server, request.body(Bytes::from(body.to_string())).unwrap()).await;
+        let answer = support::ask(server, method, &path, &body).await;
         assert!(answer.status.is_success(), "{}", answer.body);
     }
 }

@@ -118,8 +118,7 @@ impl Replay {
     }
 
     async fn plain(&self, method: &str, path: &str, body: &Value) -> Value {
-        let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
-        support::send(&self.server, request.body(body.to_string().into()).unwrap()).await.body
+        support::ask(&self.server, method, path, body).await.body
     }
 
     /// Creates the object of an example, with its status, and returns the stored object.
