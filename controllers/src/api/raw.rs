@@ -234,6 +234,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::test_values::from_json;
 
     #[test]
     fn an_object_keeps_its_text_and_gets_the_types_that_a_list_lacks() {
@@ -272,9 +273,6 @@ mod tests {
         assert_eq!(*other.identity(), identity);
         assert_eq!(*read(r#"{"kind": 1}"#).identity(), Identity::default());
         assert!(serde_json::from_str::<Manifest>(r#"["no object"]"#).is_err());
-        assert_eq!(
-            serde_json::from_value::<Manifest>(serde_json::to_value(&manifest).unwrap()).unwrap(),
-            manifest
-        );
+        assert_eq!(from_json::<Manifest>(serde_json::to_value(&manifest).unwrap()), manifest);
     }
 }

@@ -106,13 +106,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::test_values::from_json;
 
     #[test]
     fn an_autoscaler_scales_what_it_names_in_its_own_namespace() {
         let autoscaler = |target: Value| -> HorizontalPodAutoscaler {
-            serde_json::from_value(json!({"metadata": {"name": "a", "namespace": "default"},
+            from_json(json!({"metadata": {"name": "a", "namespace": "default"},
                 "spec": {"maxReplicas": 3, "scaleTargetRef": target}}))
-            .unwrap()
         };
         let template = |namespace: &str| ObjectReference {
             api_version: "apps/v1".into(),
@@ -140,15 +140,14 @@ mod tests {
 
     #[test]
     fn an_autoscaler_goes_where_its_workload_goes_and_leaves_with_it() {
-        let workload: ResourceBindingSpec = serde_json::from_value(json!({
+        let workload: ResourceBindingSpec = from_json(json!({
             "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
             "clusters": [{"name": "m1"}, {"name": "m2"}],
             "gracefulEvictionTasks": [
                 {"fromCluster": "m3", "reason": "r", "producer": "p"},
                 {"fromCluster": "m4", "reason": "r", "producer": "p", "purgeMode": "Directly"},
             ],
-        }))
-        .unwrap();
+        }));
         assert_eq!(autoscaler_targets(false, Some(&workload)), BTreeSet::from(["m1", "m2"]));
         assert_eq!(autoscaler_targets(true, Some(&workload)), BTreeSet::new());
         assert_eq!(autoscaler_targets(false, None), BTreeSet::new());
@@ -170,12 +169,11 @@ mod tests {
     fn a_work_with_an_autoscaler_and_without_a_binding_is_recognised() {
         let name = work_name(AUTOSCALER, "default", "web");
         let work = |name: &str, labels: Value, kind: &str| -> Work {
-            serde_json::from_value(json!({
+            from_json(json!({
                 "apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
                 "metadata": {"name": name, "namespace": "karmada-es-m1", "labels": labels},
                 "spec": {"workload": {"manifests": [{"apiVersion": "autoscaling/v2", "kind": kind,
                     "metadata": {"name": "web", "namespace": "default"}}]}}}))
-            .unwrap()
         };
         let cases = [
             (work(&name, json!({}), AUTOSCALER), true),
@@ -197,17 +195,15 @@ mod tests {
                 "spec": {"replicas": asked}, "status": {"replicas": there}})
         };
         let binding = |replicas: i32, way: &str| -> ResourceBindingSpec {
-            serde_json::from_value(json!({
+            from_json(json!({
                 "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "replicas": replicas,
                 "clusters": [{"name": "m1"}, {"name": "m2"}],
                 "placement": {"replicaScheduling": {"replicaSchedulingType": way}}}))
-            .unwrap()
         };
         let status = |observed: i64, reported: &[Option<i64>]| -> BindingStatus {
             let report = |replicas: &Option<i64>| json!({"clusterName": "m", "health": "Healthy", "status": replicas.map(|replicas| json!({"replicas": replicas}))});
-            serde_json::from_value(json!({"schedulerObservedGeneration": observed,
+            from_json(json!({"schedulerObservedGeneration": observed,
                 "aggregatedStatus": reported.iter().map(report).collect::<Vec<_>>()}))
-            .unwrap()
         };
         let both = [Some(3), Some(2)];
         let cases = [

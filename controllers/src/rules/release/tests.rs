@@ -12,10 +12,7 @@ use serde_json::{Value, json};
 
 use crate::api::*;
 use crate::rules::*;
-
-fn parsed<T: serde::de::DeserializeOwned>(value: Value) -> T {
-    serde_json::from_value(value).unwrap()
-}
+use crate::test_values::{at, from_json};
 
 fn targets(names: &[&str]) -> Vec<TargetCluster> {
     names.iter().map(|name| TargetCluster { name: (*name).into(), replicas: 1 }).collect()
@@ -24,7 +21,7 @@ fn targets(names: &[&str]) -> Vec<TargetCluster> {
 fn cluster(effect: &str, added: Option<&str>) -> Cluster {
     let mut cluster = Cluster::new("m1", Default::default());
     let taint = json!({"key": "k", "effect": effect, "timeAdded": added});
-    cluster.spec.taints = vec![parsed(taint)];
+    cluster.spec.taints = vec![from_json(taint)];
     cluster.labels_mut().insert("tier".into(), "gold".into());
     cluster
 }
@@ -32,11 +29,7 @@ fn cluster(effect: &str, added: Option<&str>) -> Cluster {
 fn spec(value: Value) -> ResourceBindingSpec {
     let mut whole = json!({"resource": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "default", "name": "web"}});
     whole.as_object_mut().unwrap().extend(value.as_object().cloned().unwrap());
-    parsed(whole)
-}
-
-fn at(second: i64) -> Timestamp {
-    Timestamp::from_second(second).unwrap()
+    from_json(whole)
 }
 
 fn is_direct(rules: &dyn Rules, due: Due, namespace: &str) -> bool {
@@ -84,7 +77,7 @@ fn is_right(bug: Bug, rules: &dyn Rules) -> bool {
         Bug::EarlierHealthCounts => {
             let report = json!({"clusterName": "m1", "applied": true, "health": "Healthy",
                 "status": {"replicas": 5, "generation": 1, "observedGeneration": 1}});
-            !rules.is_replaced(true, &targets(&["m1"]), &[parsed(report)])
+            !rules.is_replaced(true, &targets(&["m1"]), &[from_json(report)])
         }
         Bug::NothingReplaces => !rules.is_replaced(true, &[], &[]),
         Bug::IllHealthRemembered => {
@@ -116,7 +109,7 @@ fn is_right(bug: Bug, rules: &dyn Rules) -> bool {
             rules.locality_score(&targets(0), "m1") == 100
         }
         Bug::KindsDriveOut => {
-            let deployment = parsed(json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}));
+            let deployment = from_json(json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}));
             rules.api_filter(&deployment, &cluster("", None), true).is_none()
         }
         Bug::LostReplicasCount => rules.still_assigned(&targets(&["m9"]), &[]).is_empty(),
@@ -137,12 +130,12 @@ fn is_right(bug: Bug, rules: &dyn Rules) -> bool {
         }
         Bug::LostLabelsUnnoticed => {
             let gold = json!({"clusterAffinity": {"labelSelector": {"matchLabels": {"tier": "gold"}}}});
-            let spec = ResourceBindingSpec { placement: parsed(gold), ..Default::default() };
+            let spec = ResourceBindingSpec { placement: from_json(gold), ..Default::default() };
             let after = Cluster::new("m1", Default::default());
             rules.concerns(&spec, Some(&cluster("", None)), Some(&after))
         }
         Bug::SuspensionIgnored => {
-            let (placement, suspension) = (parsed(json!({})), parsed(json!({"scheduling": true})));
+            let (placement, suspension) = (from_json(json!({})), from_json(json!({"scheduling": true})));
             let spec = ResourceBindingSpec { placement, suspension, ..Default::default() };
             !rules.needs_scheduling(&spec, &BindingStatus::default(), None, LostTargets::Nothing)
         }
@@ -151,9 +144,9 @@ fn is_right(bug: Bug, rules: &dyn Rules) -> bool {
             !rules.is_for_scheduler(&spec, "default-scheduler")
         }
         Bug::RunOutTolerationAdmits => {
-            let brief: Toleration = parsed(json!({"operator": "Exists", "tolerationSeconds": 5}));
+            let brief: Toleration = from_json(json!({"operator": "Exists", "tolerationSeconds": 5}));
             let tainted = cluster("NoExecute", Some("1970-01-01T00:00:00Z"));
-            rules.taint_filter(&[brief], &tainted, false, Timestamp::from_second(9).unwrap()).is_some()
+            rules.taint_filter(&[brief], &tainted, false, at(9)).is_some()
         }
         Bug::TolerantTakeTurns => {
             !rules.counts_against_eviction_rate(&cluster("NoExecute", None).spec.taints, Due::Never)
@@ -161,12 +154,12 @@ fn is_right(bug: Bug, rules: &dyn Rules) -> bool {
         Bug::SwapRestartsToleration => {
             let taint = json!({"key": "cluster.karmada.io/not-ready", "effect": "NoExecute", "timeAdded": at(7).to_string()});
             let after =
-                rules.no_execute_taints(Some("Unknown"), at(0), Duration::ZERO, &[parsed(taint)], at(99));
+                rules.no_execute_taints(Some("Unknown"), at(0), Duration::ZERO, &[from_json(taint)], at(99));
             after.len() == 1 && after[0].time_added == Some(Time(at(7)))
         }
         Bug::TaintPoliciesUnsorted => {
             let policy = |name: &str, created: i64, list: &str| -> ClusterTaintPolicy {
-                parsed(json!({
+                from_json(json!({
                     "apiVersion": "policy.karmada.io/v1alpha1", "kind": "ClusterTaintPolicy",
                     "metadata": {"name": name, "creationTimestamp": at(created).to_string()},
                     "spec": {"taints": [{"key": "k", "effect": "NoSchedule"}],
@@ -176,13 +169,13 @@ fn is_right(bug: Bug, rules: &dyn Rules) -> bool {
             let (removes, adds) = (policy("a", 2, "removeOnConditions"), policy("b", 1, "addOnConditions"));
             let mut cluster = Cluster::new("m1", Default::default());
             let ready = json!({"type": "Ready", "status": "True", "reason": "", "message": "", "lastTransitionTime": at(0).to_string()});
-            cluster.status = parsed(json!({"conditions": [ready]}));
+            cluster.status = from_json(json!({"conditions": [ready]}));
             rules.taints_by_policies(&[&removes, &adds], &cluster, at(9)).is_empty()
         }
         Bug::NoTimeLimit => rules.member_timeout(Duration::from_secs(32)) == Duration::from_secs(32),
         Bug::PartialListsReplace => !rules.replaces_enablements(false, 3),
         Bug::SilentAgentsHoldUp => {
-            let spec = parsed(json!({"syncMode": "Pull"}));
+            let spec = from_json(json!({"syncMode": "Pull"}));
             rules.abandons_works(&Cluster::new("m1", spec))
         }
         Bug::PolicyChangesDropped => rules.activates("", false),
@@ -203,20 +196,20 @@ fn is_right(bug: Bug, rules: &dyn Rules) -> bool {
             (shares["m1"], shares["m2"]) == (2, 6)
         }
         Bug::SuspendedIsMended => {
-            let spec = parsed(json!({"workload": {}, "suspendDispatching": true}));
+            let spec = from_json(json!({"workload": {}, "suspendDispatching": true}));
             rules.holds_back(&Work::new("w", spec), true)
         }
         Bug::FailedIsApplied => {
             let work = json!({"metadata": {"name": "w", "namespace": "karmada-es-m1"},
                 "spec": {"workload": {"manifests": []}}, "status": {"conditions": [{"type": "Applied",
                 "status": "False", "reason": "", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}});
-            !rules.aggregated_status(&[Arc::new(parsed(work))])[0].applied
+            !rules.aggregated_status(&[Arc::new(from_json(work))])[0].applied
         }
         Bug::FailedMendingUntold => rules.applied_condition(true, true, Err("no")).is_some(),
         Bug::NotReadyCutsServices => rules.keeps_slices(&cluster("", None)),
         Bug::GroupsBindEvicted => {
             let task: GracefulEvictionTask =
-                parsed(json!({"fromCluster": "m1", "reason": "", "producer": ""}));
+                from_json(json!({"fromCluster": "m1", "reason": "", "producer": ""}));
             !rules.binds_group(&[task], &BTreeSet::from(["m1".to_owned()]))
         }
         Bug::AutoscalersStay => {
@@ -276,11 +269,11 @@ fn what_a_release_does_without_is_left_as_it_is() {
         assert!(ask(&Release::of("1.5")), "{about}");
         assert!(!ask(&Release::of("1.18")), "{about}");
     }
-    let taint = [parsed(json!({"key": "k", "effect": "NoExecute"}))];
+    let taint = [from_json(json!({"key": "k", "effect": "NoExecute"}))];
     let newest = Release::of("1.18");
     assert_eq!(newest.no_execute_taints(Some("False"), at(0), Duration::ZERO, &taint, at(1)), taint);
     assert_eq!(newest.terminating_taints(&taint, at(1)), taint);
-    let toleration = [parsed(json!({"key": "k", "operator": "Exists"}))];
+    let toleration = [from_json(json!({"key": "k", "operator": "Exists"}))];
     assert_eq!(newest.default_tolerations(&toleration, Duration::ZERO, Duration::ZERO), toleration);
 }
 
@@ -297,7 +290,7 @@ fn remembered_ill_health_lasts_until_the_member_is_reported_healthy() {
         (Release::with(Bug::IllHealthRemembered), UnhealthySince::from([("m1".to_owned(), at(1))]));
     let left = spec(json!({"clusters": [{"name": "m2"}]}));
     for (cluster, health, expected) in [("m1", "Healthy", 0), ("m1", "Unhealthy", 1), ("m2", "Healthy", 1)] {
-        let report = parsed(json!({"clusterName": cluster, "health": health}));
+        let report = from_json(json!({"clusterName": cluster, "health": health}));
         let since = rules.unhealthy_since(&before, &left, &[report], at(9));
         assert_eq!(since.len(), expected, "{cluster} {health}");
     }
@@ -325,7 +318,7 @@ fn what_depends_on_the_release_is_asked_of_it() {
         };
         assert_eq!(rules.claimed_by(&given("labels"), &given("annotations")), Some((true, "p")));
         assert!(rules.needs_scheduling(&web, &BindingStatus::default(), None, LostTargets::Nothing));
-        let failover = parsed(json!({"decisionConditions": {"tolerationSeconds": 5}}));
+        let failover = from_json(json!({"decisionConditions": {"tolerationSeconds": 5}}));
         assert_eq!(rules.application_task(&failover, "who", &web, None).unwrap().producer, "who");
         let nowhere =
             SchedulingInput { clusters: &[], affinity_clusters: AffinityClusters::default(), now: at(1) };
@@ -339,7 +332,7 @@ fn what_depends_on_the_release_is_asked_of_it() {
                 .unwrap()["kind"],
             "ConfigMap"
         );
-        let elsewhere = parsed(json!({"apiVersion": "v9", "kind": "Thing", "name": "web"}));
+        let elsewhere = from_json(json!({"apiVersion": "v9", "kind": "Thing", "name": "web"}));
         assert!(rules.api_filter(&elsewhere, &cluster("", None), false).is_some());
     }
     let newest = Release::of("1.18");

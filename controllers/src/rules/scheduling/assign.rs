@@ -216,11 +216,12 @@ mod tests {
     use crate::api::ClusterAffinity;
     use crate::rules::scheduling::samples::{shown, targets};
     use crate::rules::{ReferenceRules, Release};
+    use crate::test_values::from_json;
 
     fn cluster(name: &str, pods: i64) -> Cluster {
         let mut cluster = Cluster::new(name, Default::default());
         let summary = json!({"resourceSummary": {"allocatable": {"pods": pods.to_string()}}});
-        cluster.status = serde_json::from_value(summary).unwrap();
+        cluster.status = from_json(summary);
         cluster
     }
 
@@ -250,10 +251,10 @@ mod tests {
             json!({"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted",
                 "weightPreference": {"dynamicWeight": "AvailableReplicas"}})
         };
-        let placement: Placement = serde_json::from_value(json!({"replicaScheduling": scheduling})).unwrap();
-        let spec: ResourceBindingSpec = serde_json::from_value(json!({
+        let placement: Placement = from_json(json!({"replicaScheduling": scheduling}));
+        let spec: ResourceBindingSpec = from_json(json!({
             "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "replicas": replicas, "clusters": targets(before),
-        })).unwrap();
+        }));
         let clusters: Vec<_> = room.iter().map(|(name, pods)| cluster(name, *pods)).collect();
         let (first, others) = clusters.split_at(preferred);
         let tiers = [first, others].map(|tier| tier.iter().collect::<Vec<_>>());
@@ -283,14 +284,13 @@ mod tests {
             ("1.18", requests, two, all),
         ];
         for (release, requests, components, expected) in cases {
-            let spec: ResourceBindingSpec = serde_json::from_value(json!({
+            let spec: ResourceBindingSpec = from_json(json!({
                 "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
                 "replicas": 0, "replicaRequirements": requests, "components": components,
-            }))
-            .unwrap();
+            }));
             for kind in ["Duplicated", "Divided"] {
                 let placement = json!({"replicaScheduling": {"replicaSchedulingType": kind}});
-                let placement: Placement = serde_json::from_value(placement).unwrap();
+                let placement: Placement = from_json(placement);
                 let selection = Selection { spec: &spec, placement: &placement, tiers: &tiers, fresh: false };
                 let targets = assign(&Release::of(release), &selection).unwrap();
                 let names: Vec<_> = targets.iter().map(|target| target.name.as_str()).collect();

@@ -268,14 +268,14 @@ mod tests {
     use super::*;
     use crate::rules::ReferenceRules;
     use crate::rules::scheduling::samples::{binding, one_to_two, shown, terms, two_of_four};
+    use crate::test_values::from_json;
 
     fn fleet(names: &[&str]) -> Vec<Arc<Cluster>> {
         let member = |name: &&str| {
             let mut cluster = Cluster::new(name, Default::default());
-            cluster.status = serde_json::from_value(json!({"apiEnablements": [
+            cluster.status = from_json(json!({"apiEnablements": [
                 {"groupVersion": "apps/v1", "resources": [{"name": "deployments", "kind": "Deployment"}]}
-            ]}))
-            .unwrap();
+            ]}));
             Arc::new(cluster)
         };
         names.iter().map(member).collect()
@@ -331,7 +331,7 @@ mod tests {
     fn a_taint_keeps_newcomers_away_and_drives_nobody_out() {
         let mut clusters = fleet(&["m1", "m2", "m3"]);
         for cluster in &mut clusters[..2] {
-            let taint = serde_json::from_value(json!({"key": "k", "effect": "NoSchedule"})).unwrap();
+            let taint = from_json(json!({"key": "k", "effect": "NoSchedule"}));
             Arc::make_mut(cluster).spec.taints = vec![taint];
         }
         let spec = binding(&two_of_four(), 2, "m1:2", &[]);
@@ -384,7 +384,7 @@ mod tests {
         let mut clusters = fleet(&["m1", "m2", "m3"]);
         for (cluster, pods) in clusters.iter_mut().zip(["9", "2", "3"]) {
             let status = Arc::get_mut(cluster).unwrap().status.as_mut().unwrap();
-            status.resource_summary = serde_json::from_value(json!({"allocatable": {"pods": pods}})).unwrap();
+            status.resource_summary = from_json(json!({"allocatable": {"pods": pods}}));
         }
         let cases = [
             (3, "m3:3"),

@@ -192,6 +192,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::test_values::from_json;
 
     fn candidate(name: &str, score: i64, room: i64, group: &str) -> Candidate {
         let groups = group.split(' ').filter(|group| !group.is_empty()).map(str::to_owned).collect();
@@ -205,7 +206,7 @@ mod tests {
         candidates: &[Candidate],
     ) -> Result<String, String> {
         let placement = json!({"spreadConstraints": spread, "replicaScheduling": scheduling});
-        let placement: Placement = serde_json::from_value(placement).unwrap();
+        let placement: Placement = from_json(placement);
         let names = select(Grouping::WithinLimits, &placement, replicas, &ranked(candidates.to_vec(), true));
         names.map(|names| names.join(" ")).map_err(|error| error.to_string())
     }
@@ -332,12 +333,12 @@ mod tests {
     fn the_release_decides_how_many_groups_are_used() {
         let all = [candidate("a", 0, 10, "eu"), candidate("b", 0, 10, "us"), candidate("c", 0, 10, "ap")];
         let placement = json!({"spreadConstraints": [by("region", 1, 3), by("cluster", 1, 3)]});
-        let placement: Placement = serde_json::from_value(placement).unwrap();
+        let placement: Placement = from_json(placement);
         let names = |grouping| select(grouping, &placement, 1, &all).unwrap();
         assert_eq!(names(Grouping::Fewest), ["c"], "ap is the first by name");
         assert_eq!(names(Grouping::WithinLimits), ["c"], "one does, and none is better");
         let two_clusters = json!({"spreadConstraints": [by("region", 1, 3), by("cluster", 2, 3)]});
-        let two_clusters: Placement = serde_json::from_value(two_clusters).unwrap();
+        let two_clusters: Placement = from_json(two_clusters);
         assert!(select(Grouping::Fewest, &two_clusters, 1, &all).is_err(), "no single region has two");
         assert_eq!(select(Grouping::WithinLimits, &two_clusters, 1, &all).map(|names| names.len()), Ok(2));
     }
@@ -352,7 +353,7 @@ mod tests {
         ];
         let names = |region: i64, clusters: i64, all: &[Candidate]| {
             let spread = [by("region", region, region), by("cluster", 1, clusters)];
-            let placement: Placement = serde_json::from_value(json!({"spreadConstraints": spread})).unwrap();
+            let placement: Placement = from_json(json!({"spreadConstraints": spread}));
             select(Grouping::Fewest, &placement, 1, &ranked(all.to_vec(), false)).unwrap()
         };
         assert_eq!(names(1, 2, &all), ["a1"], "the best cluster decides, and not the sum");

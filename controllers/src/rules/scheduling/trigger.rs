@@ -140,6 +140,7 @@ mod tests {
     use super::*;
     use crate::api::{Suspension, set_condition};
     use crate::rules::scheduling::samples::{Terms, binding, one_to_two, terms, two_of_four};
+    use crate::test_values::from_json;
 
     fn needed(spec: &ResourceBindingSpec, status: &BindingStatus, applied: Option<&Placement>) -> bool {
         needs_scheduling(Removal::Scheduling, spec, status, applied, LostTargets::Nothing)
@@ -268,7 +269,7 @@ mod tests {
 
     #[test]
     fn only_the_affinity_in_use_makes_a_placement_another() {
-        let of = |names: Terms<'_>| -> Placement { serde_json::from_value(terms(names)).unwrap() };
+        let of = |names: Terms<'_>| -> Placement { from_json(terms(names)) };
         let applied = of(&[("a", &["m1"]), ("b", &["m2"])]);
         let cases: [(&str, Terms<'_>, &str, bool); 7] = [
             ("the same", &[("a", &["m1"]), ("b", &["m2"])], "", false),
