@@ -206,44 +206,33 @@ mod tests {
                 "aggregatedStatus": reported.iter().map(report).collect::<Vec<_>>()}))
         };
         let both = [Some(3), Some(2)];
+        // The template with its wanted and present replicas and its label; the replicas and the way of the binding; the
+        // generation that the scheduler has observed, and the reports of the members.
         let cases = [
-            (
-                "scaled up in a member",
-                template(4, 5, "true"),
-                binding(4, "Divided"),
-                status(1, &both),
-                Some(5),
-            ),
-            ("nothing new", template(5, 5, "true"), binding(5, "Divided"), status(1, &both), None),
-            ("no autoscaler", template(4, 5, "false"), binding(4, "Divided"), status(1, &both), None),
-            ("not divided", template(4, 5, "true"), binding(4, "Duplicated"), status(1, &both), None),
-            ("the binding lags", template(4, 5, "true"), binding(3, "Divided"), status(1, &both), None),
-            ("the scheduler lags", template(4, 5, "true"), binding(4, "Divided"), status(0, &both), None),
-            (
-                "a member is missing",
-                template(4, 3, "true"),
-                binding(4, "Divided"),
-                status(1, &both[..1]),
-                None,
-            ),
+            ("scaled up in a member", (4, 5, "true"), (4, "Divided"), (1, &both[..]), Some(5)),
+            ("nothing new", (5, 5, "true"), (5, "Divided"), (1, &both[..]), None),
+            ("no autoscaler", (4, 5, "false"), (4, "Divided"), (1, &both[..]), None),
+            ("not divided", (4, 5, "true"), (4, "Duplicated"), (1, &both[..]), None),
+            ("the binding lags", (4, 5, "true"), (3, "Divided"), (1, &both[..]), None),
+            ("the scheduler lags", (4, 5, "true"), (4, "Divided"), (0, &both[..]), None),
+            ("a member is missing", (4, 3, "true"), (4, "Divided"), (1, &both[..1]), None),
             (
                 "a member has reported nothing",
-                template(4, 3, "true"),
-                binding(4, "Divided"),
-                status(1, &[Some(3), None]),
+                (4, 3, "true"),
+                (4, "Divided"),
+                (1, &[Some(3), None][..]),
                 None,
             ),
-            (
-                "a member has none",
-                template(4, 3, "true"),
-                binding(4, "Divided"),
-                status(1, &[Some(3), Some(0)]),
-                None,
-            ),
-            ("the sum lags", template(4, 3, "true"), binding(4, "Divided"), status(1, &both), None),
+            ("a member has none", (4, 3, "true"), (4, "Divided"), (1, &[Some(3), Some(0)][..]), None),
+            ("the sum lags", (4, 3, "true"), (4, "Divided"), (1, &both[..]), None),
         ];
-        for (about, template, binding, status, expected) in cases {
-            assert_eq!(replicas_to_sync(&template, 1, &binding, &status), expected, "{about}");
+        for (about, (asked, there, label), (replicas, way), (observed, reported), expected) in cases {
+            let (binding, status) = (binding(replicas, way), status(observed, reported));
+            assert_eq!(
+                replicas_to_sync(&template(asked, there, label), 1, &binding, &status),
+                expected,
+                "{about}"
+            );
         }
     }
 }
