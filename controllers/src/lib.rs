@@ -31,6 +31,8 @@ mod start;
 mod taint_eviction;
 mod taint_manager;
 mod taint_policy;
+#[cfg(test)]
+mod test_values;
 mod webhook;
 mod work_status;
 

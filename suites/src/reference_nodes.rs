@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use capsize_clock::Seed;
 use capsize_clusters::Admission;
-use capsize_controllers::rules::node::{NodeBehaviour, NodeRelease, NodeRules, Rates, UnknownNodeBug};
+use capsize_controllers::rules::UnknownBug;
+use capsize_controllers::rules::node::{NodeBehaviour, NodeRelease, NodeRules, Rates};
 use capsize_controllers::{NodeControllerSet, NodeControllers, NodeMetrics, NodeSettings};
 use capsize_judge::profile::{Profile, Timings, Zones};
 use capsize_runner::run::{Environment, Implementation, StartError, Started};
@@ -32,7 +33,7 @@ impl NodeReference {
     ///
     /// # Errors
     /// When it names a bug that is not known.
-    pub fn of(profile: &Profile) -> Result<Self, UnknownNodeBug> {
+    pub fn of(profile: &Profile) -> Result<Self, UnknownBug> {
         let behaviour = match profile.behaviour.as_deref() {
             Some("1.16") => NodeBehaviour::V1_16,
             Some("1.16-drains") => NodeBehaviour::V1_16_DRAINS,

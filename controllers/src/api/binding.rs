@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::placement::is_zero;
 use super::{ConflictResolution, DispatchSuspension, FailoverBehavior, Placement, PurgeMode};
 
 /// The template, its target clusters, and the clusters that it is leaving.
@@ -224,7 +225,7 @@ pub struct BindingSnapshot {
 #[serde(rename_all = "camelCase")]
 pub struct BindingStatus {
     /// The last generation that the scheduler processed.
-    #[serde(default, skip_serializing_if = "is_zero_64")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub scheduler_observed_generation: i64,
     /// The name of the affinity term that the placement follows.
     #[serde(rename = "schedulerObservingAffinityName", default, skip_serializing_if = "String::is_empty")]
@@ -270,14 +271,4 @@ pub enum Health {
     /// The health has not been observed yet.
     #[default]
     Unknown,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-fn is_zero(number: &i32) -> bool {
-    *number == 0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-fn is_zero_64(number: &i64) -> bool {
-    *number == 0
 }

@@ -11,6 +11,8 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::placement::is_zero;
+
 /// The settings of a member cluster, written by a person or by `karmadactl join`.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "cluster.karmada.io", version = "v1alpha1", kind = "Cluster", plural = "clusters")]
@@ -163,11 +165,6 @@ pub struct ResourceSummary {
     /// The number of nodes of each grade; empty where the Cluster has no grades.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allocatable_modelings: Vec<AllocatableModeling>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-fn is_zero(number: &i32) -> bool {
-    *number == 0
 }
 
 impl Cluster {

@@ -69,10 +69,10 @@ fn set_status(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_values::at;
 
     #[test]
     fn the_time_of_transition_moves_with_the_status_only() {
-        let at = |second| Timestamp::from_second(second).unwrap();
         let mut conditions = Vec::new();
         for (holds, reason, second, since) in
             [(true, "First", 1, 1), (true, "Second", 2, 1), (false, "Third", 3, 3), (false, "Fourth", 4, 3)]

@@ -52,6 +52,7 @@ pub use policy::{
     ClusterPropagationPolicy, PolicySchedulePriority, PropagationPolicy, PropagationPolicySpec,
     ResourceSelector,
 };
+pub(crate) use raw::resource_of_any_kind;
 pub use raw::{Identity, Manifest, RawObject};
 pub use rebalancer::{
     ObservedWorkload, WorkloadRebalancer, WorkloadRebalancerSpec, WorkloadRebalancerStatus, WorkloadReference,

@@ -164,7 +164,7 @@ fn divided() -> String {
     "Divided".into()
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-fn is_zero(number: &i64) -> bool {
-    *number == 0
+/// Returns true if serde leaves out a number with its default.
+pub(super) fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
+    *number == T::default()
 }

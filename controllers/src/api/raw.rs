@@ -91,38 +91,47 @@ impl Serialize for RawObject {
     }
 }
 
-impl Resource for RawObject {
-    type DynamicType = ApiResource;
-    type Scope = DynamicResourceScope;
+/// Lets a struct with the field `metadata` stand for the objects of a kind that is known at run time.
+macro_rules! resource_of_any_kind {
+    ($object:ty) => {
+        impl Resource for $object {
+            type DynamicType = ApiResource;
+            type Scope = DynamicResourceScope;
 
-    fn kind(kind: &ApiResource) -> Cow<'_, str> {
-        kind.kind.as_str().into()
-    }
+            fn kind(kind: &ApiResource) -> Cow<'_, str> {
+                kind.kind.as_str().into()
+            }
 
-    fn group(kind: &ApiResource) -> Cow<'_, str> {
-        kind.group.as_str().into()
-    }
+            fn group(kind: &ApiResource) -> Cow<'_, str> {
+                kind.group.as_str().into()
+            }
 
-    fn version(kind: &ApiResource) -> Cow<'_, str> {
-        kind.version.as_str().into()
-    }
+            fn version(kind: &ApiResource) -> Cow<'_, str> {
+                kind.version.as_str().into()
+            }
 
-    fn api_version(kind: &ApiResource) -> Cow<'_, str> {
-        kind.api_version.as_str().into()
-    }
+            fn api_version(kind: &ApiResource) -> Cow<'_, str> {
+                kind.api_version.as_str().into()
+            }
 
-    fn plural(kind: &ApiResource) -> Cow<'_, str> {
-        kind.plural.as_str().into()
-    }
+            fn plural(kind: &ApiResource) -> Cow<'_, str> {
+                kind.plural.as_str().into()
+            }
 
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
+            fn meta(&self) -> &ObjectMeta {
+                &self.metadata
+            }
 
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
+            fn meta_mut(&mut self) -> &mut ObjectMeta {
+                &mut self.metadata
+            }
+        }
+    };
 }
+
+pub(crate) use resource_of_any_kind;
+
+resource_of_any_kind!(RawObject);
 
 /// The identity of the object in a manifest. Missing fields are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -234,6 +243,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::test_values::from_json;
 
     #[test]
     fn an_object_keeps_its_text_and_gets_the_types_that_a_list_lacks() {
@@ -272,9 +282,6 @@ mod tests {
         assert_eq!(*other.identity(), identity);
         assert_eq!(*read(r#"{"kind": 1}"#).identity(), Identity::default());
         assert!(serde_json::from_str::<Manifest>(r#"["no object"]"#).is_err());
-        assert_eq!(
-            serde_json::from_value::<Manifest>(serde_json::to_value(&manifest).unwrap()).unwrap(),
-            manifest
-        );
+        assert_eq!(from_json::<Manifest>(serde_json::to_value(&manifest).unwrap()), manifest);
     }
 }

@@ -295,6 +295,7 @@ fn own_fields(spec: &ResourceBindingSpec) -> Result<Map<String, Value>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_values::from_json;
 
     #[test]
     fn a_binding_differs_by_any_field_of_the_detector_and_by_no_other() {
@@ -302,7 +303,7 @@ mod tests {
             let mut spec =
                 json!({"resource": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}});
             spec.as_object_mut().unwrap().extend(own.as_object().unwrap().clone());
-            serde_json::from_value(json!({"metadata": metadata, "spec": spec})).unwrap()
+            from_json(json!({"metadata": metadata, "spec": spec}))
         };
         let plain = binding(json!({}), json!({}));
         let differs = |metadata: Value, own: Value| !has_same_content(&plain, &binding(metadata, own));

@@ -57,12 +57,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::test_values::from_json;
 
     #[test]
     fn an_object_is_found_by_its_present_keys_only() {
         let object = |name: &str, keys: &[&str]| {
             let data: BTreeMap<_, _> = keys.iter().map(|key| (*key, "")).collect();
-            Some(Arc::new(serde_json::from_value(json!({"metadata": {"name": name}, "data": data})).unwrap()))
+            Some(Arc::new(from_json(json!({"metadata": {"name": name}, "data": data}))))
         };
         let mut index =
             Index::<ConfigMap>::new(|object| object.data.iter().flat_map(BTreeMap::keys).cloned().collect());

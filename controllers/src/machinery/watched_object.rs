@@ -16,6 +16,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::member_client::must_relist;
+use crate::api::resource_of_any_kind;
 
 /// An object as a watch delivers it. Of its metadata, only the version is read.
 #[derive(Clone, Debug)]
@@ -53,34 +54,7 @@ impl<'de> Deserialize<'de> for WatchedObject {
     }
 }
 
-impl Resource for WatchedObject {
-    type DynamicType = ApiResource;
-    type Scope = DynamicResourceScope;
-
-    fn kind(kind: &ApiResource) -> Cow<'_, str> {
-        kind.kind.as_str().into()
-    }
-
-    fn group(kind: &ApiResource) -> Cow<'_, str> {
-        kind.group.as_str().into()
-    }
-
-    fn version(kind: &ApiResource) -> Cow<'_, str> {
-        kind.version.as_str().into()
-    }
-
-    fn plural(kind: &ApiResource) -> Cow<'_, str> {
-        kind.plural.as_str().into()
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+resource_of_any_kind!(WatchedObject);
 
 /// Watches the objects of `api` as text, for ever.
 /// After an error, the watch begins again with a growing delay.

@@ -128,14 +128,15 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::test_values::from_json;
 
     #[test]
     fn a_trimmed_pod_has_the_values_of_the_whole_pod() {
         let pod = json!({"metadata": {"name": "a", "namespace": "b", "uid": "u", "labels": {"c": "d"}},
             "spec": {"nodeName": "n", "tolerations": [{"key": "k", "tolerationSeconds": 3}], "containers": []},
             "status": {"reason": "NodeLost", "conditions": [{"type": "Ready", "status": "True"}]}});
-        let read = |text: &Value| -> TrimmedObject<Pod> { serde_json::from_value(text.clone()).unwrap() };
-        let whole: Pod = serde_json::from_value(pod.clone()).unwrap();
+        let read = |text: &Value| -> TrimmedObject<Pod> { from_json(text.clone()) };
+        let whole: Pod = from_json(pod.clone());
         assert_eq!(*read(&pod), whole);
         let mut more = pod.clone();
         more["metadata"]["annotations"] = json!({"e": "f"});
@@ -147,8 +148,8 @@ mod tests {
     fn a_trimmed_lease_has_the_values_of_the_whole_lease() {
         let lease = json!({"metadata": {"name": "a", "namespace": "b", "resourceVersion": "7", "uid": "u"},
             "spec": {"renewTime": "2030-01-01T00:00:01.500000Z"}});
-        let read = |text: &Value| -> TrimmedObject<Lease> { serde_json::from_value(text.clone()).unwrap() };
-        let whole: Lease = serde_json::from_value(lease.clone()).unwrap();
+        let read = |text: &Value| -> TrimmedObject<Lease> { from_json(text.clone()) };
+        let whole: Lease = from_json(lease.clone());
         assert_eq!(*read(&lease), whole);
         let mut more = lease.clone();
         more["metadata"]["labels"] = json!({"c": "d"});

@@ -298,6 +298,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::test_values::from_json;
 
     fn published(release: &str, happening: &Happening<'_>) -> Option<(&'static str, &'static str, String)> {
         let found = event(Behaviour::of(release), happening)?;
@@ -312,16 +313,12 @@ mod tests {
         let web = ObjectName { kind: "Deployment", namespace: "default", name: "web" };
         let policy = ObjectName { kind: "", namespace: "default", name: "web" };
         let cluster_policy = ObjectName { kind: "", namespace: "", name: "all" };
-        let targets: Vec<TargetCluster> =
-            serde_json::from_value(json!([{"name": "m1", "replicas": 2}, {"name": "m2"}])).unwrap();
-        let taints: Vec<Taint> = serde_json::from_value(json!([
+        let targets: Vec<TargetCluster> = from_json(json!([{"name": "m1", "replicas": 2}, {"name": "m2"}]));
+        let taints: Vec<Taint> = from_json(json!([
             {"key": "a", "effect": "NoSchedule"}, {"key": "b", "value": "c", "effect": "NoExecute"},
-        ]))
-        .unwrap();
-        let needed: Vec<ResourceSelector> = serde_json::from_value(
-            json!([{"apiVersion": "v1", "kind": "Secret", "namespace": "default", "name": "key"}]),
-        )
-        .unwrap();
+        ]));
+        let needed: Vec<ResourceSelector> =
+            from_json(json!([{"apiVersion": "v1", "kind": "Secret", "namespace": "default", "name": "key"}]));
         let table = [
             (
                 Happening::Evicted("m1"),

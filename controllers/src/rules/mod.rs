@@ -3,6 +3,7 @@
 //! The functions are the default methods of one trait, [`Rules`], so that an implementation can replace single rules.
 //! The rules are those of Karmada's release 1.5, without its bugs. The folders group them by topic.
 
+mod bug_table;
 mod cluster;
 mod delivery;
 mod events;
@@ -16,14 +17,14 @@ mod services;
 mod status;
 mod webhook;
 
+pub use bug_table::UnknownBug;
 pub use cluster::*;
 pub use delivery::*;
 pub use events::{Event, Happening, ObjectName, event};
 pub use eviction::*;
 pub use policy::*;
 pub use release::{
-    Behaviour, Bug, Division, Grouping, Inheritance, ReferenceRules, Release, Removal, UnknownBug,
-    UnservedTargets, Zones,
+    Behaviour, Bug, Division, Grouping, Inheritance, ReferenceRules, Release, Removal, UnservedTargets, Zones,
 };
 pub use rules_trait::{AsRules, Rules};
 pub use scheduling::*;

@@ -100,21 +100,20 @@ pub fn derived_service(import: &ServiceImport) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_values::from_json;
 
     fn slice(labels: Value) -> EndpointSlice {
-        serde_json::from_value(json!({
+        from_json(json!({
             "metadata": {"name": "web-x7", "namespace": "default", "labels": labels, "uid": "1", "resourceVersion": "2"},
             "addressType": "IPv4", "endpoints": [{"addresses": ["10.0.0.1"]}], "ports": [{"port": 80}],
         }))
-        .unwrap()
     }
 
     fn work(labels: Value, manifest: Value) -> Work {
-        serde_json::from_value(json!({
+        from_json(json!({
             "metadata": {"name": "w", "namespace": "karmada-es-m1", "labels": labels},
             "spec": {"workload": {"manifests": [manifest]}},
         }))
-        .unwrap()
     }
 
     #[test]
@@ -160,12 +159,11 @@ mod tests {
     #[test]
     fn an_import_with_an_address_has_a_service() {
         let import = |type_: &str| -> ServiceImport {
-            serde_json::from_value(json!({
+            from_json(json!({
                 "apiVersion": "multicluster.x-k8s.io/v1alpha1", "kind": "ServiceImport",
                 "metadata": {"name": "web", "namespace": "default"},
                 "spec": {"type": type_, "ports": [{"port": 80, "protocol": "TCP"}]},
             }))
-            .unwrap()
         };
         let service = derived_service(&import("ClusterSetIP")).unwrap();
         assert_eq!(service["metadata"]["name"], "derived-web");

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures::channel::mpsc::unbounded;
 use futures::{StreamExt, stream};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube::api::{DeleteParams, PostParams};
+use kube::api::PostParams;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Api, ResourceExt};
 use serde_json::json;
@@ -18,6 +18,7 @@ use crate::api::{
     CONDITION_APPLIED, Cluster, FINALIZER_ENDPOINT_SLICE, LABEL_COLLECTED_BY, LABEL_COLLECTED_SERVICE_NAME,
     LABEL_COLLECTED_SERVICE_NAMESPACE, Manifest, Work, cluster_of, execution_namespace, is_true, work_name,
 };
+use crate::binding::delete;
 use crate::machinery::{Action, BY_NAMESPACE, Context, Error, Queue, patch, refs, run as run_queue};
 
 /// Reconciles the Works that export a Service or carry the slices of a Service.
@@ -161,15 +162,4 @@ async fn write_work(
         }
     }
     Ok(name)
-}
-
-async fn delete(context: &Context, work: &Work) -> Result<(), Error> {
-    if work.metadata.deletion_timestamp.is_some() {
-        return Ok(());
-    }
-    let api = Api::<Work>::namespaced(context.client.clone(), &work.namespace().unwrap_or_default());
-    match api.delete(&work.name_any(), &DeleteParams::default()).await {
-        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
-        outcome => Ok(outcome.map(drop)?),
-    }
 }

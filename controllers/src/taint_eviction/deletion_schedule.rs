@@ -87,10 +87,7 @@ impl DeletionSchedule {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(second).unwrap()
-    }
+    use crate::test_values::at;
 
     fn pod(name: &str) -> PendingDeletion {
         PendingDeletion {

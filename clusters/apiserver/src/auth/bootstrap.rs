@@ -8,26 +8,20 @@ use serde_json::{Map, Value, json};
 use super::grants::GROUP;
 
 const AGGREGATE: &str = "rbac.authorization.k8s.io/aggregate-to-";
-const READ: &[&str] = &["get", "list", "watch"];
-const WRITE: &[&str] = &["create", "delete", "deletecollection", "patch", "update"];
-const READ_WRITE: &[&str] =
-    &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
-const CREATE: &[&str] = &["create"];
-const EVENTS: Grant = grant(&["create", "patch", "update"], &["", "events.k8s.io"], &["events"]);
+const READ: &str = "get list watch";
+const WRITE: &str = "create delete deletecollection patch update";
+const READ_WRITE: &str = "create delete deletecollection get list patch update watch";
+const CREATE: &str = "create";
+const EVENTS: Grant = grant("create patch update", &["", "events.k8s.io"], "events");
 
-/// The verbs, API groups, resources and names of a rule.
-type Grant =
-    (&'static [&'static str], &'static [&'static str], &'static [&'static str], &'static [&'static str]);
+/// The verbs, API groups, resources and names of a rule. All but the groups are words in one text.
+type Grant = (&'static str, &'static [&'static str], &'static str, &'static str);
 
-const fn grant(
-    verbs: &'static [&'static str],
-    groups: &'static [&'static str],
-    resources: &'static [&'static str],
-) -> Grant {
-    (verbs, groups, resources, &[])
+const fn grant(verbs: &'static str, groups: &'static [&'static str], resources: &'static str) -> Grant {
+    (verbs, groups, resources, "")
 }
 
-/// A role with its rules and the paths that the role may read.
+/// A role with its rules and the paths that the role may read, as words in one text.
 /// The field `into` names the role that this role is aggregated into. The field `from` names the label that this role
 /// aggregates.
 struct Role {
@@ -35,10 +29,10 @@ struct Role {
     into: &'static str,
     from: &'static str,
     rules: &'static [Grant],
-    paths: &'static [&'static str],
+    paths: &'static str,
 }
 
-const NONE: Role = Role { name: "", into: "", from: "", rules: &[], paths: &[] };
+const NONE: Role = Role { name: "", into: "", from: "", rules: &[], paths: "" };
 
 static ROLES: &[Role] = &[
     Role { name: "admin", from: "admin", ..NONE },
@@ -48,8 +42,8 @@ static ROLES: &[Role] = &[
         name: "system:aggregate-to-admin",
         into: "admin",
         rules: &[
-            grant(CREATE, &["authorization.k8s.io"], &["localsubjectaccessreviews"]),
-            grant(READ_WRITE, &[GROUP], &["rolebindings", "roles"]),
+            grant(CREATE, &["authorization.k8s.io"], "localsubjectaccessreviews"),
+            grant(READ_WRITE, &[GROUP], "rolebindings roles"),
         ],
         ..NONE
     },
@@ -58,213 +52,135 @@ static ROLES: &[Role] = &[
     Role {
         name: "system:auth-delegator",
         rules: &[
-            grant(CREATE, &["authentication.k8s.io"], &["tokenreviews"]),
-            grant(CREATE, &["authorization.k8s.io"], &["subjectaccessreviews"]),
+            grant(CREATE, &["authentication.k8s.io"], "tokenreviews"),
+            grant(CREATE, &["authorization.k8s.io"], "subjectaccessreviews"),
         ],
         ..NONE
     },
     Role {
         name: "system:basic-user",
         rules: &[
-            grant(
-                CREATE,
-                &["authorization.k8s.io"],
-                &["selfsubjectaccessreviews", "selfsubjectrulesreviews"],
-            ),
-            grant(CREATE, &["authentication.k8s.io"], &["selfsubjectreviews"]),
+            grant(CREATE, &["authorization.k8s.io"], "selfsubjectaccessreviews selfsubjectrulesreviews"),
+            grant(CREATE, &["authentication.k8s.io"], "selfsubjectreviews"),
         ],
         ..NONE
     },
     Role {
         name: "system:discovery",
-        paths: &[
-            "/api",
-            "/api/*",
-            "/apis",
-            "/apis/*",
-            "/healthz",
-            "/livez",
-            "/openapi",
-            "/openapi/*",
-            "/readyz",
-            "/version",
-            "/version/",
-        ],
+        paths: "/api /api/* /apis /apis/* /healthz /livez /openapi /openapi/* /readyz /version \
+            /version/",
         ..NONE
     },
     Role { name: "system:kube-controller-manager", rules: CONTROLLER_MANAGER, ..NONE },
     Role { name: "system:kube-scheduler", rules: SCHEDULER, ..NONE },
     Role {
         name: "system:monitoring",
-        paths: &[
-            "/healthz",
-            "/healthz/*",
-            "/livez",
-            "/livez/*",
-            "/metrics",
-            "/metrics/slis",
-            "/readyz",
-            "/readyz/*",
-        ],
+        paths: "/healthz /healthz/* /livez /livez/* /metrics /metrics/slis /readyz /readyz/*",
         ..NONE
     },
     Role {
         name: "system:node-proxier",
         rules: &[
-            grant(&["list", "watch"], &[""], &["endpoints", "services"]),
-            grant(READ, &[""], &["nodes"]),
+            grant("list watch", &[""], "endpoints services"),
+            grant(READ, &[""], "nodes"),
             EVENTS,
-            grant(&["list", "watch"], &["discovery.k8s.io"], &["endpointslices"]),
+            grant("list watch", &["discovery.k8s.io"], "endpointslices"),
         ],
         ..NONE
     },
-    Role {
-        name: "system:public-info-viewer",
-        paths: &["/healthz", "/livez", "/readyz", "/version", "/version/"],
-        ..NONE
-    },
+    Role { name: "system:public-info-viewer", paths: "/healthz /livez /readyz /version /version/", ..NONE },
     Role {
         name: "system:service-account-issuer-discovery",
-        paths: &["/.well-known/openid-configuration", "/openid/v1/jwks"],
+        paths: "/.well-known/openid-configuration /openid/v1/jwks",
         ..NONE
     },
 ];
 
 const EDIT: &[Grant] = &[
-    grant(
-        READ,
-        &[""],
-        &["pods/attach", "pods/exec", "pods/portforward", "pods/proxy", "secrets", "services/proxy"],
-    ),
-    grant(&["impersonate"], &[""], &["serviceaccounts"]),
-    grant(WRITE, &[""], &["pods", "pods/attach", "pods/exec", "pods/portforward", "pods/proxy"]),
-    grant(CREATE, &[""], &["pods/eviction"]),
+    grant(READ, &[""], "pods/attach pods/exec pods/portforward pods/proxy secrets services/proxy"),
+    grant("impersonate", &[""], "serviceaccounts"),
+    grant(WRITE, &[""], "pods pods/attach pods/exec pods/portforward pods/proxy"),
+    grant(CREATE, &[""], "pods/eviction"),
     grant(
         WRITE,
         &[""],
-        &[
-            "configmaps",
-            "events",
-            "persistentvolumeclaims",
-            "replicationcontrollers",
-            "replicationcontrollers/scale",
-            "secrets",
-            "serviceaccounts",
-            "services",
-            "services/proxy",
-        ],
+        "configmaps events persistentvolumeclaims replicationcontrollers \
+        replicationcontrollers/scale secrets serviceaccounts services services/proxy",
     ),
-    grant(CREATE, &[""], &["serviceaccounts/token"]),
+    grant(CREATE, &[""], "serviceaccounts/token"),
     grant(
         WRITE,
         &["apps"],
-        &[
-            "daemonsets",
-            "deployments",
-            "deployments/rollback",
-            "deployments/scale",
-            "replicasets",
-            "replicasets/scale",
-            "statefulsets",
-            "statefulsets/scale",
-        ],
+        "daemonsets deployments deployments/rollback deployments/scale replicasets replicasets/scale \
+        statefulsets statefulsets/scale",
     ),
-    grant(WRITE, &["autoscaling"], &["horizontalpodautoscalers"]),
-    grant(WRITE, &["batch"], &["cronjobs", "jobs"]),
-    grant(WRITE, &["policy"], &["poddisruptionbudgets"]),
-    grant(WRITE, &["networking.k8s.io"], &["ingresses", "networkpolicies"]),
-    grant(READ_WRITE, &["coordination.k8s.io"], &["leases"]),
-    grant(WRITE, &["resource.k8s.io"], &["resourceclaims", "resourceclaimtemplates"]),
+    grant(WRITE, &["autoscaling"], "horizontalpodautoscalers"),
+    grant(WRITE, &["batch"], "cronjobs jobs"),
+    grant(WRITE, &["policy"], "poddisruptionbudgets"),
+    grant(WRITE, &["networking.k8s.io"], "ingresses networkpolicies"),
+    grant(READ_WRITE, &["coordination.k8s.io"], "leases"),
+    grant(WRITE, &["resource.k8s.io"], "resourceclaims resourceclaimtemplates"),
 ];
 
 const VIEW: &[Grant] = &[
     grant(
         READ,
         &[""],
-        &[
-            "configmaps",
-            "endpoints",
-            "persistentvolumeclaims",
-            "persistentvolumeclaims/status",
-            "pods",
-            "replicationcontrollers",
-            "replicationcontrollers/scale",
-            "serviceaccounts",
-            "services",
-            "services/status",
-        ],
+        "configmaps endpoints persistentvolumeclaims persistentvolumeclaims/status pods \
+        replicationcontrollers replicationcontrollers/scale serviceaccounts services \
+        services/status",
     ),
     grant(
         READ,
         &[""],
-        &[
-            "bindings",
-            "events",
-            "limitranges",
-            "namespaces/status",
-            "pods/log",
-            "pods/status",
-            "replicationcontrollers/status",
-            "resourcequotas",
-            "resourcequotas/status",
-        ],
+        "bindings events limitranges namespaces/status pods/log pods/status \
+        replicationcontrollers/status resourcequotas resourcequotas/status",
     ),
-    grant(READ, &[""], &["namespaces"]),
-    grant(READ, &["discovery.k8s.io"], &["endpointslices"]),
+    grant(READ, &[""], "namespaces"),
+    grant(READ, &["discovery.k8s.io"], "endpointslices"),
     grant(
         READ,
         &["apps"],
-        &[
-            "controllerrevisions",
-            "daemonsets",
-            "daemonsets/status",
-            "deployments",
-            "deployments/scale",
-            "deployments/status",
-            "replicasets",
-            "replicasets/scale",
-            "replicasets/status",
-            "statefulsets",
-            "statefulsets/scale",
-            "statefulsets/status",
-        ],
+        "controllerrevisions daemonsets daemonsets/status deployments deployments/scale \
+        deployments/status replicasets replicasets/scale replicasets/status statefulsets \
+        statefulsets/scale statefulsets/status",
     ),
-    grant(READ, &["autoscaling"], &["horizontalpodautoscalers", "horizontalpodautoscalers/status"]),
-    grant(READ, &["batch"], &["cronjobs", "cronjobs/status", "jobs", "jobs/status"]),
-    grant(READ, &["policy"], &["poddisruptionbudgets", "poddisruptionbudgets/status"]),
-    grant(READ, &["networking.k8s.io"], &["ingresses", "ingresses/status", "networkpolicies"]),
-    grant(READ, &["resource.k8s.io"], &["resourceclaims", "resourceclaims/status", "resourceclaimtemplates"]),
+    grant(READ, &["autoscaling"], "horizontalpodautoscalers horizontalpodautoscalers/status"),
+    grant(READ, &["batch"], "cronjobs cronjobs/status jobs jobs/status"),
+    grant(READ, &["policy"], "poddisruptionbudgets poddisruptionbudgets/status"),
+    grant(READ, &["networking.k8s.io"], "ingresses ingresses/status networkpolicies"),
+    grant(READ, &["resource.k8s.io"], "resourceclaims resourceclaims/status resourceclaimtemplates"),
 ];
 
 const CONTROLLER_MANAGER: &[Grant] = &[
     EVENTS,
-    grant(CREATE, &["coordination.k8s.io"], &["leases"]),
-    (&["get", "update"], &["coordination.k8s.io"], &["leases"], &["kube-controller-manager"]),
-    grant(CREATE, &[""], &["secrets", "serviceaccounts"]),
-    grant(&["delete"], &[""], &["secrets"]),
-    grant(&["get"], &[""], &["configmaps", "namespaces", "secrets", "serviceaccounts"]),
-    grant(&["update"], &[""], &["secrets", "serviceaccounts"]),
-    grant(CREATE, &["authentication.k8s.io"], &["tokenreviews"]),
-    grant(CREATE, &["authorization.k8s.io"], &["subjectaccessreviews"]),
-    grant(&["list", "watch"], &["*"], &["*"]),
-    grant(CREATE, &[""], &["serviceaccounts/token"]),
+    grant(CREATE, &["coordination.k8s.io"], "leases"),
+    ("get update", &["coordination.k8s.io"], "leases", "kube-controller-manager"),
+    grant(CREATE, &[""], "secrets serviceaccounts"),
+    grant("delete", &[""], "secrets"),
+    grant("get", &[""], "configmaps namespaces secrets serviceaccounts"),
+    grant("update", &[""], "secrets serviceaccounts"),
+    grant(CREATE, &["authentication.k8s.io"], "tokenreviews"),
+    grant(CREATE, &["authorization.k8s.io"], "subjectaccessreviews"),
+    grant("list watch", &["*"], "*"),
+    grant(CREATE, &[""], "serviceaccounts/token"),
 ];
 
 const SCHEDULER: &[Grant] = &[
     EVENTS,
-    grant(CREATE, &["coordination.k8s.io"], &["leases"]),
-    (&["get", "update"], &["coordination.k8s.io"], &["leases"], &["kube-scheduler"]),
-    grant(READ, &[""], &["nodes"]),
-    grant(&["delete", "get", "list", "watch"], &[""], &["pods"]),
-    grant(CREATE, &[""], &["bindings", "pods/binding"]),
-    grant(&["patch", "update"], &[""], &["pods/status"]),
-    grant(READ, &[""], &["replicationcontrollers", "services"]),
-    grant(READ, &["apps"], &["replicasets", "statefulsets"]),
-    grant(READ, &["policy"], &["poddisruptionbudgets"]),
-    grant(READ, &[""], &["namespaces", "persistentvolumeclaims", "persistentvolumes"]),
-    grant(CREATE, &["authentication.k8s.io"], &["tokenreviews"]),
-    grant(CREATE, &["authorization.k8s.io"], &["subjectaccessreviews"]),
-    grant(READ, &["storage.k8s.io"], &["csidrivers", "csinodes", "csistoragecapacities", "storageclasses"]),
+    grant(CREATE, &["coordination.k8s.io"], "leases"),
+    ("get update", &["coordination.k8s.io"], "leases", "kube-scheduler"),
+    grant(READ, &[""], "nodes"),
+    grant("delete get list watch", &[""], "pods"),
+    grant(CREATE, &[""], "bindings pods/binding"),
+    grant("patch update", &[""], "pods/status"),
+    grant(READ, &[""], "replicationcontrollers services"),
+    grant(READ, &["apps"], "replicasets statefulsets"),
+    grant(READ, &["policy"], "poddisruptionbudgets"),
+    grant(READ, &[""], "namespaces persistentvolumeclaims persistentvolumes"),
+    grant(CREATE, &["authentication.k8s.io"], "tokenreviews"),
+    grant(CREATE, &["authorization.k8s.io"], "subjectaccessreviews"),
+    grant(READ, &["storage.k8s.io"], "csidrivers csinodes csistoragecapacities storageclasses"),
 ];
 
 /// The name of the role, and the kind and name of each subject.
@@ -299,7 +215,7 @@ pub(crate) fn objects() -> Vec<Value> {
 fn role(role: &Role) -> Value {
     let mut rules: Vec<Value> = role.rules.iter().map(rule).collect();
     if !role.paths.is_empty() {
-        rules.push(json!({"verbs": ["get"], "nonResourceURLs": role.paths}));
+        rules.push(json!({"verbs": ["get"], "nonResourceURLs": words(role.paths)}));
     }
     let mut fields = json!({"rules": rules});
     if !role.from.is_empty() {
@@ -310,11 +226,15 @@ fn role(role: &Role) -> Value {
 }
 
 fn rule((verbs, groups, resources, names): &Grant) -> Value {
-    let mut rule = json!({"verbs": verbs, "apiGroups": groups, "resources": resources});
+    let mut rule = json!({"verbs": words(verbs), "apiGroups": groups, "resources": words(resources)});
     if !names.is_empty() {
-        rule["resourceNames"] = json!(names);
+        rule["resourceNames"] = json!(words(names));
     }
     rule
+}
+
+fn words(text: &str) -> Vec<&str> {
+    text.split_whitespace().collect()
 }
 
 fn object(kind: &str, name: &str, into: &str, fields: Value) -> Value {

@@ -176,10 +176,6 @@ pub(super) fn read_rules(role: &Value) -> Vec<Rule> {
 
 /// All objects of a kind of the RBAC group, by namespace and name.
 pub(super) fn objects(store: &Store, plural: &str) -> Vec<Value> {
-    let table = store.table(&builtin(GROUP, "v1", plural).storage);
-    table
-        .into_iter()
-        .flat_map(|table| table.range(""))
-        .map(|(_, version)| Value::clone(&version.object()))
-        .collect()
+    let stored = store.objects(&builtin(GROUP, "v1", plural).storage);
+    stored.map(|version| Value::clone(&version.object())).collect()
 }

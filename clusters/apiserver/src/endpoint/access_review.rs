@@ -1,7 +1,6 @@
 //! Reviews of tokens and of access: objects that clients post, and that are answered but not stored.
 
-use std::borrow::Cow;
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, LazyLock};
 
 use http::{Method, Response, StatusCode};
 use serde_json::{Map, Value, json};
@@ -13,7 +12,8 @@ use crate::http::call::Call;
 use crate::http::failure::{Cause, Failure};
 use crate::http::request::ResourcePath;
 use crate::http::respond::{self, ApiBody};
-use crate::kind::kinds::{Kind, Traits};
+use crate::kind::builtin::unstored;
+use crate::kind::kinds::Kind;
 use crate::kind::object::{self, child, meta, set_meta};
 use crate::write::managed_fields::{Tracking, track};
 
@@ -37,31 +37,7 @@ pub(crate) static TOKEN_REQUEST: LazyLock<Arc<Kind>> =
     LazyLock::new(|| kind_of((AUTHENTICATION, "tokenrequests", "TokenRequest", true)));
 
 fn kind_of((group, plural, kind, namespaced): (&'static str, &'static str, &'static str, bool)) -> Arc<Kind> {
-    let traits = Traits {
-        namespaced,
-        status: false,
-        generation: false,
-        unconditional_update: false,
-        create_on_update: false,
-        returns_deleted: false,
-        keeps_status: false,
-    };
-    Arc::new(Kind {
-        group: group.into(),
-        version: "v1".into(),
-        stored_version: "v1".into(),
-        kind: kind.into(),
-        list_kind: Cow::Owned(format!("{kind}List")),
-        plural: plural.into(),
-        singular: kind.to_lowercase().into(),
-        short_names: Vec::new(),
-        categories: Vec::new(),
-        storage: plural.into(),
-        traits,
-        scale: None,
-        schema: None,
-        blank: OnceLock::new(),
-    })
+    Arc::new(unstored(group, kind, plural, namespaced))
 }
 
 /// The kind of reviews at a path, if the path has one.

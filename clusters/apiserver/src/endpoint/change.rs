@@ -64,11 +64,11 @@ pub(crate) fn patch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     let applies = call.content_type() == "application/apply-patch+yaml";
     if applies && call.query.get("fieldManager").is_empty() {
         let cause = Cause::required("fieldManager", "is required for apply patch");
-        return Err(Failure::invalid_options("PatchOptions", &cause));
+        return Err(Failure::invalid_options("PatchOptions", &[cause]));
     }
     if !applies && !call.query.get("force").is_empty() {
         let cause = Cause::forbidden("force", "may not be specified for non-apply patch");
-        return Err(Failure::invalid_options("PatchOptions", &cause));
+        return Err(Failure::invalid_options("PatchOptions", &[cause]));
     }
     let manager = manager(call, "PatchOptions")?;
     let change = change(call, dry_run, false, &manager);

@@ -63,7 +63,7 @@ impl<'q> ListOptions<'q> {
 
     fn check(&self) -> Result<(), Failure> {
         let causes = if self.watch { self.watch_causes() } else { self.list_causes() };
-        if causes.is_empty() { Ok(()) } else { Err(Failure::invalid_list_options(&causes)) }
+        if causes.is_empty() { Ok(()) } else { Err(Failure::invalid_options("ListOptions", &causes)) }
     }
 
     fn list_causes(&self) -> Vec<Cause> {

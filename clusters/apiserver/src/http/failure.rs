@@ -82,7 +82,11 @@ impl Failure {
     }
 
     fn of(code: StatusCode, reason: &'static str, kind: &Kind, name: &str, message: String) -> Self {
-        Self { details: Some(details(&kind.group, &kind.plural, name)), ..Self::new(code, reason, message) }
+        Self::new(code, reason, message).with_details(details(&kind.group, &kind.plural, name))
+    }
+
+    fn with_details(self, details: Map<String, Value>) -> Self {
+        Self { details: Some(details), ..self }
     }
 
     pub(crate) fn with_cause(mut self, reason: &str, message: &str, field: &str) -> Self {
@@ -107,16 +111,13 @@ impl Failure {
     /// The path leads to no resource.
     pub(crate) fn no_resource() -> Self {
         let message = "the server could not find the requested resource";
-        Self { details: Some(Map::new()), ..Self::new(StatusCode::NOT_FOUND, "NotFound", message) }
+        Self::new(StatusCode::NOT_FOUND, "NotFound", message).with_details(Map::new())
     }
 
     /// The resource does not take this method.
     pub(crate) fn method_not_allowed() -> Self {
         let message = "the server does not allow this method on the requested resource";
-        Self {
-            details: Some(Map::new()),
-            ..Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
-        }
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message).with_details(Map::new())
     }
 
     /// An object of that name exists; `terminating` is true if the object waits for its finalizers.
@@ -128,33 +129,19 @@ impl Failure {
 
     /// The stored object differs from what the writer expects.
     pub(crate) fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
-        let resource = qualified(&kind.plural, &kind.group);
-        let message = format!("Operation cannot be fulfilled on {resource} {name:?}: {why}");
-        Self::of(StatusCode::CONFLICT, "Conflict", kind, name, message)
+        Self::conflict_of(&kind.group, &kind.plural, name, why)
     }
 
     /// As [`Failure::conflict`], for a kind or resource that is spelled as given here.
     pub(crate) fn conflict_of(group: &str, kind: &str, name: &str, why: &str) -> Self {
         let message = format!("Operation cannot be fulfilled on {} {name:?}: {why}", qualified(kind, group));
-        Self {
-            details: Some(details(group, kind, name)),
-            ..Self::new(StatusCode::CONFLICT, "Conflict", message)
-        }
-    }
-
-    /// As [`Failure::conflict`], for a resource that is not a kind.
-    pub(crate) fn conflict_on(resource: &str, name: &str, why: &str) -> Self {
-        let message = format!("Operation cannot be fulfilled on {resource} {name:?}: {why}");
-        let details = details("", resource, name);
-        Self { details: Some(details), ..Self::new(StatusCode::CONFLICT, "Conflict", message) }
+        Self::new(StatusCode::CONFLICT, "Conflict", message).with_details(details(group, kind, name))
     }
 
     /// The client has to try again later, after this number of seconds if it is known.
     pub(crate) fn too_many_requests(message: &str, seconds: Option<u64>) -> Self {
-        let failure = Self {
-            details: Some(Map::new()),
-            ..Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message)
-        };
+        let code = StatusCode::TOO_MANY_REQUESTS;
+        let failure = Self::new(code, "TooManyRequests", message).with_details(Map::new());
         match seconds {
             Some(seconds) => failure.with_retry_after(seconds),
             None => failure,
@@ -221,10 +208,7 @@ impl Failure {
             (resource, "") => format!("{} is forbidden: {why}", qualified(resource, group)),
             (resource, name) => format!("{} {name:?} is forbidden: {why}", qualified(resource, group)),
         };
-        Self {
-            details: Some(details(group, resource, name)),
-            ..Self::new(StatusCode::FORBIDDEN, "Forbidden", message)
-        }
+        Self::new(StatusCode::FORBIDDEN, "Forbidden", message).with_details(details(group, resource, name))
     }
 
     /// The object breaks the rules of its kind.
@@ -233,18 +217,8 @@ impl Failure {
     }
 
     /// The query parameters break the rules of their options kind.
-    pub(crate) fn invalid_options(kind: &str, cause: &Cause) -> Self {
-        Self::all_invalid_options(kind, std::slice::from_ref(cause))
-    }
-
-    /// As [`Failure::invalid_options`], with several causes.
-    pub(crate) fn all_invalid_options(kind: &str, causes: &[Cause]) -> Self {
+    pub(crate) fn invalid_options(kind: &str, causes: &[Cause]) -> Self {
         Self::invalid_of("meta.k8s.io", kind, "", causes)
-    }
-
-    /// As [`Failure::invalid_options`], for the options of lists and watches.
-    pub(crate) fn invalid_list_options(causes: &[Cause]) -> Self {
-        Self::invalid_of("meta.k8s.io", "ListOptions", "", causes)
     }
 
     /// An object breaks the rules of its kind; for kinds that are not in the table of built-in kinds.
@@ -254,24 +228,22 @@ impl Failure {
         let mut text: Vec<String> = lines.filter(|line| known.insert(line.clone())).collect();
         let text = if text.len() == 1 { text.remove(0) } else { format!("[{}]", text.join(", ")) };
         let message = format!("{} {name:?} is invalid: {text}", qualified(kind, group));
-        let failure = Self {
-            details: Some(details(group, kind, name)),
-            ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
-        };
+        let failure = Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
+            .with_details(details(group, kind, name));
         causes.iter().fold(failure, |f, c| f.with_cause(c.reason, &c.message, &c.field))
     }
 
     /// The patch cannot be applied to the object.
     pub(crate) fn unprocessable() -> Self {
         let message = "the server rejected our request due to an error in our request";
-        Self { details: Some(Map::new()), ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message) }
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message).with_details(Map::new())
     }
 
     /// The media type of the body is not a patch type.
     pub(crate) fn unsupported_patch_type() -> Self {
         let message = "415: Unsupported Media Type";
         let code = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-        Self { details: Some(Map::new()), ..Self::new(code, "UnsupportedMediaType", message) }
+        Self::new(code, "UnsupportedMediaType", message).with_details(Map::new())
     }
 
     /// The endpoint does not accept the media type of the body.
@@ -285,7 +257,7 @@ impl Failure {
     /// The server cannot produce any of the media types that the client accepts.
     pub(crate) fn not_acceptable(available: &str) -> Self {
         let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
-        Self { details: Some(Map::new()), ..Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message) }
+        Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message).with_details(Map::new())
     }
 
     /// The server supports a media type of the client, but not with the parameters of the `Accept` header.
@@ -319,21 +291,20 @@ impl Failure {
 
     /// The server is stopped.
     pub(crate) fn stopped() -> Self {
-        let message = "the server is stopped";
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message)
+        Self::unavailable("the server is stopped")
     }
 
     /// The request took longer than the limit for requests.
     pub(crate) fn timeout() -> Self {
         let message = "Timeout: request did not complete within the allotted timeout";
-        Self { details: Some(Map::new()), ..Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message) }
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message).with_details(Map::new())
     }
 
     /// An internal error, with the reason `InternalError`, which clients recognize.
     pub(crate) fn internal_error(why: &str) -> Self {
         let message = format!("Internal error occurred: {why}");
-        let failure = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message);
-        Self { details: Some(Map::from_iter([("causes".to_owned(), json!([{"message": why}]))])), ..failure }
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message)
+            .with_details(Map::from_iter([("causes".to_owned(), json!([{"message": why}]))]))
     }
 
     /// The denial of a webhook: the code, the message, and the body that contains both.

@@ -13,11 +13,10 @@ use crate::http::call::Call;
 use crate::http::failure::Failure;
 use crate::http::negotiate::{Form, Shape};
 use crate::http::respond::{self, ApiBody};
-use crate::kind::builtin::builtin;
+use crate::kind::custom::definition_of;
 use crate::kind::kinds::Kind;
 use crate::kind::object::metadata_only;
 use crate::state::ApiServer;
-use crate::store;
 use crate::store::encoded::encode;
 
 /// The conversion of the response to a request.
@@ -62,11 +61,8 @@ fn go_type(kind: &Kind) -> String {
 
 /// The stored definition of a custom kind.
 fn definition(server: &ApiServer, kind: &Kind) -> Option<Value> {
-    let definitions = builtin("apiextensions.k8s.io", "v1", "customresourcedefinitions");
-    let key = store::key("", &kind.storage);
     let state = server.inner.state();
-    kind.is_custom()
-        .then(|| state.store.get(&definitions.storage, &key).map(|version| Value::clone(&version.object())))?
+    kind.is_custom().then(|| definition_of(&state, kind).map(|version| Value::clone(&version.object())))?
 }
 
 impl Conversion {

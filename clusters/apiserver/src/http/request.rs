@@ -121,7 +121,7 @@ impl Query {
             values if values.iter().all(|value| *value == "All") => Ok(true),
             values => {
                 let shown = Value::from(values.to_vec());
-                Err(Failure::invalid_options(options, &Cause::unsupported("dryRun", &shown, &["All"])))
+                Err(Failure::invalid_options(options, &[Cause::unsupported("dryRun", &shown, &["All"])]))
             }
         }
     }

@@ -172,6 +172,22 @@ pub(crate) fn builtin(group: &str, version: &str, plural: &str) -> &'static Arc<
     crate::kind::kinds::find(&BUILTIN, group, version, plural).expect("the name is in the table")
 }
 
+/// The kind of custom resource definitions.
+pub(crate) fn definitions() -> &'static Arc<Kind> {
+    builtin("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+}
+
+/// A kind of objects that are answered, but never stored.
+pub(crate) fn unstored(
+    group: &'static str,
+    kind_name: &'static str,
+    plural: &'static str,
+    namespaced: bool,
+) -> Kind {
+    let traits = Traits { namespaced, unconditional_update: false, ..CLUSTER };
+    kind(&row(group, "v1", kind_name, plural, &[], traits))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

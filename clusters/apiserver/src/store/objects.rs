@@ -104,6 +104,11 @@ impl Store {
         self.tables.get(storage)
     }
 
+    /// All objects of the table called `storage`, by key.
+    pub(crate) fn objects(&self, storage: &str) -> impl Iterator<Item = &Arc<Version>> {
+        self.tables.get(storage).into_iter().flat_map(|table| table.range("")).map(|(_, version)| version)
+    }
+
     /// The tables that exist, by name.
     pub(crate) fn tables(&self) -> impl Iterator<Item = (&Arc<str>, &Table)> {
         self.tables.iter()

@@ -26,10 +26,8 @@ impl Mode {
             "Strict" => Ok(Self::Strict),
             other => {
                 let allowed = ["Ignore", "Strict", "Warn"];
-                Err(Failure::invalid_options(
-                    options,
-                    &Cause::unsupported("fieldValidation", &other.into(), &allowed),
-                ))
+                let cause = Cause::unsupported("fieldValidation", &other.into(), &allowed);
+                Err(Failure::invalid_options(options, &[cause]))
             }
         }
     }

@@ -246,7 +246,7 @@ impl DeleteOptions {
             }
         }
         if !causes.is_empty() {
-            return Err(Failure::all_invalid_options("DeleteOptions", &causes));
+            return Err(Failure::invalid_options("DeleteOptions", &causes));
         }
         let grace = if sent { None } else { query.number("gracePeriodSeconds")? };
         Ok(Self {

@@ -82,9 +82,9 @@ impl Writer<'_> {
     /// The default class for pods without a class; of several, the class with the lowest value.
     fn default_class(&self) -> Option<(String, i64, String)> {
         let kind = crate::kind::builtin::builtin("scheduling.k8s.io", "v1", "priorityclasses");
-        let table = self.state.store.table(&kind.storage)?;
-        let classes = table.range("").map(|(_, version)| version.object());
+        let classes = self.state.store.objects(&kind.storage);
         classes
+            .map(|version| version.object())
             .filter(|class| class["globalDefault"] == true)
             .map(|class| facts(&class))
             .min_by_key(|(_, value, _)| *value)

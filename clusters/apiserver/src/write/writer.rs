@@ -180,8 +180,7 @@ impl<'a> Writer<'a> {
         if kind.group == "admissionregistration.k8s.io" {
             let stored = |plural: &str| -> Vec<Arc<Value>> {
                 let kind = crate::kind::builtin::builtin("admissionregistration.k8s.io", "v1", plural);
-                let table = self.state.store.table(&kind.storage).into_iter();
-                table.flat_map(|table| table.range("")).map(|(_, version)| version.object()).collect()
+                self.state.store.objects(&kind.storage).map(|version| version.object()).collect()
             };
             let mutating = stored("mutatingwebhookconfigurations");
             let hooks = Webhooks::read(&mutating, &stored("validatingwebhookconfigurations"));

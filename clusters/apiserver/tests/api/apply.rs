@@ -1,16 +1,12 @@
 //! Server-side apply and the scale subresource, through a kube client.
 
-use capsize_apiserver::ApiServer;
-use capsize_clock::{Seed, simulate};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Event;
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 
-fn with_server<F: Future<Output = ()>>(test: impl FnOnce(ApiServer) -> F + Send) {
-    simulate(Seed(1), |run| test(ApiServer::builder(run.clock, run.seed.stream("api")).build()));
-}
+use crate::support::{self, refusal, with_server};
 
 fn boxes() -> ApiResource {
     ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("example.com", "v1", "Box"), "boxes")
@@ -23,11 +19,8 @@ fn definition() -> Value {
     let spec = json!({"type": "object", "properties": {"replicas": {"type": "integer"}, "parts": {"type": "array",
         "items": part, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["id"]}}});
     let scale = json!({"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"});
-    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "boxes.example.com"},
-        "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "boxes", "kind": "Box"},
-            "versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"scale": scale},
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}}]}})
+    let schema = json!({"type": "object", "properties": {"spec": spec}});
+    support::definition("boxes", "Box", schema, json!({"subresources": {"scale": scale}}))
 }
 
 async fn apply(api: &Api<DynamicObject>, manager: &str, spec: Value) -> kube::Result<Value> {
@@ -39,17 +32,13 @@ async fn apply(api: &Api<DynamicObject>, manager: &str, spec: Value) -> kube::Re
 
 #[test]
 fn managers_share_a_list_whose_items_have_keys() {
-    with_server(|server| async move {
+    with_server(|server, _| async move {
         server.install(vec![definition()]).unwrap();
         let api: Api<DynamicObject> = Api::default_namespaced_with(server.client(), &boxes());
         apply(&api, "one", json!({"parts": [{"id": "a", "size": 1}]})).await.unwrap();
         let both = apply(&api, "two", json!({"parts": [{"id": "b", "size": 2}]})).await.unwrap();
         assert_eq!(both, json!({"parts": [{"id": "a", "size": 1}, {"id": "b", "size": 2}]}));
-        let kube::Error::Api(status) =
-            apply(&api, "two", json!({"parts": [{"id": "a", "size": 3}]})).await.unwrap_err()
-        else {
-            panic!("not an answer of the API");
-        };
+        let status = refusal(apply(&api, "two", json!({"parts": [{"id": "a", "size": 3}]})).await);
         assert_eq!(status.code, 409);
         assert_eq!(
             status.message,
@@ -62,7 +51,7 @@ fn managers_share_a_list_whose_items_have_keys() {
 
 #[test]
 fn an_update_takes_the_changed_fields_from_the_applier() {
-    with_server(|server| async move {
+    with_server(|server, _| async move {
         server.install(vec![definition()]).unwrap();
         let api: Api<DynamicObject> = Api::default_namespaced_with(server.client(), &boxes());
         apply(&api, "one", json!({"replicas": 1})).await.unwrap();
@@ -77,7 +66,7 @@ fn an_update_takes_the_changed_fields_from_the_applier() {
 
 #[test]
 fn scaling_changes_the_replicas_and_nothing_else() {
-    with_server(|server| async move {
+    with_server(|server, _| async move {
         server.install(vec![definition()]).unwrap();
         let api: Api<DynamicObject> = Api::default_namespaced_with(server.client(), &boxes());
         apply(&api, "one", json!({"replicas": 1, "parts": [{"id": "a"}]})).await.unwrap();
@@ -91,7 +80,7 @@ fn scaling_changes_the_replicas_and_nothing_else() {
 
 #[test]
 fn the_scale_of_a_deployment_has_its_selector() {
-    with_server(|server| async move {
+    with_server(|server, _| async move {
         let api: Api<Deployment> = Api::default_namespaced(server.client());
         let deployment = json!({"metadata": {"name": "web"}, "spec": {"selector": {"matchLabels": {"app": "web"}},
             "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}});
@@ -104,7 +93,7 @@ fn the_scale_of_a_deployment_has_its_selector() {
 
 #[test]
 fn an_event_of_one_group_is_selected_in_the_other() {
-    with_server(|server| async move {
+    with_server(|server, _| async move {
         let api: Api<k8s_openapi::api::events::v1::Event> = Api::default_namespaced(server.client());
         let event = json!({"metadata": {"name": "e"}, "eventTime": "2030-01-01T00:00:00.000000Z", "action": "A",
             "reason": "R", "reportingController": "c", "reportingInstance": "i", "note": "n", "type": "Normal",

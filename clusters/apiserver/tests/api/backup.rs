@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bytes::Bytes;
 use capsize_apiserver::{ApiServer, Backup, RESTORED};
 use capsize_clock::{Seed, Simulation, simulate};
 use futures::FutureExt;
@@ -15,7 +14,7 @@ use kube::client::Body;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::support;
+use crate::support::{self, DEFINITIONS, with_server};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
@@ -43,14 +42,8 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-fn server(run: Simulation) -> ApiServer {
-    ApiServer::builder(run.clock, run.seed.stream("api")).build()
-}
-
 async fn ask(server: &ApiServer, method: &str, path: &str, body: &Value) -> (u16, Value) {
-    let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
-    let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
-    let answer = support::send(server, request.body(body).unwrap()).await;
+    let answer = support::ask(server, method, path, body).await;
     (answer.status.as_u16(), answer.body)
 }
 
@@ -124,7 +117,7 @@ impl Onlooker {
 }
 
 async fn compare(run: Simulation, operations: &[Operation]) {
-    let server = server(run);
+    let server = support::server(run);
     let mut saved: Vec<(Backup, (Objects, u64))> = vec![(server.backup(), listed(&server).await)];
     let (mut onlooker, mut restores) = (Onlooker::of(server.onlooker()).await, 0);
     for operation in operations {
@@ -166,8 +159,7 @@ proptest! {
 
 #[test]
 fn a_watch_ends_when_its_server_is_restored_and_cannot_go_on_from_before() {
-    simulate(Seed(1), |run| async move {
-        let server = server(run);
+    with_server(|server, run| async move {
         let backup = server.backup();
         let mut watch = Onlooker::of(server.client()).await;
         put(&server, "a", "1").await;
@@ -188,18 +180,11 @@ fn a_watch_ends_when_its_server_is_restored_and_cannot_go_on_from_before() {
 
 #[test]
 fn a_server_that_is_wiped_is_a_new_one() {
-    simulate(Seed(1), |run| async move {
-        let server = server(run);
+    with_server(|server, _| async move {
         let system = async || ask(&server, "GET", "/api/v1/namespaces/kube-system", &Value::Null).await.1;
         let before = system().await;
-        let thing = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": {"name": "things.example.com"},
-            "spec": {"group": "example.com", "scope": "Namespaced",
-                "names": {"kind": "Thing", "plural": "things"},
-                "versions": [{"name": "v1", "served": true, "storage": true,
-                    "schema": {"openAPIV3Schema": {"type": "object"}}}]}});
-        let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-        assert_eq!(ask(&server, "POST", definitions, &thing).await.0, 201);
+        let thing = support::definition("things", "Thing", json!({"type": "object"}), json!({}));
+        assert_eq!(ask(&server, "POST", DEFINITIONS, &thing).await.0, 201);
         let things = "/apis/example.com/v1/namespaces/default/things";
         assert_eq!(ask(&server, "GET", things, &Value::Null).await.0, 200);
         let backup = server.backup();
@@ -216,8 +201,7 @@ fn a_server_that_is_wiped_is_a_new_one() {
 
 #[test]
 fn restored_objects_depend_on_their_owners_as_before() {
-    simulate(Seed(1), |run| async move {
-        let server = server(run);
+    with_server(|server, _| async move {
         put(&server, "owner", "1").await;
         let owner = ask(&server, "GET", &format!("{MAPS}/owner"), &Value::Null).await.1;
         let reference = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]});

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use capsize_apiserver::ApiServer;
-use capsize_clock::{Seed, Simulation, simulate};
+use capsize_clock::{Seed, simulate};
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
@@ -16,13 +16,7 @@ use kube::discovery::Discovery;
 use kube::runtime::{WatchStreamExt, reflector, watcher};
 use serde_json::{Value, json};
 
-fn with_server<F, T>(test: impl FnOnce(ApiServer, Simulation) -> F + Send) -> T
-where
-    F: Future<Output = T>,
-    T: Send,
-{
-    simulate(Seed(1), |run| test(ApiServer::builder(run.clock, run.seed.stream("api")).build(), run))
-}
+use crate::support::{self, refusal, with_server};
 
 fn config_map(name: &str, value: &str) -> ConfigMap {
     let object =
@@ -39,15 +33,11 @@ fn deployment(replicas: i32) -> Deployment {
 }
 
 fn definition() -> Value {
-    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {"group": "example.com", "scope": "Namespaced",
-            "names": {"plural": "widgets", "kind": "Widget"},
-            "versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {
-                    "spec": {"type": "object", "properties": {
-                        "size": {"type": "integer", "minimum": 1}, "mode": {"type": "string", "default": "a"}}},
-                    "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}}}]}})
+    let spec = json!({"type": "object", "properties": {
+        "size": {"type": "integer", "minimum": 1}, "mode": {"type": "string", "default": "a"}}});
+    let status = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let schema = json!({"type": "object", "properties": {"spec": spec, "status": status}});
+    support::definition("widgets", "Widget", schema, json!({"subresources": {"status": {}}}))
 }
 
 fn widgets() -> ApiResource {
@@ -86,10 +76,7 @@ fn of_two_writers_with_one_version_only_one_wins() {
         let mut write = read.clone();
         write.data = Some([("k".to_owned(), "2".to_owned())].into());
         api.replace("a", &PostParams::default(), &write).await.unwrap();
-        let kube::Error::Api(status) = api.replace("a", &PostParams::default(), &write).await.unwrap_err()
-        else {
-            panic!("not an answer of the API");
-        };
+        let status = refusal(api.replace("a", &PostParams::default(), &write).await);
         assert_eq!((status.code, status.reason.as_str()), (409, "Conflict"));
     });
 }
@@ -146,9 +133,7 @@ fn a_page_that_has_expired_comes_with_a_token_to_go_on() {
             api.patch("c3", &PatchParams::default(), &patch).await.unwrap();
         }
         let next = ListParams::default().limit(2).continue_token(&page.metadata.continue_.unwrap());
-        let kube::Error::Api(status) = api.list(&next).await.unwrap_err() else {
-            panic!("not an answer of the API");
-        };
+        let status = refusal(api.list(&next).await);
         assert_eq!((status.code, status.reason.as_str()), (410, "Expired"));
         let token = status.metadata.unwrap().continue_.unwrap();
         let rest = api.list(&ListParams::default().continue_token(&token)).await.unwrap();
@@ -167,11 +152,7 @@ fn a_custom_kind_is_served_defaulted_pruned_and_validated() {
         let created =
             api.create(&PostParams::default(), &widget(json!({"size": 1, "other": 2}))).await.unwrap();
         assert_eq!(created.data, json!({"spec": {"size": 1, "mode": "a"}}));
-        let kube::Error::Api(status) =
-            api.create(&PostParams::default(), &widget(json!({"size": 0}))).await.unwrap_err()
-        else {
-            panic!("not an answer of the API");
-        };
+        let status = refusal(api.create(&PostParams::default(), &widget(json!({"size": 0}))).await);
         assert_eq!(
             status.message,
             "Widget.example.com \"a\" is invalid: spec.size: Invalid value: 0: spec.size in body should be greater \
@@ -254,8 +235,7 @@ fn a_watch_from_before_the_history_gets_410() {
 
 #[test]
 fn a_watch_can_go_back_for_five_minutes() {
-    simulate(Seed(1), |run| async move {
-        let server = ApiServer::builder(run.clock, run.seed.stream("api")).build();
+    with_server(|server, run| async move {
         let api: Api<ConfigMap> = Api::default_namespaced(server.client());
         let begun = api.list(&ListParams::default()).await.unwrap().metadata.resource_version.unwrap();
         let first = async |version: &str| {
@@ -276,7 +256,7 @@ fn a_watch_can_go_back_for_five_minutes() {
 fn a_seed_decides_uids_names_and_the_length_of_watches() {
     let run = |seed| {
         simulate(Seed(seed), |run| async move {
-            let server = ApiServer::builder(run.clock, run.seed.stream("api")).build();
+            let server = support::server(run);
             let api: Api<ConfigMap> = Api::default_namespaced(server.client());
             let mut object = config_map("", "1");
             object.metadata = serde_json::from_value(json!({"generateName": "x-"})).unwrap();

@@ -1,12 +1,9 @@
 //! The consequences of a delete: dependents, namespaces, finalizers.
 
-use bytes::Bytes;
 use capsize_apiserver::ApiServer;
-use capsize_clock::{Seed, simulate};
-use http::Request;
 use serde_json::{Value, json};
 
-use crate::support;
+use crate::support::{self, with_server};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
@@ -15,10 +12,7 @@ struct Api(ApiServer);
 
 impl Api {
     async fn ask(&self, method: &str, path: &str, body: Value) -> Value {
-        let content = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
-        let request = Request::builder().method(method).uri(path).header("content-type", content);
-        let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
-        let answer = support::send(&self.0, request.body(body).unwrap()).await;
+        let answer = support::ask(&self.0, method, path, &body).await;
         assert!(answer.status.is_success(), "{method} {path}: {}", answer.body);
         assert_eq!(answer.headers["content-type"], "application/json");
         answer.body
@@ -46,7 +40,7 @@ impl Api {
 }
 
 fn with_api<F: Future<Output = ()>>(test: impl FnOnce(Api) -> F + Send) {
-    simulate(Seed(1), |run| test(Api(ApiServer::builder(run.clock, run.seed.stream("api")).build())));
+    with_server(|server, _| test(Api(server)));
 }
 
 #[test]
@@ -160,8 +154,8 @@ fn a_namespace_stays_while_it_has_other_finalizers() {
 fn namespaces_are_not_deleted_together() {
     with_api(|api| async move {
         api.ask("POST", "/api/v1/namespaces", json!({"metadata": {"name": "work"}})).await;
-        let request = Request::delete("/api/v1/namespaces?fieldSelector=metadata.name%3Dwork");
-        let answer = support::send(&api.0, request.body(Bytes::new()).unwrap()).await;
+        let path = "/api/v1/namespaces?fieldSelector=metadata.name%3Dwork";
+        let answer = support::ask(&api.0, "DELETE", path, &Value::Null).await;
         assert_eq!(answer.status.as_u16(), 405, "{}", answer.body);
         assert!(api.names("/api/v1/namespaces").await.contains(&"work".to_owned()));
     });

@@ -4,30 +4,15 @@ use std::fmt::Write as _;
 
 use bytes::Bytes;
 use capsize_apiserver::ApiServer;
-use capsize_clock::{Seed, simulate};
 use http::Request;
 use serde_json::{Value, json};
 
-use crate::support::{self, Answer};
+use crate::support::{self, Answer, DEFINITIONS, send_as, with_server};
 
 const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
-const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-
-fn with_server<F, T>(test: impl FnOnce(ApiServer) -> F + Send) -> T
-where
-    F: Future<Output = T>,
-    T: Send,
-{
-    simulate(Seed(1), |run| test(ApiServer::builder(run.clock, run.seed.stream("api")).build()))
-}
-
-async fn send(server: &ApiServer, method: &str, path: &str, media: &str, body: impl ToString) -> Answer {
-    let request = Request::builder().method(method).uri(path).header("content-type", media);
-    support::send(server, request.body(Bytes::from(body.to_string())).unwrap()).await
-}
 
 async fn post(server: &ApiServer, path: &str, body: &Value) -> Answer {
-    send(server, "POST", path, "application/json", body).await
+    support::ask(server, "POST", path, body).await
 }
 
 fn message(answer: &Answer) -> &str {
@@ -36,12 +21,8 @@ fn message(answer: &Answer) -> &str {
 
 /// Defines widgets with this schema of `spec`.
 async fn define(server: &ApiServer, spec: Value) -> Answer {
-    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"},
-            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
-                "type": "object", "properties": {"spec": spec}}}}]}});
-    post(server, DEFINITIONS, &definition).await
+    let schema = json!({"type": "object", "properties": {"spec": spec}});
+    post(server, DEFINITIONS, &support::definition("widgets", "Widget", schema, json!({}))).await
 }
 
 fn widget(name: &str, spec: Value) -> Value {
@@ -60,7 +41,7 @@ fn with_rule(most: Option<u64>, rule: &str) -> Value {
 
 #[test]
 fn a_rule_that_may_cost_too_much_is_refused_with_its_definition() {
-    with_server(|server| async move {
+    with_server(|server, _| async move {
         let nested = "self.all(x, self.all(y, self.all(z, x + y + z >= 0)))";
         let refused = define(&server, with_rule(None, nested)).await;
         assert_eq!(refused.status, 422);
@@ -73,7 +54,7 @@ fn a_rule_that_may_cost_too_much_is_refused_with_its_definition() {
 
 #[test]
 fn a_rule_stops_at_the_limit_of_one_evaluation() {
-    with_server(|server| async move {
+    with_server(|server, _| async move {
         // Estimates use the limit of the list in the schema, not the list that the rule creates.
         let rule = "self.size() < 2 || \
                     lists.range(self[0]).all(x, lists.range(self[0]).all(y, lists.range(self[0]).all(z, x + y + z >= 0)))";
@@ -91,7 +72,7 @@ fn a_rule_stops_at_the_limit_of_one_evaluation() {
 
 #[test]
 fn the_rules_of_one_object_share_a_budget() {
-    with_server(|server| async move {
+    with_server(|server, _| async move {
         let rule = "lists.range(self).all(x, x >= 0)";
         let spec = json!({"type": "object", "properties": {"list": {"type": "array", "maxItems": 1000,
             "items": {"type": "integer", "x-kubernetes-validations": [{"rule": rule}]}}}});
@@ -107,30 +88,26 @@ fn the_rules_of_one_object_share_a_budget() {
 
 #[test]
 fn a_patch_that_copies_a_value_into_itself_is_refused() {
-    with_server(|server| async move {
+    with_server(|server, _| async move {
         let mut patch =
             vec![json!({"op": "add", "path": "/metadata/annotations", "value": {"a": "xxxxxxxxxxxxxxxx"}})];
         patch.extend((0..26).map(|n| {
             json!({"op": "copy", "from": "/metadata/annotations", "path": format!("/metadata/annotations/b{n}")})
         }));
         let path = "/api/v1/namespaces/default";
-        let answer = send(&server, "PATCH", path, "application/json-patch+json", Value::from(patch)).await;
+        let answer = send_as(&server, "PATCH", path, "application/json-patch+json", Value::from(patch)).await;
         assert_eq!(answer.status, 422);
         let many: Value =
             (0..10_001).map(|_| json!({"op": "test", "path": "/kind", "value": "Namespace"})).collect();
-        assert_eq!(send(&server, "PATCH", path, "application/json-patch+json", many).await.status, 413);
+        assert_eq!(send_as(&server, "PATCH", path, "application/json-patch+json", many).await.status, 413);
     });
 }
 
 #[test]
 fn an_object_that_etcd_would_not_take_is_refused() {
-    with_server(|server| async move {
-        assert_eq!(
-            define(&server, json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}))
-                .await
-                .status,
-            201
-        );
+    with_server(|server, _| async move {
+        let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        assert_eq!(define(&server, any).await.status, 201);
         let refused = post(&server, WIDGETS, &widget("a", json!({"text": "x".repeat(1600 * 1024)}))).await;
         assert_eq!((refused.status.as_u16(), message(&refused)), (500, "etcdserver: request is too large"));
         assert_eq!(
@@ -139,19 +116,15 @@ fn an_object_that_etcd_would_not_take_is_refused() {
         );
         let more = json!({"spec": {"two": "x".repeat(700 * 1024)}});
         let path = format!("{WIDGETS}/a");
-        assert_eq!(send(&server, "PATCH", &path, "application/merge-patch+json", more).await.status, 500);
+        assert_eq!(send_as(&server, "PATCH", &path, "application/merge-patch+json", more).await.status, 500);
     });
 }
 
 #[test]
 fn objects_do_not_nest_more_deeply_than_they_can_be_read_again() {
-    with_server(|server| async move {
-        assert_eq!(
-            define(&server, json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}))
-                .await
-                .status,
-            201
-        );
+    with_server(|server, _| async move {
+        let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        assert_eq!(define(&server, any).await.status, 201);
         assert_eq!(post(&server, WIDGETS, &widget("a", json!({"a": {}}))).await.status, 201);
         let mut patch = Vec::new();
         for _ in 0..3000 {
@@ -160,22 +133,24 @@ fn objects_do_not_nest_more_deeply_than_they_can_be_read_again() {
             patch.push(json!({"op": "move", "from": "/spec/b", "path": "/spec/a"}));
         }
         let path = format!("{WIDGETS}/a");
-        let answer = send(&server, "PATCH", &path, "application/json-patch+json", Value::from(patch)).await;
+        let answer =
+            send_as(&server, "PATCH", &path, "application/json-patch+json", Value::from(patch)).await;
         assert_eq!(answer.status, 422);
         for depth in [100, 110, 115, 119, 120, 125, 127, 200, 5000] {
             let nested = format!("{}1{}", r#"{"a":"#.repeat(depth), "}".repeat(depth));
             let body = format!(
                 r#"{{"apiVersion":"example.com/v1","kind":"Widget","metadata":{{"name":"b{depth}"}},"spec":{nested}}}"#
             );
-            let created = send(&server, "POST", WIDGETS, "application/json", &body).await.status;
+            let created = send_as(&server, "POST", WIDGETS, "application/json", &body).await.status;
             assert_eq!(created == 201, depth < 120, "{depth}: {created}");
             // The managed fields are nested as well.
             let path = format!("{WIDGETS}/b{depth}?fieldManager=m&force=true");
-            let applied = send(&server, "PATCH", &path, "application/apply-patch+yaml", &body).await.status;
+            let applied =
+                send_as(&server, "PATCH", &path, "application/apply-patch+yaml", &body).await.status;
             assert!(applied.is_success() || applied.is_client_error(), "{depth}: {applied}");
             let touched = json!({"metadata": {"labels": {"touched": "yes"}}});
-            send(&server, "PATCH", &path, "application/merge-patch+json", touched).await;
-            let read = send(&server, "GET", &format!("{WIDGETS}/b{depth}"), "application/json", "").await;
+            send_as(&server, "PATCH", &path, "application/merge-patch+json", touched).await;
+            let read = send_as(&server, "GET", &format!("{WIDGETS}/b{depth}"), "application/json", "").await;
             assert!(read.status == 200 || read.status == 404, "{depth}: {}", read.status);
         }
     });
@@ -183,7 +158,7 @@ fn objects_do_not_nest_more_deeply_than_they_can_be_read_again() {
 
 #[test]
 fn lists_of_many_items_are_merged_in_time_that_grows_with_their_length() {
-    with_server(|server| async move {
+    with_server(|server, _| async move {
         let items = |prefix: &str, count: usize| -> Vec<Value> {
             (0..count).map(|n| json!({"name": format!("{prefix}{n}")})).collect()
         };
@@ -198,11 +173,11 @@ fn lists_of_many_items_are_merged_in_time_that_grows_with_their_length() {
         let path = "/api/v1/namespaces/default/serviceaccounts/a";
         let patch = json!({"secrets": reversed, "$setElementOrder/secrets": reversed});
         let strategic = "application/strategic-merge-patch+json";
-        let patched = send(&server, "PATCH", path, strategic, patch).await;
+        let patched = send_as(&server, "PATCH", path, strategic, patch).await;
         assert_eq!(patched.body["secrets"][0]["name"], "s39999");
         let deleted: Vec<_> =
             (0..40_000).map(|n| json!({"name": format!("s{n}"), "$patch": "delete"})).collect();
-        let patched = send(&server, "PATCH", path, strategic, json!({"secrets": deleted})).await;
+        let patched = send_as(&server, "PATCH", path, strategic, json!({"secrets": deleted})).await;
         assert!(patched.body["secrets"].as_array().is_none_or(Vec::is_empty));
 
         // A custom kind with list keys, server-side apply, and rules that compare items with the old items.
@@ -215,20 +190,21 @@ fn lists_of_many_items_are_merged_in_time_that_grows_with_their_length() {
         let apply = "application/apply-patch+yaml";
         let path = format!("{WIDGETS}/a?fieldManager=m");
         let first =
-            send(&server, "PATCH", &path, apply, widget("a", json!({"list": items("n", 10_000)}))).await;
+            send_as(&server, "PATCH", &path, apply, widget("a", json!({"list": items("n", 10_000)}))).await;
         assert_eq!(first.status, 201, "{}", message(&first));
         let mut other = items("n", 10_000);
         other.reverse();
-        let second = send(&server, "PATCH", &path, apply, widget("a", json!({"list": other}))).await;
+        let second = send_as(&server, "PATCH", &path, apply, widget("a", json!({"list": other}))).await;
         assert_eq!(second.status, 200, "{}", message(&second));
-        let third = send(&server, "PATCH", &path, apply, widget("a", json!({"list": items("x", 1)}))).await;
+        let third =
+            send_as(&server, "PATCH", &path, apply, widget("a", json!({"list": items("x", 1)}))).await;
         assert_eq!(third.body["spec"]["list"], json!([{"name": "x0"}]), "{}", message(&third));
     });
 }
 
 #[test]
 fn numbers_at_the_ends_of_their_range_are_answered() {
-    with_server(|server| async move {
+    with_server(|server, _| async move {
         let numbers =
             ["9223372036854775807", "-9223372036854775808", "-1", "0", "18446744073709551615", "1e9", "x"];
         for number in numbers {
@@ -311,7 +287,7 @@ fn objects_with(number: &Value) -> [(&'static str, Value); 7] {
 
 #[test]
 fn quantities_and_times_at_the_ends_of_their_range_are_answered() {
-    with_server(|server| async move {
+    with_server(|server, _| async move {
         for (index, number) in extremes().iter().enumerate() {
             for field in ["requests", "limits"] {
                 let pod = json!({"metadata": {"name": format!("p{index}")}, "spec": {
@@ -332,12 +308,12 @@ fn quantities_and_times_at_the_ends_of_their_range_are_answered() {
                     assert!((200..500).contains(&status), "{path} {object}: {status}");
                     let delete =
                         json!({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": number});
-                    send(&server, "DELETE", &format!("{path}/o{index}"), "application/json", delete).await;
+                    send_as(&server, "DELETE", &format!("{path}/o{index}"), "application/json", delete).await;
                 }
             }
             let scale = json!({"spec": {"replicas": number}});
             let path = "/apis/apps/v1/namespaces/default/deployments/o0/scale";
-            send(&server, "PATCH", path, "application/merge-patch+json", scale).await;
+            send_as(&server, "PATCH", path, "application/merge-patch+json", scale).await;
             for accept in ["application/json;as=Table;v=v1;g=meta.k8s.io", "application/json"] {
                 for path in
                     ["/api/v1/pods", "/apis/apps/v1/deployments", "/apis/batch/v1/jobs", "/api/v1/services"]
@@ -352,7 +328,7 @@ fn quantities_and_times_at_the_ends_of_their_range_are_answered() {
 
 #[test]
 fn long_and_broken_selectors_are_answered() {
-    with_server(|server| async move {
+    with_server(|server, _| async move {
         let mut long = String::new();
         for n in 0..2000 {
             write!(long, "a{n}%20in%20(b,c),").unwrap();
@@ -385,7 +361,7 @@ fn long_and_broken_selectors_are_answered() {
 
 #[test]
 fn yaml_with_aliases_of_aliases_is_refused() {
-    with_server(|server| async move {
+    with_server(|server, _| async move {
         let mut text = String::from(
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nx0: &x0 [a, a, a, a, a, a, a, a, a, a]\n",
         );
@@ -394,18 +370,18 @@ fn yaml_with_aliases_of_aliases_is_refused() {
             writeln!(text, "x{n}: &x{n} [{all}]").unwrap();
         }
         let path = "/api/v1/namespaces/default/configmaps";
-        let status = send(&server, "POST", path, "application/yaml", &text).await.status.as_u16();
+        let status = send_as(&server, "POST", path, "application/yaml", &text).await.status.as_u16();
         assert!((400..500).contains(&status), "{status}");
         let path = format!("{path}/a?fieldManager=m");
         let status =
-            send(&server, "PATCH", &path, "application/apply-patch+yaml", &text).await.status.as_u16();
+            send_as(&server, "PATCH", &path, "application/apply-patch+yaml", &text).await.status.as_u16();
         assert!((400..500).contains(&status), "{status}");
     });
 }
 
 #[test]
 fn patterns_that_would_take_long_are_refused() {
-    with_server(|server| async move {
+    with_server(|server, _| async move {
         let text = |pattern: &str| json!({"type": "object", "properties": {"text": {"type": "string", "pattern": pattern}}});
         for pattern in ["((a{0,100}){0,100}){0,100}", "(", "(?=a)"] {
             assert_eq!(define(&server, text(pattern)).await.status, 422, "{pattern}");
@@ -423,7 +399,7 @@ fn patterns_that_would_take_long_are_refused() {
 
 #[test]
 fn many_problems_of_one_object_are_reported_in_linear_time() {
-    with_server(|server| async move {
+    with_server(|server, _| async move {
         let spec =
             json!({"type": "object", "properties": {"list": {"type": "array", "items": {"type": "string"}}}});
         assert_eq!(define(&server, spec).await.status, 201);

@@ -1,30 +1,18 @@
 //! Custom resources: their definitions, and the rules of their schemas.
 
-use crate::support::Answer;
-use bytes::Bytes;
 use capsize_apiserver::ApiServer;
-use capsize_clock::{Seed, simulate};
-use http::Request;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 
-use crate::support;
+use crate::support::{self, Answer, DEFINITIONS, with_server};
 
-const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-const THINGS: &str = "/apis/a.example.com/v1/namespaces/default/things";
+const THINGS: &str = "/apis/example.com/v1/namespaces/default/things";
 
 struct Api(ApiServer);
 
 impl Api {
-    fn request(method: &str, path: &str, body: &Value) -> Request<Bytes> {
-        let content = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
-        let request = Request::builder().method(method).uri(path).header("content-type", content);
-        let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
-        request.body(body).unwrap()
-    }
-
     async fn ask(&self, method: &str, path: &str, body: Value) -> Answer {
-        support::send(&self.0, Self::request(method, path, &body)).await
+        support::ask(&self.0, method, path, &body).await
     }
 
     /// Defines things with this schema of the spec.
@@ -44,19 +32,16 @@ impl Api {
 }
 
 fn with_api<F: Future<Output = ()>>(test: impl FnOnce(Api) -> F + Send) {
-    simulate(Seed(1), |run| test(Api(ApiServer::builder(run.clock, run.seed.stream("api")).build())));
+    with_server(|server, _| test(Api(server)));
 }
 
 fn definition(spec: Value) -> Value {
-    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "things.a.example.com"},
-        "spec": {"group": "a.example.com", "scope": "Namespaced", "names": {"plural": "things", "kind": "Thing"},
-            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema":
-                {"type": "object", "properties": {"spec": spec}}}}]}})
+    let schema = json!({"type": "object", "properties": {"spec": spec}});
+    support::definition("things", "Thing", schema, json!({}))
 }
 
 fn thing(spec: Value) -> Value {
-    json!({"apiVersion": "a.example.com/v1", "kind": "Thing", "metadata": {"name": "t"}, "spec": spec})
+    json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "t"}, "spec": spec})
 }
 
 /// The causes of a refusal, each as field and message.
@@ -167,7 +152,7 @@ fn unchanged_rule_violations_are_allowed_with_a_warning() {
         };
         api.define(schema(json!([]))).await;
         api.create(json!({"part": {"n": 9}})).await;
-        let path = format!("{DEFINITIONS}/things.a.example.com");
+        let path = format!("{DEFINITIONS}/things.example.com");
         let stricter = definition(schema(json!([{"rule": "self.n < 5", "message": "too big"}])));
         assert_eq!(api.ask("PATCH", &path, json!({"spec": stricter["spec"]})).await.status, 200);
         let answer = api.change(json!({"other": 1})).await;
@@ -328,7 +313,7 @@ fn a_group_of_the_community_wants_an_approval() {
 fn a_version_in_which_objects_may_be_stored_cannot_be_dropped() {
     with_api(|api| async move {
         api.define(json!({"type": "object"})).await;
-        let path = format!("{DEFINITIONS}/things.a.example.com");
+        let path = format!("{DEFINITIONS}/things.example.com");
         let version = |name: &str, storage: bool| json!({"name": name, "served": true, "storage": storage, "schema": {"openAPIV3Schema": {"type": "object"}}});
         let versions = |list: Vec<Value>| json!({"spec": {"versions": list}});
         let both = versions(vec![version("v1", false), version("v2", true)]);
@@ -347,11 +332,11 @@ fn a_version_in_which_objects_may_be_stored_cannot_be_dropped() {
 fn watches_end_when_the_definition_changes() {
     with_api(|api| async move {
         api.define(json!({"type": "object"})).await;
-        let watch = Api::request("GET", &format!("{THINGS}?watch=1"), &Value::Null);
+        let watch = support::request("GET", &format!("{THINGS}?watch=1"), &[], &Value::Null);
         let mut events = support::open(&api.0, watch).await.into_body();
         let spec =
             definition(json!({"type": "object", "properties": {"n": {"type": "integer"}}}))["spec"].clone();
-        let path = format!("{DEFINITIONS}/things.a.example.com");
+        let path = format!("{DEFINITIONS}/things.example.com");
         assert_eq!(api.ask("PATCH", &path, json!({"spec": spec})).await.status, 200);
         assert!(events.frame().await.is_none(), "the watch goes on");
         assert_eq!(api.create(json!({"n": "text"})).await.status, 422, "the new schema is not in force");

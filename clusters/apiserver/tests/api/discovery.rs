@@ -1,23 +1,12 @@
 //! Discovery in both forms, the version, and health.
 
-use bytes::Bytes;
 use capsize_apiserver::ApiServer;
-use capsize_clock::{Seed, simulate};
-use http::Request;
 use serde_json::{Value, json};
 
-use crate::support;
+use crate::support::{self, with_server};
 
 const AGGREGATED: &str =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
-
-fn with_server<F, T>(test: impl FnOnce(ApiServer) -> F + Send) -> T
-where
-    F: Future<Output = T>,
-    T: Send,
-{
-    simulate(Seed(1), |run| test(ApiServer::builder(run.clock, run.seed.stream("api")).build()))
-}
 
 async fn ask(
     server: &ApiServer,
@@ -26,11 +15,7 @@ async fn ask(
     headers: &[(&str, &str)],
     body: &Value,
 ) -> support::Answer {
-    let mut request = Request::builder().method(method).uri(path).header("content-type", "application/json");
-    for (name, value) in headers {
-        request = request.header(*name, *value);
-    }
-    support::send(server, request.body(Bytes::from(body.to_string())).unwrap()).await
+    support::send(server, support::request(method, path, headers, body)).await
 }
 
 async fn get(server: &ApiServer, path: &str, accept: &str) -> support::Answer {
@@ -38,17 +23,16 @@ async fn get(server: &ApiServer, path: &str, accept: &str) -> support::Answer {
 }
 
 fn definition() -> Value {
-    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {"group": "example.com", "scope": "Namespaced",
-            "names": {"plural": "widgets", "kind": "Widget", "shortNames": ["wd"], "categories": ["all"]},
-            "versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {"type": "object"}}}]}})
+    let status = json!({"subresources": {"status": {}}});
+    let mut definition = support::definition("widgets", "Widget", json!({"type": "object"}), status);
+    definition["spec"]["names"]["shortNames"] = json!(["wd"]);
+    definition["spec"]["names"]["categories"] = json!(["all"]);
+    definition
 }
 
 #[test]
 fn both_forms_of_discovery_have_the_same_content() {
-    with_server(|server| async move {
+    with_server(|server, _| async move {
         server.install(vec![definition()]).unwrap();
         for (root, path) in [("/api", "/api/"), ("/apis", "/apis/")] {
             let aggregated = get(&server, root, AGGREGATED).await.body;
@@ -80,7 +64,7 @@ fn both_forms_of_discovery_have_the_same_content() {
 
 #[test]
 fn a_definition_is_served_at_once_and_loses_verbs_while_terminating() {
-    with_server(|server| async move {
+    with_server(|server, _| async move {
         let widgets = |body: &Value| {
             let groups = body["items"].as_array().unwrap();
             let group = groups.iter().find(|group| group["metadata"]["name"] == "example.com")?;
@@ -107,7 +91,7 @@ fn a_definition_is_served_at_once_and_loses_verbs_while_terminating() {
 
 #[test]
 fn a_document_that_the_client_has_is_not_sent_again() {
-    with_server(|server| async move {
+    with_server(|server, _| async move {
         let first = get(&server, "/apis", AGGREGATED).await;
         let content_type = first.headers["content-type"].to_str().unwrap();
         assert_eq!(content_type, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
@@ -126,7 +110,7 @@ fn a_document_that_the_client_has_is_not_sent_again() {
 
 #[test]
 fn the_aggregated_form_needs_a_known_version() {
-    with_server(|server| async move {
+    with_server(|server, _| async move {
         let kind = |accept: &'static str| {
             let server = server.clone();
             async move {
@@ -149,7 +133,7 @@ fn the_aggregated_form_needs_a_known_version() {
 
 #[test]
 fn groups_come_in_the_order_of_their_priorities() {
-    with_server(|server| async move {
+    with_server(|server, _| async move {
         server.install(vec![definition()]).unwrap();
         let list = get(&server, "/apis", "application/json").await.body;
         let names: Vec<_> =
@@ -161,7 +145,7 @@ fn groups_come_in_the_order_of_their_priorities() {
 
 #[test]
 fn discovery_supports_yaml_and_only_get() {
-    with_server(|server| async move {
+    with_server(|server, _| async move {
         let yaml = get(&server, "/apis/apps", "application/yaml").await;
         assert_eq!(yaml.headers["content-type"], "application/yaml");
         assert!(yaml.body.as_str().unwrap().contains("groupVersion: apps/v1\n"), "{}", yaml.body);

@@ -1,9 +1,7 @@
 //! The server answers every request, even a malformed one.
 
-use bytes::Bytes;
 use capsize_apiserver::ApiServer;
 use capsize_clock::{Seed, simulate};
-use http::Request;
 use serde_json::{Value, json};
 
 use crate::support;
@@ -17,9 +15,7 @@ fn junk() -> Vec<Value> {
 }
 
 async fn send(server: &ApiServer, method: &str, path: &str, media: &str, body: &Value) -> u16 {
-    let request = Request::builder().method(method).uri(path).header("content-type", media);
-    let request = request.body(Bytes::from(body.to_string())).expect("the parts are fit for a request");
-    let answer = support::send(server, request).await;
+    let answer = support::send_as(server, method, path, media, body).await;
     assert!(answer.headers.contains_key("content-type"));
     answer.status.as_u16()
 }
@@ -28,10 +24,7 @@ async fn send(server: &ApiServer, method: &str, path: &str, media: &str, body: &
 async fn collections(server: &ApiServer) -> Vec<(String, Value)> {
     let get = |path: String| {
         let server = server.clone();
-        async move {
-            let request = Request::get(path).body(Bytes::new()).expect("the path is fit for a request");
-            support::send(&server, request).await.body
-        }
+        async move { support::ask(&server, "GET", &path, &Value::Null).await.body }
     };
     let mut versions = vec!["/api/v1".to_owned()];
     for group in get("/apis".into()).await["groups"].as_array().into_iter().flatten() {

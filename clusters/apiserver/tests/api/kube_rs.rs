@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use capsize_apiserver::ApiServer;
-use capsize_clock::{Seed, Simulation, simulate};
 use futures::StreamExt;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod, Service};
@@ -18,9 +16,7 @@ use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-fn with_server<F: Future<Output = ()>>(test: impl FnOnce(ApiServer, Simulation) -> F + Send) {
-    simulate(Seed(1), |run| test(ApiServer::builder(run.clock, run.seed.stream("api")).build(), run));
-}
+use crate::support::with_server;
 
 fn typed<T: DeserializeOwned>(object: Value) -> T {
     serde_json::from_value(object).unwrap()

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use capsize_apiserver::ApiServer;
-use capsize_clock::{Seed, simulate};
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec, TokenReview, TokenReviewSpec};
 use k8s_openapi::api::core::v1::{ConfigMap, Service, ServiceAccount};
 use k8s_openapi::api::events::v1::Event as StoredEvent;
@@ -21,8 +19,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::support::with_server;
+
 fn with_client<F: Future<Output = ()>>(test: impl FnOnce(Client) -> F + Send) {
-    simulate(Seed(1), |run| test(ApiServer::builder(run.clock, run.seed.stream("api")).build().client()));
+    with_server(|server, _| test(server.client()));
 }
 
 #[derive(CustomResource, Deserialize, Serialize, Clone, Debug, JsonSchema)]

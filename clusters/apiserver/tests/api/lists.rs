@@ -20,10 +20,7 @@ struct Api {
 
 impl Api {
     async fn ask(&self, method: &str, path: &str, body: Value) -> Value {
-        let content = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
-        let request = Request::builder().method(method).uri(path).header("content-type", content);
-        let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
-        let answer = support::send(&self.server, request.body(body).unwrap()).await;
+        let answer = support::ask(&self.server, method, path, &body).await;
         assert_eq!(answer.headers["content-type"], "application/json");
         let code = answer.body["code"].as_u64().filter(|_| answer.body["kind"] == "Status");
         assert!(code.is_none_or(|code| code == u64::from(answer.status.as_u16())), "{}", answer.body);

@@ -111,10 +111,7 @@ fn object(name: &str, known: &ObjectState, revision: Option<u64>) -> Value {
 }
 
 async fn ask(server: &ApiServer, method: &str, path: &str, body: &Value) -> (u16, Value) {
-    let content = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
-    let request = Request::builder().method(method).uri(path).header("content-type", content);
-    let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
-    let answer = support::send(server, request.body(body).unwrap()).await;
+    let answer = support::ask(server, method, path, body).await;
     assert!(answer.headers.contains_key("content-type"));
     (answer.status.as_u16(), answer.body)
 }

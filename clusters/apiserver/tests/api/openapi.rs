@@ -1,27 +1,12 @@
 //! The OpenAPI documents, from the view of clients.
 
-use bytes::Bytes;
 use capsize_apiserver::ApiServer;
-use capsize_clock::{Seed, simulate};
-use http::Request;
 use serde_json::{Value, json};
 
-use crate::support;
-
-fn with_server<F, T>(test: impl FnOnce(ApiServer) -> F + Send) -> T
-where
-    F: Future<Output = T>,
-    T: Send,
-{
-    simulate(Seed(1), |run| test(ApiServer::builder(run.clock, run.seed.stream("api")).build()))
-}
+use crate::support::{self, with_server};
 
 async fn get(server: &ApiServer, path: &str, headers: &[(&str, &str)]) -> support::Answer {
-    let mut request = Request::builder().uri(path);
-    for (name, value) in headers {
-        request = request.header(*name, *value);
-    }
-    support::send(server, request.body(Bytes::new()).unwrap()).await
+    support::send(server, support::request("GET", path, headers, &Value::Null)).await
 }
 
 /// The document of a group version, found through the list of documents.
@@ -36,12 +21,10 @@ async fn document(server: &ApiServer, path: &str) -> Value {
 }
 
 fn definition() -> Value {
-    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"},
-            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
-                "type": "object", "properties": {"spec": {"type": "object", "description": "What it is to be.",
-                    "properties": {"size": {"type": "integer", "nullable": true}}}}}}}]}})
+    let spec = json!({"type": "object", "description": "What it is to be.",
+        "properties": {"size": {"type": "integer", "nullable": true}}});
+    let schema = json!({"type": "object", "properties": {"spec": spec}});
+    support::definition("widgets", "Widget", schema, json!({}))
 }
 
 /// Checks that every reference of a document has a target.
@@ -59,7 +42,7 @@ fn check_references(value: &Value, document: &Value) {
 
 #[test]
 fn schemas_contain_the_merge_rules_of_lists() {
-    with_server(|server| async move {
+    with_server(|server, _| async move {
         let document = document(&server, "apis/apps/v1").await;
         check_references(&document, &document);
         let schemas = &document["components"]["schemas"];
@@ -82,7 +65,7 @@ fn schemas_contain_the_merge_rules_of_lists() {
 
 #[test]
 fn every_writable_kind_can_be_patched_with_field_validation() {
-    with_server(|server| async move {
+    with_server(|server, _| async move {
         let document = document(&server, "api/v1").await;
         check_references(&document, &document);
         let patch = &document["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]["patch"];
@@ -103,7 +86,7 @@ fn every_writable_kind_can_be_patched_with_field_validation() {
 
 #[test]
 fn a_document_is_kept_by_its_hash() {
-    with_server(|server| async move {
+    with_server(|server, _| async move {
         let found = get(&server, "/openapi/v3/apis/apps/v1", &[]).await;
         let tag = found.headers["etag"].to_str().unwrap().to_owned();
         assert!(found.headers.get("cache-control").is_none());
@@ -121,7 +104,7 @@ fn a_document_is_kept_by_its_hash() {
 
 #[test]
 fn a_definition_publishes_its_schema() {
-    with_server(|server| async move {
+    with_server(|server, _| async move {
         server.install(vec![definition()]).unwrap();
         let document = document(&server, "apis/example.com/v1").await;
         check_references(&document, &document);
@@ -137,28 +120,12 @@ fn a_definition_publishes_its_schema() {
 
 #[test]
 fn a_property_may_have_the_name_of_a_keyword() {
-    with_server(|server| async move {
-        let names = [
-            "oneOf",
-            "anyOf",
-            "allOf",
-            "not",
-            "$ref",
-            "properties",
-            "items",
-            "default",
-            "enum",
-            "type",
-            "required",
-            "additionalProperties",
-            "nullable",
-            "x-kubernetes-validations",
-            "x-kubernetes-embedded-resource",
-            "description",
-        ];
+    with_server(|server, _| async move {
+        let names = "oneOf anyOf allOf not $ref properties items default enum type required additionalProperties \
+            nullable x-kubernetes-validations x-kubernetes-embedded-resource description";
         let properties: Value = names
-            .iter()
-            .map(|name| ((*name).to_owned(), json!({"type": "string", "description": name})))
+            .split_whitespace()
+            .map(|name| (name.to_owned(), json!({"type": "string", "description": name})))
             .collect();
         let reference = json!({"$ref": "#/components/schemas/x", "oneOf": [1], "beside": true});
         let mut definition = definition();
@@ -190,7 +157,7 @@ fn a_property_may_have_the_name_of_a_keyword() {
 
 #[test]
 fn version_2_has_everything_in_one_document() {
-    with_server(|server| async move {
+    with_server(|server, _| async move {
         server.install(vec![definition()]).unwrap();
         let document = get(&server, "/openapi/v2", &[("accept", "application/json")]).await.body;
         check_references(&document, &document);

@@ -1,27 +1,18 @@
 //! Tests that patches of a part of an object do not differ between the fast and the slow path.
 
-use bytes::Bytes;
 use capsize_apiserver::ApiServer;
-use capsize_clock::{Seed, simulate};
-use http::Request;
 use serde_json::{Value, json};
 
-use crate::support::{self, Answer};
+use crate::support::{self, Answer, DEFINITIONS, send_as, with_server};
 
-const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-const THINGS: &str = "/apis/a.example.com/v1/namespaces/default/things";
+const THINGS: &str = "/apis/example.com/v1/namespaces/default/things";
 
 async fn ask(server: &ApiServer, method: &str, path: &str, body: &Value) -> Answer {
-    let content = match method {
-        "STRATEGIC" => "application/strategic-merge-patch+json",
-        "JSON" => "application/json-patch+json",
-        "PATCH" => "application/merge-patch+json",
-        _ => "application/json",
-    };
-    let method = if ["STRATEGIC", "JSON"].contains(&method) { "PATCH" } else { method };
-    let request = Request::builder().method(method).uri(path).header("content-type", content);
-    let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
-    support::send(server, request.body(body).unwrap()).await
+    match method {
+        "STRATEGIC" => send_as(server, "PATCH", path, "application/strategic-merge-patch+json", body).await,
+        "JSON" => send_as(server, "PATCH", path, "application/json-patch+json", body).await,
+        _ => support::ask(server, method, path, body).await,
+    }
 }
 
 fn definition() -> Value {
@@ -34,11 +25,7 @@ fn definition() -> Value {
         json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer", "default": 3}}});
     let schema =
         json!({"type": "object", "required": ["spec"], "properties": {"spec": spec, "status": status}});
-    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "things.a.example.com"},
-        "spec": {"group": "a.example.com", "scope": "Namespaced", "names": {"plural": "things", "kind": "Thing"},
-            "versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": schema}}]}})
+    support::definition("things", "Thing", schema, json!({"subresources": {"status": {}}}))
 }
 
 /// An object, the endpoint of the part, and the patches to send.
@@ -54,7 +41,7 @@ fn thing() -> Case {
         |keys: &[&str]| json!({"keyed": keys.iter().map(|k| json!({"k": k, "v": 1})).collect::<Vec<_>>()});
     Case {
         collection: THINGS,
-        object: json!({"apiVersion": "a.example.com/v1", "kind": "Thing", "metadata": {"name": "t"}, "spec": {}}),
+        object: json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "t"}, "spec": {}}),
         endpoint: "/status",
         patches: vec![
             ("PATCH", json!({"status": {"n": 1}})),
@@ -217,8 +204,7 @@ async fn answers(server: &ApiServer, case: Case, mark: &str) -> Vec<(u16, String
 fn a_part_is_patched_alike_whether_or_not_the_whole_is_looked_at() {
     for case in [thing, pod, node, deployment, lease] {
         let answers = |mark: &'static str| {
-            simulate(Seed(1), move |run| async move {
-                let server = ApiServer::builder(run.clock, run.seed.stream("api")).build();
+            with_server(move |server, _| async move {
                 assert_eq!(ask(&server, "POST", DEFINITIONS, &definition()).await.status, 201);
                 answers(&server, case(), mark).await
             })
@@ -237,8 +223,7 @@ fn a_part_is_patched_alike_whether_or_not_the_whole_is_looked_at() {
 
 #[test]
 fn pods_are_selected_by_their_current_status() {
-    simulate(Seed(1), |run| async move {
-        let server = ApiServer::builder(run.clock, run.seed.stream("api")).build();
+    with_server(|server, _| async move {
         let Case { collection, mut object, .. } = pod();
         object["metadata"]["ownerReferences"].take();
         ask(&server, "POST", collection, &object).await;
@@ -259,8 +244,7 @@ fn pods_are_selected_by_their_current_status() {
 
 #[test]
 fn fields_removed_from_a_schema_are_pruned_at_the_next_status_write() {
-    simulate(Seed(1), |run| async move {
-        let server = ApiServer::builder(run.clock, run.seed.stream("api")).build();
+    with_server(|server, _| async move {
         let mut wide = definition();
         let properties = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
         wide.pointer_mut(properties).unwrap()["old"] = json!({"type": "string"});
@@ -273,7 +257,7 @@ fn fields_removed_from_a_schema_are_pruned_at_the_next_status_write() {
         assert_eq!(answer.body["spec"], new["spec"]);
         let narrow =
             json!([{"op": "replace", "path": "/spec/versions", "value": definition()["spec"]["versions"]}]);
-        let answer = ask(&server, "JSON", &format!("{DEFINITIONS}/things.a.example.com"), &narrow).await;
+        let answer = ask(&server, "JSON", &format!("{DEFINITIONS}/things.example.com"), &narrow).await;
         assert_eq!(answer.status, 200, "{}", answer.body);
         let answer = ask(&server, "PATCH", &format!("{THINGS}/t/status"), &status(2)).await;
         assert_eq!((&answer.body["spec"], &answer.body["status"]["n"]), (&json!({"n": 1}), &json!(2)));
@@ -282,11 +266,10 @@ fn fields_removed_from_a_schema_are_pruned_at_the_next_status_write() {
 
 #[test]
 fn a_terminating_object_is_removed_with_its_last_finalizer_after_a_status_write() {
-    simulate(Seed(1), |run| async move {
-        let server = ApiServer::builder(run.clock, run.seed.stream("api")).build();
+    with_server(|server, _| async move {
         ask(&server, "POST", DEFINITIONS, &definition()).await;
         let mut held = thing().object;
-        held["metadata"]["finalizers"] = json!(["a.example.com/hold"]);
+        held["metadata"]["finalizers"] = json!(["example.com/hold"]);
         ask(&server, "POST", THINGS, &held).await;
         let (path, status) = (format!("{THINGS}/t"), format!("{THINGS}/t/status"));
         for n in 1..3 {

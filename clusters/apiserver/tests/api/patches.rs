@@ -1,12 +1,9 @@
 //! The responses to patches that do not fit, and to other invalid writes.
 
-use bytes::Bytes;
 use capsize_apiserver::ApiServer;
-use capsize_clock::{Seed, simulate};
-use http::Request;
 use serde_json::{Value, json};
 
-use crate::support;
+use crate::support::{self, with_server};
 
 const JSON: &str = "json";
 const MERGE: &str = "merge";
@@ -16,20 +13,13 @@ const DEPLOYMENT: &str = "/apis/apps/v1/namespaces/default/deployments";
 struct Api(ApiServer);
 
 impl Api {
-    async fn post(&self, path: &str, body: &Value) -> support::Answer {
-        let request = Request::post(path).header("content-type", "application/json");
-        support::send(&self.0, request.body(Bytes::from(body.to_string())).unwrap()).await
-    }
-
     async fn put(&self, path: &str, body: &Value) -> (u16, String) {
-        let request = Request::put(path).header("content-type", "application/json");
-        let answer = support::send(&self.0, request.body(Bytes::from(body.to_string())).unwrap()).await;
+        let answer = support::ask(&self.0, "PUT", path, body).await;
         (answer.status.as_u16(), answer.body["message"].as_str().unwrap_or_default().to_owned())
     }
 
     async fn patch(&self, path: &str, form: &str, body: &str) -> support::Answer {
-        let request = Request::patch(path).header("content-type", format!("application/{form}-patch+json"));
-        support::send(&self.0, request.body(Bytes::from(body.to_owned())).unwrap()).await
+        support::send_as(&self.0, "PATCH", path, &format!("application/{form}-patch+json"), body).await
     }
 
     /// The code and the message of the response to a patch of the deployment `d`.
@@ -42,11 +32,12 @@ impl Api {
 
 /// Runs a test with a deployment `d`.
 fn with_deployment<F: Future<Output = ()>>(test: impl FnOnce(Api) -> F + Send) {
-    simulate(Seed(1), |run| async move {
-        let api = Api(ApiServer::builder(run.clock, run.seed.stream("api")).build());
+    with_server(|server, _| async move {
+        let api = Api(server);
         let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i:1"}]}});
         let spec = json!({"selector": {"matchLabels": {"a": "b"}}, "template": template});
-        let made = api.post(DEPLOYMENT, &json!({"metadata": {"name": "d"}, "spec": spec})).await;
+        let deployment = json!({"metadata": {"name": "d"}, "spec": spec});
+        let made = support::ask(&api.0, "POST", DEPLOYMENT, &deployment).await;
         assert_eq!(made.status.as_u16(), 201, "{}", made.body);
         test(api).await;
     });
@@ -181,8 +172,8 @@ fn an_applied_field_that_the_kind_does_not_have_is_not_in_the_schema() {
             let config = json!({"apiVersion": "apps/v1", "kind": "Deployment",
                 "metadata": {"name": "d", "namespace": "default"}, "spec": spec});
             let path = format!("{DEPLOYMENT}/d?fieldManager=one");
-            let request = Request::patch(path).header("content-type", "application/apply-patch+yaml");
-            let answer = support::send(&api.0, request.body(Bytes::from(config.to_string())).unwrap()).await;
+            let media = "application/apply-patch+yaml";
+            let answer = support::send_as(&api.0, "PATCH", &path, media, config).await;
             assert_eq!(answer.status.as_u16(), 500, "{}", answer.body);
             answer.body["message"].as_str().unwrap_or_default().to_owned()
         };

@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use capsize_apiserver::ApiServer;
 use capsize_clock::{Seed, Simulation, simulate};
-use http::Request;
 use serde_json::{Value, json};
 
-use crate::support;
+use crate::support::{self, with_server};
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const BUDGETS: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
@@ -21,10 +19,7 @@ struct Api {
 impl Api {
     /// Sends a request, and returns its status and body. A patch is a merge patch.
     async fn ask(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
-        let content = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
-        let request = Request::builder().method(method).uri(path).header("content-type", content);
-        let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
-        let answer = support::send(&self.server, request.body(body).unwrap()).await;
+        let answer = support::ask(&self.server, method, path, &body).await;
         assert!(answer.headers.contains_key("content-type"));
         (answer.status.as_u16(), answer.body)
     }
@@ -63,10 +58,7 @@ impl Api {
 }
 
 fn with_api<F: Future<Output = ()>>(test: impl FnOnce(Api) -> F + Send) {
-    simulate(Seed(1), |run| {
-        let server = ApiServer::builder(run.clock, run.seed.stream("api")).build();
-        test(Api { server, run })
-    });
+    with_server(|server, run| test(Api { server, run }));
 }
 
 fn binding(pod: &str, node: &str) -> Value {

@@ -20,46 +20,23 @@ struct Raw {
     body: Vec<u8>,
 }
 
+/// One of the words of a text.
+fn word(words: &'static str) -> impl Strategy<Value = &'static str> {
+    prop::sample::select(words.split_whitespace().collect::<Vec<_>>())
+}
+
 fn method() -> impl Strategy<Value = String> {
-    let known = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE"];
-    prop_oneof![9 => prop::sample::select(known.to_vec()).prop_map(str::to_owned), 1 => "[A-Z]{1,8}"]
+    let known = "GET POST PUT PATCH DELETE HEAD OPTIONS TRACE";
+    prop_oneof![9 => word(known).prop_map(str::to_owned), 1 => "[A-Z]{1,8}"]
 }
 
 /// Paths with known and unknown parts.
 fn path() -> impl Strategy<Value = String> {
-    let known = [
-        "api",
-        "apis",
-        "v1",
-        "apps",
-        "namespaces",
-        "default",
-        "pods",
-        "deployments",
-        "configmaps",
-        "status",
-        "scale",
-        "apiextensions.k8s.io",
-        "customresourcedefinitions",
-        "leases",
-        "coordination.k8s.io",
-        "a",
-        "binding",
-        "eviction",
-        "token",
-        "serviceaccounts",
-        "nodes",
-        "watch",
-        "openapi",
-        "v3",
-        "healthz",
-        "version",
-        "finalize",
-        "x.y",
-        "gizmos",
-    ];
+    let known = "api apis v1 apps namespaces default pods deployments configmaps status scale apiextensions.k8s.io \
+        customresourcedefinitions leases coordination.k8s.io a binding eviction token serviceaccounts nodes \
+        watch openapi v3 healthz version finalize x.y gizmos";
     let part = prop_oneof![
-        9 => prop::sample::select(known.to_vec()).prop_map(str::to_owned),
+        9 => word(known).prop_map(str::to_owned),
         1 => "[a-zA-Z0-9._~%:@!$&'()*+,;=-]{0,12}",
     ];
     let whole = [
@@ -83,51 +60,17 @@ fn path() -> impl Strategy<Value = String> {
 }
 
 fn query() -> impl Strategy<Value = String> {
-    let keys = [
-        "watch",
-        "limit",
-        "continue",
-        "resourceVersion",
-        "resourceVersionMatch",
-        "labelSelector",
-        "fieldSelector",
-        "dryRun",
-        "fieldManager",
-        "fieldValidation",
-        "force",
-        "sendInitialEvents",
-        "allowWatchBookmarks",
-        "timeoutSeconds",
-        "pretty",
-        "gracePeriodSeconds",
-        "propagationPolicy",
-        "includeObject",
+    let keys = "watch limit continue resourceVersion resourceVersionMatch labelSelector fieldSelector dryRun \
+        fieldManager fieldValidation force sendInitialEvents allowWatchBookmarks timeoutSeconds pretty \
+        gracePeriodSeconds propagationPolicy includeObject";
+    let values = "1 0 true false -1 All Strict Warn a=b metadata.name=a NotOlderThan Exact 99999999999999999999 \
+        Foreground Object %00 a,b,!c = 18446744073709551615";
+    let value = prop_oneof![
+        8 => word(values).prop_map(str::to_owned),
+        1 => prop::sample::select(vec!["", "a in (b"]).prop_map(str::to_owned),
+        1 => "[a-zA-Z0-9%=,!()-]{0,20}",
     ];
-    let values = [
-        "",
-        "1",
-        "0",
-        "true",
-        "false",
-        "-1",
-        "All",
-        "Strict",
-        "Warn",
-        "a=b",
-        "a in (b",
-        "metadata.name=a",
-        "NotOlderThan",
-        "Exact",
-        "99999999999999999999",
-        "Foreground",
-        "Object",
-        "%00",
-        "a,b,!c",
-        "=",
-        "18446744073709551615",
-    ];
-    let value = prop_oneof![9 => prop::sample::select(values.to_vec()).prop_map(str::to_owned), 1 => "[a-zA-Z0-9%=,!()-]{0,20}"];
-    let pair = (prop::sample::select(keys.to_vec()), value).prop_map(|(key, value)| format!("{key}={value}"));
+    let pair = (word(keys), value).prop_map(|(key, value)| format!("{key}={value}"));
     prop::collection::vec(pair, 0..4).prop_map(|pairs| pairs.join("&"))
 }
 
@@ -167,60 +110,16 @@ fn json() -> impl Strategy<Value = Value> {
         any::<i64>().prop_map(Value::from),
         any::<f64>().prop_map(Value::from),
         "[ -~]{0,12}".prop_map(Value::from),
-        prop::sample::select(vec![
-            "v1",
-            "apps/v1",
-            "Pod",
-            "Deployment",
-            "ConfigMap",
-            "Lease",
-            "a",
-            "x.y/v1",
-            "Gizmo"
-        ])
-        .prop_map(Value::from),
+        word("v1 apps/v1 Pod Deployment ConfigMap Lease a x.y/v1 Gizmo").prop_map(Value::from),
     ];
-    let keys = [
-        "apiVersion",
-        "kind",
-        "metadata",
-        "name",
-        "namespace",
-        "labels",
-        "annotations",
-        "finalizers",
-        "ownerReferences",
-        "spec",
-        "status",
-        "template",
-        "containers",
-        "selector",
-        "matchLabels",
-        "replicas",
-        "data",
-        "resourceVersion",
-        "uid",
-        "op",
-        "path",
-        "value",
-        "$patch",
-        "managedFields",
-        "versions",
-        "schema",
-        "openAPIV3Schema",
-        "conditions",
-        "taints",
-        "rules",
-    ];
+    let keys = "apiVersion kind metadata name namespace labels annotations finalizers ownerReferences spec status \
+        template containers selector matchLabels replicas data resourceVersion uid op path value $patch \
+        managedFields versions schema openAPIV3Schema conditions taints rules";
     leaf.prop_recursive(6, 60, 6, move |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
-            prop::collection::btree_map(
-                prop::sample::select(keys.to_vec()).prop_map(str::to_owned),
-                inner,
-                0..7
-            )
-            .prop_map(|map| Value::Object(map.into_iter().collect())),
+            prop::collection::btree_map(word(keys).prop_map(str::to_owned), inner, 0..7)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
         ]
     })
 }

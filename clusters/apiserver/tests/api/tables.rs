@@ -4,28 +4,23 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use capsize_apiserver::ApiServer;
-use capsize_clock::{Seed, Simulation, simulate};
+use capsize_clock::Simulation;
 use http::Request;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 
-use crate::support;
+use crate::support::{self, with_server};
 
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-fn with_server<F, T>(test: impl FnOnce(ApiServer, Simulation) -> F + Send) -> T
-where
-    F: Future<Output = T>,
-    T: Send,
-{
-    simulate(Seed(1), |run| {
-        let server = ApiServer::builder(run.clock, run.seed.stream("api")).build();
+fn with_maps<F: Future<Output = ()>>(test: impl FnOnce(ApiServer, Simulation) -> F + Send) {
+    with_server(|server, run| {
         server.install(vec![map("a"), map("b")]).unwrap();
         test(server, run)
-    })
+    });
 }
 
 fn map(name: &str) -> Value {
@@ -34,10 +29,7 @@ fn map(name: &str) -> Value {
 }
 
 fn request(method: &str, path: &str, accept: &str, body: &Value) -> Request<Bytes> {
-    let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
-    let content_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
-    let request = Request::builder().method(method).uri(path);
-    request.header("accept", accept).header("content-type", content_type).body(body).unwrap()
+    support::request(method, path, &[("accept", accept)], body)
 }
 
 async fn get(server: &ApiServer, path: &str, accept: &str) -> support::Answer {
@@ -74,7 +66,7 @@ async fn watch<F: Future>(
 
 #[test]
 fn a_list_as_a_table_has_a_row_an_object() {
-    with_server(|server, run| async move {
+    with_maps(|server, run| async move {
         run.clock.sleep(Duration::from_secs(125)).await;
         let table = get(&server, &format!("{MAPS}?limit=1"), TABLE).await.body;
         assert_eq!((&table["kind"], &table["apiVersion"]), (&json!("Table"), &json!("meta.k8s.io/v1")));
@@ -102,7 +94,7 @@ fn a_list_as_a_table_has_a_row_an_object() {
 
 #[test]
 fn a_row_includes_the_requested_part_of_the_object() {
-    with_server(|server, _| async move {
+    with_maps(|server, _| async move {
         let path = |include: &str| format!("{MAPS}?includeObject={include}");
         let object = get(&server, &path("Object"), TABLE).await.body["rows"][0]["object"].clone();
         assert_eq!(
@@ -120,7 +112,7 @@ fn a_row_includes_the_requested_part_of_the_object() {
 
 #[test]
 fn only_the_first_event_of_a_watch_has_columns() {
-    with_server(|server, run| async move {
+    with_maps(|server, run| async move {
         let change = support::send(
             &server,
             request("PATCH", &format!("{MAPS}/a"), "*/*", &json!({"data": {"l": "w"}})),
@@ -137,7 +129,7 @@ fn only_the_first_event_of_a_watch_has_columns() {
 
 #[test]
 fn metadata_only_answers_hold_nothing_else() {
-    with_server(|server, run| async move {
+    with_maps(|server, run| async move {
         let list = get(&server, MAPS, METADATA_LIST).await.body;
         assert_eq!(
             (&list["kind"], &list["apiVersion"]),
@@ -161,7 +153,7 @@ fn metadata_only_answers_hold_nothing_else() {
 
 #[test]
 fn a_list_is_not_one_object_nor_the_other_way_round() {
-    with_server(|server, _| async move {
+    with_maps(|server, _| async move {
         for (path, accept) in [(MAPS.to_owned(), METADATA), (format!("{MAPS}/a"), METADATA_LIST)] {
             let refused = get(&server, &path, accept).await;
             assert_eq!(
@@ -179,20 +171,25 @@ fn a_list_is_not_one_object_nor_the_other_way_round() {
     });
 }
 
+/// A definition of gizmos, which have any fields and these columns.
+fn gizmos(columns: &Value) -> Value {
+    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    support::definition("gizmos", "Gizmo", schema, json!({"additionalPrinterColumns": columns}))
+}
+
 #[test]
 fn a_definition_names_the_columns_of_its_kind() {
-    with_server(|server, _| async move {
+    with_maps(|server, _| async move {
         let columns = json!([
             {"name": "Size", "type": "integer", "jsonPath": ".spec.size"},
             {"name": "Ready", "type": "string", "jsonPath": ".status.conditions[?(@.type==\"Ready\")].status", "priority": 1}]);
-        let version = |name: &str, columns: &Value| {
-            json!({"name": name, "served": true, "storage": name == "v1", "additionalPrinterColumns": columns,
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}})
-        };
-        let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": {"name": "gizmos.example.com"},
-            "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "gizmos", "kind": "Gizmo"},
-                "versions": [version("v1", &columns), version("v1beta1", &Value::Null)]}});
+        let mut definition = gizmos(&columns);
+        let mut beta = definition["spec"]["versions"][0].clone();
+        json_patch::merge(
+            &mut beta,
+            &json!({"name": "v1beta1", "storage": false, "additionalPrinterColumns": null}),
+        );
+        definition["spec"]["versions"].as_array_mut().unwrap().push(beta);
         let gizmo = json!({"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"name": "g"},
             "spec": {"size": 2}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}});
         server.install(vec![definition, gizmo]).unwrap();
@@ -207,7 +204,7 @@ fn a_definition_names_the_columns_of_its_kind() {
 
 #[test]
 fn a_column_shows_values_of_its_type_alone() {
-    with_server(|server, _| async move {
+    with_maps(|server, _| async move {
         let column =
             |name: &str, kind: &str, path: &str| json!({"name": name, "type": kind, "jsonPath": path});
         let mut columns = vec![
@@ -225,11 +222,7 @@ fn a_column_shows_values_of_its_type_alone() {
             column("Age", "date", ".metadata.creationTimestamp"),
         ];
         columns[2]["format"] = "int32".into();
-        let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": {"name": "gizmos.example.com"},
-            "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "gizmos", "kind": "Gizmo"},
-                "versions": [{"name": "v1", "served": true, "storage": true, "additionalPrinterColumns": columns,
-                    "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}});
+        let definition = gizmos(&json!(columns));
         let gizmo = json!({"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"name": "g"},
             "spec": {"text": "a", "integer": 3, "number": 1.5, "flag": false, "since": "2000-01-01T00:00:00Z", "list": [1, "b"]}});
         server.install(vec![definition, gizmo]).unwrap();
@@ -255,12 +248,11 @@ fn a_column_shows_values_of_its_type_alone() {
 
 #[test]
 fn people_get_line_breaks() {
-    with_server(|server, _| async move {
+    with_maps(|server, _| async move {
         let text = |path: String, agent: &'static str| {
             let server = server.clone();
             async move {
-                let request =
-                    Request::builder().uri(path).header("user-agent", agent).body(Bytes::new()).unwrap();
+                let request = support::request("GET", &path, &[("user-agent", agent)], &Value::Null);
                 let body =
                     support::open(&server, request).await.into_body().collect().await.unwrap().to_bytes();
                 String::from_utf8(body.to_vec()).unwrap()

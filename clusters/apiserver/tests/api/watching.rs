@@ -109,9 +109,7 @@ fn selected(state: &State, selects: bool) -> State {
 
 impl World {
     async fn ask(&self, method: &str, path: &str, body: Value) -> Value {
-        let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
-        let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
-        let answer = support::send(&self.server, request.body(body).unwrap()).await;
+        let answer = support::ask(&self.server, method, path, &body).await;
         assert!(answer.headers.contains_key("content-type") && !answer.status.is_server_error());
         answer.body
     }

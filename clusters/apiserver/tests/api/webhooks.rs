@@ -3,21 +3,21 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::support::Answer;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use capsize_apiserver::{ApiServer, WebhookCall, WebhookTransport};
 use capsize_clock::{Seed, simulate};
-use http::Request;
 use serde_json::{Value, json};
 
-use crate::support;
+use crate::support::{self, Answer};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
 /// The response of a webhook to a request; the `uid` is added. `null` means no response.
 type Behaviour = fn(&str, &Value) -> Value;
+
+const ALLOW: Behaviour = |_, _| json!({"allowed": true});
 
 /// A server whose webhooks are functions, and their recorded requests.
 struct Api {
@@ -27,10 +27,7 @@ struct Api {
 
 impl Api {
     async fn ask(&self, method: &str, path: &str, body: Value) -> Answer {
-        let content = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
-        let request = Request::builder().method(method).uri(path).header("content-type", content);
-        let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
-        support::send(&self.server, request.body(body).unwrap()).await
+        support::ask(&self.server, method, path, &body).await
     }
 
     /// Configures webhooks of one kind, `mutating` or `validating`.
@@ -173,27 +170,24 @@ fn a_denial_is_returned_and_nothing_is_stored() {
 
 #[test]
 fn updates_and_deletes_are_asked_about_with_the_old_object() {
-    with_api(
-        |_, _| json!({"allowed": true}),
-        |api| async move {
-            api.configure("validating", "v", json!([hook("v", json!({}))])).await;
-            api.ask("POST", MAPS, map("a")).await;
-            api.ask("PATCH", &format!("{MAPS}/a?fieldManager=me"), json!({"data": {"a": "1"}})).await;
-            api.ask("DELETE", &format!("{MAPS}/a"), Value::Null).await;
-            let (update, delete) = (api.request(1), api.request(2));
-            assert_eq!(update["operation"], "UPDATE");
-            assert_eq!(
-                (&update["object"]["data"], &update["oldObject"]["data"]),
-                (&json!({"a": "1", "k0": "v"}), &json!({"k0": "v"}))
-            );
-            assert_eq!(
-                (&update["options"]["kind"], &update["options"]["fieldManager"]),
-                (&json!("UpdateOptions"), &json!("me"))
-            );
-            assert_eq!((&delete["operation"], &delete["object"]), (&json!("DELETE"), &Value::Null));
-            assert_eq!(delete["oldObject"]["data"], json!({"a": "1", "k0": "v"}));
-        },
-    );
+    with_api(ALLOW, |api| async move {
+        api.configure("validating", "v", json!([hook("v", json!({}))])).await;
+        api.ask("POST", MAPS, map("a")).await;
+        api.ask("PATCH", &format!("{MAPS}/a?fieldManager=me"), json!({"data": {"a": "1"}})).await;
+        api.ask("DELETE", &format!("{MAPS}/a"), Value::Null).await;
+        let (update, delete) = (api.request(1), api.request(2));
+        assert_eq!(update["operation"], "UPDATE");
+        assert_eq!(
+            (&update["object"]["data"], &update["oldObject"]["data"]),
+            (&json!({"a": "1", "k0": "v"}), &json!({"k0": "v"}))
+        );
+        assert_eq!(
+            (&update["options"]["kind"], &update["options"]["fieldManager"]),
+            (&json!("UpdateOptions"), &json!("me"))
+        );
+        assert_eq!((&delete["operation"], &delete["object"]), (&json!("DELETE"), &Value::Null));
+        assert_eq!(delete["oldObject"]["data"], json!({"a": "1", "k0": "v"}));
+    });
 }
 
 #[test]
@@ -226,16 +220,13 @@ fn a_webhook_is_called_only_if_its_rules_selectors_and_conditions_match() {
         (condition("object.metadata.nothing == 'b'"), false),
     ];
     for (more, expected) in table {
-        with_api(
-            |_, _| json!({"allowed": true}),
-            |api| async move {
-                api.configure("validating", "v", json!([hook("v", more.clone())])).await;
-                let answer =
-                    api.ask("POST", MAPS, json!({"metadata": {"name": "a", "labels": {"l": "x"}}})).await;
-                assert_eq!(answer.status, 201, "{more}: {}", answer.body);
-                assert_eq!(!api.asked().is_empty(), expected, "{more}");
-            },
-        );
+        with_api(ALLOW, |api| async move {
+            api.configure("validating", "v", json!([hook("v", more.clone())])).await;
+            let answer =
+                api.ask("POST", MAPS, json!({"metadata": {"name": "a", "labels": {"l": "x"}}})).await;
+            assert_eq!(answer.status, 201, "{more}: {}", answer.body);
+            assert_eq!(!api.asked().is_empty(), expected, "{more}");
+        });
     }
 }
 
@@ -280,19 +271,16 @@ fn a_webhook_that_cannot_be_asked_fails_the_write_unless_it_may_be_ignored() {
 
 #[test]
 fn a_rehearsal_is_refused_by_webhooks_that_do_more_than_answer() {
-    with_api(
-        |_, _| json!({"allowed": true}),
-        |api| async move {
-            api.configure("validating", "v", json!([hook("v", json!({}))])).await;
-            let answer = api.ask("POST", &format!("{MAPS}?dryRun=All"), map("a")).await;
-            assert_eq!(answer.status, 201);
-            assert_eq!(
-                (&api.request(0)["dryRun"], &api.request(0)["options"]["dryRun"]),
-                (&json!(true), &json!(["All"]))
-            );
-            assert_eq!(api.ask("GET", &format!("{MAPS}/a"), Value::Null).await.status, 404);
-        },
-    );
+    with_api(ALLOW, |api| async move {
+        api.configure("validating", "v", json!([hook("v", json!({}))])).await;
+        let answer = api.ask("POST", &format!("{MAPS}?dryRun=All"), map("a")).await;
+        assert_eq!(answer.status, 201);
+        assert_eq!(
+            (&api.request(0)["dryRun"], &api.request(0)["options"]["dryRun"]),
+            (&json!(true), &json!(["All"]))
+        );
+        assert_eq!(api.ask("GET", &format!("{MAPS}/a"), Value::Null).await.status, 404);
+    });
 }
 
 #[test]
@@ -312,81 +300,74 @@ fn webhooks_are_not_asked_about_their_own_configurations() {
 
 #[test]
 fn an_object_that_changes_while_its_webhook_thinks_is_asked_about_anew() {
-    with_api(
-        |_, _| json!({"allowed": true}),
-        |api| async move {
-            api.ask("POST", MAPS, map("a")).await;
-            api.configure("validating", "v", json!([hook("v", json!({}))])).await;
-            let path = format!("{MAPS}/a");
-            let (one, other) = futures::join!(
-                api.ask("PATCH", &path, json!({"data": {"one": "1"}})),
-                api.ask("PATCH", &path, json!({"data": {"other": "2"}})),
-            );
-            assert_eq!((one.status.as_u16(), other.status.as_u16()), (200, 200));
-            let stored = api.ask("GET", &path, Value::Null).await.body;
-            assert_eq!(stored["data"], json!({"k0": "v", "one": "1", "other": "2"}));
-            assert_eq!(api.asked().len(), 3, "one of the two was asked about twice");
-        },
-    );
+    with_api(ALLOW, |api| async move {
+        api.ask("POST", MAPS, map("a")).await;
+        api.configure("validating", "v", json!([hook("v", json!({}))])).await;
+        let path = format!("{MAPS}/a");
+        let (one, other) = futures::join!(
+            api.ask("PATCH", &path, json!({"data": {"one": "1"}})),
+            api.ask("PATCH", &path, json!({"data": {"other": "2"}})),
+        );
+        assert_eq!((one.status.as_u16(), other.status.as_u16()), (200, 200));
+        let stored = api.ask("GET", &path, Value::Null).await.body;
+        assert_eq!(stored["data"], json!({"k0": "v", "one": "1", "other": "2"}));
+        assert_eq!(api.asked().len(), 3, "one of the two was asked about twice");
+    });
 }
 
 #[test]
 fn configurations_are_filled_in_and_checked() {
-    with_api(
-        |_, _| json!({"allowed": true}),
-        |api| async move {
-            let service = json!({"clientConfig": {"service": {"namespace": "n", "name": "s"}}});
-            let stored = api.configure("mutating", "m", json!([hook("m", service)])).await.body;
-            let hook_stored = &stored["webhooks"][0];
-            let expected = [
-                ("failurePolicy", json!("Fail")),
-                ("matchPolicy", json!("Equivalent")),
-                ("reinvocationPolicy", json!("Never")),
-                ("timeoutSeconds", json!(10)),
-                ("namespaceSelector", json!({})),
-                ("objectSelector", json!({})),
-                ("clientConfig", json!({"service": {"namespace": "n", "name": "s", "port": 443}})),
-            ];
-            for (field, value) in expected {
-                assert_eq!(hook_stored[field], value, "{field}");
-            }
-            assert_eq!(hook_stored["rules"][0]["scope"], "*");
-            let table = [
-                (
-                    json!({"name": "short"}),
-                    "webhooks[0].name: Invalid value: \"short\": should be a domain with at least three segments separated by dots",
-                ),
-                (
-                    json!({"sideEffects": "Some"}),
-                    "webhooks[0].sideEffects: Unsupported value: \"Some\": supported values: \"None\", \"NoneOnDryRun\"",
-                ),
-                (
-                    json!({"timeoutSeconds": 31}),
-                    "webhooks[0].timeoutSeconds: Invalid value: 31: the timeout value must be between 1 and 30 seconds",
-                ),
-                (
-                    json!({"admissionReviewVersions": []}),
-                    "webhooks[0].admissionReviewVersions: Required value: must specify one of v1, v1beta1",
-                ),
-                (
-                    json!({"clientConfig": {}}),
-                    "webhooks[0].clientConfig: Required value: exactly one of url or service is required",
-                ),
-                (
-                    json!({"clientConfig": {"url": "http://a"}}),
-                    "webhooks[0].clientConfig.url: Invalid value: \"http\": 'https' is the only allowed URL scheme; desired format: https://host[/path]",
-                ),
-            ];
-            for (more, expected) in table {
-                let path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
-                let body = json!({"metadata": {"name": "bad"}, "webhooks": [hook("m", more)]});
-                let answer = api.ask("POST", path, body).await;
-                assert_eq!(answer.status, 422);
-                let message = answer.body["message"].as_str().unwrap();
-                let prefix =
-                    "ValidatingWebhookConfiguration.admissionregistration.k8s.io \"bad\" is invalid: ";
-                assert_eq!(message, prefix.to_owned() + expected);
-            }
-        },
-    );
+    with_api(ALLOW, |api| async move {
+        let service = json!({"clientConfig": {"service": {"namespace": "n", "name": "s"}}});
+        let stored = api.configure("mutating", "m", json!([hook("m", service)])).await.body;
+        let hook_stored = &stored["webhooks"][0];
+        let expected = [
+            ("failurePolicy", json!("Fail")),
+            ("matchPolicy", json!("Equivalent")),
+            ("reinvocationPolicy", json!("Never")),
+            ("timeoutSeconds", json!(10)),
+            ("namespaceSelector", json!({})),
+            ("objectSelector", json!({})),
+            ("clientConfig", json!({"service": {"namespace": "n", "name": "s", "port": 443}})),
+        ];
+        for (field, value) in expected {
+            assert_eq!(hook_stored[field], value, "{field}");
+        }
+        assert_eq!(hook_stored["rules"][0]["scope"], "*");
+        let table = [
+            (
+                json!({"name": "short"}),
+                "webhooks[0].name: Invalid value: \"short\": should be a domain with at least three segments separated by dots",
+            ),
+            (
+                json!({"sideEffects": "Some"}),
+                "webhooks[0].sideEffects: Unsupported value: \"Some\": supported values: \"None\", \"NoneOnDryRun\"",
+            ),
+            (
+                json!({"timeoutSeconds": 31}),
+                "webhooks[0].timeoutSeconds: Invalid value: 31: the timeout value must be between 1 and 30 seconds",
+            ),
+            (
+                json!({"admissionReviewVersions": []}),
+                "webhooks[0].admissionReviewVersions: Required value: must specify one of v1, v1beta1",
+            ),
+            (
+                json!({"clientConfig": {}}),
+                "webhooks[0].clientConfig: Required value: exactly one of url or service is required",
+            ),
+            (
+                json!({"clientConfig": {"url": "http://a"}}),
+                "webhooks[0].clientConfig.url: Invalid value: \"http\": 'https' is the only allowed URL scheme; desired format: https://host[/path]",
+            ),
+        ];
+        for (more, expected) in table {
+            let path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+            let body = json!({"metadata": {"name": "bad"}, "webhooks": [hook("m", more)]});
+            let answer = api.ask("POST", path, body).await;
+            assert_eq!(answer.status, 422);
+            let message = answer.body["message"].as_str().unwrap();
+            let prefix = "ValidatingWebhookConfiguration.admissionregistration.k8s.io \"bad\" is invalid: ";
+            assert_eq!(message, prefix.to_owned() + expected);
+        }
+    });
 }

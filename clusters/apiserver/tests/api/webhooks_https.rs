@@ -139,13 +139,10 @@ async fn answer(port: u16, bundle: &str) -> support::Answer {
             "caBundle": STANDARD.encode(bundle)},
         "rules": [{"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}],
         "sideEffects": "None", "admissionReviewVersions": ["v1"]}]});
-    let post = |path: &'static str, body: Value| {
-        let request = Request::post(path).header("content-type", "application/json");
-        support::send(&server, request.body(Bytes::from(body.to_string())).unwrap())
-    };
     let configurations = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
-    assert_eq!(post(configurations, configuration).await.status, 201);
-    post("/api/v1/namespaces/default/configmaps", json!({"metadata": {"name": "a"}})).await
+    assert_eq!(support::ask(&server, "POST", configurations, &configuration).await.status, 201);
+    let map = json!({"metadata": {"name": "a"}});
+    support::ask(&server, "POST", "/api/v1/namespaces/default/configmaps", &map).await
 }
 
 const NAME: &str = "hook.tools.svc";

@@ -175,15 +175,12 @@ impl<K: Ord + Clone, V> LruMemory<K, V> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_values::at;
 
     fn occurrence(message: &str) -> Occurrence {
         let involved = Involved { kind: "ResourceBinding".into(), name: "web".into(), ..Involved::default() };
         let event = Event { warns: false, reason: "Evicted", message: message.into() };
         Occurrence { component: "test".into(), involved, event }
-    }
-
-    fn at(seconds: i64) -> Timestamp {
-        Timestamp::from_second(seconds).unwrap()
     }
 
     #[test]

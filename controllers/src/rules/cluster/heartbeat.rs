@@ -118,10 +118,7 @@ mod tests {
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
     use super::*;
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(second).unwrap()
-    }
+    use crate::test_values::at;
 
     fn ready(status: &str, reason: &str, since: i64) -> Condition {
         Condition {

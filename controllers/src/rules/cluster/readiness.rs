@@ -147,10 +147,7 @@ pub fn replaces_enablements(complete: bool, known: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(second).unwrap()
-    }
+    use crate::test_values::at;
 
     /// Feeds probes at their seconds, and returns what `Ready` was after each.
     fn ready_after(probes: &[(i64, bool)]) -> Vec<bool> {

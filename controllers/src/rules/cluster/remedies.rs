@@ -52,19 +52,19 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::test_values::from_json;
 
     fn cluster(ready: &str) -> Cluster {
         let condition = json!({"type": "Ready", "status": ready, "reason": "", "message": "", "lastTransitionTime": "2030-01-01T00:00:00Z"});
-        serde_json::from_value(json!({
+        from_json(json!({
             "apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster",
             "metadata": {"name": "m1"}, "spec": {}, "status": {"conditions": [condition]},
         }))
-        .unwrap()
     }
 
     fn remedy(spec: &Value) -> Remedy {
         let fields = json!({"apiVersion": "remedy.karmada.io/v1alpha1", "kind": "Remedy", "metadata": {"name": "it"}, "spec": spec});
-        serde_json::from_value(fields).unwrap()
+        from_json(fields)
     }
 
     #[test]

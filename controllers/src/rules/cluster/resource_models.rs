@@ -139,6 +139,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::test_values::from_json;
 
     /// Up to 2 CPUs, up to 4, and more.
     fn models() -> Vec<ResourceModel> {
@@ -146,25 +147,22 @@ mod tests {
             json!({"grade": grade, "ranges": [
                 {"name": "cpu", "min": cpu[0], "max": cpu[1]}, {"name": "memory", "min": memory[0], "max": memory[1]}]})
         };
-        serde_json::from_value(json!([
+        from_json(json!([
             model(0, ["0", "2"], ["0", "4Gi"]),
             model(1, ["2", "4"], ["4Gi", "16Gi"]),
             model(2, ["4", "1k"], ["16Gi", "1Ti"]),
         ]))
-        .unwrap()
     }
 
     fn node(name: &str, ready: &str, cpu: &str, memory: &str, pods: &str) -> Node {
-        serde_json::from_value(json!({"metadata": {"name": name}, "status": {
+        from_json(json!({"metadata": {"name": name}, "status": {
             "allocatable": {"cpu": cpu, "memory": memory, "pods": pods},
             "conditions": [{"type": "Ready", "status": ready}]}}))
-        .unwrap()
     }
 
     fn pod(node: &str, phase: &str, cpu: &str) -> Pod {
-        serde_json::from_value(json!({"metadata": {"name": "p"}, "status": {"phase": phase}, "spec": {
+        from_json(json!({"metadata": {"name": "p"}, "status": {"phase": phase}, "spec": {
             "nodeName": node, "containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}}))
-        .unwrap()
     }
 
     fn counts(nodes: &[Node], pods: &[Pod]) -> Vec<i64> {
@@ -240,13 +238,9 @@ mod tests {
 
     #[test]
     fn replicas_fit_by_what_a_grade_has_at_least() {
-        let modelings: Vec<AllocatableModeling> = serde_json::from_value(
-            json!([{"grade": 0, "count": 3}, {"grade": 1, "count": 2}, {"grade": 2, "count": 1}]),
-        )
-        .unwrap();
-        let fit = |requests: Value| {
-            replicas_by_models(&models(), &modelings, &serde_json::from_value(requests).unwrap())
-        };
+        let modelings: Vec<AllocatableModeling> =
+            from_json(json!([{"grade": 0, "count": 3}, {"grade": 1, "count": 2}, {"grade": 2, "count": 1}]));
+        let fit = |requests: Value| replicas_by_models(&models(), &modelings, &from_json(requests));
         let cases = [
             ("two on each node of the second grade, four on the third", json!({"cpu": "1"}), Some(8)),
             ("between two grades", json!({"cpu": "1500m"}), Some(4)),
@@ -258,7 +252,7 @@ mod tests {
         for (about, requests, expected) in cases {
             assert_eq!(fit(requests), expected, "{about}");
         }
-        let none = replicas_by_models(&models(), &[], &serde_json::from_value(json!({"cpu": "1"})).unwrap());
+        let none = replicas_by_models(&models(), &[], &from_json(json!({"cpu": "1"})));
         assert_eq!(none, None);
     }
 }

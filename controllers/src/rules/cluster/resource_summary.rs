@@ -72,17 +72,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::test_values::from_json;
 
     fn node(ready: &str) -> Node {
-        serde_json::from_value(json!({"metadata": {"name": "n"}, "status": {
+        from_json(json!({"metadata": {"name": "n"}, "status": {
             "allocatable": {"cpu": "8", "pods": "110"}, "conditions": [{"type": "Ready", "status": ready}]}}))
-        .unwrap()
     }
 
     fn pod(node: Option<&str>, phase: &str) -> Pod {
-        serde_json::from_value(json!({"metadata": {"name": "p"}, "status": {"phase": phase}, "spec": {
+        from_json(json!({"metadata": {"name": "p"}, "status": {"phase": phase}, "spec": {
             "nodeName": node, "containers": [{"name": "c", "resources": {"requests": {"cpu": "500m"}}}]}}))
-        .unwrap()
     }
 
     #[test]

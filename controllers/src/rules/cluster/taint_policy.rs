@@ -89,16 +89,12 @@ mod tests {
 
     use super::*;
     use crate::api::set_unknown;
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(second).unwrap()
-    }
+    use crate::test_values::{at, from_json};
 
     fn policy(name: &str, created: &str, spec: Value) -> ClusterTaintPolicy {
         let metadata = json!({"name": name, "creationTimestamp": created});
-        serde_json::from_value(json!({
+        from_json(json!({
             "apiVersion": "policy.karmada.io/v1alpha1", "kind": "ClusterTaintPolicy", "metadata": metadata, "spec": spec}))
-        .unwrap()
     }
 
     fn on(operator: &str, values: &[&str]) -> Value {
@@ -111,7 +107,7 @@ mod tests {
         let conditions = &mut cluster.status.get_or_insert_default().conditions;
         set_unknown(conditions, "Ready", "R", "", at(0));
         let there = json!({"key": "there", "effect": "NoSchedule", "value": "old"});
-        cluster.spec.taints = vec![serde_json::from_value(there).unwrap()];
+        cluster.spec.taints = vec![from_json(there)];
         cluster
     }
 
@@ -189,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_policy_that_evicts_needs_permission() {
-        let spec = |taints: Value| serde_json::from_value(json!({ "taints": taints })).unwrap();
+        let spec = |taints: Value| from_json(json!({ "taints": taints }));
         let evicting = spec(json!([{"key": "a", "effect": "NoExecute"}]));
         assert!(validate_taint_policy(&evicting, false).is_err());
         assert!(validate_taint_policy(&evicting, true).is_ok());

@@ -93,10 +93,7 @@ fn without_health_taints(taints: &[Taint], effect: &str) -> Vec<Taint> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(second).unwrap()
-    }
+    use crate::test_values::at;
 
     /// Taints as `key:effect`, by the last part of the key.
     fn names(taints: &[Taint]) -> Vec<String> {

@@ -40,17 +40,17 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::test_values::from_json;
 
     #[test]
     fn a_copy_is_waited_for_unless_its_member_goes_too() {
         let cluster = |ready: &str, metadata: Value| -> Cluster {
-            serde_json::from_value(json!({
+            from_json(json!({
                 "metadata": metadata, "spec": {"syncMode": "Push"},
                 "status": {"conditions": [
                     {"type": "Ready", "status": ready, "reason": "r", "message": "", "lastTransitionTime": "2030-01-01T00:00:00Z"},
                 ]},
             }))
-            .unwrap()
         };
         let going = json!({"name": "m1", "deletionTimestamp": "2030-01-01T00:00:00Z"});
         let cases = [
@@ -68,12 +68,11 @@ mod tests {
     #[test]
     fn a_member_may_serve_more_until_all_of_its_kinds_are_known() {
         let cluster = |complete: &str, metadata: Value| -> Cluster {
-            serde_json::from_value(json!({
+            from_json(json!({
                 "metadata": metadata, "spec": {},
                 "status": {"conditions": [{"type": "CompleteAPIEnablements", "status": complete, "reason": "r", "message": "",
                     "lastTransitionTime": "2030-01-01T00:00:00Z"}]},
             }))
-            .unwrap()
         };
         let (there, going) =
             (json!({"name": "m1"}), json!({"name": "m1", "deletionTimestamp": "2030-01-01T00:00:00Z"}));

@@ -144,16 +144,16 @@ mod tests {
     use super::*;
     use crate::api::ANNOTATION_MANAGED_LABELS;
     use crate::rules::ReferenceRules;
+    use crate::test_values::from_json;
 
     #[test]
     fn overrides_have_the_last_word_but_on_the_marks() {
         let template =
             json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {}});
-        let overriders: Overriders = serde_json::from_value(json!({
+        let overriders: Overriders = from_json(json!({
             "plaintext": [{"path": "/spec/replicas", "operator": "replace", "value": 1}],
             "labelsOverrider": [{"operator": "add", "value": {"work.karmada.io/name": "x", "a": "b"}}],
-        }))
-        .unwrap();
+        }));
         let delivery = Delivery {
             replicas: Some(5),
             overriders: &[&overriders],

@@ -33,11 +33,12 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::test_values::from_json;
 
     #[test]
     fn members_get_the_namespaces_of_people() {
         let synced = |metadata: Value| {
-            let namespace = serde_json::from_value(json!({ "metadata": metadata })).unwrap();
+            let namespace = from_json(json!({ "metadata": metadata }));
             is_synced(&namespace, &["kube-.*".parse().unwrap(), "lab".parse().unwrap()])
         };
         let labelled = |value: &str| json!({"name": "shop", "labels": {"namespace.karmada.io/skip-auto-propagation": value}});

@@ -196,6 +196,7 @@ fn patch(value: &mut Value, operations: Vec<Value>) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_values::from_json;
 
     fn deployment() -> Value {
         json!({
@@ -214,7 +215,7 @@ mod tests {
 
     fn overridden_as(release: &str, object: &Value, overriders: Value) -> Result<Value, String> {
         let mut object = object.clone();
-        let overriders = serde_json::from_value(overriders).unwrap();
+        let overriders = from_json(overriders);
         override_object(Behaviour::of(release), &mut object, &overriders).map(|()| object)
     }
 
@@ -344,16 +345,14 @@ mod tests {
     #[test]
     fn policies_come_by_closeness_and_name_and_only_where_they_are_meant() {
         let spec = |selector: Value, target: Value| -> OverridePolicySpec {
-            serde_json::from_value(json!({"resourceSelectors": selector,
+            from_json(json!({"resourceSelectors": selector,
                 "overrideRules": [{"targetCluster": target, "overriders": {}}]}))
-            .unwrap()
         };
         let by_name = json!([{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}]);
         let by_kind = json!([{"apiVersion": "apps/v1", "kind": "Deployment"}]);
         let other_kind = json!([{"apiVersion": "apps/v1", "kind": "DaemonSet"}]);
         let old: OverridePolicySpec =
-            serde_json::from_value(json!({"targetCluster": {"clusterNames": ["m1"]}, "overriders": {}}))
-                .unwrap();
+            from_json(json!({"targetCluster": {"clusterNames": ["m1"]}, "overriders": {}}));
         let specs = [
             ("a-name", Some("default"), spec(by_name, json!({}))),
             ("b-kind", Some("default"), spec(by_kind.clone(), json!(null))),

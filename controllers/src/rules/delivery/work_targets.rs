@@ -103,12 +103,13 @@ mod tests {
 
     use super::*;
     use crate::rules::ReferenceRules;
+    use crate::test_values::from_json;
 
     fn spec(value: Value) -> ResourceBindingSpec {
         let mut whole =
             json!({"resource": {"apiVersion": "batch/v1", "kind": "Job", "name": "sum", "uid": "u"}});
         whole.as_object_mut().unwrap().extend(value.as_object().cloned().unwrap());
-        serde_json::from_value(whole).unwrap()
+        from_json(whole)
     }
 
     #[test]
@@ -153,7 +154,7 @@ mod tests {
 
     #[test]
     fn dispatching_is_suspended_everywhere_or_by_name() {
-        let suspension = |value| Some(serde_json::from_value::<Suspension>(value).unwrap());
+        let suspension = |value| Some(from_json::<Suspension>(value));
         let cases = [
             (None, false),
             (suspension(json!({"scheduling": true})), false),

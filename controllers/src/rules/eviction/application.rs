@@ -89,15 +89,12 @@ mod tests {
     use super::*;
     use crate::api::TargetCluster;
     use crate::rules::ReferenceRules;
+    use crate::test_values::{at, from_json};
 
     fn failover(value: Value) -> ApplicationFailover {
         let mut whole = json!({"decisionConditions": {"tolerationSeconds": 30}});
         whole.as_object_mut().unwrap().extend(value.as_object().cloned().unwrap());
-        serde_json::from_value(whole).unwrap()
-    }
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(second).unwrap()
+        from_json(whole)
     }
 
     #[test]
@@ -106,7 +103,7 @@ mod tests {
             let mut whole =
                 json!({"resource": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}});
             whole.as_object_mut().unwrap().extend(value.as_object().cloned().unwrap());
-            serde_json::from_value(whole).unwrap()
+            from_json(whole)
         };
         let policy = json!({"application": {"decisionConditions": {}}});
         let whole = spec(json!({"failover": policy, "propagateDeps": true}));
@@ -120,7 +117,7 @@ mod tests {
     #[test]
     fn only_unbroken_ill_health_of_a_target_counts() {
         let report = |cluster: &str, health: &str| -> AggregatedStatus {
-            serde_json::from_value(json!({"clusterName": cluster, "health": health})).unwrap()
+            from_json(json!({"clusterName": cluster, "health": health}))
         };
         let target = |name: &str| TargetCluster { name: name.into(), replicas: 1 };
         let leaving = GracefulEvictionTask { from_cluster: "m4".into(), ..GracefulEvictionTask::default() };
@@ -162,7 +159,7 @@ mod tests {
             ..ResourceBindingSpec::default()
         };
         let report = json!({"clusterName": "m1", "health": "Unhealthy", "status": {"replicas": 2}});
-        let report: AggregatedStatus = serde_json::from_value(report).unwrap();
+        let report: AggregatedStatus = from_json(report);
         let task = application_task(&ReferenceRules, &stateful, "who", &spec, Some(&report)).unwrap();
         assert_eq!(task.preserved_label_state["n"], "2");
         assert_eq!(task.clusters_before_failover, ["m1"]);

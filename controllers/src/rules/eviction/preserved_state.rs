@@ -73,12 +73,12 @@ mod tests {
     use super::*;
     use crate::api::{PurgeMode, TargetCluster};
     use crate::rules::ReferenceRules;
+    use crate::test_values::from_json;
 
     #[test]
     fn a_state_is_what_the_rules_find_in_the_status() {
         let preservation: StatePreservation =
-            serde_json::from_value(json!({"rules": [{"aliasLabelName": "id", "jsonPath": "{.job.id}"}]}))
-                .unwrap();
+            from_json(json!({"rules": [{"aliasLabelName": "id", "jsonPath": "{.job.id}"}]}));
         let status = json!({"job": {"id": "a1"}}).as_object().cloned().unwrap();
         let found = preserved_state(Some(&preservation), Some(&status));
         assert_eq!(found, Ok(BTreeMap::from([("id".to_owned(), "a1".to_owned())])));
@@ -90,12 +90,10 @@ mod tests {
     #[test]
     fn a_state_that_was_of_no_use_yet_is_handed_on() {
         let preservation: StatePreservation =
-            serde_json::from_value(json!({"rules": [{"aliasLabelName": "id", "jsonPath": "{.job.id}"}]}))
-                .unwrap();
+            from_json(json!({"rules": [{"aliasLabelName": "id", "jsonPath": "{.job.id}"}]}));
         let status = json!({"job": {"id": "new"}});
         let report: AggregatedStatus =
-            serde_json::from_value(json!({"clusterName": "m2", "status": status, "health": "Unhealthy"}))
-                .unwrap();
+            from_json(json!({"clusterName": "m2", "status": status, "health": "Unhealthy"}));
         let task =
             |preserved_label_state| GracefulEvictionTask { preserved_label_state, ..Default::default() };
         let state = |id: &str| BTreeMap::from([("id".to_owned(), id.to_owned())]);

@@ -163,12 +163,10 @@ mod tests {
     use super::*;
     use crate::api::{ClusterFailover, FailoverBehavior};
     use crate::rules::{ReferenceRules, eviction_filter};
+    use crate::test_values::{at, from_json};
 
     fn report(cluster: &str, health: &str, status: &Value) -> AggregatedStatus {
-        serde_json::from_value(
-            json!({"clusterName": cluster, "applied": true, "health": health, "status": status}),
-        )
-        .unwrap()
+        from_json(json!({"clusterName": cluster, "applied": true, "health": health, "status": status}))
     }
 
     fn target(name: &str, replicas: i32) -> TargetCluster {
@@ -196,7 +194,6 @@ mod tests {
 
     #[test]
     fn a_task_ends_when_replaced_or_too_old() {
-        let at = |second| Timestamp::from_second(second).unwrap();
         let cases = [
             (None, true, 0, TaskFate::Stamp),
             (Some(100), false, 100, TaskFate::KeepUntil(at(700))),
@@ -215,7 +212,6 @@ mod tests {
     /// #5782, #5803: the state of the evicted member is no input, so its recovery changes nothing.
     #[test]
     fn a_member_that_is_back_ends_no_task_and_is_not_chosen_as_long_as_one_lasts() {
-        let at = |second| Timestamp::from_second(second).unwrap();
         let running = json!({"replicas": 2});
         let reports = [report("m1", "Healthy", &running), report("m2", "Unhealthy", &running)];
         let replaced = is_replaced(true, &[target("m2", 2)], &reports);
@@ -255,7 +251,6 @@ mod tests {
 
     #[test]
     fn a_task_has_its_own_time_and_a_person_the_last_word() {
-        let at = |second| Timestamp::from_second(second).unwrap();
         let cases = [
             (Some(true), true, 9999, TaskFate::Keep),
             (Some(false), false, 101, TaskFate::End),
@@ -274,11 +269,10 @@ mod tests {
 
     #[test]
     fn the_policy_says_how_a_copy_is_purged_and_else_the_flag() {
-        let failover: ClusterFailover = serde_json::from_value(json!({
+        let failover: ClusterFailover = from_json(json!({
             "purgeMode": "Directly",
             "statePreservation": {"rules": [{"aliasLabelName": "n", "jsonPath": "{.replicas}"}]},
-        }))
-        .unwrap();
+        }));
         let flag = Some(PurgeMode::Gracefully);
         let mut spec = ResourceBindingSpec { clusters: vec![target("m1", 2)], ..Default::default() };
         for (due, namespace) in [(Due::AtOnce, "default"), (Due::At(Timestamp::UNIX_EPOCH), "")] {

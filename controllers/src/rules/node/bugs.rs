@@ -4,100 +4,56 @@
 //! requests of kubernetes/kubernetes.
 
 use std::collections::BTreeSet;
-use std::str::FromStr;
 
-/// A bug of a release.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum NodeBug {
+use crate::rules::bug_table::{UnknownBug, bugs};
+
+bugs! {
+    /// A bug of a release, with its name in profiles, and whether 1.16 and 1.36 have it.
+    NodeBug, " of nodes", (bool, bool):
+
     /// A node that was tainted once is not tainted again.
     /// The node is not tainted again when it fails again, nor when a user has removed the taint (#94183, #89012).
-    TaintedOnce,
+    TaintedOnce: "tainted-once", (true, false);
     /// A pod that now tolerates everything without a limit is still deleted at the earlier time (#90794).
-    ForeverKeepsTimer,
+    ForeverKeepsTimer: "forever-keeps-timer", (true, false);
     /// A rate of one node a second is taken for a rate of zero.
     /// A zone whose rate was zero therefore keeps this rate (#104639).
-    NeverIsOne,
+    NeverIsOne: "never-is-one", (true, true);
     /// A start of the controller removes all NoExecute taints of ill health, and adds them again (#108268).
-    StartUntaints,
+    StartUntaints: "start-untaints", (true, true);
     /// A start of the controller restarts all tolerations (#108268).
-    StartRestartsTolerations,
+    StartRestartsTolerations: "start-restarts-tolerations", (true, true);
     /// New pods on a node without recorded health are not marked, for example after a start (#135205).
-    NewcomersDropped,
+    NewcomersDropped: "newcomers-dropped", (false, true);
     /// A pod whose mark could not be written is never marked (#48681, #84445).
-    MarkLost,
+    MarkLost: "mark-lost", (true, false);
     /// With each check, the nodes that wait for their taint move to the end of the queue.
     /// A node may therefore wait for ever.
-    WaitersOvertaken,
+    WaitersOvertaken: "waiters-overtaken", (false, true);
     /// A zone in which no node counts is forgotten with its rate and its queue at each check.
     /// The nodes of the zone are therefore tainted again and again.
-    UncountedZonesForgotten,
+    UncountedZonesForgotten: "uncounted-zones-forgotten", (true, true);
     /// An eviction that fails five times in 50 ms is not tried again (#140639).
-    EvictionGivenUp,
+    EvictionGivenUp: "eviction-given-up", (true, true);
     /// The deletion applies to any pod that has the name by then (#119862, #139992).
-    NamesakeDeleted,
+    NamesakeDeleted: "namesake-deleted", (true, true);
     /// The taints are written as they were read, and overwrite changes made since (#113136).
-    TaintsOverwritten,
+    TaintsOverwritten: "taints-overwritten", (true, false);
     /// After a change of status, the next check takes an old Lease for a renewed one.
-    LeaseForgotten,
+    LeaseForgotten: "lease-forgotten", (true, true);
 }
 
-/// Each bug with its name in profiles, and whether 1.16 and 1.36 have it.
-const KNOWN: [(NodeBug, &str, bool, bool); 13] = [
-    (NodeBug::TaintedOnce, "tainted-once", true, false),
-    (NodeBug::ForeverKeepsTimer, "forever-keeps-timer", true, false),
-    (NodeBug::NeverIsOne, "never-is-one", true, true),
-    (NodeBug::StartUntaints, "start-untaints", true, true),
-    (NodeBug::StartRestartsTolerations, "start-restarts-tolerations", true, true),
-    (NodeBug::NewcomersDropped, "newcomers-dropped", false, true),
-    (NodeBug::MarkLost, "mark-lost", true, false),
-    (NodeBug::WaitersOvertaken, "waiters-overtaken", false, true),
-    (NodeBug::UncountedZonesForgotten, "uncounted-zones-forgotten", true, true),
-    (NodeBug::EvictionGivenUp, "eviction-given-up", true, true),
-    (NodeBug::NamesakeDeleted, "namesake-deleted", true, true),
-    (NodeBug::TaintsOverwritten, "taints-overwritten", true, false),
-    (NodeBug::LeaseForgotten, "lease-forgotten", true, true),
-];
-
 impl NodeBug {
-    /// All bugs, in order.
-    pub fn all() -> impl Iterator<Item = Self> {
-        KNOWN.iter().map(|(bug, ..)| *bug)
-    }
-
     /// The bugs of Kubernetes 1.16.
     #[must_use]
     pub fn of_1_16() -> BTreeSet<Self> {
-        KNOWN.iter().filter(|(_, _, had, _)| *had).map(|(bug, ..)| *bug).collect()
+        KNOWN.iter().filter(|(.., (had, _))| *had).map(|(bug, ..)| *bug).collect()
     }
 
     /// The bugs of Kubernetes 1.36.
     #[must_use]
     pub fn of_1_36() -> BTreeSet<Self> {
-        KNOWN.iter().filter(|(.., has)| *has).map(|(bug, ..)| *bug).collect()
-    }
-
-    /// The name in profiles.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        KNOWN.iter().find(|(bug, ..)| *bug == self).map_or("", |(_, name, ..)| name)
-    }
-}
-
-/// A name that no bug of nodes has.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no bug `{name}` of nodes: there are {known}")]
-pub struct UnknownNodeBug {
-    name: String,
-    known: String,
-}
-
-impl FromStr for NodeBug {
-    type Err = UnknownNodeBug;
-
-    fn from_str(name: &str) -> Result<Self, UnknownNodeBug> {
-        let names = || Self::all().map(Self::name).collect::<Vec<_>>().join(", ");
-        let of_name = KNOWN.iter().find(|(_, known, ..)| *known == name);
-        of_name.map(|(bug, ..)| *bug).ok_or_else(|| UnknownNodeBug { name: name.into(), known: names() })
+        KNOWN.iter().filter(|(.., (_, has))| *has).map(|(bug, ..)| *bug).collect()
     }
 }
 

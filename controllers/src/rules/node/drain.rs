@@ -66,10 +66,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(second).unwrap()
-    }
+    use crate::test_values::{at, from_json};
 
     #[test]
     fn a_node_is_drained_when_it_has_been_ill_for_longer_than_it_may() {
@@ -91,7 +88,7 @@ mod tests {
 
     #[test]
     fn daemons_and_what_is_going_are_left_alone() {
-        let pod = |metadata| serde_json::from_value::<Pod>(json!({"metadata": metadata})).unwrap();
+        let pod = |metadata| from_json::<Pod>(json!({"metadata": metadata}));
         let owned = |kind: &str| json!({"ownerReferences": [{"apiVersion": "apps/v1", "kind": kind, "name": "a", "uid": "u", "controller": true}]});
         let cases = [
             (json!({}), true),
@@ -106,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_pod_gets_the_reason_node_lost_once() {
-        let mut pod = serde_json::from_value::<Pod>(json!({"metadata": {"name": "web"}})).unwrap();
+        let mut pod = from_json::<Pod>(json!({"metadata": {"name": "web"}}));
         let (reason, message) = lost(&pod, "n1").unwrap();
         assert_eq!(
             (reason, message.as_str()),

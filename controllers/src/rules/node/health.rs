@@ -130,10 +130,7 @@ pub fn ready_of(conditions: &[NodeCondition]) -> Option<&NodeCondition> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(second).unwrap()
-    }
+    use crate::test_values::at;
 
     fn condition(kind: &str, status: &str, heartbeat: i64, transition: i64) -> NodeCondition {
         NodeCondition {

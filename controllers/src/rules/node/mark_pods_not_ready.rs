@@ -52,6 +52,7 @@ pub fn marked_conditions(conditions: &[PodCondition], now: Timestamp) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_values::at;
 
     #[test]
     fn pods_are_marked_when_a_look_ends_the_readiness_of_their_node() {
@@ -95,7 +96,7 @@ mod tests {
             reason: Some("Why".into()),
             ..PodCondition::default()
         };
-        let now = Timestamp::from_second(9).unwrap();
+        let now = at(9);
         let marked = PodCondition { last_transition_time: Some(Time(now)), ..condition("Ready", "False") };
         let initialized = condition("Initialized", "True");
         let cases = [

@@ -17,7 +17,7 @@ mod taints;
 mod zones;
 
 pub use behaviour::NodeBehaviour;
-pub use bugs::{NodeBug, UnknownNodeBug};
+pub use bugs::NodeBug;
 pub use drain::{DrainAction, drained, draining, lost};
 pub use health::{NodeHealth, node_health, ready_of, silent_conditions};
 pub use labels::{mirrored_labels, zone_of};

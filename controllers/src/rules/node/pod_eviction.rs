@@ -114,10 +114,7 @@ pub fn disruption_target(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(second).unwrap()
-    }
+    use crate::test_values::at;
 
     fn taint(key: &str, added: Option<i64>) -> Taint {
         let time_added = added.map(|second| Time(at(second)));

@@ -150,10 +150,7 @@ mod tests {
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
     use super::*;
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(second).unwrap()
-    }
+    use crate::test_values::{at, from_json};
 
     #[test]
     fn an_old_lease_counts_once_more_after_a_change_of_status_where_it_is_forgotten() {
@@ -255,7 +252,7 @@ mod tests {
     #[test]
     fn a_node_counts_unless_its_label_excludes_it() {
         let node = |labels: serde_json::Value| -> k8s_openapi::api::core::v1::Node {
-            serde_json::from_value(serde_json::json!({"metadata": {"name": "n", "labels": labels}})).unwrap()
+            from_json(serde_json::json!({"metadata": {"name": "n", "labels": labels}}))
         };
         assert!(Plain.counts(&node(serde_json::json!({}))));
         assert!(!Plain.counts(&node(serde_json::json!({"node.kubernetes.io/exclude-disruption": ""}))));

@@ -110,10 +110,7 @@ fn add(taints: &mut Vec<Taint>, key: &str, effect: &str, now: Timestamp) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(second).unwrap()
-    }
+    use crate::test_values::at;
 
     /// Taints by the last part of the key and the effect, all added at 1.
     fn taints(names: &[&str]) -> Vec<Taint> {

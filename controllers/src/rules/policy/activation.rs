@@ -56,6 +56,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::test_values::from_json;
 
     #[test]
     fn only_a_lazy_policy_waits_for_the_template() {
@@ -102,7 +103,7 @@ mod tests {
             ("the spec", with("/spec", json!({"replicas": 2})), true),
             ("a field more", with("/data", json!({})), true),
         ];
-        let parse = |object: Value| -> RawObject { serde_json::from_value(object).unwrap() };
+        let parse = |object: Value| -> RawObject { from_json(object) };
         for (about, after, expected) in cases {
             assert_eq!(touched(Some(&parse(base.clone())), &parse(after)), expected, "{about}");
         }

@@ -106,13 +106,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::test_values::from_json;
 
     #[test]
     fn an_autoscaler_scales_what_it_names_in_its_own_namespace() {
         let autoscaler = |target: Value| -> HorizontalPodAutoscaler {
-            serde_json::from_value(json!({"metadata": {"name": "a", "namespace": "default"},
+            from_json(json!({"metadata": {"name": "a", "namespace": "default"},
                 "spec": {"maxReplicas": 3, "scaleTargetRef": target}}))
-            .unwrap()
         };
         let template = |namespace: &str| ObjectReference {
             api_version: "apps/v1".into(),
@@ -140,15 +140,14 @@ mod tests {
 
     #[test]
     fn an_autoscaler_goes_where_its_workload_goes_and_leaves_with_it() {
-        let workload: ResourceBindingSpec = serde_json::from_value(json!({
+        let workload: ResourceBindingSpec = from_json(json!({
             "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
             "clusters": [{"name": "m1"}, {"name": "m2"}],
             "gracefulEvictionTasks": [
                 {"fromCluster": "m3", "reason": "r", "producer": "p"},
                 {"fromCluster": "m4", "reason": "r", "producer": "p", "purgeMode": "Directly"},
             ],
-        }))
-        .unwrap();
+        }));
         assert_eq!(autoscaler_targets(false, Some(&workload)), BTreeSet::from(["m1", "m2"]));
         assert_eq!(autoscaler_targets(true, Some(&workload)), BTreeSet::new());
         assert_eq!(autoscaler_targets(false, None), BTreeSet::new());
@@ -170,12 +169,11 @@ mod tests {
     fn a_work_with_an_autoscaler_and_without_a_binding_is_recognised() {
         let name = work_name(AUTOSCALER, "default", "web");
         let work = |name: &str, labels: Value, kind: &str| -> Work {
-            serde_json::from_value(json!({
+            from_json(json!({
                 "apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
                 "metadata": {"name": name, "namespace": "karmada-es-m1", "labels": labels},
                 "spec": {"workload": {"manifests": [{"apiVersion": "autoscaling/v2", "kind": kind,
                     "metadata": {"name": "web", "namespace": "default"}}]}}}))
-            .unwrap()
         };
         let cases = [
             (work(&name, json!({}), AUTOSCALER), true),
@@ -197,57 +195,44 @@ mod tests {
                 "spec": {"replicas": asked}, "status": {"replicas": there}})
         };
         let binding = |replicas: i32, way: &str| -> ResourceBindingSpec {
-            serde_json::from_value(json!({
+            from_json(json!({
                 "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "replicas": replicas,
                 "clusters": [{"name": "m1"}, {"name": "m2"}],
                 "placement": {"replicaScheduling": {"replicaSchedulingType": way}}}))
-            .unwrap()
         };
         let status = |observed: i64, reported: &[Option<i64>]| -> BindingStatus {
             let report = |replicas: &Option<i64>| json!({"clusterName": "m", "health": "Healthy", "status": replicas.map(|replicas| json!({"replicas": replicas}))});
-            serde_json::from_value(json!({"schedulerObservedGeneration": observed,
+            from_json(json!({"schedulerObservedGeneration": observed,
                 "aggregatedStatus": reported.iter().map(report).collect::<Vec<_>>()}))
-            .unwrap()
         };
         let both = [Some(3), Some(2)];
+        // The template with its wanted and present replicas and its label; the replicas and the way of the binding; the
+        // generation that the scheduler has observed, and the reports of the members.
         let cases = [
-            (
-                "scaled up in a member",
-                template(4, 5, "true"),
-                binding(4, "Divided"),
-                status(1, &both),
-                Some(5),
-            ),
-            ("nothing new", template(5, 5, "true"), binding(5, "Divided"), status(1, &both), None),
-            ("no autoscaler", template(4, 5, "false"), binding(4, "Divided"), status(1, &both), None),
-            ("not divided", template(4, 5, "true"), binding(4, "Duplicated"), status(1, &both), None),
-            ("the binding lags", template(4, 5, "true"), binding(3, "Divided"), status(1, &both), None),
-            ("the scheduler lags", template(4, 5, "true"), binding(4, "Divided"), status(0, &both), None),
-            (
-                "a member is missing",
-                template(4, 3, "true"),
-                binding(4, "Divided"),
-                status(1, &both[..1]),
-                None,
-            ),
+            ("scaled up in a member", (4, 5, "true"), (4, "Divided"), (1, &both[..]), Some(5)),
+            ("nothing new", (5, 5, "true"), (5, "Divided"), (1, &both[..]), None),
+            ("no autoscaler", (4, 5, "false"), (4, "Divided"), (1, &both[..]), None),
+            ("not divided", (4, 5, "true"), (4, "Duplicated"), (1, &both[..]), None),
+            ("the binding lags", (4, 5, "true"), (3, "Divided"), (1, &both[..]), None),
+            ("the scheduler lags", (4, 5, "true"), (4, "Divided"), (0, &both[..]), None),
+            ("a member is missing", (4, 3, "true"), (4, "Divided"), (1, &both[..1]), None),
             (
                 "a member has reported nothing",
-                template(4, 3, "true"),
-                binding(4, "Divided"),
-                status(1, &[Some(3), None]),
+                (4, 3, "true"),
+                (4, "Divided"),
+                (1, &[Some(3), None][..]),
                 None,
             ),
-            (
-                "a member has none",
-                template(4, 3, "true"),
-                binding(4, "Divided"),
-                status(1, &[Some(3), Some(0)]),
-                None,
-            ),
-            ("the sum lags", template(4, 3, "true"), binding(4, "Divided"), status(1, &both), None),
+            ("a member has none", (4, 3, "true"), (4, "Divided"), (1, &[Some(3), Some(0)][..]), None),
+            ("the sum lags", (4, 3, "true"), (4, "Divided"), (1, &both[..]), None),
         ];
-        for (about, template, binding, status, expected) in cases {
-            assert_eq!(replicas_to_sync(&template, 1, &binding, &status), expected, "{about}");
+        for (about, (asked, there, label), (replicas, way), (observed, reported), expected) in cases {
+            let (binding, status) = (binding(replicas, way), status(observed, reported));
+            assert_eq!(
+                replicas_to_sync(&template(asked, there, label), 1, &binding, &status),
+                expected,
+                "{about}"
+            );
         }
     }
 }

@@ -106,6 +106,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::test_values::from_json;
 
     #[test]
     fn a_selector_means_by_name_by_labels_or_all_of_a_kind() {
@@ -129,7 +130,7 @@ mod tests {
         for (selector, namespace, expected) in cases {
             let mut whole = json!({"apiVersion": "apps/v1", "kind": "Deployment"});
             whole.as_object_mut().unwrap().extend(selector.as_object().unwrap().clone());
-            let selectors = [serde_json::from_value(whole).unwrap()];
+            let selectors = [from_json(whole)];
             assert_eq!(selects(&selectors, namespace, &template), expected, "{selector}");
         }
     }

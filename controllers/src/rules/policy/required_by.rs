@@ -98,11 +98,12 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::test_values::from_json;
 
     fn spec(fields: Value) -> ResourceBindingSpec {
         let mut spec = json!({"resource": {"apiVersion": "v1", "kind": "ConfigMap", "name": "a"}});
         spec.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-        serde_json::from_value(spec).unwrap()
+        from_json(spec)
     }
 
     fn names(clusters: &[TargetCluster]) -> Vec<(&str, i32)> {

@@ -4,213 +4,135 @@
 //! to detect it. Sources are issues and pull requests of karmada-io/karmada.
 
 use std::collections::BTreeSet;
-use std::str::FromStr;
 
 use crate::api::{ReleaseNumber, release_number};
+use crate::rules::bug_table::{UnknownBug, bugs};
 
-/// A bug of a release.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Bug {
+bugs! {
+    /// A bug of a release, with its name in profiles and the first release without it, if there is one.
+    Bug, "", Option<ReleaseNumber>:
+
     /// A cluster is selected again while its eviction task still exists (#3469).
-    ChosenWhileLeaving,
+    ChosenWhileLeaving: "chosen-while-leaving", Some((1, 6));
     /// An eviction adds a second task for the same cluster (#3456).
-    TwoTasks,
+    TwoTasks: "two-tasks", Some((1, 6));
     /// The graceful eviction controller overwrites tasks that were added since its read.
     /// The controller writes only the tasks that the controller read (#7290).
-    TasksLost,
+    TasksLost: "tasks-lost", Some((1, 18));
     /// The cluster taint policy controller overwrites changes of taints that were made since its read.
     /// The controller writes the taints that the controller read (#7346).
-    TaintsLost,
+    TaintsLost: "taints-lost", Some((1, 18));
     /// The scheduler writes targets computed from what it read, although a cluster has been evicted since.
-    PlacementUnguarded,
+    PlacementUnguarded: "placement-unguarded", None;
     /// The grace period of a task also applies to the tasks after it (#7184).
-    GracePeriodLeaks,
+    GracePeriodLeaks: "grace-period-leaks", Some((1, 17));
     /// Conditions of a member are written as they were before the probe.
     /// The write overwrites changes made since (#5227).
-    ConditionsPutBack,
+    ConditionsPutBack: "conditions-put-back", Some((1, 11));
     /// Each change of the Cluster of a member brings the next probe of the member forward.
     /// Changes that probes cause also bring the next probe forward (#6284).
-    ReportsBringProbes,
+    ReportsBringProbes: "reports-bring-probes", Some((1, 14));
     /// A member without credentials becomes not ready at once, without a threshold (#7426).
-    CredentialsUndamped,
+    CredentialsUndamped: "credentials-undamped", Some((1, 18));
     /// Tasks do not time out as long as the scheduler has not observed the binding (#3747).
-    TimeoutAwaitsScheduler,
+    TimeoutAwaitsScheduler: "timeout-awaits-scheduler", Some((1, 14));
     /// If a toleration has expired, the eviction is graceful whatever the policy says (#6676).
-    ExpiryForgetsPurgeMode,
+    ExpiryForgetsPurgeMode: "expiry-forgets-purge-mode", Some((1, 15));
     /// The eviction of a cluster-scoped object is graceful whatever the policy says (#6491).
-    ClusterScopedForgetPurgeMode,
+    ClusterScopedForgetPurgeMode: "cluster-scoped-forget-purge-mode", Some((1, 15));
     /// Tasks that existed before the controller started are not processed (#3475).
-    EarlierTasksUnseen,
+    EarlierTasksUnseen: "earlier-tasks-unseen", Some((1, 6));
     /// A report on an earlier schedule makes a target count as healthy.
     /// The old copy is therefore deleted too early (#3736).
-    EarlierHealthCounts,
+    EarlierHealthCounts: "earlier-health-counts", None;
     /// If the workload fits no cluster, scheduling counts as successful.
     /// The empty result counts as a replacement, so that the old copy is deleted at once (until 1.6,
     /// `pkg/scheduler/scheduler.go`).
-    NothingReplaces,
+    NothingReplaces: "nothing-replaces", Some((1, 7));
     /// The time since which a workload is unhealthy in a cluster is kept beyond its eviction.
     /// The workload therefore has no time to start when the workload comes back (#3500).
-    IllHealthRemembered,
+    IllHealthRemembered: "ill-health-remembered", Some((1, 6));
     /// A direct purge leaves no task, so that the same cluster may be selected at once (#4208).
-    PurgedWithoutTask,
+    PurgedWithoutTask: "purged-without-task", Some((1, 12));
     /// A second failover preserves the state of a copy that never worked.
     /// The second failover begins before the first failover has completed (#6232).
-    StateReadAnew,
+    StateReadAnew: "state-read-anew", None;
     /// The health of an object without a status is unknown, so that nothing replaces it (#4407).
-    StatuslessUnknown,
+    StatuslessUnknown: "statusless-unknown", Some((1, 9));
     /// A present target is removed by any untolerated taint of effect NoSchedule.
     /// The target is removed when the binding is next scheduled (#2449).
-    TaintsDriveOut,
+    TaintsDriveOut: "taints-drive-out", Some((1, 3));
     /// A target ranks no higher than another cluster if no target has replicas.
     /// Therefore a workload without replicas moves back when a cluster recovers (#3290).
-    EmptyTargetsRankLast,
+    EmptyTargetsRankLast: "empty-targets-rank-last", Some((1, 6));
     /// A cluster whose discovery does not list the kind for a moment loses its copies (#5216).
-    KindsDriveOut,
+    KindsDriveOut: "kinds-drive-out", Some((1, 12));
     /// Replicas on clusters that are no longer candidates count as placed (#4586, #7110).
-    LostReplicasCount,
+    LostReplicasCount: "lost-replicas-count", Some((1, 9));
     /// Scaling up takes replicas away from a cluster (#6793).
     /// This is `Division::LargestWeight`, which the reference has.
-    ScaleUpShrinks,
+    ScaleUpShrinks: "scale-up-shrinks", Some((1, 16));
     /// The scheduler observes the generation before its own patch.
     /// The scheduler observes no generation if there is nothing to do (#3455).
-    OwnPatchUnobserved,
+    OwnPatchUnobserved: "own-patch-unobserved", Some((1, 6));
     /// A label that is removed from a cluster is not noticed (#2912).
-    LostLabelsUnnoticed,
+    LostLabelsUnnoticed: "lost-labels-unnoticed", Some((1, 5));
     /// A suspended binding is scheduled; in the real release when a cluster changes (#6356).
-    SuspensionIgnored,
+    SuspensionIgnored: "suspension-ignored", Some((1, 14));
     /// Bindings of other schedulers are scheduled (#4139).
-    OtherSchedulersServed,
+    OtherSchedulersServed: "other-schedulers-served", Some((1, 8));
     /// An expired toleration admits the workload again, and the workload is evicted at once.
     /// The source is `pkg/scheduler/framework/plugins/tainttoleration`.
-    RunOutTolerationAdmits,
+    RunOutTolerationAdmits: "run-out-toleration-admits", None;
     /// Workloads that tolerate a taint without a limit use up part of the eviction rate.
     /// This holds until 1.18.1 (`pkg/controllers/cluster/taint_manager.go`).
-    TolerantTakeTurns,
+    TolerantTakeTurns: "tolerant-take-turns", Some((1, 19));
     /// A taint of ill health that replaces another such taint restarts tolerations.
     /// The source is `pkg/controllers/cluster/cluster_controller.go`.
-    SwapRestartsToleration,
+    SwapRestartsToleration: "swap-restarts-toleration", Some((1, 14));
     /// The order in which cluster taint policies are listed decides which one is applied last (#6399).
-    TaintPoliciesUnsorted,
+    TaintPoliciesUnsorted: "taint-policies-unsorted", Some((1, 14));
     /// Requests to members have no time limit, so that one that never answers is never noticed (#6829).
-    NoTimeLimit,
+    NoTimeLimit: "no-time-limit", Some((1, 16));
     /// An incomplete result of discovery replaces the known enablements (#7373).
-    PartialListsReplace,
+    PartialListsReplace: "partial-lists-replace", None;
     /// A member whose agent is gone is never removed (#1847).
-    SilentAgentsHoldUp,
+    SilentAgentsHoldUp: "silent-agents-hold-up", Some((1, 8));
     /// A change of a policy waits for a change of the template, although the policy is not lazy (#6674).
-    PolicyChangesDropped,
+    PolicyChangesDropped: "policy-changes-dropped", Some((1, 15));
     /// Bindings have no finalizer, so that their Works may outlive them (#708).
-    NoFinalizer,
+    NoFinalizer: "no-finalizer", Some((0, 10));
     /// The dependencies of a workload leave a cluster when the eviction of the workload begins.
     /// The source is `pkg/dependenciesdistributor/dependencies_distributor.go`.
-    DependenciesLeaveFirst,
+    DependenciesLeaveFirst: "dependencies-leave-first", None;
     /// The write of a template's dependencies overwrites all annotations of its binding.
     /// The write puts back the annotations that were read (#7208).
-    AnnotationsPutBack,
+    AnnotationsPutBack: "annotations-put-back", Some((1, 17));
     /// The shares of a Job's completions are assigned to the wrong clusters (#7387).
-    CompletionsMixedUp,
+    CompletionsMixedUp: "completions-mixed-up", Some((1, 18));
     /// An object deleted in a member is created again although dispatching is suspended (#6525).
-    SuspendedIsMended,
+    SuspendedIsMended: "suspended-is-mended", Some((1, 15));
     /// A Work that could not be applied is reported as applied (#3709).
-    FailedIsApplied,
+    FailedIsApplied: "failed-is-applied", Some((1, 7));
     /// A Work whose object could not be created again is still reported as applied (#4341).
-    FailedMendingUntold,
+    FailedMendingUntold: "failed-mending-untold", Some((1, 9));
     /// The endpoints of a member are removed as soon as it is not ready (#6258).
-    NotReadyCutsServices,
+    NotReadyCutsServices: "not-ready-cuts-services", Some((1, 14));
     /// The other workloads of an affinity group keep a workload from every other cluster.
     /// This also happens while the workload is being evicted from the clusters of the other workloads (#7479).
-    GroupsBindEvicted,
+    GroupsBindEvicted: "groups-bind-evicted", None;
     /// An autoscaler stays in a member that its workload has left.
     /// This holds until 1.6 (`pkg/controllers/hpa/hpa_controller.go`).
-    AutoscalersStay,
+    AutoscalersStay: "autoscalers-stay", Some((1, 7));
 }
 
-/// Each bug with its name in profiles, and the first release without it, if there is one.
-const KNOWN: [(Bug, &str, Option<ReleaseNumber>); 46] = [
-    (Bug::ChosenWhileLeaving, "chosen-while-leaving", Some((1, 6))),
-    (Bug::TwoTasks, "two-tasks", Some((1, 6))),
-    (Bug::TasksLost, "tasks-lost", Some((1, 18))),
-    (Bug::TaintsLost, "taints-lost", Some((1, 18))),
-    (Bug::PlacementUnguarded, "placement-unguarded", None),
-    (Bug::GracePeriodLeaks, "grace-period-leaks", Some((1, 17))),
-    (Bug::ConditionsPutBack, "conditions-put-back", Some((1, 11))),
-    (Bug::ReportsBringProbes, "reports-bring-probes", Some((1, 14))),
-    (Bug::CredentialsUndamped, "credentials-undamped", Some((1, 18))),
-    (Bug::TimeoutAwaitsScheduler, "timeout-awaits-scheduler", Some((1, 14))),
-    (Bug::ExpiryForgetsPurgeMode, "expiry-forgets-purge-mode", Some((1, 15))),
-    (Bug::ClusterScopedForgetPurgeMode, "cluster-scoped-forget-purge-mode", Some((1, 15))),
-    (Bug::EarlierTasksUnseen, "earlier-tasks-unseen", Some((1, 6))),
-    (Bug::EarlierHealthCounts, "earlier-health-counts", None),
-    (Bug::NothingReplaces, "nothing-replaces", Some((1, 7))),
-    (Bug::IllHealthRemembered, "ill-health-remembered", Some((1, 6))),
-    (Bug::PurgedWithoutTask, "purged-without-task", Some((1, 12))),
-    (Bug::StateReadAnew, "state-read-anew", None),
-    (Bug::StatuslessUnknown, "statusless-unknown", Some((1, 9))),
-    (Bug::TaintsDriveOut, "taints-drive-out", Some((1, 3))),
-    (Bug::EmptyTargetsRankLast, "empty-targets-rank-last", Some((1, 6))),
-    (Bug::KindsDriveOut, "kinds-drive-out", Some((1, 12))),
-    (Bug::LostReplicasCount, "lost-replicas-count", Some((1, 9))),
-    (Bug::ScaleUpShrinks, "scale-up-shrinks", Some((1, 16))),
-    (Bug::OwnPatchUnobserved, "own-patch-unobserved", Some((1, 6))),
-    (Bug::LostLabelsUnnoticed, "lost-labels-unnoticed", Some((1, 5))),
-    (Bug::SuspensionIgnored, "suspension-ignored", Some((1, 14))),
-    (Bug::OtherSchedulersServed, "other-schedulers-served", Some((1, 8))),
-    (Bug::RunOutTolerationAdmits, "run-out-toleration-admits", None),
-    (Bug::TolerantTakeTurns, "tolerant-take-turns", Some((1, 19))),
-    (Bug::SwapRestartsToleration, "swap-restarts-toleration", Some((1, 14))),
-    (Bug::TaintPoliciesUnsorted, "taint-policies-unsorted", Some((1, 14))),
-    (Bug::NoTimeLimit, "no-time-limit", Some((1, 16))),
-    (Bug::PartialListsReplace, "partial-lists-replace", None),
-    (Bug::SilentAgentsHoldUp, "silent-agents-hold-up", Some((1, 8))),
-    (Bug::PolicyChangesDropped, "policy-changes-dropped", Some((1, 15))),
-    (Bug::NoFinalizer, "no-finalizer", Some((0, 10))),
-    (Bug::DependenciesLeaveFirst, "dependencies-leave-first", None),
-    (Bug::AnnotationsPutBack, "annotations-put-back", Some((1, 17))),
-    (Bug::CompletionsMixedUp, "completions-mixed-up", Some((1, 18))),
-    (Bug::SuspendedIsMended, "suspended-is-mended", Some((1, 15))),
-    (Bug::FailedIsApplied, "failed-is-applied", Some((1, 7))),
-    (Bug::FailedMendingUntold, "failed-mending-untold", Some((1, 9))),
-    (Bug::NotReadyCutsServices, "not-ready-cuts-services", Some((1, 14))),
-    (Bug::GroupsBindEvicted, "groups-bind-evicted", None),
-    (Bug::AutoscalersStay, "autoscalers-stay", Some((1, 7))),
-];
-
 impl Bug {
-    /// All bugs, in order.
-    pub fn all() -> impl Iterator<Item = Self> {
-        KNOWN.iter().map(|(bug, ..)| *bug)
-    }
-
     /// The bugs of a release (`1.13.10`, `v1.18.2`).
     #[must_use]
     pub fn of(release: &str) -> BTreeSet<Self> {
         let number = release_number(release);
         let has = |first_without: &Option<ReleaseNumber>| first_without.is_none_or(|first| number < first);
         KNOWN.iter().filter(|(.., first_without)| has(first_without)).map(|(bug, ..)| *bug).collect()
-    }
-
-    /// The name in profiles.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        KNOWN.iter().find(|(bug, ..)| *bug == self).map_or("", |(_, name, _)| name)
-    }
-}
-
-/// A name that no bug has.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no bug `{name}`: there are {known}")]
-pub struct UnknownBug {
-    name: String,
-    known: String,
-}
-
-impl FromStr for Bug {
-    type Err = UnknownBug;
-
-    fn from_str(name: &str) -> Result<Self, UnknownBug> {
-        let names = || Self::all().map(Self::name).collect::<Vec<_>>().join(", ");
-        let of_name = KNOWN.iter().find(|(_, known, _)| *known == name);
-        of_name.map(|(bug, ..)| *bug).ok_or_else(|| UnknownBug { name: name.into(), known: names() })
     }
 }
 

@@ -7,5 +7,5 @@ mod rules;
 mod tests;
 
 pub use behaviour::{Behaviour, Division, Grouping, Inheritance, Removal, UnservedTargets, Zones};
-pub use bugs::{Bug, UnknownBug};
+pub use bugs::Bug;
 pub use rules::{ReferenceRules, Release};

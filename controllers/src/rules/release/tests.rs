@@ -12,10 +12,7 @@ use serde_json::{Value, json};
 
 use crate::api::*;
 use crate::rules::*;
-
-fn parsed<T: serde::de::DeserializeOwned>(value: Value) -> T {
-    serde_json::from_value(value).unwrap()
-}
+use crate::test_values::{at, from_json};
 
 fn targets(names: &[&str]) -> Vec<TargetCluster> {
     names.iter().map(|name| TargetCluster { name: (*name).into(), replicas: 1 }).collect()
@@ -24,130 +21,15 @@ fn targets(names: &[&str]) -> Vec<TargetCluster> {
 fn cluster(effect: &str, added: Option<&str>) -> Cluster {
     let mut cluster = Cluster::new("m1", Default::default());
     let taint = json!({"key": "k", "effect": effect, "timeAdded": added});
-    cluster.spec.taints = vec![parsed(taint)];
+    cluster.spec.taints = vec![from_json(taint)];
     cluster.labels_mut().insert("tier".into(), "gold".into());
     cluster
-}
-
-fn is_served(rules: &dyn Rules) -> bool {
-    let deployment = parsed(json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}));
-    rules.api_filter(&deployment, &cluster("", None), true).is_none()
-}
-
-fn stays(rules: &dyn Rules) -> bool {
-    rules.taint_filter(&[], &cluster("NoSchedule", None), true, Timestamp::UNIX_EPOCH).is_none()
-}
-
-fn is_admitted(rules: &dyn Rules) -> bool {
-    let brief: Toleration = parsed(json!({"operator": "Exists", "tolerationSeconds": 5}));
-    let tainted = cluster("NoExecute", Some("1970-01-01T00:00:00Z"));
-    rules.taint_filter(&[brief], &tainted, false, Timestamp::from_second(9).unwrap()).is_none()
-}
-
-fn is_chosen(rules: &dyn Rules) -> bool {
-    let task = GracefulEvictionTask { from_cluster: "m1".into(), ..Default::default() };
-    rules.eviction_filter(&[task], "m1").is_none()
-}
-
-fn leaves_two_tasks(rules: &dyn Rules) -> bool {
-    let task = GracefulEvictionTask { from_cluster: "m1".into(), ..Default::default() };
-    let mut spec = ResourceBindingSpec {
-        clusters: targets(&["m1"]),
-        graceful_eviction_tasks: vec![task.clone()],
-        ..Default::default()
-    };
-    rules.evict(&mut spec, "m1", task) && spec.graceful_eviction_tasks.len() == 2
-}
-
-fn is_replaced_by_nothing(rules: &dyn Rules) -> bool {
-    rules.is_replaced(true, &[], &[])
-}
-
-fn is_replaced_early(rules: &dyn Rules) -> bool {
-    let report = json!({"clusterName": "m1", "applied": true, "health": "Healthy",
-        "status": {"replicas": 5, "generation": 1, "observedGeneration": 1}});
-    rules.is_replaced(true, &targets(&["m1"]), &[parsed(report)])
-}
-
-fn counts_what_is_lost(rules: &dyn Rules) -> bool {
-    !rules.still_assigned(&targets(&["m9"]), &[]).is_empty()
-}
-
-fn observes_its_patch(rules: &dyn Rules) -> bool {
-    rules.observed_generation(1, 2, Some(3)) == 3 && rules.observed_generation(1, 2, None) == 2
-}
-
-fn notices_a_lost_label(rules: &dyn Rules) -> bool {
-    let gold = json!({"clusterAffinity": {"labelSelector": {"matchLabels": {"tier": "gold"}}}});
-    let spec = ResourceBindingSpec { placement: parsed(gold), ..Default::default() };
-    let after = Cluster::new("m1", Default::default());
-    rules.concerns(&spec, Some(&cluster("", None)), Some(&after))
-}
-
-fn schedules_what_is_suspended(rules: &dyn Rules) -> bool {
-    let (placement, suspension) = (parsed(json!({})), parsed(json!({"scheduling": true})));
-    let spec = ResourceBindingSpec { placement, suspension, ..Default::default() };
-    rules.needs_scheduling(&spec, &BindingStatus::default(), None, LostTargets::Nothing)
-}
-
-fn serves_others(rules: &dyn Rules) -> bool {
-    let spec = ResourceBindingSpec { scheduler_name: "volcano".into(), ..Default::default() };
-    rules.is_for_scheduler(&spec, "default-scheduler")
-}
-
-fn reports_failure_as_success(rules: &dyn Rules) -> bool {
-    let work = json!({"metadata": {"name": "w", "namespace": "karmada-es-m1"},
-        "spec": {"workload": {"manifests": []}}, "status": {"conditions": [{"type": "Applied",
-        "status": "False", "reason": "", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}});
-    rules.aggregated_status(&[Arc::new(parsed(work))])[0].applied
 }
 
 fn spec(value: Value) -> ResourceBindingSpec {
     let mut whole = json!({"resource": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "default", "name": "web"}});
     whole.as_object_mut().unwrap().extend(value.as_object().cloned().unwrap());
-    parsed(whole)
-}
-
-fn at(second: i64) -> Timestamp {
-    Timestamp::from_second(second).unwrap()
-}
-
-fn guards_tasks(rules: &dyn Rules) -> bool {
-    rules.unguarded_write_delay(Write::Tasks).is_none()
-}
-
-fn guards_taints(rules: &dyn Rules) -> bool {
-    rules.unguarded_write_delay(Write::PolicyTaints).is_none()
-}
-
-fn guards_placement(rules: &dyn Rules) -> bool {
-    rules.unguarded_write_delay(Write::Placement).is_none()
-}
-
-fn guards_conditions(rules: &dyn Rules) -> bool {
-    rules.unguarded_write_delay(Write::ClusterStatus).is_none()
-}
-
-fn guards_annotations(rules: &dyn Rules) -> bool {
-    rules.unguarded_write_delay(Write::Dependencies).is_none()
-}
-
-fn probes_at_its_own_times(rules: &dyn Rules) -> bool {
-    !rules.brings_probe_forward(None, &cluster("", None))
-}
-
-fn lets_each_task_be_as_old_as_it_says(rules: &dyn Rules) -> bool {
-    let task = |grace_period_seconds| GracefulEvictionTask { grace_period_seconds, ..Default::default() };
-    let timeouts = rules.task_timeouts(&[task(Some(60)), task(None)], Duration::from_secs(600));
-    timeouts == [60, 600].map(Duration::from_secs)
-}
-
-fn damps_missing_credentials(rules: &dyn Rules) -> bool {
-    rules.is_damped(Probe::NoClient)
-}
-
-fn lets_tasks_time_out_unscheduled(rules: &dyn Rules) -> bool {
-    rules.processes_tasks(false)
+    from_json(whole)
 }
 
 fn is_direct(rules: &dyn Rules, due: Due, namespace: &str) -> bool {
@@ -156,213 +38,205 @@ fn is_direct(rules: &dyn Rules, due: Due, namespace: &str) -> bool {
     rules.taint_task(&spec, due, None, None).unwrap().purge_mode == Some(PurgeMode::Directly)
 }
 
-fn is_direct_when_time_is_up(rules: &dyn Rules) -> bool {
-    is_direct(rules, Due::At(at(5)), "default")
-}
-
-fn is_direct_without_a_namespace(rules: &dyn Rules) -> bool {
-    is_direct(rules, Due::AtOnce, "")
-}
-
-fn sees_earlier_tasks(rules: &dyn Rules) -> bool {
-    rules.wakes_for_tasks(
-        None,
-        &spec(json!({"gracefulEvictionTasks": [{"fromCluster": "m1", "reason": "", "producer": ""}]})),
-    )
-}
-
-fn forgets_ill_health_with_the_copy(rules: &dyn Rules) -> bool {
-    let before = UnhealthySince::from([("m1".to_owned(), at(1))]);
-    rules.unhealthy_since(&before, &spec(json!({"clusters": [{"name": "m2"}]})), &[], at(9)).is_empty()
-}
-
-fn leaves_a_task_where_it_purges(rules: &dyn Rules) -> bool {
-    let mut spec = spec(json!({"clusters": [{"name": "m1"}]}));
-    let task = GracefulEvictionTask { purge_mode: Some(PurgeMode::Directly), ..Default::default() };
-    rules.evict(&mut spec, "m1", task) && spec.graceful_eviction_tasks.len() == 1
-}
-
-fn hands_on_a_state(rules: &dyn Rules) -> bool {
-    let preserved_label_state = BTreeMap::from([("id".to_owned(), "a".to_owned())]);
-    rules.inherited_state(&[GracefulEvictionTask { preserved_label_state, ..Default::default() }]).is_some()
-}
-
-fn is_healthy_without_a_status(rules: &dyn Rules) -> bool {
-    rules.health(&json!({"apiVersion": "v1", "kind": "ConfigMap"})) == Health::Healthy
-}
-
-fn ranks_targets_without_replicas_first(rules: &dyn Rules) -> bool {
-    let targets = |replicas| [TargetCluster { name: "m1".into(), replicas }];
-    assert_eq!(rules.locality_score(&targets(1), "m1"), 100);
-    rules.locality_score(&targets(0), "m1") == 100
-}
-
-fn grows_everywhere(rules: &dyn Rules) -> bool {
-    let divided = |replicas| -> BTreeMap<String, i32> {
-        let weights =
-            [("a", 10), ("b", 5), ("c", 4), ("d", 4)].map(|(name, weight)| (name.to_owned(), weight));
-        let targets = rules.divide(replicas, weights.into(), &[], "");
-        targets.into_iter().map(|target| (target.name, target.replicas)).collect()
-    };
-    (1..30).all(|replicas| {
-        let (before, after) = (divided(replicas), divided(replicas + 1));
-        before.iter().all(|(name, had)| after.get(name).is_some_and(|has| has >= had))
-    })
-}
-
-fn gives_the_tolerant_no_turn(rules: &dyn Rules) -> bool {
-    !rules.counts_against_eviction_rate(&cluster("NoExecute", None).spec.taints, Due::Never)
-}
-
-fn swaps_without_starting_anew(rules: &dyn Rules) -> bool {
-    let taint =
-        json!({"key": "cluster.karmada.io/not-ready", "effect": "NoExecute", "timeAdded": at(7).to_string()});
-    let after = rules.no_execute_taints(Some("Unknown"), at(0), Duration::ZERO, &[parsed(taint)], at(99));
-    after.len() == 1 && after[0].time_added == Some(Time(at(7)))
-}
-
-fn lets_the_youngest_policy_decide(rules: &dyn Rules) -> bool {
-    let policy = |name: &str, created: i64, list: &str| -> ClusterTaintPolicy {
-        parsed(json!({
-            "apiVersion": "policy.karmada.io/v1alpha1", "kind": "ClusterTaintPolicy",
-            "metadata": {"name": name, "creationTimestamp": at(created).to_string()},
-            "spec": {"taints": [{"key": "k", "effect": "NoSchedule"}],
-                list: [{"conditionType": "Ready", "operator": "In", "statusValues": ["True"]}]},
-        }))
-    };
-    let (removes, adds) = (policy("a", 2, "removeOnConditions"), policy("b", 1, "addOnConditions"));
-    let mut cluster = Cluster::new("m1", Default::default());
-    let ready = json!({"type": "Ready", "status": "True", "reason": "", "message": "", "lastTransitionTime": at(0).to_string()});
-    cluster.status = parsed(json!({"conditions": [ready]}));
-    rules.taints_by_policies(&[&removes, &adds], &cluster, at(9)).is_empty()
-}
-
-fn limits_requests(rules: &dyn Rules) -> bool {
-    rules.member_timeout(Duration::from_secs(32)) == Duration::from_secs(32)
-}
-
-fn keeps_what_a_partial_list_lacks(rules: &dyn Rules) -> bool {
-    !rules.replaces_enablements(false, 3)
-}
-
-fn lets_a_silent_agent_go(rules: &dyn Rules) -> bool {
-    let spec = parsed(json!({"syncMode": "Pull"}));
-    rules.abandons_works(&Cluster::new("m1", spec))
-}
-
-fn follows_a_policy(rules: &dyn Rules) -> bool {
-    rules.activates("", false)
-}
-
-fn has_a_finalizer(rules: &dyn Rules) -> bool {
-    rules.has_finalizer(&spec(json!({})))
-}
-
-fn keeps_dependencies(rules: &dyn Rules) -> bool {
-    let spec = spec(json!({"gracefulEvictionTasks": [{"fromCluster": "m1", "reason": "", "producer": ""}]}));
-    !rules.snapshot("default", "web-deployment", &spec).clusters.is_empty()
-}
-
-fn deals_out_completions_as_divided(rules: &dyn Rules) -> bool {
-    let mut spec = spec(json!({
-        "replicas": 4, "clusters": [{"name": "m1", "replicas": 1}, {"name": "m2", "replicas": 3}],
-        "placement": {"replicaScheduling": {"replicaSchedulingType": "Divided"}},
-    }));
-    spec.resource.kind = "Job".into();
-    let shares = rules.completions(&spec, &json!({"spec": {"completions": 8}})).unwrap();
-    (shares["m1"], shares["m2"]) == (2, 6)
-}
-
-fn leaves_what_is_suspended(rules: &dyn Rules) -> bool {
-    let spec = parsed(json!({"workload": {}, "suspendDispatching": true}));
-    rules.holds_back(&Work::new("w", spec), true)
-}
-
-fn reports_failed_mending(rules: &dyn Rules) -> bool {
-    rules.applied_condition(true, true, Err("no")).is_some()
-}
-
-fn keeps_the_slices_of_an_outage(rules: &dyn Rules) -> bool {
-    rules.keeps_slices(&cluster("", None))
-}
-
-fn lets_an_evicted_workload_leave_its_group(rules: &dyn Rules) -> bool {
-    let task: GracefulEvictionTask = parsed(json!({"fromCluster": "m1", "reason": "", "producer": ""}));
-    !rules.binds_group(&[task], &BTreeSet::from(["m1".to_owned()]))
-}
-
-#[test]
-fn a_bug_changes_its_rule_and_no_other() {
-    type Ask = fn(&dyn Rules) -> bool;
-    let rows: [(Bug, Ask, bool); 46] = [
-        (Bug::ChosenWhileLeaving, is_chosen, true),
-        (Bug::TwoTasks, leaves_two_tasks, true),
-        (Bug::TasksLost, guards_tasks, false),
-        (Bug::TaintsLost, guards_taints, false),
-        (Bug::PlacementUnguarded, guards_placement, false),
-        (Bug::GracePeriodLeaks, lets_each_task_be_as_old_as_it_says, false),
-        (Bug::ConditionsPutBack, guards_conditions, false),
-        (Bug::ReportsBringProbes, probes_at_its_own_times, false),
-        (Bug::CredentialsUndamped, damps_missing_credentials, false),
-        (Bug::TimeoutAwaitsScheduler, lets_tasks_time_out_unscheduled, false),
-        (Bug::ExpiryForgetsPurgeMode, is_direct_when_time_is_up, false),
-        (Bug::ClusterScopedForgetPurgeMode, is_direct_without_a_namespace, false),
-        (Bug::EarlierTasksUnseen, sees_earlier_tasks, false),
-        (Bug::EarlierHealthCounts, is_replaced_early, true),
-        (Bug::NothingReplaces, is_replaced_by_nothing, true),
-        (Bug::IllHealthRemembered, forgets_ill_health_with_the_copy, false),
-        (Bug::PurgedWithoutTask, leaves_a_task_where_it_purges, false),
-        (Bug::StateReadAnew, hands_on_a_state, false),
-        (Bug::StatuslessUnknown, is_healthy_without_a_status, false),
-        (Bug::TaintsDriveOut, stays, false),
-        (Bug::EmptyTargetsRankLast, ranks_targets_without_replicas_first, false),
-        (Bug::KindsDriveOut, is_served, false),
-        (Bug::LostReplicasCount, counts_what_is_lost, true),
-        (Bug::ScaleUpShrinks, grows_everywhere, false),
-        (Bug::OwnPatchUnobserved, observes_its_patch, false),
-        (Bug::LostLabelsUnnoticed, notices_a_lost_label, false),
-        (Bug::SuspensionIgnored, schedules_what_is_suspended, true),
-        (Bug::OtherSchedulersServed, serves_others, true),
-        (Bug::RunOutTolerationAdmits, is_admitted, true),
-        (Bug::TolerantTakeTurns, gives_the_tolerant_no_turn, false),
-        (Bug::SwapRestartsToleration, swaps_without_starting_anew, false),
-        (Bug::TaintPoliciesUnsorted, lets_the_youngest_policy_decide, false),
-        (Bug::NoTimeLimit, limits_requests, false),
-        (Bug::PartialListsReplace, keeps_what_a_partial_list_lacks, false),
-        (Bug::SilentAgentsHoldUp, lets_a_silent_agent_go, false),
-        (Bug::PolicyChangesDropped, follows_a_policy, false),
-        (Bug::NoFinalizer, has_a_finalizer, false),
-        (Bug::DependenciesLeaveFirst, keeps_dependencies, false),
-        (Bug::AnnotationsPutBack, guards_annotations, false),
-        (Bug::CompletionsMixedUp, deals_out_completions_as_divided, false),
-        (Bug::SuspendedIsMended, leaves_what_is_suspended, false),
-        (Bug::FailedIsApplied, reports_failure_as_success, true),
-        (Bug::FailedMendingUntold, reports_failed_mending, false),
-        (Bug::NotReadyCutsServices, keeps_the_slices_of_an_outage, false),
-        (Bug::GroupsBindEvicted, lets_an_evicted_workload_leave_its_group, false),
-        (Bug::AutoscalersStay, takes_autoscalers_away, false),
-    ];
-    assert!(rows.iter().map(|(bug, ..)| *bug).eq(Bug::all()));
-    // The reference has the division of the releases before 1.16, which is this bug.
-    let right = |bug| if bug == Bug::ScaleUpShrinks { Release::of("1.16") } else { Release::default() };
-    for (bug, ask, with_it) in rows {
-        assert_eq!(ask(&right(bug)), !with_it, "without bugs, {}", bug.name());
-        let reference =
-            if right(bug).behaviour == Behaviour::default() { ask(&ReferenceRules) } else { !with_it };
-        assert_eq!(reference, !with_it, "the reference, {}", bug.name());
-        for other in Bug::all() {
-            let expected = if other == bug { with_it } else { !with_it };
-            let release = Release { bugs: [other].into(), ..right(bug) };
-            assert_eq!(ask(&release), expected, "{}, {}", bug.name(), other.name());
+/// Whether the rules do right what the bug does wrong.
+#[expect(clippy::too_many_lines, reason = "one table has a row for each bug")]
+fn is_right(bug: Bug, rules: &dyn Rules) -> bool {
+    match bug {
+        Bug::ChosenWhileLeaving => {
+            let task = GracefulEvictionTask { from_cluster: "m1".into(), ..Default::default() };
+            rules.eviction_filter(&[task], "m1").is_some()
+        }
+        Bug::TwoTasks => {
+            let task = GracefulEvictionTask { from_cluster: "m1".into(), ..Default::default() };
+            let mut spec = ResourceBindingSpec {
+                clusters: targets(&["m1"]),
+                graceful_eviction_tasks: vec![task.clone()],
+                ..Default::default()
+            };
+            !(rules.evict(&mut spec, "m1", task) && spec.graceful_eviction_tasks.len() == 2)
+        }
+        Bug::TasksLost => rules.unguarded_write_delay(Write::Tasks).is_none(),
+        Bug::TaintsLost => rules.unguarded_write_delay(Write::PolicyTaints).is_none(),
+        Bug::PlacementUnguarded => rules.unguarded_write_delay(Write::Placement).is_none(),
+        Bug::GracePeriodLeaks => {
+            let task =
+                |grace_period_seconds| GracefulEvictionTask { grace_period_seconds, ..Default::default() };
+            let timeouts = rules.task_timeouts(&[task(Some(60)), task(None)], Duration::from_secs(600));
+            timeouts == [60, 600].map(Duration::from_secs)
+        }
+        Bug::ConditionsPutBack => rules.unguarded_write_delay(Write::ClusterStatus).is_none(),
+        Bug::ReportsBringProbes => !rules.brings_probe_forward(None, &cluster("", None)),
+        Bug::CredentialsUndamped => rules.is_damped(Probe::NoClient),
+        Bug::TimeoutAwaitsScheduler => rules.processes_tasks(false),
+        Bug::ExpiryForgetsPurgeMode => is_direct(rules, Due::At(at(5)), "default"),
+        Bug::ClusterScopedForgetPurgeMode => is_direct(rules, Due::AtOnce, ""),
+        Bug::EarlierTasksUnseen => {
+            let task = json!({"fromCluster": "m1", "reason": "", "producer": ""});
+            rules.wakes_for_tasks(None, &spec(json!({"gracefulEvictionTasks": [task]})))
+        }
+        Bug::EarlierHealthCounts => {
+            let report = json!({"clusterName": "m1", "applied": true, "health": "Healthy",
+                "status": {"replicas": 5, "generation": 1, "observedGeneration": 1}});
+            !rules.is_replaced(true, &targets(&["m1"]), &[from_json(report)])
+        }
+        Bug::NothingReplaces => !rules.is_replaced(true, &[], &[]),
+        Bug::IllHealthRemembered => {
+            let before = UnhealthySince::from([("m1".to_owned(), at(1))]);
+            rules
+                .unhealthy_since(&before, &spec(json!({"clusters": [{"name": "m2"}]})), &[], at(9))
+                .is_empty()
+        }
+        Bug::PurgedWithoutTask => {
+            let mut spec = spec(json!({"clusters": [{"name": "m1"}]}));
+            let task = GracefulEvictionTask { purge_mode: Some(PurgeMode::Directly), ..Default::default() };
+            rules.evict(&mut spec, "m1", task) && spec.graceful_eviction_tasks.len() == 1
+        }
+        Bug::StateReadAnew => {
+            let preserved_label_state = BTreeMap::from([("id".to_owned(), "a".to_owned())]);
+            rules
+                .inherited_state(&[GracefulEvictionTask { preserved_label_state, ..Default::default() }])
+                .is_some()
+        }
+        Bug::StatuslessUnknown => {
+            rules.health(&json!({"apiVersion": "v1", "kind": "ConfigMap"})) == Health::Healthy
+        }
+        Bug::TaintsDriveOut => {
+            rules.taint_filter(&[], &cluster("NoSchedule", None), true, Timestamp::UNIX_EPOCH).is_none()
+        }
+        Bug::EmptyTargetsRankLast => {
+            let targets = |replicas| [TargetCluster { name: "m1".into(), replicas }];
+            assert_eq!(rules.locality_score(&targets(1), "m1"), 100);
+            rules.locality_score(&targets(0), "m1") == 100
+        }
+        Bug::KindsDriveOut => {
+            let deployment = from_json(json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}));
+            rules.api_filter(&deployment, &cluster("", None), true).is_none()
+        }
+        Bug::LostReplicasCount => rules.still_assigned(&targets(&["m9"]), &[]).is_empty(),
+        Bug::ScaleUpShrinks => {
+            let divided = |replicas| -> BTreeMap<String, i32> {
+                let weights =
+                    [("a", 10), ("b", 5), ("c", 4), ("d", 4)].map(|(name, weight)| (name.to_owned(), weight));
+                let targets = rules.divide(replicas, weights.into(), &[], "");
+                targets.into_iter().map(|target| (target.name, target.replicas)).collect()
+            };
+            (1..30).all(|replicas| {
+                let (before, after) = (divided(replicas), divided(replicas + 1));
+                before.iter().all(|(name, had)| after.get(name).is_some_and(|has| has >= had))
+            })
+        }
+        Bug::OwnPatchUnobserved => {
+            rules.observed_generation(1, 2, Some(3)) == 3 && rules.observed_generation(1, 2, None) == 2
+        }
+        Bug::LostLabelsUnnoticed => {
+            let gold = json!({"clusterAffinity": {"labelSelector": {"matchLabels": {"tier": "gold"}}}});
+            let spec = ResourceBindingSpec { placement: from_json(gold), ..Default::default() };
+            let after = Cluster::new("m1", Default::default());
+            rules.concerns(&spec, Some(&cluster("", None)), Some(&after))
+        }
+        Bug::SuspensionIgnored => {
+            let (placement, suspension) = (from_json(json!({})), from_json(json!({"scheduling": true})));
+            let spec = ResourceBindingSpec { placement, suspension, ..Default::default() };
+            !rules.needs_scheduling(&spec, &BindingStatus::default(), None, LostTargets::Nothing)
+        }
+        Bug::OtherSchedulersServed => {
+            let spec = ResourceBindingSpec { scheduler_name: "volcano".into(), ..Default::default() };
+            !rules.is_for_scheduler(&spec, "default-scheduler")
+        }
+        Bug::RunOutTolerationAdmits => {
+            let brief: Toleration = from_json(json!({"operator": "Exists", "tolerationSeconds": 5}));
+            let tainted = cluster("NoExecute", Some("1970-01-01T00:00:00Z"));
+            rules.taint_filter(&[brief], &tainted, false, at(9)).is_some()
+        }
+        Bug::TolerantTakeTurns => {
+            !rules.counts_against_eviction_rate(&cluster("NoExecute", None).spec.taints, Due::Never)
+        }
+        Bug::SwapRestartsToleration => {
+            let taint = json!({"key": "cluster.karmada.io/not-ready", "effect": "NoExecute", "timeAdded": at(7).to_string()});
+            let after =
+                rules.no_execute_taints(Some("Unknown"), at(0), Duration::ZERO, &[from_json(taint)], at(99));
+            after.len() == 1 && after[0].time_added == Some(Time(at(7)))
+        }
+        Bug::TaintPoliciesUnsorted => {
+            let policy = |name: &str, created: i64, list: &str| -> ClusterTaintPolicy {
+                from_json(json!({
+                    "apiVersion": "policy.karmada.io/v1alpha1", "kind": "ClusterTaintPolicy",
+                    "metadata": {"name": name, "creationTimestamp": at(created).to_string()},
+                    "spec": {"taints": [{"key": "k", "effect": "NoSchedule"}],
+                        list: [{"conditionType": "Ready", "operator": "In", "statusValues": ["True"]}]},
+                }))
+            };
+            let (removes, adds) = (policy("a", 2, "removeOnConditions"), policy("b", 1, "addOnConditions"));
+            let mut cluster = Cluster::new("m1", Default::default());
+            let ready = json!({"type": "Ready", "status": "True", "reason": "", "message": "", "lastTransitionTime": at(0).to_string()});
+            cluster.status = from_json(json!({"conditions": [ready]}));
+            rules.taints_by_policies(&[&removes, &adds], &cluster, at(9)).is_empty()
+        }
+        Bug::NoTimeLimit => rules.member_timeout(Duration::from_secs(32)) == Duration::from_secs(32),
+        Bug::PartialListsReplace => !rules.replaces_enablements(false, 3),
+        Bug::SilentAgentsHoldUp => {
+            let spec = from_json(json!({"syncMode": "Pull"}));
+            rules.abandons_works(&Cluster::new("m1", spec))
+        }
+        Bug::PolicyChangesDropped => rules.activates("", false),
+        Bug::NoFinalizer => rules.has_finalizer(&spec(json!({}))),
+        Bug::DependenciesLeaveFirst => {
+            let spec =
+                spec(json!({"gracefulEvictionTasks": [{"fromCluster": "m1", "reason": "", "producer": ""}]}));
+            !rules.snapshot("default", "web-deployment", &spec).clusters.is_empty()
+        }
+        Bug::AnnotationsPutBack => rules.unguarded_write_delay(Write::Dependencies).is_none(),
+        Bug::CompletionsMixedUp => {
+            let mut spec = spec(json!({
+                "replicas": 4, "clusters": [{"name": "m1", "replicas": 1}, {"name": "m2", "replicas": 3}],
+                "placement": {"replicaScheduling": {"replicaSchedulingType": "Divided"}},
+            }));
+            spec.resource.kind = "Job".into();
+            let shares = rules.completions(&spec, &json!({"spec": {"completions": 8}})).unwrap();
+            (shares["m1"], shares["m2"]) == (2, 6)
+        }
+        Bug::SuspendedIsMended => {
+            let spec = from_json(json!({"workload": {}, "suspendDispatching": true}));
+            rules.holds_back(&Work::new("w", spec), true)
+        }
+        Bug::FailedIsApplied => {
+            let work = json!({"metadata": {"name": "w", "namespace": "karmada-es-m1"},
+                "spec": {"workload": {"manifests": []}}, "status": {"conditions": [{"type": "Applied",
+                "status": "False", "reason": "", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}});
+            !rules.aggregated_status(&[Arc::new(from_json(work))])[0].applied
+        }
+        Bug::FailedMendingUntold => rules.applied_condition(true, true, Err("no")).is_some(),
+        Bug::NotReadyCutsServices => rules.keeps_slices(&cluster("", None)),
+        Bug::GroupsBindEvicted => {
+            let task: GracefulEvictionTask =
+                from_json(json!({"fromCluster": "m1", "reason": "", "producer": ""}));
+            !rules.binds_group(&[task], &BTreeSet::from(["m1".to_owned()]))
+        }
+        Bug::AutoscalersStay => {
+            let elsewhere = spec(json!({"clusters": [{"name": "m2"}]}));
+            assert!(
+                !rules.keeps_autoscaler(false, false, Some(&elsewhere), "m1"),
+                "it stays without its autoscaler"
+            );
+            !rules.keeps_autoscaler(true, false, Some(&elsewhere), "m1")
         }
     }
 }
 
-/// Whether an autoscaler leaves a cluster that its workload has left.
-fn takes_autoscalers_away(rules: &dyn Rules) -> bool {
-    let elsewhere = spec(json!({"clusters": [{"name": "m2"}]}));
-    assert!(!rules.keeps_autoscaler(false, false, Some(&elsewhere), "m1"), "it stays without its autoscaler");
-    !rules.keeps_autoscaler(true, false, Some(&elsewhere), "m1")
+#[test]
+fn a_bug_changes_its_rule_and_no_other() {
+    // The reference has the division of the releases before 1.16, which is this bug.
+    let right = |bug| if bug == Bug::ScaleUpShrinks { Release::of("1.16") } else { Release::default() };
+    for bug in Bug::all() {
+        assert!(is_right(bug, &right(bug)), "without bugs, {}", bug.name());
+        if right(bug).behaviour == Behaviour::default() {
+            assert!(is_right(bug, &ReferenceRules), "the reference, {}", bug.name());
+        }
+        for other in Bug::all() {
+            let release = Release { bugs: [other].into(), ..right(bug) };
+            assert_eq!(is_right(bug, &release), other != bug, "{}, {}", bug.name(), other.name());
+        }
+    }
 }
 
 /// Whether a member that is being removed is still one of those that its workload is on.
@@ -395,11 +269,11 @@ fn what_a_release_does_without_is_left_as_it_is() {
         assert!(ask(&Release::of("1.5")), "{about}");
         assert!(!ask(&Release::of("1.18")), "{about}");
     }
-    let taint = [parsed(json!({"key": "k", "effect": "NoExecute"}))];
+    let taint = [from_json(json!({"key": "k", "effect": "NoExecute"}))];
     let newest = Release::of("1.18");
     assert_eq!(newest.no_execute_taints(Some("False"), at(0), Duration::ZERO, &taint, at(1)), taint);
     assert_eq!(newest.terminating_taints(&taint, at(1)), taint);
-    let toleration = [parsed(json!({"key": "k", "operator": "Exists"}))];
+    let toleration = [from_json(json!({"key": "k", "operator": "Exists"}))];
     assert_eq!(newest.default_tolerations(&toleration, Duration::ZERO, Duration::ZERO), toleration);
 }
 
@@ -416,7 +290,7 @@ fn remembered_ill_health_lasts_until_the_member_is_reported_healthy() {
         (Release::with(Bug::IllHealthRemembered), UnhealthySince::from([("m1".to_owned(), at(1))]));
     let left = spec(json!({"clusters": [{"name": "m2"}]}));
     for (cluster, health, expected) in [("m1", "Healthy", 0), ("m1", "Unhealthy", 1), ("m2", "Healthy", 1)] {
-        let report = parsed(json!({"clusterName": cluster, "health": health}));
+        let report = from_json(json!({"clusterName": cluster, "health": health}));
         let since = rules.unhealthy_since(&before, &left, &[report], at(9));
         assert_eq!(since.len(), expected, "{cluster} {health}");
     }
@@ -444,7 +318,7 @@ fn what_depends_on_the_release_is_asked_of_it() {
         };
         assert_eq!(rules.claimed_by(&given("labels"), &given("annotations")), Some((true, "p")));
         assert!(rules.needs_scheduling(&web, &BindingStatus::default(), None, LostTargets::Nothing));
-        let failover = parsed(json!({"decisionConditions": {"tolerationSeconds": 5}}));
+        let failover = from_json(json!({"decisionConditions": {"tolerationSeconds": 5}}));
         assert_eq!(rules.application_task(&failover, "who", &web, None).unwrap().producer, "who");
         let nowhere =
             SchedulingInput { clusters: &[], affinity_clusters: AffinityClusters::default(), now: at(1) };
@@ -458,7 +332,7 @@ fn what_depends_on_the_release_is_asked_of_it() {
                 .unwrap()["kind"],
             "ConfigMap"
         );
-        let elsewhere = parsed(json!({"apiVersion": "v9", "kind": "Thing", "name": "web"}));
+        let elsewhere = from_json(json!({"apiVersion": "v9", "kind": "Thing", "name": "web"}));
         assert!(rules.api_filter(&elsewhere, &cluster("", None), false).is_some());
     }
     let newest = Release::of("1.18");

@@ -67,6 +67,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::test_values::from_json;
 
     #[test]
     fn exclude_rejects_and_the_others_must_all_accept() {
@@ -100,7 +101,7 @@ mod tests {
             ),
         ];
         for (affinity, expected) in cases {
-            let parsed: ClusterAffinity = serde_json::from_value(affinity.clone()).unwrap();
+            let parsed: ClusterAffinity = from_json(affinity.clone());
             assert_eq!(affinity_matches(Zones::All, &parsed, &cluster), expected, "{affinity}");
         }
     }
@@ -124,10 +125,8 @@ mod tests {
             ("Lt", json!(["3"]), &["2"], [false, false]),
         ];
         for (operator, values, zones, expected) in cases {
-            let affinity: ClusterAffinity =
-                serde_json::from_value(json!({"fieldSelector": {"matchExpressions": [
-                {"key": "zone", "operator": operator, "values": values}]}}))
-                .unwrap();
+            let affinity: ClusterAffinity = from_json(json!({"fieldSelector": {"matchExpressions": [
+                {"key": "zone", "operator": operator, "values": values}]}}));
             let matches =
                 [Zones::All, Zones::Any].map(|way| affinity_matches(way, &affinity, &cluster(zones)));
             assert_eq!(matches, expected, "{operator} {values} {zones:?}");
@@ -160,7 +159,7 @@ mod tests {
                 }
             }
             let expected = !excluded && ![name, label, field].contains(&2);
-            let parsed: ClusterAffinity = serde_json::from_value(affinity.clone()).unwrap();
+            let parsed: ClusterAffinity = from_json(affinity.clone());
             assert_eq!(affinity_matches(Zones::All, &parsed, &cluster), expected, "{affinity}");
         }
     }
@@ -190,7 +189,7 @@ mod tests {
         for (key, operator, values, expected) in cases {
             let affinity = json!({"fieldSelector": {"matchExpressions": [
                 {"key": key, "operator": operator, "values": values}]}});
-            let parsed: ClusterAffinity = serde_json::from_value(affinity).unwrap();
+            let parsed: ClusterAffinity = from_json(affinity);
             assert_eq!(
                 affinity_matches(Zones::All, &parsed, &cluster),
                 expected,

@@ -210,20 +210,18 @@ fn merged(mut kept: Vec<TargetCluster>, added: Vec<TargetCluster>) -> Vec<Target
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
     use crate::api::ClusterAffinity;
+    use crate::rules::scheduling::samples::{shown, targets};
     use crate::rules::{ReferenceRules, Release};
-
-    type Placed<'a> = &'a [(&'a str, i32)];
-    type Room<'a> = &'a [(&'a str, i64)];
-    type Case<'a> = (&'a str, bool, i32, Room<'a>, Placed<'a>, bool, Placed<'a>);
+    use crate::test_values::from_json;
 
     fn cluster(name: &str, pods: i64) -> Cluster {
         let mut cluster = Cluster::new(name, Default::default());
         let summary = json!({"resourceSummary": {"allocatable": {"pods": pods.to_string()}}});
-        cluster.status = serde_json::from_value(summary).unwrap();
+        cluster.status = from_json(summary);
         cluster
     }
 
@@ -232,9 +230,9 @@ mod tests {
         aggregated: bool,
         replicas: i32,
         room: &[(&str, i64)],
-        before: Placed<'_>,
+        before: &str,
         fresh: bool,
-    ) -> Result<Vec<(String, i32)>, ScheduleError> {
+    ) -> Result<String, ScheduleError> {
         tiered(room.len(), aggregated, replicas, room, before, fresh)
     }
 
@@ -244,40 +242,32 @@ mod tests {
         aggregated: bool,
         replicas: i32,
         room: &[(&str, i64)],
-        before: Placed<'_>,
+        before: &str,
         fresh: bool,
-    ) -> Result<Vec<(String, i32)>, ScheduleError> {
+    ) -> Result<String, ScheduleError> {
         let scheduling = if aggregated {
             json!({"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Aggregated"})
         } else {
             json!({"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted",
                 "weightPreference": {"dynamicWeight": "AvailableReplicas"}})
         };
-        let placement: Placement = serde_json::from_value(json!({"replicaScheduling": scheduling})).unwrap();
-        let targets: Vec<Value> =
-            before.iter().map(|(name, replicas)| json!({"name": name, "replicas": replicas})).collect();
-        let spec: ResourceBindingSpec = serde_json::from_value(json!({
-            "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "replicas": replicas, "clusters": targets,
-        })).unwrap();
+        let placement: Placement = from_json(json!({"replicaScheduling": scheduling}));
+        let spec: ResourceBindingSpec = from_json(json!({
+            "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "replicas": replicas, "clusters": targets(before),
+        }));
         let clusters: Vec<_> = room.iter().map(|(name, pods)| cluster(name, *pods)).collect();
         let (first, others) = clusters.split_at(preferred);
         let tiers = [first, others].map(|tier| tier.iter().collect::<Vec<_>>());
         let tiers: Vec<_> = tiers.into_iter().filter(|tier| !tier.is_empty()).collect();
         let selection = Selection { spec: &spec, placement: &placement, tiers: &tiers, fresh };
-        let mut placed: Vec<_> = assign(&ReferenceRules, &selection)?
-            .into_iter()
-            .map(|target| (target.name, target.replicas))
-            .collect();
-        placed.sort();
-        Ok(placed)
+        let mut placed = assign(&ReferenceRules, &selection)?;
+        placed.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(shown(&placed))
     }
 
     #[test]
     fn without_replicas_every_member_that_is_selected_is_assigned_none() {
-        assert_eq!(
-            divided(false, 0, &[("m1", 6), ("m2", 2)], &[], false).unwrap(),
-            [("m1".to_owned(), 0), ("m2".to_owned(), 0)]
-        );
+        assert_eq!(divided(false, 0, &[("m1", 6), ("m2", 2)], "", false).unwrap(), "m1:0 m2:0");
     }
 
     #[test]
@@ -294,14 +284,13 @@ mod tests {
             ("1.18", requests, two, all),
         ];
         for (release, requests, components, expected) in cases {
-            let spec: ResourceBindingSpec = serde_json::from_value(json!({
+            let spec: ResourceBindingSpec = from_json(json!({
                 "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
                 "replicas": 0, "replicaRequirements": requests, "components": components,
-            }))
-            .unwrap();
+            }));
             for kind in ["Duplicated", "Divided"] {
                 let placement = json!({"replicaScheduling": {"replicaSchedulingType": kind}});
-                let placement: Placement = serde_json::from_value(placement).unwrap();
+                let placement: Placement = from_json(placement);
                 let selection = Selection { spec: &spec, placement: &placement, tiers: &tiers, fresh: false };
                 let targets = assign(&Release::of(release), &selection).unwrap();
                 let names: Vec<_> = targets.iter().map(|target| target.name.as_str()).collect();
@@ -319,110 +308,44 @@ mod tests {
 
     #[test]
     fn room_divides_replicas_and_what_is_placed_stays() {
-        const ROOM: &[(&str, i64)] = &[("m1", 6), ("m2", 2), ("m3", 4)];
-        let cases: [Case<'_>; 13] = [
-            ("by weight at first", false, 6, ROOM, &[], false, &[("m1", 3), ("m2", 1), ("m3", 2)]),
-            ("aggregated in the roomiest", true, 6, ROOM, &[], false, &[("m1", 6)]),
-            ("aggregated in as few as it takes", true, 8, ROOM, &[], false, &[("m1", 5), ("m3", 3)]),
-            ("nothing moves where nothing is missing", false, 4, ROOM, &[("m2", 4)], false, &[("m2", 4)]),
-            (
-                "only what is missing is divided",
-                false,
-                7,
-                ROOM,
-                &[("m2", 1)],
-                false,
-                &[("m1", 3), ("m2", 2), ("m3", 2)],
-            ),
-            ("aggregated grows where it is", true, 5, ROOM, &[("m2", 3)], false, &[("m2", 5)]),
-            ("and goes on to the roomiest", true, 7, ROOM, &[("m2", 3)], false, &[("m1", 3), ("m2", 4)]),
-            (
-                "shrinking goes by what there is",
-                false,
-                3,
-                ROOM,
-                &[("m1", 4), ("m2", 2)],
-                false,
-                &[("m1", 2), ("m2", 1)],
-            ),
-            (
-                "aggregated shrinks to the largest",
-                true,
-                3,
-                ROOM,
-                &[("m1", 4), ("m2", 2)],
-                false,
-                &[("m1", 3)],
-            ),
-            (
-                "a target that is gone counts as missing",
-                false,
-                4,
-                ROOM,
-                &[("m9", 4)],
-                false,
-                &[("m1", 3), ("m3", 1)],
-            ),
-            (
-                "shrinking gives nothing to one that is gone",
-                false,
-                2,
-                ROOM,
-                &[("m9", 4), ("m1", 3)],
-                false,
-                &[("m1", 2)],
-            ),
-            (
-                "fresh looks at no past",
-                false,
-                6,
-                ROOM,
-                &[("m2", 6)],
-                true,
-                &[("m1", 2), ("m2", 3), ("m3", 1)],
-            ),
-            ("steady does", false, 6, ROOM, &[("m2", 6)], false, &[("m2", 6)]),
+        let room = [("m1", 6), ("m2", 2), ("m3", 4)];
+        let cases = [
+            ("by weight at first", false, 6, "", false, "m1:3 m2:1 m3:2"),
+            ("aggregated in the roomiest", true, 6, "", false, "m1:6"),
+            ("aggregated in as few as it takes", true, 8, "", false, "m1:5 m3:3"),
+            ("nothing moves where nothing is missing", false, 4, "m2:4", false, "m2:4"),
+            ("only what is missing is divided", false, 7, "m2:1", false, "m1:3 m2:2 m3:2"),
+            ("aggregated grows where it is", true, 5, "m2:3", false, "m2:5"),
+            ("and goes on to the roomiest", true, 7, "m2:3", false, "m1:3 m2:4"),
+            ("shrinking goes by what there is", false, 3, "m1:4 m2:2", false, "m1:2 m2:1"),
+            ("aggregated shrinks to the largest", true, 3, "m1:4 m2:2", false, "m1:3"),
+            ("a target that is gone counts as missing", false, 4, "m9:4", false, "m1:3 m3:1"),
+            ("shrinking gives nothing to one that is gone", false, 2, "m9:4 m1:3", false, "m1:2"),
+            ("fresh looks at no past", false, 6, "m2:6", true, "m1:2 m2:3 m3:1"),
+            ("steady does", false, 6, "m2:6", false, "m2:6"),
         ];
-        for (about, aggregated, replicas, room, before, fresh, expected) in cases {
-            let expected: Vec<_> =
-                expected.iter().map(|(name, replicas)| ((*name).to_owned(), *replicas)).collect();
-            assert_eq!(divided(aggregated, replicas, room, before, fresh), Ok(expected), "{about}");
+        for (about, aggregated, replicas, before, fresh, expected) in cases {
+            let placed = divided(aggregated, replicas, &room, before, fresh).unwrap();
+            assert_eq!(placed, expected, "{about}");
         }
     }
 
     #[test]
     fn a_tier_gets_what_those_before_it_have_no_room_for() {
         let room = |first, second| [("m1", first), ("m2", 0), ("m3", second), ("m4", second)];
-        type Row<'a> = (&'a str, i32, [(&'a str, i64); 4], Placed<'a>, bool, Placed<'a>);
-        let rows: [Row<'_>; 6] = [
-            ("the first has room", 3, room(3, 5), &[], false, &[("m1", 3)]),
-            ("the rest flows over", 7, room(3, 5), &[], false, &[("m1", 3), ("m3", 2), ("m4", 2)]),
-            (
-                "growing, the first is full",
-                8,
-                room(0, 5),
-                &[("m1", 3), ("m3", 4)],
-                false,
-                &[("m1", 3), ("m3", 5)],
-            ),
-            (
-                "shrinking, the last gives first",
-                4,
-                room(0, 5),
-                &[("m1", 3), ("m3", 4)],
-                false,
-                &[("m1", 3), ("m3", 1)],
-            ),
-            ("nothing comes back by itself", 7, room(9, 5), &[("m3", 7)], false, &[("m3", 7)]),
-            ("unless somebody asks", 7, room(9, 5), &[("m3", 7)], true, &[("m1", 7)]),
+        let rows = [
+            ("the first has room", 3, room(3, 5), "", false, "m1:3"),
+            ("the rest flows over", 7, room(3, 5), "", false, "m1:3 m3:2 m4:2"),
+            ("growing, the first is full", 8, room(0, 5), "m1:3 m3:4", false, "m1:3 m3:5"),
+            ("shrinking, the last gives first", 4, room(0, 5), "m1:3 m3:4", false, "m1:3 m3:1"),
+            ("nothing comes back by itself", 7, room(9, 5), "m3:7", false, "m3:7"),
+            ("unless somebody asks", 7, room(9, 5), "m3:7", true, "m1:7"),
         ];
         for (about, replicas, room, before, fresh, expected) in rows {
-            let expected: Vec<_> =
-                expected.iter().map(|(name, replicas)| ((*name).to_owned(), *replicas)).collect();
-            let placed = tiered(2, false, replicas, &room, before, fresh);
-            assert_eq!(placed, Ok(expected), "{about}");
+            let placed = tiered(2, false, replicas, &room, before, fresh).unwrap();
+            assert_eq!(placed, expected, "{about}");
         }
-        assert!(tiered(2, false, 9, &room(3, 2), &[], false).is_err());
+        assert!(tiered(2, false, 9, &room(3, 2), "", false).is_err());
     }
 
     #[test]
@@ -430,9 +353,9 @@ mod tests {
         let short = Err(ScheduleError::Unschedulable(
             "Clusters available replicas 3 are not enough to schedule.".into(),
         ));
-        assert_eq!(divided(false, 4, &[("m1", 1), ("m2", 2)], &[], false), short);
-        assert_eq!(divided(true, 9, &[("m1", 1), ("m2", 2)], &[("m2", 5)], false), short);
-        assert!(divided(false, 8, &[("m1", 1), ("m2", 2)], &[("m2", 5)], false).is_ok());
+        assert_eq!(divided(false, 4, &[("m1", 1), ("m2", 2)], "", false), short);
+        assert_eq!(divided(true, 9, &[("m1", 1), ("m2", 2)], "m2:5", false), short);
+        assert!(divided(false, 8, &[("m1", 1), ("m2", 2)], "m2:5", false).is_ok());
     }
 
     #[test]

@@ -56,6 +56,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::test_values::from_json;
 
     fn workload(components: &[(i32, &str)], min: i64, max: i64) -> ResourceBindingSpec {
         let component = |(index, (replicas, cpu)): (usize, &(i32, &str))| {
@@ -64,11 +65,10 @@ mod tests {
         };
         let components: Vec<Value> = components.iter().enumerate().map(component).collect();
         let spread = json!([{"spreadByField": "cluster", "minGroups": min, "maxGroups": max}]);
-        serde_json::from_value(json!({
+        from_json(json!({
             "resource": {"apiVersion": "flink.apache.org/v1beta1", "kind": "FlinkDeployment", "name": "job"},
             "components": components, "placement": {"spreadConstraints": spread},
         }))
-        .unwrap()
     }
 
     #[test]
@@ -90,7 +90,7 @@ mod tests {
         let cluster = |pods: &str, cpu: &str| {
             let mut cluster = Cluster::new("m1", Default::default());
             let summary = json!({"resourceSummary": {"allocatable": {"pods": pods, "cpu": cpu}}});
-            cluster.status = serde_json::from_value(summary).unwrap();
+            cluster.status = from_json(summary);
             cluster
         };
         let job = workload(&[(1, "1"), (3, "2")], 1, 1);

@@ -115,13 +115,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::test_values::from_json;
 
     fn room(summary: Value, needs: Value) -> i64 {
         let mut cluster = Cluster::new("m1", Default::default());
-        cluster.status = serde_json::from_value(json!({"resourceSummary": summary})).unwrap();
+        cluster.status = from_json(json!({"resourceSummary": summary}));
         let spec = json!({"resource": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
             "replicas": 3, "replicaRequirements": {"resourceRequest": needs}});
-        free_replicas(&serde_json::from_value(spec).unwrap(), &cluster)
+        free_replicas(&from_json(spec), &cluster)
     }
 
     #[test]
@@ -153,18 +154,16 @@ mod tests {
     #[test]
     fn grades_of_nodes_estimate_better_than_their_sum() {
         let mut cluster = Cluster::new("m1", Default::default());
-        cluster.spec.resource_models = serde_json::from_value(json!([
+        cluster.spec.resource_models = from_json(json!([
             {"grade": 0, "ranges": [{"name": "cpu", "min": "0", "max": "2"}]},
-            {"grade": 1, "ranges": [{"name": "cpu", "min": "2", "max": "1k"}]}]))
-        .unwrap();
-        cluster.status = serde_json::from_value(json!({"resourceSummary": {
+            {"grade": 1, "ranges": [{"name": "cpu", "min": "2", "max": "1k"}]}]));
+        cluster.status = from_json(json!({"resourceSummary": {
             "allocatable": {"pods": "3", "cpu": "9", "memory": "8Gi"},
-            "allocatableModelings": [{"grade": 0, "count": 5}, {"grade": 1, "count": 2}]}}))
-        .unwrap();
+            "allocatableModelings": [{"grade": 0, "count": 5}, {"grade": 1, "count": 2}]}}));
         let room = |needs: Value| {
             let spec = json!({"resource": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
                 "replicas": 3, "replicaRequirements": {"resourceRequest": needs}});
-            free_replicas(&serde_json::from_value(spec).unwrap(), &cluster)
+            free_replicas(&from_json(spec), &cluster)
         };
         let cases = [
             ("one on each large node", json!({"cpu": "2"}), 2),

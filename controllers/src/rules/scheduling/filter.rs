@@ -138,6 +138,7 @@ mod tests {
 
     use super::*;
     use crate::api::{TAINT_NOT_READY, set_condition};
+    use crate::test_values::{at, from_json};
 
     fn tainted(effect: &str) -> Cluster {
         let mut cluster = Cluster::new("m1", Default::default());
@@ -148,10 +149,9 @@ mod tests {
 
     #[test]
     fn taints_keep_new_work_away_and_leave_old_work_alone() {
-        let brief: Toleration = serde_json::from_value(
+        let brief: Toleration = from_json(
             json!({"key": TAINT_NOT_READY, "operator": "Exists", "effect": NO_EXECUTE, "tolerationSeconds": 1}),
-        )
-        .unwrap();
+        );
         let cases = [
             ("NoSchedule repels", NO_SCHEDULE, false, false),
             ("NoExecute tolerated for a second passes", NO_EXECUTE, false, true),
@@ -184,14 +184,13 @@ mod tests {
 
     #[test]
     fn a_toleration_that_has_run_out_keeps_new_work_away() {
-        let brief: Toleration = serde_json::from_value(
+        let brief: Toleration = from_json(
             json!({"key": TAINT_NOT_READY, "operator": "Exists", "effect": NO_EXECUTE, "tolerationSeconds": 5}),
-        )
-        .unwrap();
+        );
         let mut cluster = tainted(NO_EXECUTE);
         cluster.spec.taints[0].time_added = Some(Time(Timestamp::UNIX_EPOCH));
         let refused = |second, is_target| {
-            let now = Timestamp::from_second(second).unwrap();
+            let now = at(second);
             taint_filter(std::slice::from_ref(&brief), &cluster, is_target, now).is_some()
         };
         assert_eq!([refused(4, false), refused(5, false), refused(5, true)], [false, true, false]);
@@ -200,10 +199,9 @@ mod tests {
     #[test]
     fn a_kind_must_be_served_where_it_goes_and_may_vanish_where_it_is() {
         let mut cluster = Cluster::new("m1", Default::default());
-        cluster.status = serde_json::from_value(json!({"apiEnablements": [
+        cluster.status = from_json(json!({"apiEnablements": [
             {"groupVersion": "apps/v1", "resources": [{"name": "deployments", "kind": "Deployment"}]}
-        ]}))
-        .unwrap();
+        ]}));
         let resource = |version: &str, kind: &str| ObjectReference {
             api_version: version.into(),
             kind: kind.into(),
@@ -233,7 +231,7 @@ mod tests {
             let resources: Vec<_> = kinds.iter().map(|kind| json!({"name": "", "kind": kind})).collect();
             let enablements = json!([{"groupVersion": "apps/v1", "resources": resources}]);
             let mut cluster = Cluster::new("m1", Default::default());
-            cluster.status = serde_json::from_value(json!({"apiEnablements": enablements})).unwrap();
+            cluster.status = from_json(json!({"apiEnablements": enablements}));
             cluster
         };
         let (all, others) = (serving(&["DaemonSet", "Deployment"]), serving(&["DaemonSet"]));

@@ -53,6 +53,7 @@ mod tests {
 
     use super::*;
     use crate::api::WorkloadReference;
+    use crate::test_values::at;
 
     fn seen(name: &str, result: &str) -> ObservedWorkload {
         let workload = WorkloadReference { name: name.into(), ..WorkloadReference::default() };
@@ -73,7 +74,6 @@ mod tests {
 
     #[test]
     fn a_call_counts_once_and_ends_if_it_says_so() {
-        let at = |second| Timestamp::from_second(second).unwrap();
         assert!(is_new_request(at(5), None));
         assert!(is_new_request(at(5), Some(at(4))));
         assert!(!is_new_request(at(5), Some(at(5))));

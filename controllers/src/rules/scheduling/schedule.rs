@@ -267,15 +267,15 @@ mod tests {
 
     use super::*;
     use crate::rules::ReferenceRules;
-    use crate::rules::scheduling::samples::{binding, one_to_two, two_of_four};
+    use crate::rules::scheduling::samples::{binding, one_to_two, shown, terms, two_of_four};
+    use crate::test_values::from_json;
 
     fn fleet(names: &[&str]) -> Vec<Arc<Cluster>> {
         let member = |name: &&str| {
             let mut cluster = Cluster::new(name, Default::default());
-            cluster.status = serde_json::from_value(json!({"apiEnablements": [
+            cluster.status = from_json(json!({"apiEnablements": [
                 {"groupVersion": "apps/v1", "resources": [{"name": "deployments", "kind": "Deployment"}]}
-            ]}))
-            .unwrap();
+            ]}));
             Arc::new(cluster)
         };
         names.iter().map(member).collect()
@@ -291,39 +291,29 @@ mod tests {
 
     #[test]
     fn the_worked_examples_come_out_as_described() {
-        type Placed<'a> = &'a [(&'a str, i32)];
-        type Case<'a> = (&'a str, Value, i32, Placed<'a>, &'a [&'a str], Placed<'a>);
+        type Case<'a> = (&'a str, Value, i32, &'a str, &'a [&'a str], &'a str);
         let cases: [Case<'_>; 7] = [
-            ("two of four, at first", two_of_four(), 2, &[], &[], &[("m1", 2), ("m2", 2)]),
-            ("m2 fails", two_of_four(), 2, &[("m1", 2)], &["m2"], &[("m1", 2), ("m3", 2)]),
-            ("m1 fails", two_of_four(), 2, &[("m2", 2)], &["m1"], &[("m2", 2), ("m3", 2)]),
-            (
-                "the survivor stays, whatever its name",
-                two_of_four(),
-                2,
-                &[("m5", 2)],
-                &["m1"],
-                &[("m5", 2), ("m2", 2)],
-            ),
-            ("one to two, at first", one_to_two(), 3, &[], &[], &[("m2", 2), ("m1", 1)]),
-            ("m1 fails, m2 takes all", one_to_two(), 3, &[("m2", 2)], &["m1"], &[("m2", 3)]),
-            ("no replicas, no numbers", two_of_four(), 0, &[], &[], &[("m1", 0), ("m2", 0)]),
+            ("two of four, at first", two_of_four(), 2, "", &[], "m1:2 m2:2"),
+            ("m2 fails", two_of_four(), 2, "m1:2", &["m2"], "m1:2 m3:2"),
+            ("m1 fails", two_of_four(), 2, "m2:2", &["m1"], "m2:2 m3:2"),
+            ("the survivor stays, whatever its name", two_of_four(), 2, "m5:2", &["m1"], "m5:2 m2:2"),
+            ("one to two, at first", one_to_two(), 3, "", &[], "m2:2 m1:1"),
+            ("m1 fails, m2 takes all", one_to_two(), 3, "m2:2", &["m1"], "m2:3"),
+            ("no replicas, no numbers", two_of_four(), 0, "", &[], "m1:0 m2:0"),
         ];
         for (about, placement, replicas, targets, leaving, expected) in cases {
             let clusters = fleet(&["m1", "m2", "m3", "m4", "m5"]);
             let spec = binding(&placement, replicas, targets, leaving);
             let placed =
                 schedule(&ReferenceRules, &spec, &BindingStatus::default(), &input(&clusters)).unwrap();
-            let placed: Vec<_> =
-                placed.targets.iter().map(|target| (target.name.as_str(), target.replicas)).collect();
-            assert_eq!(placed, expected, "{about}");
+            assert_eq!(shown(&placed.targets), expected, "{about}");
         }
     }
 
     #[test]
     fn too_few_clusters_is_not_the_same_as_none() {
         let run = |names: &[&str]| {
-            let spec = binding(&two_of_four(), 2, &[], &["m1"]);
+            let spec = binding(&two_of_four(), 2, "", &["m1"]);
             schedule(&ReferenceRules, &spec, &BindingStatus::default(), &input(&fleet(names)))
         };
         assert!(matches!(run(&["m1", "m2"]), Err(ScheduleError::Failed(_))));
@@ -341,15 +331,12 @@ mod tests {
     fn a_taint_keeps_newcomers_away_and_drives_nobody_out() {
         let mut clusters = fleet(&["m1", "m2", "m3"]);
         for cluster in &mut clusters[..2] {
-            let taint = serde_json::from_value(json!({"key": "k", "effect": "NoSchedule"})).unwrap();
+            let taint = from_json(json!({"key": "k", "effect": "NoSchedule"}));
             Arc::make_mut(cluster).spec.taints = vec![taint];
         }
-        let spec = binding(&two_of_four(), 2, &[("m1", 2)], &[]);
+        let spec = binding(&two_of_four(), 2, "m1:2", &[]);
         let placed = schedule(&ReferenceRules, &spec, &BindingStatus::default(), &input(&clusters)).unwrap();
-        assert_eq!(
-            placed.targets.iter().map(|target| target.name.as_str()).collect::<Vec<_>>(),
-            ["m1", "m3"]
-        );
+        assert_eq!(shown(&placed.targets), "m1:2 m3:2");
     }
 
     #[test]
@@ -363,17 +350,6 @@ mod tests {
         let failed = "BindingFailedScheduling";
         assert_eq!(reasons("1.5"), ["BindingScheduled", failed, failed, failed]);
         assert_eq!(reasons("1.7"), ["Success", "NoClusterFit", "Unschedulable", "SchedulerError"]);
-    }
-
-    type Terms<'a> = &'a [(&'a str, &'a [&'a str])];
-
-    fn terms(names: Terms<'_>) -> Value {
-        let term =
-            |(name, clusters): &(&str, &[&str])| json!({"affinityName": name, "clusterNames": clusters});
-        json!({
-            "clusterAffinities": names.iter().map(term).collect::<Vec<_>>(),
-            "replicaScheduling": {"replicaSchedulingType": "Divided"},
-        })
     }
 
     #[test]
@@ -390,7 +366,7 @@ mod tests {
         for (about, names, in_use, expected) in cases {
             let status =
                 BindingStatus { scheduler_observed_affinity_name: in_use.into(), ..BindingStatus::default() };
-            let spec = binding(&placement, 1, &[], &[]);
+            let spec = binding(&placement, 1, "", &[]);
             let placed = schedule(&ReferenceRules, &spec, &status, &input(&fleet(names)));
             let placed =
                 placed.as_ref().map(|placed| (placed.affinity.as_str(), placed.targets[0].name.as_str()));
@@ -408,36 +384,33 @@ mod tests {
         let mut clusters = fleet(&["m1", "m2", "m3"]);
         for (cluster, pods) in clusters.iter_mut().zip(["9", "2", "3"]) {
             let status = Arc::get_mut(cluster).unwrap().status.as_mut().unwrap();
-            status.resource_summary = serde_json::from_value(json!({"allocatable": {"pods": pods}})).unwrap();
+            status.resource_summary = from_json(json!({"allocatable": {"pods": pods}}));
         }
-        let cases: [(i32, &[(&str, i32)]); 4] = [
-            (3, &[("m3", 3)]),
-            (5, &[("m3", 3), ("m2", 2)]),
-            (6, &[("m3", 3), ("m2", 2), ("m1", 1)]),
+        let cases = [
+            (3, "m3:3"),
+            (5, "m3:3 m2:2"),
+            (6, "m3:3 m2:2 m1:1"),
             // An object without replicas needs no room, so that nothing of it flows over.
-            (0, &[("m3", 0)]),
+            (0, "m3:0"),
         ];
         for (replicas, expected) in cases {
-            let spec = binding(&placement, replicas, &[], &[]);
+            let spec = binding(&placement, replicas, "", &[]);
             let placed =
                 schedule(&ReferenceRules, &spec, &BindingStatus::default(), &input(&clusters)).unwrap();
-            let targets: Vec<_> =
-                placed.targets.iter().map(|target| (target.name.as_str(), target.replicas)).collect();
-            assert_eq!((placed.affinity.as_str(), targets.as_slice()), ("own", expected));
+            assert_eq!((placed.affinity.as_str(), shown(&placed.targets).as_str()), ("own", expected));
         }
     }
 
     #[test]
     fn neighbours_keep_a_workload_away_or_draw_it_near() {
-        let spec = binding(&two_of_four(), 2, &[], &[]);
+        let spec = binding(&two_of_four(), 2, "", &[]);
         let clusters = fleet(&["m1", "m2", "m3", "m5"]);
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let affinity_clusters =
             AffinityClusters { together: vec![names(&["m2", "m3", "m5"])], apart: names(&["m3"]) };
         let input = SchedulingInput { affinity_clusters, ..input(&clusters) };
         let placed = schedule(&ReferenceRules, &spec, &BindingStatus::default(), &input).unwrap();
-        let targets: Vec<_> = placed.targets.iter().map(|target| target.name.as_str()).collect();
-        assert_eq!(targets, ["m2", "m5"]);
+        assert_eq!(shown(&placed.targets), "m2:2 m5:2");
     }
 
     #[test]

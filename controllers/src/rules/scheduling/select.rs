@@ -192,6 +192,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::test_values::from_json;
 
     fn candidate(name: &str, score: i64, room: i64, group: &str) -> Candidate {
         let groups = group.split(' ').filter(|group| !group.is_empty()).map(str::to_owned).collect();
@@ -203,11 +204,11 @@ mod tests {
         spread: &Value,
         replicas: i32,
         candidates: &[Candidate],
-    ) -> Result<Vec<String>, String> {
+    ) -> Result<String, String> {
         let placement = json!({"spreadConstraints": spread, "replicaScheduling": scheduling});
-        let placement: Placement = serde_json::from_value(placement).unwrap();
-        select(Grouping::WithinLimits, &placement, replicas, &ranked(candidates.to_vec(), true))
-            .map_err(|error| error.to_string())
+        let placement: Placement = from_json(placement);
+        let names = select(Grouping::WithinLimits, &placement, replicas, &ranked(candidates.to_vec(), true));
+        names.map(|names| names.join(" ")).map_err(|error| error.to_string())
     }
 
     fn by(field: &str, min: i64, max: i64) -> Value {
@@ -216,6 +217,10 @@ mod tests {
 
     fn duplicated() -> Value {
         json!({"replicaSchedulingType": "Duplicated"})
+    }
+
+    fn divided() -> Value {
+        json!({"replicaSchedulingType": "Divided"})
     }
 
     fn aggregated() -> Value {
@@ -228,9 +233,9 @@ mod tests {
             .map(|(name, score, room)| candidate(name, score, room, ""));
         let all =
             selected(&duplicated(), &json!([by("cluster", 1, 0)]), 2, &[a.clone(), b.clone(), c.clone()]);
-        assert_eq!(all.unwrap(), ["a", "b", "c"]);
+        assert_eq!(all.unwrap(), "a b c");
         let two = selected(&aggregated(), &json!([by("cluster", 2, 2)]), 6, &[a, b, c]);
-        assert_eq!(two.unwrap(), ["c", "b"], "there is no more room in c than in b");
+        assert_eq!(two.unwrap(), "c b", "there is no more room in c than in b");
     }
 
     #[test]
@@ -260,25 +265,17 @@ mod tests {
             candidate("d", 0, 20, ""),
         ];
         let one_to_two = json!([by("cluster", 1, 2)]);
-        type Case<'a> = (&'a str, Value, i32, Result<&'a [&'a str], &'a str>);
-        let cases: [Case<'_>; 6] = [
-            ("duplicated: the best", duplicated(), 99, Ok(&["a", "b"])),
-            ("divided, with room", aggregated(), 15, Ok(&["a", "b"])),
-            ("divided, the worst gives way", aggregated(), 40, Ok(&["a", "c"])),
-            ("divided, both give way", aggregated(), 50, Ok(&["d", "c"])),
+        let cases = [
+            ("duplicated: the best", duplicated(), 99, Ok("a b")),
+            ("divided, with room", aggregated(), 15, Ok("a b")),
+            ("divided, the worst gives way", aggregated(), 40, Ok("a c")),
+            ("divided, both give way", aggregated(), 50, Ok("d c")),
             ("divided, no room", aggregated(), 51, Err("no enough resource when selecting 2 clusters")),
-            (
-                "static weights know no constraint",
-                json!({"replicaSchedulingType": "Divided"}),
-                99,
-                Ok(&["a", "b", "c", "d"]),
-            ),
+            ("static weights know no constraint", divided(), 99, Ok("a b c d")),
         ];
         for (about, scheduling, replicas, expected) in cases {
-            let expected = expected
-                .map(|names| names.iter().map(|name| (*name).to_owned()).collect())
-                .map_err(str::to_owned);
-            assert_eq!(selected(&scheduling, &one_to_two, replicas, &all), expected, "{about}");
+            let placed = selected(&scheduling, &one_to_two, replicas, &all);
+            assert_eq!(placed.as_deref().map_err(String::as_str), expected, "{about}");
         }
         let too_few = selected(&duplicated(), &json!([by("cluster", 5, 6)]), 1, &all).unwrap_err();
         assert_eq!(too_few, "the number of feasible clusters is less than spreadConstraint.MinGroups");
@@ -294,24 +291,17 @@ mod tests {
             candidate("c2", 0, 1, "ap"),
         ];
         let two = |clusters: Value| json!([by("region", 2, 2), clusters]);
-        type Case<'a> = (&'a str, Value, Value, i32, Result<&'a [&'a str], &'a str>);
-        let cases: [Case<'_>; 6] = [
-            ("one of each of the best", duplicated(), two(by("cluster", 2, 2)), 5, Ok(&["a2", "b1"])),
-            (
-                "the rest by score and room",
-                duplicated(),
-                two(by("cluster", 2, 3)),
-                5,
-                Ok(&["a2", "b1", "a1"]),
-            ),
+        let cases = [
+            ("one of each of the best", duplicated(), two(by("cluster", 2, 2)), 5, Ok("a2 b1")),
+            ("the rest by score and room", duplicated(), two(by("cluster", 2, 3)), 5, Ok("a2 b1 a1")),
             (
                 "as many clusters as asked for decide",
                 duplicated(),
                 two(by("cluster", 4, 4)),
                 5,
-                Ok(&["a2", "c1", "a1", "c2"]),
+                Ok("a2 c1 a1 c2"),
             ),
-            ("divided by room", aggregated(), two(by("cluster", 2, 2)), 20, Ok(&["b1", "a2"])),
+            ("divided by room", aggregated(), two(by("cluster", 2, 2)), 20, Ok("b1 a2")),
             (
                 "too few groups",
                 duplicated(),
@@ -328,15 +318,14 @@ mod tests {
             ),
         ];
         for (about, scheduling, spread, replicas, expected) in cases {
-            let mut placed = selected(&scheduling, &spread, replicas, &all);
-            let mut expected = expected
-                .map(|names| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
-                .map_err(str::to_owned);
-            if let (Ok(placed), Ok(expected)) = (&mut placed, &mut expected) {
-                placed.sort();
-                expected.sort();
-            }
-            assert_eq!(placed, expected, "{about}");
+            let placed = selected(&scheduling, &spread, replicas, &all);
+            let sorted = |names: &str| {
+                let mut names: Vec<_> = names.split(' ').map(str::to_owned).collect();
+                names.sort();
+                names
+            };
+            let placed = placed.as_deref().map(sorted).map_err(String::as_str);
+            assert_eq!(placed, expected.map(sorted), "{about}");
         }
     }
 
@@ -344,12 +333,12 @@ mod tests {
     fn the_release_decides_how_many_groups_are_used() {
         let all = [candidate("a", 0, 10, "eu"), candidate("b", 0, 10, "us"), candidate("c", 0, 10, "ap")];
         let placement = json!({"spreadConstraints": [by("region", 1, 3), by("cluster", 1, 3)]});
-        let placement: Placement = serde_json::from_value(placement).unwrap();
+        let placement: Placement = from_json(placement);
         let names = |grouping| select(grouping, &placement, 1, &all).unwrap();
         assert_eq!(names(Grouping::Fewest), ["c"], "ap is the first by name");
         assert_eq!(names(Grouping::WithinLimits), ["c"], "one does, and none is better");
         let two_clusters = json!({"spreadConstraints": [by("region", 1, 3), by("cluster", 2, 3)]});
-        let two_clusters: Placement = serde_json::from_value(two_clusters).unwrap();
+        let two_clusters: Placement = from_json(two_clusters);
         assert!(select(Grouping::Fewest, &two_clusters, 1, &all).is_err(), "no single region has two");
         assert_eq!(select(Grouping::WithinLimits, &two_clusters, 1, &all).map(|names| names.len()), Ok(2));
     }
@@ -364,7 +353,7 @@ mod tests {
         ];
         let names = |region: i64, clusters: i64, all: &[Candidate]| {
             let spread = [by("region", region, region), by("cluster", 1, clusters)];
-            let placement: Placement = serde_json::from_value(json!({"spreadConstraints": spread})).unwrap();
+            let placement: Placement = from_json(json!({"spreadConstraints": spread}));
             select(Grouping::Fewest, &placement, 1, &ranked(all.to_vec(), false)).unwrap()
         };
         assert_eq!(names(1, 2, &all), ["a1"], "the best cluster decides, and not the sum");
@@ -375,7 +364,7 @@ mod tests {
     fn a_cluster_in_two_zones_is_used_once() {
         let all = [candidate("a", 100, 10, "z1 z2"), candidate("b", 0, 10, "z2")];
         let spread = json!([by("zone", 2, 2), by("cluster", 2, 2)]);
-        assert_eq!(selected(&duplicated(), &spread, 1, &all), Ok(vec!["a".into(), "b".into()]));
+        assert_eq!(selected(&duplicated(), &spread, 1, &all), Ok("a b".into()));
         assert_eq!(
             selected(&duplicated(), &json!([{"spreadByLabel": "x"}]), 1, &all),
             Err("just support cluster and region spread constraint".into())

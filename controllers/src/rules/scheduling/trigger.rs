@@ -135,11 +135,12 @@ mod tests {
     use jiff::Timestamp;
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
     use kube::ResourceExt;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
     use crate::api::{Suspension, set_condition};
-    use crate::rules::scheduling::samples::{binding, one_to_two, two_of_four};
+    use crate::rules::scheduling::samples::{Terms, binding, one_to_two, terms, two_of_four};
+    use crate::test_values::from_json;
 
     fn needed(spec: &ResourceBindingSpec, status: &BindingStatus, applied: Option<&Placement>) -> bool {
         needs_scheduling(Removal::Scheduling, spec, status, applied, LostTargets::Nothing)
@@ -154,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_placement_that_was_never_reported_is_computed_again() {
-        let divided = binding(&one_to_two(), 3, &[("m2", 2), ("m1", 1)], &[]);
+        let divided = binding(&one_to_two(), 3, "m2:2 m1:1", &[]);
         let applied = divided.placement.as_ref();
         assert!(needed(&divided, &BindingStatus::default(), applied));
         assert!(!needed(&divided, &placed_status(), applied));
@@ -162,28 +163,17 @@ mod tests {
         assert!(!needed(&elsewhere, &BindingStatus::default(), None), "what follows another is not placed");
     }
 
-    type Terms<'a> = &'a [(&'a str, &'a [&'a str])];
-
-    fn terms(names: Terms<'_>) -> Value {
-        let term =
-            |(name, clusters): &(&str, &[&str])| json!({"affinityName": name, "clusterNames": clusters});
-        json!({
-            "clusterAffinities": names.iter().map(term).collect::<Vec<_>>(),
-            "replicaScheduling": {"replicaSchedulingType": "Divided"},
-        })
-    }
-
     #[test]
     fn only_duplicated_workloads_are_worked_out_anew_on_every_event() {
         let cases = [
-            ("duplicated", two_of_four(), 2, vec![("m1", 2), ("m2", 2)], true, true),
-            ("divided and complete", one_to_two(), 3, vec![("m2", 2), ("m1", 1)], true, false),
-            ("divided, one part lost", one_to_two(), 3, vec![("m2", 2)], true, true),
-            ("divided, placement changed", one_to_two(), 3, vec![("m2", 2), ("m1", 1)], false, true),
-            ("without replicas", one_to_two(), 0, vec![("m2", 0)], true, true),
+            ("duplicated", two_of_four(), 2, "m1:2 m2:2", true, true),
+            ("divided and complete", one_to_two(), 3, "m2:2 m1:1", true, false),
+            ("divided, one part lost", one_to_two(), 3, "m2:2", true, true),
+            ("divided, placement changed", one_to_two(), 3, "m2:2 m1:1", false, true),
+            ("without replicas", one_to_two(), 0, "m2:0", true, true),
         ];
         for (about, placement, replicas, targets, applied, expected) in cases {
-            let spec = binding(&placement, replicas, &targets, &[]);
+            let spec = binding(&placement, replicas, targets, &[]);
             let applied = spec.placement.clone().filter(|_| applied);
             assert_eq!(needed(&spec, &placed_status(), applied.as_ref()), expected, "{about}");
         }
@@ -192,14 +182,14 @@ mod tests {
     #[test]
     fn it_is_for_the_sake_of_replicas_where_the_placement_is_the_one_that_was_applied() {
         let cases = [
-            ("duplicated, as many as asked for", two_of_four(), vec![("m1", 3), ("m2", 3)], true, false),
-            ("duplicated, more asked for", two_of_four(), vec![("m1", 2), ("m2", 2)], true, true),
-            ("divided, as many as asked for", one_to_two(), vec![("m1", 1), ("m2", 2)], true, false),
-            ("divided, more asked for", one_to_two(), vec![("m1", 1), ("m2", 1)], true, true),
-            ("divided, placement changed", one_to_two(), vec![("m1", 1), ("m2", 1)], false, false),
+            ("duplicated, as many as asked for", two_of_four(), "m1:3 m2:3", true, false),
+            ("duplicated, more asked for", two_of_four(), "m1:2 m2:2", true, true),
+            ("divided, as many as asked for", one_to_two(), "m1:1 m2:2", true, false),
+            ("divided, more asked for", one_to_two(), "m1:1 m2:1", true, true),
+            ("divided, placement changed", one_to_two(), "m1:1 m2:1", false, false),
         ];
         for (about, placement, targets, is_applied, expected) in cases {
-            let spec = binding(&placement, 3, &targets, &[]);
+            let spec = binding(&placement, 3, targets, &[]);
             let applied = spec.placement.as_ref().filter(|_| is_applied);
             assert_eq!(scales_only(&spec, applied), expected, "{about}");
         }
@@ -208,7 +198,7 @@ mod tests {
     #[test]
     fn a_call_makes_it_anew_and_a_suspension_forbids_it() {
         let at = |second| Some(Time(Timestamp::from_second(second).unwrap()));
-        let divided = binding(&one_to_two(), 3, &[("m2", 2), ("m1", 1)], &[]);
+        let divided = binding(&one_to_two(), 3, "m2:2 m1:1", &[]);
         let status = |second| BindingStatus { last_scheduled_time: at(second), ..placed_status() };
         let asked = ResourceBindingSpec { reschedule_triggered_at: at(10), ..divided.clone() };
         let applied = divided.placement.as_ref();
@@ -221,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_target_that_is_being_removed_matters_where_the_scheduler_is_to_move_it() {
-        let divided = binding(&one_to_two(), 3, &[("m2", 2), ("m1", 1)], &[]);
+        let divided = binding(&one_to_two(), 3, "m2:2 m1:1", &[]);
         for (removal, expected) in [(Removal::Tainting, false), (Removal::Scheduling, true)] {
             let (status, applied) = (placed_status(), divided.placement.as_ref());
             let needed = |lost| needs_scheduling(removal, &divided, &status, applied, lost);
@@ -263,7 +253,7 @@ mod tests {
         ];
         for (about, placement, before, after, expected) in cases {
             assert_eq!(
-                concerns(Zones::All, &binding(&placement, 1, &[], &[]), before, after),
+                concerns(Zones::All, &binding(&placement, 1, "", &[]), before, after),
                 expected,
                 "{about}"
             );
@@ -279,7 +269,7 @@ mod tests {
 
     #[test]
     fn only_the_affinity_in_use_makes_a_placement_another() {
-        let of = |names: Terms<'_>| -> Placement { serde_json::from_value(terms(names)).unwrap() };
+        let of = |names: Terms<'_>| -> Placement { from_json(terms(names)) };
         let applied = of(&[("a", &["m1"]), ("b", &["m2"])]);
         let cases: [(&str, Terms<'_>, &str, bool); 7] = [
             ("the same", &[("a", &["m1"]), ("b", &["m2"])], "", false),

@@ -102,22 +102,22 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::test_values::from_json;
 
     fn workload(name: &str, namespace: &str, groups: (&str, &str), clusters: &[&str]) -> ResourceBindingSpec {
         let clusters: Vec<_> = clusters.iter().map(|name| json!({"name": name})).collect();
-        serde_json::from_value(json!({
+        from_json(json!({
             "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": namespace, "name": name},
             "clusters": clusters,
             "workloadAffinityGroups": {"affinityGroup": groups.0, "antiAffinityGroup": groups.1},
         }))
-        .unwrap()
     }
 
     #[test]
     fn a_group_is_the_label_and_its_value() {
         let placement = json!({"workloadAffinity": {
             "affinity": {"groupByLabelKey": "with"}, "antiAffinity": {"groupByLabelKey": "without"}}});
-        let placement: Placement = serde_json::from_value(placement).unwrap();
+        let placement: Placement = from_json(placement);
         let labels = |entries: &[(&str, &str)]| -> BTreeMap<String, String> {
             entries.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect()
         };
@@ -157,7 +157,7 @@ mod tests {
     fn a_group_on_clusters_that_evict_the_workload_does_not_bind() {
         let tasks = |names: &[&str]| -> Vec<GracefulEvictionTask> {
             let task = |name: &&str| json!({"fromCluster": name, "reason": "", "producer": ""});
-            serde_json::from_value(names.iter().map(task).collect()).unwrap()
+            from_json(names.iter().map(task).collect())
         };
         let clusters = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let cases: [(&[&str], &[&str], bool); 4] = [

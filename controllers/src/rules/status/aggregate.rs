@@ -81,6 +81,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::test_values::from_json;
 
     fn work(cluster: &str, deleting: bool, applied: Option<bool>, ready: Option<i64>) -> Arc<Work> {
         let deletion = deleting.then_some("2030-01-01T00:00:00Z");
@@ -98,14 +99,11 @@ mod tests {
                     "name": "web"}, "health": "Healthy", "status": {"replicas": ready, "readyReplicas": ready}})
             })
             .collect();
-        Arc::new(
-            serde_json::from_value(json!({
-                "apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
-                "metadata": {"name": "web", "namespace": format!("karmada-es-{cluster}"), "deletionTimestamp": deletion},
-                "spec": {"workload": {}}, "status": {"conditions": conditions, "manifestStatuses": statuses},
-            }))
-            .unwrap(),
-        )
+        Arc::new(from_json(json!({
+            "apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
+            "metadata": {"name": "web", "namespace": format!("karmada-es-{cluster}"), "deletionTimestamp": deletion},
+            "spec": {"workload": {}}, "status": {"conditions": conditions, "manifestStatuses": statuses},
+        })))
     }
 
     #[test]

@@ -88,6 +88,7 @@ fn has_address(object: &Value) -> bool {
 mod tests {
     use serde_json::json;
 
+    use super::Health::{Healthy, Unhealthy};
     use super::*;
 
     fn of(api_version: &str, kind: &str, mut object: Value) -> Health {
@@ -112,16 +113,16 @@ mod tests {
             deployment(1, wanted, &status)
         };
         let cases = [
-            ("all ready", deployment(1, 2, &all(1, 2)), Health::Healthy),
-            ("nothing yet", deployment(1, 2, &json!({})), Health::Unhealthy),
-            ("scaled, not looked at yet", deployment(2, 2, &all(1, 2)), Health::Unhealthy),
-            ("scaled, not there yet", deployment(2, 3, &all(2, 2)), Health::Unhealthy),
-            ("scaled to zero", deployment(1, 0, &json!({"observedGeneration": 1})), Health::Healthy),
-            ("one not available", counts(2, 2, 2, 1), Health::Unhealthy),
-            ("ready, and not available for long enough", counts(2, 2, 2, 0), Health::Unhealthy),
-            ("one is still old", counts(2, 2, 1, 2), Health::Unhealthy),
-            ("an old one is left", counts(2, 3, 2, 3), Health::Healthy),
-            ("a new one too many, which is not available", counts(2, 3, 3, 2), Health::Unhealthy),
+            ("all ready", deployment(1, 2, &all(1, 2)), Healthy),
+            ("nothing yet", deployment(1, 2, &json!({})), Unhealthy),
+            ("scaled, not looked at yet", deployment(2, 2, &all(1, 2)), Unhealthy),
+            ("scaled, not there yet", deployment(2, 3, &all(2, 2)), Unhealthy),
+            ("scaled to zero", deployment(1, 0, &json!({"observedGeneration": 1})), Healthy),
+            ("one not available", counts(2, 2, 2, 1), Unhealthy),
+            ("ready, and not available for long enough", counts(2, 2, 2, 0), Unhealthy),
+            ("one is still old", counts(2, 2, 1, 2), Unhealthy),
+            ("an old one is left", counts(2, 3, 2, 3), Healthy),
+            ("a new one too many, which is not available", counts(2, 3, 3, 2), Unhealthy),
         ];
         for (about, object, expected) in cases {
             for kind in ["Deployment", "StatefulSet"] {
@@ -130,35 +131,31 @@ mod tests {
         }
     }
 
+    fn daemon_set(desired: i64, updated: i64, available: i64) -> Value {
+        json!({"status": {"desiredNumberScheduled": desired, "updatedNumberScheduled": updated,
+            "numberAvailable": available}})
+    }
+
+    fn running(conditions: &Value) -> Value {
+        json!({"status": {"phase": "Running", "conditions": conditions}})
+    }
+
+    fn policy(reason: &str) -> Value {
+        json!({"status": {"conditions": [{"type": "Ready", "status": "True", "reason": reason}]}})
+    }
+
     #[test]
     fn what_is_partly_well_or_well_by_an_old_account_is_not() {
+        let partly = json!([{"type": "Ready", "status": "False"}, {"type": "Initialized", "status": "True"}]);
+        let mut unobserved = daemon_set(1, 1, 1);
+        unobserved["metadata"]["generation"] = 2.into();
+        unobserved["status"]["observedGeneration"] = 1.into();
         let cases = [
-            (
-                "DaemonSet",
-                json!({"status": {"desiredNumberScheduled": 2, "updatedNumberScheduled": 1, "numberAvailable": 2}}),
-                Health::Unhealthy,
-            ),
-            (
-                "DaemonSet",
-                json!({"metadata": {"generation": 2}, "status": {"observedGeneration": 1, "desiredNumberScheduled": 1,
-                    "updatedNumberScheduled": 1, "numberAvailable": 1}}),
-                Health::Unhealthy,
-            ),
-            (
-                "DaemonSet",
-                json!({"status": {"desiredNumberScheduled": 2, "updatedNumberScheduled": 2, "numberAvailable": 2}}),
-                Health::Healthy,
-            ),
-            (
-                "Pod",
-                json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}, {"type": "Initialized", "status": "True"}]}}),
-                Health::Unhealthy,
-            ),
-            (
-                "ClusterPolicy",
-                json!({"status": {"conditions": [{"type": "Ready", "status": "True", "reason": "Waiting"}]}}),
-                Health::Unhealthy,
-            ),
+            ("DaemonSet", daemon_set(2, 1, 2), Unhealthy),
+            ("DaemonSet", unobserved, Unhealthy),
+            ("DaemonSet", daemon_set(2, 2, 2), Healthy),
+            ("Pod", running(&partly), Unhealthy),
+            ("ClusterPolicy", policy("Waiting"), Unhealthy),
         ];
         for (kind, object, expected) in cases {
             let (version, _) = WITH_HEALTH.iter().find(|(_, known)| *known == kind).unwrap();
@@ -169,53 +166,29 @@ mod tests {
     #[test]
     fn other_kinds_have_rules_of_their_own_or_none() {
         let cases = [
-            (
-                "Pod",
-                json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}),
-                Health::Healthy,
-            ),
-            ("Pod", json!({"status": {"phase": "Running"}}), Health::Unhealthy),
-            ("Pod", json!({"status": {"phase": "Pending"}}), Health::Unhealthy),
-            ("Pod", json!({"status": {"phase": "Succeeded"}}), Health::Healthy),
-            ("PersistentVolumeClaim", json!({"status": {"phase": "Bound"}}), Health::Healthy),
-            ("PersistentVolumeClaim", json!({}), Health::Unhealthy),
-            (
-                "ReplicaSet",
-                json!({"spec": {"replicas": 2}, "status": {"availableReplicas": 2}}),
-                Health::Healthy,
-            ),
-            (
-                "ReplicaSet",
-                json!({"spec": {"replicas": 2}, "status": {"availableReplicas": 1}}),
-                Health::Unhealthy,
-            ),
-            (
-                "DaemonSet",
-                json!({"status": {"desiredNumberScheduled": 2, "updatedNumberScheduled": 2, "numberAvailable": 1}}),
-                Health::Unhealthy,
-            ),
-            ("Service", json!({"spec": {"type": "ClusterIP"}}), Health::Healthy),
-            ("Service", json!({"spec": {"type": "LoadBalancer"}}), Health::Unhealthy),
+            ("Pod", running(&json!([{"type": "Ready", "status": "True"}])), Healthy),
+            ("Pod", json!({"status": {"phase": "Running"}}), Unhealthy),
+            ("Pod", json!({"status": {"phase": "Pending"}}), Unhealthy),
+            ("Pod", json!({"status": {"phase": "Succeeded"}}), Healthy),
+            ("PersistentVolumeClaim", json!({"status": {"phase": "Bound"}}), Healthy),
+            ("PersistentVolumeClaim", json!({}), Unhealthy),
+            ("ReplicaSet", json!({"spec": {"replicas": 2}, "status": {"availableReplicas": 2}}), Healthy),
+            ("ReplicaSet", json!({"spec": {"replicas": 2}, "status": {"availableReplicas": 1}}), Unhealthy),
+            ("DaemonSet", daemon_set(2, 2, 1), Unhealthy),
+            ("Service", json!({"spec": {"type": "ClusterIP"}}), Healthy),
+            ("Service", json!({"spec": {"type": "LoadBalancer"}}), Unhealthy),
             (
                 "Service",
                 json!({"spec": {"type": "LoadBalancer"}, "status": {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}]}}}),
-                Health::Healthy,
+                Healthy,
             ),
-            ("Ingress", json!({"status": {"loadBalancer": {}}}), Health::Unhealthy),
-            (
-                "PodDisruptionBudget",
-                json!({"status": {"currentHealthy": 1, "desiredHealthy": 2}}),
-                Health::Unhealthy,
-            ),
-            ("ConfigMap", json!({"data": {}}), Health::Healthy),
-            ("ClusterPolicy", json!({"status": {"ready": false}}), Health::Unhealthy),
-            ("ClusterPolicy", json!({"status": {"ready": true}}), Health::Healthy),
-            ("ClusterPolicy", json!({}), Health::Unhealthy),
-            (
-                "ClusterPolicy",
-                json!({"status": {"conditions": [{"type": "Ready", "status": "True", "reason": "Succeeded"}]}}),
-                Health::Healthy,
-            ),
+            ("Ingress", json!({"status": {"loadBalancer": {}}}), Unhealthy),
+            ("PodDisruptionBudget", json!({"status": {"currentHealthy": 1, "desiredHealthy": 2}}), Unhealthy),
+            ("ConfigMap", json!({"data": {}}), Healthy),
+            ("ClusterPolicy", json!({"status": {"ready": false}}), Unhealthy),
+            ("ClusterPolicy", json!({"status": {"ready": true}}), Healthy),
+            ("ClusterPolicy", json!({}), Unhealthy),
+            ("ClusterPolicy", policy("Succeeded"), Healthy),
         ];
         for (kind, object, expected) in cases {
             let known = WITH_HEALTH.iter().find(|(_, known)| *known == kind);
@@ -230,7 +203,7 @@ mod tests {
         assert!(has_health("apps/v1", "Deployment"));
         assert!(!has_health("example.com/v1", "Deployment"));
         let silent = deployment(1, 2, &json!({}));
-        assert_eq!(of("apps/v1", "Deployment", silent.clone()), Health::Unhealthy);
-        assert_eq!(of("example.com/v1", "Deployment", silent), Health::Healthy);
+        assert_eq!(of("apps/v1", "Deployment", silent.clone()), Unhealthy);
+        assert_eq!(of("example.com/v1", "Deployment", silent), Healthy);
     }
 }

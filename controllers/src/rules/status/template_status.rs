@@ -284,11 +284,12 @@ fn pod(reports: &[AggregatedStatus]) -> Map<String, Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_values::from_json;
 
     fn reports(statuses: &[Value]) -> Vec<AggregatedStatus> {
         let report = |(index, status): (usize, &Value)| {
             let report = json!({"clusterName": format!("m{}", index + 1), "health": "Healthy"});
-            let mut report: AggregatedStatus = serde_json::from_value(report).unwrap();
+            let mut report: AggregatedStatus = from_json(report);
             report.status = status.as_object().cloned();
             report
         };

@@ -86,6 +86,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::test_values::from_json;
 
     #[test]
     fn each_health_taint_is_tolerated_for_a_while_unless_the_policy_says_otherwise() {
@@ -110,14 +111,12 @@ mod tests {
 
     #[test]
     fn what_is_left_open_is_filled_in() {
-        let mut placement: Placement =
-            serde_json::from_value(json!({"spreadConstraints": [{}], "replicaScheduling": {}})).unwrap();
+        let mut placement: Placement = from_json(json!({"spreadConstraints": [{}], "replicaScheduling": {}}));
         default_placement(&mut placement);
-        let expected: Placement = serde_json::from_value(json!({
+        let expected: Placement = from_json(json!({
             "spreadConstraints": [{"spreadByField": "cluster", "minGroups": 1}],
             "replicaScheduling": {"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted"},
-        }))
-        .unwrap();
+        }));
         assert_eq!(placement, expected);
         let cases = [
             (
@@ -131,7 +130,7 @@ mod tests {
         ];
         for (given, expected) in cases {
             let of = |constraint: &serde_json::Value| -> Placement {
-                serde_json::from_value(json!({"spreadConstraints": [constraint]})).unwrap()
+                from_json(json!({"spreadConstraints": [constraint]}))
             };
             let mut placement = of(&given);
             default_placement(&mut placement);
@@ -142,7 +141,7 @@ mod tests {
     #[test]
     fn what_stays_for_a_while_stays_for_ten_minutes() {
         let after = |failover: serde_json::Value| {
-            let mut failover: ApplicationFailover = serde_json::from_value(failover).unwrap();
+            let mut failover: ApplicationFailover = from_json(failover);
             default_failover(Behaviour::default(), &mut failover);
             failover.grace_period_seconds
         };

@@ -110,6 +110,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::test_values::from_json;
 
     #[test]
     fn errors_in_an_override_policy_name_the_field() {
@@ -160,7 +161,7 @@ mod tests {
             ),
         ];
         for (spec, expected) in cases {
-            let parsed: OverridePolicySpec = serde_json::from_value(spec.clone()).unwrap();
+            let parsed: OverridePolicySpec = from_json(spec.clone());
             let why = validate_overrides(&parsed).err().unwrap_or_default();
             assert_eq!(expected.is_empty(), why.is_empty(), "{spec}: {why}");
             assert!(why.contains(expected), "{spec}: {why}");

@@ -167,9 +167,10 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::test_values::from_json;
 
     fn reported_errors(placement: &Value) -> String {
-        let parsed: Placement = serde_json::from_value(placement.clone()).unwrap();
+        let parsed: Placement = from_json(placement.clone());
         placement_errors(&parsed, "spec.placement").join("; ")
     }
 

@@ -117,13 +117,14 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::test_values::from_json;
 
     #[test]
     fn a_policy_keeps_its_scheduler_and_preempts_by_name() {
         let policy = |changes: Value| -> PropagationPolicySpec {
             let mut policy = json!({"resourceSelectors": [{"apiVersion": "v1", "kind": "ConfigMap"}]});
             policy.as_object_mut().unwrap().extend(changes.as_object().cloned().unwrap());
-            serde_json::from_value(policy).unwrap()
+            from_json(policy)
         };
         let validated =
             |policy: &PropagationPolicySpec, before| validate_policy(Behaviour::default(), policy, before);
@@ -178,7 +179,7 @@ mod tests {
             (suspension(true, &["m1"]), "suspension dispatching cannot co-exist"),
         ];
         for (policy, expected) in cases {
-            let parsed: PropagationPolicySpec = serde_json::from_value(policy.clone()).unwrap();
+            let parsed: PropagationPolicySpec = from_json(policy.clone());
             let why = validate_policy(Behaviour::default(), &parsed, None).err().unwrap_or_default();
             assert_eq!(expected.is_empty(), why.is_empty(), "{policy}: {why}");
             assert!(why.contains(expected), "{policy}: {why}");

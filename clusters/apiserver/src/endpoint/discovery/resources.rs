@@ -5,11 +5,11 @@ use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
 use crate::endpoint::access_review::REVIEWS;
-use crate::kind::builtin::{BUILTIN, builtin};
+use crate::kind::builtin::BUILTIN;
+use crate::kind::custom::definition_of;
 use crate::kind::kinds::Kind;
 use crate::kind::object::is_terminating;
 use crate::state::State;
-use crate::store;
 
 /// A resource as discovery describes it.
 #[derive(Debug)]
@@ -116,9 +116,7 @@ fn stored(kind: &Kind, verbs: &'static [&'static str]) -> Resource {
 
 /// Returns true if the definition of a custom kind is being deleted.
 fn is_going(state: &State, kind: &Kind) -> bool {
-    let definitions = builtin("apiextensions.k8s.io", "v1", "customresourcedefinitions");
-    let definition = state.store.get(&definitions.storage, &store::key("", &kind.storage));
-    definition.is_some_and(|definition| is_terminating(&definition.object()))
+    definition_of(state, kind).is_some_and(|definition| is_terminating(&definition.object()))
 }
 
 fn subresources(kind: &Kind) -> Vec<Subresource> {
@@ -180,6 +178,7 @@ fn storage_hash(kind: &Kind) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kind::builtin::builtin;
 
     #[test]
     fn the_storage_hash_equals_that_of_real_servers() {

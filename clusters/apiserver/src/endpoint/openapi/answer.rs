@@ -15,7 +15,7 @@ use crate::endpoint::discovery::{Resource, resources};
 use crate::http::negotiate;
 use crate::http::request::Query;
 use crate::http::respond::{self, ApiBody, hash};
-use crate::kind::builtin::builtin;
+use crate::kind::builtin::definitions;
 use crate::state::ApiServer;
 
 /// The media types of the binary form of version 2.
@@ -37,12 +37,9 @@ struct Custom {
 
 impl Custom {
     fn of(server: &ApiServer) -> Self {
-        let definitions = builtin("apiextensions.k8s.io", "v1", "customresourcedefinitions");
         let state = server.inner.state();
         let served = |name: &str| state.custom.iter().any(|kind| &*kind.storage == name);
-        let table = state.store.table(&definitions.storage);
-        let objects =
-            table.into_iter().flat_map(|table| table.range("")).map(|(_, version)| version.object());
+        let objects = state.store.objects(&definitions().storage).map(|version| version.object());
         let objects =
             objects.filter(|object| served(object["metadata"]["name"].as_str().unwrap_or_default()));
         let kinds = objects.flat_map(|object| custom::kinds(&object)).collect();

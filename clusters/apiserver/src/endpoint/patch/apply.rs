@@ -13,6 +13,7 @@ use crate::kind::object::{self, check_shape, meta, set_meta};
 use crate::validation::fields::{self, Mode};
 use crate::validation::metadata;
 use crate::write::managed_fields::{self, Tracking};
+use crate::write::update::check_name;
 use crate::write::writer::Change;
 use crate::write::writer::{Manager, NewObject};
 
@@ -89,16 +90,10 @@ fn read(call: &Call<'_>, change: &Change<'_>) -> Result<Value, Failure> {
             call.kind.api_version()
         )));
     }
-    match meta(&config, "name") {
-        "" => set_meta(&mut config, "name", Some(change.name.into())),
-        name if name == change.name => {}
-        name => {
-            return Err(Failure::bad_request(format!(
-                "the name of the object ({name}) does not match the name on the URL ({})",
-                change.name
-            )));
-        }
+    if meta(&config, "name").is_empty() {
+        set_meta(&mut config, "name", Some(change.name.into()));
     }
+    check_name(&config, change.name)?;
     if !config["metadata"]["managedFields"].is_null() {
         return Err(Failure::bad_request("metadata.managedFields must be nil"));
     }

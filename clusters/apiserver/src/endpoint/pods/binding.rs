@@ -61,7 +61,7 @@ impl Writer<'_> {
         let name = meta(binding, "name");
         let stored = self.stored(pods, namespace, name).ok_or_else(|| Failure::not_found(pods, name))?;
         let stored = stored.object();
-        let refused = |why: String| Failure::conflict_on("pods/binding", name, &why);
+        let refused = |why: String| Failure::conflict_of("", "pods/binding", name, &why);
         for (field, shown) in [("uid", "UID"), ("resourceVersion", "ResourceVersion")] {
             let (given, present) = (meta(binding, field), meta(&stored, field));
             if !given.is_empty() && given != present {

@@ -8,6 +8,7 @@ use super::schema::{Node, Schema};
 use super::status;
 use crate::endpoint::discovery::Documents;
 use crate::http::failure::{Failure, qualified};
+use crate::kind::builtin::definitions;
 use crate::kind::kinds::{Kind, ScalePaths, Traits};
 use crate::kind::object::{self, is_terminating, meta, set_meta};
 use crate::state::State;
@@ -23,15 +24,17 @@ fn is_definition(kind: &Kind) -> bool {
     kind.plural == "customresourcedefinitions" && kind.group == "apiextensions.k8s.io"
 }
 
+/// The stored definition of a custom kind.
+pub(crate) fn definition_of<'s>(state: &'s State, kind: &Kind) -> Option<&'s Arc<Version>> {
+    state.store.get(&definitions().storage, &crate::store::key("", &kind.storage))
+}
+
 /// Refuses new objects of a kind whose definition is being deleted.
 pub(crate) fn check_accepts_creates(state: &State, kind: &Kind, name: &str) -> Result<(), Failure> {
     if !kind.is_custom() {
         return Ok(());
     }
-    let definitions =
-        crate::kind::builtin::builtin("apiextensions.k8s.io", "v1", "customresourcedefinitions");
-    let key = crate::store::key("", &kind.storage);
-    let definition = state.store.get(&definitions.storage, &key);
+    let definition = definition_of(state, kind);
     // A search in the text is faster than a parse of the large definition for each new object.
     let going = |definition: &Arc<Version>| {
         definition.may_have("deletionTimestamp") && is_terminating(&definition.object())
@@ -129,9 +132,8 @@ impl Writer<'_> {
         let mut definition = Value::clone(&stored);
         let now = object::time(self.server.clock.now());
         let served = {
-            let others = self.state.store.table(&kind.storage).into_iter().flat_map(|table| table.range(""));
+            let others = self.state.store.objects(&kind.storage).map(|other| other.object());
             let others: Vec<Arc<Value>> = others
-                .map(|(_, other)| other.object())
                 .filter(|other| other["spec"]["group"] == definition["spec"]["group"])
                 .filter(|other| meta(other, "name") != meta(&stored, "name"))
                 .filter(|other| status::is_true(other, "NamesAccepted"))
@@ -198,12 +200,7 @@ impl Writer<'_> {
     fn clean_up(&mut self, storage: &str) {
         let custom = self.state.custom.iter().find(|kind| &*kind.storage == storage).cloned();
         if let Some(custom) = custom {
-            let table = self.state.store.table(storage);
-            let objects: Vec<_> = table
-                .into_iter()
-                .flat_map(|table| table.range(""))
-                .map(|(_, version)| version.clone())
-                .collect();
+            let objects: Vec<_> = self.state.store.objects(storage).cloned().collect();
             for version in objects {
                 let object = version.object();
                 let (namespace, name) = (meta(&object, "namespace"), meta(&object, "name"));
@@ -217,37 +214,24 @@ impl Writer<'_> {
 
     /// Updates the status of a definition whose objects are still being deleted.
     fn report_termination(&mut self, storage: &str) {
-        let definitions =
-            crate::kind::builtin::builtin("apiextensions.k8s.io", "v1", "customresourcedefinitions");
-        let Some(stored) = self.stored(definitions, "", storage) else { return };
-        let left = self.state.store.table(storage).is_some_and(|table| table.range("").next().is_some());
+        let Some(stored) = self.stored(definitions(), "", storage) else { return };
+        let left = self.state.store.objects(storage).next().is_some();
         let mut definition = Value::clone(&stored.object());
         let condition = json!({"type": "Terminating", "status": "True", "reason": "InstanceDeletionInProgress",
             "message": "CustomResource deletion is in progress",
             "lastTransitionTime": object::time(self.server.clock.now())});
         if left && !status::has_reason(&definition, &condition) {
             status::set_condition(&mut definition, condition);
-            self.put(definitions, definition);
+            self.put(definitions(), definition);
         }
     }
 
     /// Removes the finalizer of a terminating definition without objects.
     fn release_definition(&mut self, storage: &str) {
-        let definitions =
-            crate::kind::builtin::builtin("apiextensions.k8s.io", "v1", "customresourcedefinitions");
-        let Some(stored) = self.stored(definitions, "", storage) else { return };
-        let left = self.state.store.table(storage).is_some_and(|table| table.range("").next().is_some());
-        if left || !is_terminating(&stored.object()) {
-            return;
+        let Some(stored) = self.stored(definitions(), "", storage) else { return };
+        if is_terminating(&stored.object()) && self.state.store.objects(storage).next().is_none() {
+            self.release(definitions(), &stored, CLEANUP);
         }
-        let mut definition = Value::clone(&stored.object());
-        let kept: Vec<Value> = object::finalizers(&definition)
-            .into_iter()
-            .filter(|finalizer| *finalizer != CLEANUP)
-            .map(Value::from)
-            .collect();
-        set_meta(&mut definition, "finalizers", (!kept.is_empty()).then_some(Value::Array(kept)));
-        self.put_or_remove(definitions, &stored, definition);
     }
 
     /// Handles the removal of an object.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::problems::text;
 use crate::http::failure::Cause;
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
@@ -25,10 +26,6 @@ pub(super) fn problems(schema: &Value, path: &str) -> Vec<Cause> {
     }
     check(schema, path, Place { root: true, ..Place::default() }, &mut causes);
     causes
-}
-
-fn text<'a>(schema: &'a Value, name: &str) -> &'a str {
-    schema[name].as_str().unwrap_or_default()
 }
 
 fn check(schema: &Value, path: &str, place: Place<'_>, causes: &mut Vec<Cause>) {

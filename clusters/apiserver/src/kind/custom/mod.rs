@@ -22,7 +22,7 @@ mod validate;
 mod version;
 
 pub(crate) use check::{check_object, check_status};
-pub(crate) use definition::check_accepts_creates;
+pub(crate) use definition::{check_accepts_creates, definition_of};
 pub(crate) use definition_defaults::default_definition;
 pub(crate) use problems::definition_problems;
 pub(crate) use schema::{ListType, Node, Schema};

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::problems::text;
 use crate::http::failure::Cause;
 use capsize_cel::Pattern;
 
@@ -24,10 +25,6 @@ pub(super) fn problems(schema: &Value, path: &str) -> Vec<Cause> {
 
 fn flag(schema: &Value, name: &str) -> bool {
     schema[name].as_bool().unwrap_or(false)
-}
-
-fn text<'a>(schema: &'a Value, name: &str) -> &'a str {
-    schema[name].as_str().unwrap_or_default()
 }
 
 fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {

@@ -139,6 +139,20 @@ impl<'a> At<'a> {
         }
     }
 
+    /// Reports text that is empty or not set.
+    pub(crate) fn not_empty(&self, causes: &mut Vec<Cause>) {
+        if self.text().is_empty() {
+            causes.push(self.required(""));
+        }
+    }
+
+    /// Reports text that does not have the given form. Empty text is not reported.
+    pub(crate) fn in_form(&self, form: fn(&str) -> Vec<String>, causes: &mut Vec<Cause>) {
+        if !self.text().is_empty() {
+            causes.extend(form(self.text()).iter().map(|why| self.invalid(why)));
+        }
+    }
+
     /// Reports text that is not one of `allowed`. Unset text is reported as missing, unless it is optional.
     pub(crate) fn one_of(&self, allowed: &[&str], optional: bool, causes: &mut Vec<Cause>) {
         match self.text() {

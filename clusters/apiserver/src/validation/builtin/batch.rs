@@ -204,9 +204,7 @@ pub(super) fn scaler(at: &At<'_>, causes: &mut Vec<Cause>) {
     let spec = at.field("spec");
     let target = spec.field("scaleTargetRef");
     for field in ["kind", "name"] {
-        if target.field(field).text().is_empty() {
-            causes.push(target.field(field).required(""));
-        }
+        target.field(field).not_empty(causes);
     }
     let (least, most) = (spec.field("minReplicas"), spec.field("maxReplicas"));
     if least.value.as_i64().is_some_and(|count| count < 1) {

@@ -123,9 +123,7 @@ pub(super) fn secret(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause>) 
             let metadata = at.field("metadata");
             let notes = metadata.field("annotations");
             let name = notes.key("kubernetes.io/service-account.name");
-            if name.text().is_empty() {
-                causes.push(name.required(""));
-            }
+            name.not_empty(causes);
         }
         _ => {}
     }
@@ -229,14 +227,10 @@ pub(super) fn new_event(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause
         return causes.push(time.required(""));
     }
     let controller = at.field("reportingController");
-    if controller.text().is_empty() {
-        causes.push(controller.required(""));
+    controller.not_empty(causes);
+    if !controller.text().is_empty() {
+        causes.extend(text::label_key(controller.text()).map(|why| controller.invalid(why)));
     }
-    causes.extend(
-        text::label_key(controller.text())
-            .filter(|_| !controller.text().is_empty())
-            .map(|why| controller.invalid(why)),
-    );
     for (field, longest) in [("reportingInstance", 128), ("action", 128), ("reason", 128)] {
         let value = at.field(field);
         if value.text().is_empty() {
@@ -279,9 +273,7 @@ pub(super) fn priority_class(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<
 /// Validates a `StorageClass`, most of whose fields are immutable.
 pub(super) fn storage_class(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause>) {
     let provisioner = at.field("provisioner");
-    if provisioner.text().is_empty() {
-        causes.push(provisioner.required(""));
-    }
+    provisioner.not_empty(causes);
     at.field("reclaimPolicy").one_of(&["Delete", "Retain"], true, causes);
     at.field("volumeBindingMode").one_of(&["Immediate", "WaitForFirstConsumer"], true, causes);
     let Some(old) = old else { return };
@@ -336,28 +328,17 @@ pub(super) fn binding(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause>)
     if !kinds.contains(&role.field("kind").text()) {
         causes.push(role.field("kind").unsupported(kinds));
     }
-    if role.field("name").text().is_empty() {
-        causes.push(role.field("name").required(""));
-    }
+    role.field("name").not_empty(causes);
     for subject in at.field("subjects").items() {
         let (name, kind, group) = (subject.field("name"), subject.field("kind"), subject.field("apiGroup"));
-        if name.text().is_empty() {
-            causes.push(name.required(""));
-        }
+        name.not_empty(causes);
         match kind.text() {
             "ServiceAccount" => {
-                causes.extend(
-                    text::subdomain(name.text())
-                        .iter()
-                        .filter(|_| !name.text().is_empty())
-                        .map(|why| name.invalid(why)),
-                );
+                name.in_form(text::subdomain, causes);
                 if !group.text().is_empty() {
                     causes.push(group.unsupported(&[""]));
                 }
-                if subject.field("namespace").text().is_empty() {
-                    causes.push(subject.field("namespace").required(""));
-                }
+                subject.field("namespace").not_empty(causes);
             }
             "User" | "Group" if group.text() == RBAC => {}
             "User" | "Group" => causes.push(group.unsupported(&[RBAC])),

@@ -36,11 +36,8 @@ pub(super) fn containers<'a>(at: &At<'a>, needed: bool, names: &mut Names<'a>, c
 
 fn container(at: &At<'_>, volumes: Option<&BTreeSet<&str>>, causes: &mut Vec<Cause>) {
     let (name, image) = (at.field("name"), at.field("image"));
-    if name.text().is_empty() {
-        causes.push(name.required(""));
-    } else {
-        causes.extend(text::label(name.text()).iter().map(|why| name.invalid(why)));
-    }
+    name.not_empty(causes);
+    name.in_form(text::label, causes);
     if image.text().is_empty() {
         causes.push(image.required(""));
     } else if image.text() != image.text().trim() {
@@ -136,12 +133,8 @@ fn mounts(at: &At<'_>, volumes: Option<&BTreeSet<&str>>, causes: &mut Vec<Cause>
     let mut paths = BTreeSet::new();
     for mount in at.items() {
         let (name, path) = (mount.field("name"), mount.field("mountPath"));
-        if name.text().is_empty() {
-            causes.push(name.required(""));
-        }
-        if path.text().is_empty() {
-            causes.push(path.required(""));
-        }
+        name.not_empty(causes);
+        path.not_empty(causes);
         if volumes.is_some_and(|volumes| !volumes.contains(name.text())) {
             causes.push(Cause::new(
                 "FieldValueNotFound",

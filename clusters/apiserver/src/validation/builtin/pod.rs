@@ -47,26 +47,19 @@ pub(super) fn spec(at: &At<'_>, volumes_known: bool, causes: &mut Vec<Cause>) {
     at.field("restartPolicy").one_of(&["Always", "OnFailure", "Never"], true, causes);
     at.field("dnsPolicy").one_of(&DNS_POLICIES, true, causes);
     labels(&at.field("nodeSelector"), causes);
-    named(&at.field("serviceAccountName"), text::subdomain, causes);
-    named(&at.field("nodeName"), text::subdomain, causes);
+    at.field("serviceAccountName").in_form(text::subdomain, causes);
+    at.field("nodeName").in_form(text::subdomain, causes);
     let deadline = at.field("activeDeadlineSeconds");
     if deadline.value.as_i64().is_some_and(|seconds| !(1..=i64::from(i32::MAX)).contains(&seconds)) {
         causes.push(deadline.invalid("must be between 1 and 2147483647, inclusive"));
     }
-    named(&at.field("hostname"), text::label, causes);
-    named(&at.field("subdomain"), text::label, causes);
+    at.field("hostname").in_form(text::label, causes);
+    at.field("subdomain").in_form(text::label, causes);
     tolerations(&at.field("tolerations"), causes);
-    named(&at.field("priorityClassName"), text::subdomain, causes);
+    at.field("priorityClassName").in_form(text::subdomain, causes);
     at.field("preemptionPolicy").one_of(&["Never", "PreemptLowerPriority"], true, causes);
     gates(&at.field("schedulingGates"), causes);
     spreads(&at.field("topologySpreadConstraints"), causes);
-}
-
-/// Validates a name in the given form, if it is set.
-pub(super) fn named(at: &At<'_>, form: fn(&str) -> Vec<String>, causes: &mut Vec<Cause>) {
-    if !at.text().is_empty() {
-        causes.extend(form(at.text()).iter().map(|why| at.invalid(why)));
-    }
 }
 
 fn gates(at: &At<'_>, causes: &mut Vec<Cause>) {

@@ -29,9 +29,7 @@ pub(super) fn updated(at: &At<'_>, old: &Value, causes: &mut Vec<Cause>) {
         }
         for container in now.items() {
             let image = container.field("image");
-            if image.text().is_empty() {
-                causes.push(image.required(""));
-            }
+            image.not_empty(causes);
         }
     }
     deadline(&spec.field("activeDeadlineSeconds"), &before["activeDeadlineSeconds"], causes);
@@ -152,9 +150,7 @@ pub(crate) fn added_ephemeral(old: &Value, given: &Value) -> (Value, Vec<Cause>)
             causes.push(item.field("name").duplicate(&name.into()));
         }
         taken.insert(name);
-        if image.text().is_empty() {
-            causes.push(image.required(""));
-        }
+        image.not_empty(&mut causes);
     }
     if let Some(spec) =
         pod["spec"].as_object_mut().filter(|_| list.as_array().is_some_and(|list| !list.is_empty()))

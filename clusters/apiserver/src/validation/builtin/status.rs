@@ -6,46 +6,16 @@ use super::At;
 use crate::http::failure::Cause;
 use crate::kind::kinds::Kind;
 
-// The counts of each status, in the order of validation.
-const DEPLOYMENT: &[&str] = &[
-    "observedGeneration",
-    "replicas",
-    "updatedReplicas",
-    "readyReplicas",
-    "availableReplicas",
-    "unavailableReplicas",
-    "terminatingReplicas",
-    "collisionCount",
-];
-const REPLICA_SET: &[&str] = &[
-    "replicas",
-    "fullyLabeledReplicas",
-    "readyReplicas",
-    "availableReplicas",
-    "observedGeneration",
-    "terminatingReplicas",
-];
-const STATEFUL_SET: &[&str] = &[
-    "replicas",
-    "readyReplicas",
-    "currentReplicas",
-    "updatedReplicas",
-    "availableReplicas",
-    "observedGeneration",
-    "collisionCount",
-];
-const DAEMON_SET: &[&str] = &[
-    "currentNumberScheduled",
-    "numberMisscheduled",
-    "desiredNumberScheduled",
-    "numberReady",
-    "observedGeneration",
-    "updatedNumberScheduled",
-    "numberAvailable",
-    "numberUnavailable",
-    "collisionCount",
-];
-const BUDGET: &[&str] = &["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"];
+// The counts of each status as words, in the order of validation.
+const DEPLOYMENT: &str = "observedGeneration replicas updatedReplicas readyReplicas availableReplicas \
+    unavailableReplicas terminatingReplicas collisionCount";
+const REPLICA_SET: &str = "replicas fullyLabeledReplicas readyReplicas availableReplicas observedGeneration \
+    terminatingReplicas";
+const STATEFUL_SET: &str = "replicas readyReplicas currentReplicas updatedReplicas availableReplicas \
+    observedGeneration collisionCount";
+const DAEMON_SET: &str = "currentNumberScheduled numberMisscheduled desiredNumberScheduled numberReady \
+    observedGeneration updatedNumberScheduled numberAvailable numberUnavailable collisionCount";
+const BUDGET: &str = "disruptionsAllowed currentHealthy desiredHealthy expectedPods";
 
 /// The counts that are parts of `replicas`.
 const PARTS: [&str; 5] =
@@ -65,11 +35,11 @@ pub(crate) fn status_problems(kind: &Kind, object: &Value) -> Vec<Cause> {
     let root = At::root(object);
     let status = root.field("status");
     let mut causes = Vec::new();
-    for field in counts {
+    for field in counts.split_whitespace() {
         status.field(field).not_negative(&mut causes);
     }
     let count = |field: &str| status.value[field].as_i64().unwrap_or(0);
-    let parts = counts.iter().filter(|field| PARTS.contains(field));
+    let parts = counts.split_whitespace().filter(|field| PARTS.contains(field));
     let too_many = parts.filter(|part| count(part) > count("replicas"));
     causes.extend(too_many.map(|part| status.field(part).invalid("cannot be greater than status.replicas")));
     if !ready.is_empty() && count("availableReplicas") > count("readyReplicas") {

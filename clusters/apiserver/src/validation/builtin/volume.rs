@@ -46,9 +46,7 @@ fn one_source(at: &At<'_>, source: &str, causes: &mut Vec<Cause>) {
         _ => return,
     };
     let field = at.field(needed);
-    if field.text().is_empty() {
-        causes.push(field.required(""));
-    }
+    field.not_empty(causes);
     let mode = at.field("defaultMode");
     if mode.value.as_i64().is_some_and(|mode| !(0..=0o777).contains(&mode)) {
         causes.push(mode.invalid("must be a number between 0 and 0777 (octal), both inclusive"));
