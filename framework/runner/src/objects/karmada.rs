@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use capsize_clusters::{MemberSpec, SyncMode};
+use capsize_history::FileValue;
 use jiff::Timestamp;
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Map, Value, json};
-use serde_saphyr::Spanned;
 
 use crate::scenario::{Field, Policy, Remedy, Scheduling, Toleration, Workload};
 
@@ -284,7 +284,7 @@ fn placement(policy: &Policy, lasting: &[Option<Duration>]) -> Value {
     Value::Object(placement)
 }
 
-fn names(clusters: &[Spanned<String>]) -> Vec<&str> {
+fn names(clusters: &[FileValue<String>]) -> Vec<&str> {
     clusters.iter().map(|cluster| cluster.value.as_str()).collect()
 }
 

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use capsize_clusters::MemberSpec;
+use capsize_history::FileValue;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
-use serde_saphyr::Spanned;
 
 use super::karmada::{NAMESPACE, workload as template};
 use crate::scenario::{AffinityGroup, FieldMatch, Policy, Scale, Scheduling, Taint, Workload};
@@ -129,6 +129,6 @@ fn object(fields: impl Iterator<Item = (&'static str, Value)>) -> Value {
     Value::Object(fields.map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
-fn names(clusters: &[Spanned<String>]) -> Vec<&str> {
+fn names(clusters: &[FileValue<String>]) -> Vec<&str> {
     clusters.iter().map(|cluster| cluster.value.as_str()).collect()
 }

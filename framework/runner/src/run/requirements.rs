@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use capsize_history::FileValue;
 use serde_json::Value;
-use serde_saphyr::Spanned;
 
 use super::case::Target;
 use super::implementation::ImplementationInfo;
@@ -121,7 +121,7 @@ fn unreachable_parts(case: &Case, info: &ImplementationInfo, profile: &Profile) 
 
 /// Returns true if a step changes members directly, and not through the implementation.
 fn touches_members(case: &Case) -> bool {
-    let touches = |step: &Spanned<Step>| match step.value.inner() {
+    let touches = |step: &FileValue<Step>| match step.value.inner() {
         Step::Down(_) => true,
         Step::Apply(apply) => matches!(apply.to.value, Place::Member(_)),
         Step::Rejected(rejected) => matches!(rejected.by.value, Place::Member(_)),
@@ -168,14 +168,14 @@ fn strikes_agents(case: &Case) -> bool {
 /// Returns true if a step, or a fault with an end, disturbs a connection in this way.
 pub(super) fn has_connection_fault(case: &Case, is_it: fn(&ConnectionFault) -> bool) -> bool {
     let is_step =
-        |step: &Spanned<Step>| matches!(step.value.inner(), Step::Disturb(it) if is_it(&it.by.value));
+        |step: &FileValue<Step>| matches!(step.value.inner(), Step::Disturb(it) if is_it(&it.by.value));
     case.scenario.steps().any(is_step)
         || disturbs(case, |fault| matches!(fault, Disturbance::Disturb(it) if is_it(&it.by.value)))
 }
 
 /// Returns true if the step `faults` contains such a fault.
 fn disturbs(case: &Case, is_it: impl Fn(&Disturbance) -> bool) -> bool {
-    let disturbs = |step: &Spanned<Step>| match step.value.inner() {
+    let disturbs = |step: &FileValue<Step>| match step.value.inner() {
         Step::Faults(windows) => windows.iter().any(|window| is_it(&window.value.fault.value)),
         _ => false,
     };
@@ -184,7 +184,7 @@ fn disturbs(case: &Case, is_it: impl Fn(&Disturbance) -> bool) -> bool {
 
 /// Returns true if the case sets how long replicas take to become ready.
 fn sets_start_up(case: &Case) -> bool {
-    let is_step = |step: &Spanned<Step>| matches!(step.value.inner(), Step::StartUp(_));
+    let is_step = |step: &FileValue<Step>| matches!(step.value.inner(), Step::StartUp(_));
     case.scenario.fleet.start_up.is_some()
         || case.scenario.steps().any(is_step)
         || disturbs(case, |fault| matches!(fault, Disturbance::StartUp(_)))

@@ -5,12 +5,12 @@
 use std::convert::Infallible;
 use std::fmt;
 
+use capsize_history::FileValue;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::Value;
-use serde_saphyr::Spanned;
 
 use super::member_ref::{MemberRef, Selector};
 use super::time::{Length, Within};
@@ -20,11 +20,9 @@ use super::time::{Length, Within};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Apply {
     /// The API server.
-    #[schemars(with = "Place")]
-    pub to: Spanned<Place>,
+    pub to: FileValue<Place>,
     /// The object.
-    #[schemars(with = "Manifest")]
-    pub object: Spanned<Manifest>,
+    pub object: FileValue<Manifest>,
     /// The part to be applied; the whole object if absent.
     #[serde(default)]
     pub subresource: Option<Subresource>,
@@ -35,11 +33,9 @@ pub struct Apply {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rejected {
     /// The API server.
-    #[schemars(with = "Place")]
-    pub by: Spanned<Place>,
+    pub by: FileValue<Place>,
     /// The object.
-    #[schemars(with = "Manifest")]
-    pub object: Spanned<Manifest>,
+    pub object: FileValue<Manifest>,
     /// A part of the message of the API server.
     pub because: String,
 }
@@ -57,11 +53,9 @@ pub enum Subresource {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Delete {
     /// The API server.
-    #[schemars(with = "Place")]
-    pub from: Spanned<Place>,
+    pub from: FileValue<Place>,
     /// The object. Only its identity is used.
-    #[schemars(with = "Manifest")]
-    pub object: Spanned<Manifest>,
+    pub object: FileValue<Manifest>,
 }
 
 /// `seen` and `unseen`.
@@ -70,11 +64,9 @@ pub struct Delete {
 pub struct Seen {
     /// The API server.
     #[serde(rename = "in")]
-    #[schemars(with = "Place")]
-    pub place: Spanned<Place>,
+    pub place: FileValue<Place>,
     /// The identity of the object, and the content that it must have.
-    #[schemars(with = "Manifest")]
-    pub object: Spanned<Manifest>,
+    pub object: FileValue<Manifest>,
     /// How long to wait.
     #[serde(default)]
     pub within: Within,
@@ -86,11 +78,9 @@ pub struct Seen {
 pub struct SeenFor {
     /// The API server.
     #[serde(rename = "in")]
-    #[schemars(with = "Place")]
-    pub place: Spanned<Place>,
+    pub place: FileValue<Place>,
     /// The identity of the object, and the content that it must have.
-    #[schemars(with = "Manifest")]
-    pub object: Spanned<Manifest>,
+    pub object: FileValue<Manifest>,
     /// How long the state must last from now on.
     #[serde(rename = "for")]
     pub lasts: Length,
