@@ -2,37 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use capsize_history::FileValue;
 use capsize_history::facts::{Health, TaintEffect};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_saphyr::{Location, Spanned};
 
 use super::steps::StepsSection;
 
 /// An expression in CEL, or a name, with its place in the file.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(transparent)]
-pub struct Text(Spanned<String>);
-
-impl Text {
-    pub(crate) fn text(&self) -> &str {
-        &self.0.value
-    }
-
-    pub(crate) fn location(&self) -> Location {
-        self.0.referenced
-    }
-}
-
-impl JsonSchema for Text {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Text".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string"})
-    }
-}
+pub type Text = FileValue<String>;
 
 /// A dialect.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -266,8 +244,7 @@ pub struct WorkloadSection {
     pub assignment: Option<AssignmentSection>,
     /// How evictions are recognised where no object records them.
     #[serde(default)]
-    #[schemars(with = "Option<Evictions>")]
-    pub evictions: Option<Spanned<Evictions>>,
+    pub evictions: Option<FileValue<Evictions>>,
     /// The reported state of each copy.
     #[serde(default)]
     pub instances: Option<InstancesSection>,

@@ -264,8 +264,8 @@ impl<'c, 'a> StepCompiler<'c, 'a> {
             unless.push((lacks.clone(), self.expression("unless", text)?));
         }
         for field in &section.ignored {
-            self.check_field(field.text(), field)?;
-            self.read.insert(field.text().to_owned());
+            self.check_field(&field.value, field)?;
+            self.read.insert(field.value.clone());
         }
         let writes = section.writes.iter().map(|write| self.write(write)).collect::<Result<_, _>>()?;
         Ok(Step { unless, read: std::mem::take(&mut self.read), writes })
