@@ -40,7 +40,6 @@ pub struct Scenario {
     #[serde(default)]
     pub fails_without: Vec<String>,
     /// The random seed of the scenario, which takes precedence over the seed of the command.
-    #[serde(default)]
     pub seed: Option<u64>,
     /// Timings that replace those of the target in this scenario.
     #[serde(default)]

@@ -24,7 +24,6 @@ pub struct Apply {
     /// The object.
     pub object: FileValue<Manifest>,
     /// The part to be applied; the whole object if absent.
-    #[serde(default)]
     pub subresource: Option<Subresource>,
 }
 
