@@ -5,10 +5,10 @@ use std::fmt;
 use capsize_history::FileValue;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::member_ref::MemberRef;
+use super::member_ref::{MemberRef, text_or_map};
 use super::time::{Length, Within};
 use capsize_history::facts::{Health as MemberHealth, TaintEffect};
 
@@ -30,32 +30,25 @@ impl<'de> Deserialize<'de> for Settled {
             #[serde(default)]
             within: Within,
         }
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
-            type Value = (Option<String>, Option<Long>);
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a workload's name, or {workload: <name>, within: <length>}")
-            }
-
-            fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-                Ok((Some(name.into()), None))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                Long::deserialize(MapAccessDeserializer::new(map)).map(|long| (None, Some(long)))
-            }
+        enum Form {
+            Name(String),
+            Long(Long),
         }
-        struct Wrapped((Option<String>, Option<Long>));
-        impl<'de> Deserialize<'de> for Wrapped {
+        impl<'de> Deserialize<'de> for Form {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_any(Either).map(Wrapped)
+                let expected = "a workload's name, or {workload: <name>, within: <length>}";
+                text_or_map(
+                    deserializer,
+                    expected,
+                    |name| Self::Name(name.into()),
+                    |long| Ok(Self::Long(long)),
+                )
             }
         }
-        let whole = FileValue::<Wrapped>::deserialize(deserializer)?;
-        Ok(match whole.value.0 {
-            (_, Some(long)) => Self { workload: long.workload, within: long.within },
-            (name, None) => Self { workload: whole.with(name.unwrap_or_default()), within: Within::Bound },
+        let FileValue { value, location } = FileValue::deserialize(deserializer)?;
+        Ok(match value {
+            Form::Long(Long { workload, within }) => Self { workload, within },
+            Form::Name(value) => Self { workload: FileValue { value, location }, within: Within::Bound },
         })
     }
 }

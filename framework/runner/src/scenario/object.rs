@@ -8,11 +8,10 @@ use std::fmt;
 use capsize_history::FileValue;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use serde::de::{Deserializer, Error as _};
 use serde_json::Value;
 
-use super::member_ref::{MemberRef, Selector};
+use super::member_ref::{MemberRef, text_or_map};
 use super::time::{Length, Within};
 
 /// `apply`: a user applies an object by server-side apply, and takes over fields from other managers.
@@ -105,30 +104,15 @@ impl fmt::Display for Place {
 
 impl<'de> Deserialize<'de> for Place {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
-            type Value = Place;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(
-                    "`controlPlane`, a member's name, an alias, or {carrying: <workload>, index: <number>}",
-                )
-            }
-
-            fn visit_str<E>(self, name: &str) -> Result<Place, E> {
-                Ok(if name == "controlPlane" {
-                    Place::ControlPlane
-                } else {
-                    Place::Member(MemberRef::Named(name.into()))
-                })
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Place, A::Error> {
-                let selector = Selector::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Place::Member(MemberRef::Selected(selector)))
-            }
-        }
-        deserializer.deserialize_any(Either)
+        let expected =
+            "`controlPlane`, a member's name, an alias, or {carrying: <workload>, index: <number>}";
+        let by_name = |name: &str| match name {
+            "controlPlane" => Self::ControlPlane,
+            _ => Self::Member(MemberRef::Named(name.into())),
+        };
+        text_or_map(deserializer, expected, by_name, |selector| {
+            Ok(Self::Member(MemberRef::Selected(selector)))
+        })
     }
 }
 
