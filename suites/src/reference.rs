@@ -15,8 +15,8 @@ use capsize_controllers::{
     rate_limited, with_time_limit,
 };
 use capsize_judge::profile::{Feature, Profile, Timings};
-use capsize_runner::run::{Environment, Implementation, ImplementationInfo, StartError, Started};
-use futures::future::{LocalBoxFuture, ready};
+use capsize_runner::run::{Environment, Implementation, ImplementationInfo, StartFuture, Started};
+use futures::future::ready;
 use kube::Client;
 use serde_json::Value;
 
@@ -169,10 +169,7 @@ impl Implementation for Reference {
         Some(Arc::new(Self { release: Some(to.to_owned()), ..upgraded }))
     }
 
-    fn start<'a>(
-        &'a self,
-        environment: &'a Environment<'_>,
-    ) -> LocalBoxFuture<'a, Result<Started, StartError>> {
+    fn start<'a>(&'a self, environment: &'a Environment<'_>) -> StartFuture<'a> {
         Box::pin(ready(Ok(self.start_at(environment))))
     }
 }

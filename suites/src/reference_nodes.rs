@@ -1,16 +1,13 @@
 //! Joins the reference's controllers of nodes to the framework: neither knows the other.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
-use capsize_clock::Seed;
-use capsize_clusters::Admission;
 use capsize_controllers::rules::node::{NodeBehaviour, NodeRelease, NodeRules, Rates, UnknownNodeBug};
 use capsize_controllers::{NodeControllerSet, NodeControllers, NodeMetrics, NodeSettings};
 use capsize_judge::profile::{Profile, Timings, Zones};
-use capsize_runner::run::{Environment, Implementation, StartError, Started};
-use futures::future::{LocalBoxFuture, ready};
+use capsize_runner::run::{Environment, Implementation, StartFuture, Started};
+use futures::future::ready;
 use serde_json::Value;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 const LIFECYCLE: &str = "node-lifecycle-controller";
 const TAINT_EVICTION: &str = "taint-eviction-controller";
@@ -68,14 +65,7 @@ impl Implementation for NodeReference {
         Vec::new()
     }
 
-    fn admission(&self, _: &Timings, _: Seed) -> Option<Admission> {
-        None
-    }
-
-    fn start<'a>(
-        &'a self,
-        environment: &'a Environment<'_>,
-    ) -> LocalBoxFuture<'a, Result<Started, StartError>> {
+    fn start<'a>(&'a self, environment: &'a Environment<'_>) -> StartFuture<'a> {
         let controllers = NodeControllers {
             client: environment.fleet.controllers_client(),
             clock: environment.clock,

@@ -13,8 +13,9 @@ use capsize_history::dialect::DialectKind;
 use capsize_judge::profile::{Profile, Program, Timings};
 use capsize_real::Journal;
 use capsize_runner::objects::karmada as objects;
-use capsize_runner::run::{Environment, Implementation, ImplementationInfo, StartError, Started};
-use futures::future::LocalBoxFuture;
+use capsize_runner::run::{
+    Environment, Implementation, ImplementationInfo, StartError, StartFuture, Started,
+};
 use serde_json::{Value, json};
 
 use super::files::Folder;
@@ -174,19 +175,13 @@ impl Implementation for Processes {
         Some(next)
     }
 
-    fn start<'a>(
-        &'a self,
-        environment: &'a Environment<'_>,
-    ) -> LocalBoxFuture<'a, Result<Started, StartError>> {
+    fn start<'a>(&'a self, environment: &'a Environment<'_>) -> StartFuture<'a> {
         Box::pin(
             async move { self.started(false, environment).await.map(|running| Box::new(running) as Started) },
         )
     }
 
-    fn start_agents<'a>(
-        &'a self,
-        environment: &'a Environment<'_>,
-    ) -> LocalBoxFuture<'a, Result<Option<Started>, StartError>> {
+    fn start_agents<'a>(&'a self, environment: &'a Environment<'_>) -> StartFuture<'a, Option<Started>> {
         Box::pin(async move {
             if !self.info().has_agents {
                 return Ok(None);

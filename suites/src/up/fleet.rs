@@ -5,13 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use capsize_apiserver::{ApiServer, Listening};
-use capsize_clock::Seed;
-use capsize_clusters::{Admission, Fleet, Member};
+use capsize_clusters::{Fleet, Member};
 use capsize_history::dialect::DialectKind;
-use capsize_judge::profile::{Profile, Timings};
-use capsize_runner::run::{Environment, Implementation, StartError, Started};
+use capsize_judge::profile::Profile;
+use capsize_runner::run::{Environment, Implementation, StartFuture, Started};
 use capsize_runner::scenario::{self, Case};
-use futures::future::{LocalBoxFuture, ready};
+use futures::future::ready;
 use miette::miette;
 use serde_json::Value;
 
@@ -28,11 +27,7 @@ impl Implementation for Nothing {
         Vec::new()
     }
 
-    fn admission(&self, _: &Timings, _: Seed) -> Option<Admission> {
-        None
-    }
-
-    fn start<'a>(&'a self, _: &'a Environment<'_>) -> LocalBoxFuture<'a, Result<Started, StartError>> {
+    fn start<'a>(&'a self, _: &'a Environment<'_>) -> StartFuture<'a> {
         let nothing: Started = Box::new(());
         Box::pin(ready(Ok(nothing)))
     }
