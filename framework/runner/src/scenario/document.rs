@@ -10,7 +10,7 @@ use serde_saphyr::Location;
 
 use super::cluster::ClusterShape;
 use super::fault_windows::Disturbance;
-use super::step::{Disturb, Step};
+use super::step::{ConnectionFault, Step};
 use super::time::{Length, StartUpTime};
 use capsize_history::facts::TaintEffect;
 use capsize_judge::profile::Feature;
@@ -70,15 +70,20 @@ impl Scenario {
     /// The control plane observes this fault.
     #[must_use]
     pub fn troubles_members(&self) -> bool {
-        let disturbs = |disturb: &Disturb| disturb.by.value.is_of_server();
-        self.steps().any(|step| {
-            match step.value.inner() {
-            Step::Disturb(disturb) => disturbs(disturb),
-            Step::Faults(windows) => windows.iter().any(|window| {
-                matches!(&window.value.fault.value, Disturbance::Disturb(disturb) if disturbs(disturb))
-            }),
+        self.has_connection_fault(ConnectionFault::is_of_server)
+    }
+
+    /// Returns true if a step, or a fault with an end, disturbs a connection in this way.
+    pub(crate) fn has_connection_fault(&self, is_it: fn(&ConnectionFault) -> bool) -> bool {
+        self.steps().any(|step| matches!(step.value.inner(), Step::Disturb(it) if is_it(&it.by.value)))
+            || self.disturbs(|fault| matches!(fault, Disturbance::Disturb(it) if is_it(&it.by.value)))
+    }
+
+    /// Returns true if the step `faults` contains such a fault.
+    pub(crate) fn disturbs(&self, is_it: impl Fn(&Disturbance) -> bool) -> bool {
+        self.steps().any(|step| match step.value.inner() {
+            Step::Faults(windows) => windows.iter().any(|window| is_it(&window.value.fault.value)),
             _ => false,
-        }
         })
     }
 
