@@ -111,20 +111,10 @@ pub struct PodToleration {
 }
 
 /// `silence`: the kubelets of nodes send no heartbeats and receive nothing.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Silence {
-    /// The node or nodes.
-    pub node: FileValue<Victims>,
-    /// An alias of the node for later steps, if it is one.
-    #[serde(rename = "as")]
-    pub alias: Option<FileValue<String>>,
-}
-
 /// `shutDown`: nodes are shut down in good order.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ShutDown {
+pub struct Silence {
     /// The node or nodes.
     pub node: FileValue<Victims>,
     /// An alias of the node for later steps, if it is one.

@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use super::api_faults::{Cut, Fail, Slow};
 use super::breakdown::Down;
-use super::cluster::{Condition, Pods, ShutDown, Silence, Skew, TaintedNodes};
+use super::cluster::{Condition, Pods, Silence, Skew, TaintedNodes};
 use super::document::Workload;
 use super::expectations::{
     Departure, Health, Instance, MemberGone, NotTainted, Placed, Settled, Stay, Tainted, TaskEnded,
@@ -87,7 +87,7 @@ pub enum Step {
     /// Stops the heartbeats of nodes.
     Silence(Silence),
     /// Shuts nodes down in good order: their pods end, and then the kubelets send no heartbeats.
-    ShutDown(ShutDown),
+    ShutDown(Silence),
     /// Makes the kubelets of nodes report a problem.
     Condition(Condition),
     /// Sets the clocks of nodes wrong.
