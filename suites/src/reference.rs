@@ -84,22 +84,12 @@ impl Reference {
         Ok(Self { release: profile.behaviour.clone(), ..reference })
     }
 
-    /// Publishes all events, for users who look at the control plane.
+    /// The reference for users who look at the control plane: with all events, and with descriptions of fields.
+    /// It reaches a member also by a URL at which a member of the fleet listens.
     #[must_use]
-    pub fn publishing_all_events(self) -> Self {
-        Self { published_events: PublishedEvents::All, ..self }
-    }
-
-    /// Reaches a member also by a URL at which a member of the fleet listens.
-    #[must_use]
-    pub fn reaching(self, addresses: Addresses) -> Self {
-        Self { addresses, ..self }
-    }
-
-    /// Installs definitions with descriptions, for users who look at the control plane.
-    #[must_use]
-    pub fn described(self) -> Self {
-        Self { definitions: Self::described_definitions(), ..self }
+    pub fn for_users(addresses: Addresses) -> Self {
+        let (definitions, published_events) = (Self::described_definitions(), PublishedEvents::All);
+        Self { definitions, published_events, addresses, ..Self::default() }
     }
 
     /// The arguments of [`Reference::without`]: the controllers, and the webhooks.
