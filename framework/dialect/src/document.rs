@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::steps::StepsSection;
 
 /// An expression in CEL, or a name, with its place in the file.
-pub type Text = FileValue<String>;
+pub(crate) type Text = FileValue<String>;
 
 /// A dialect.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
