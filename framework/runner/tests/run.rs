@@ -30,32 +30,21 @@ struct Idle;
 
 impl Implementation for Idle {
     fn definitions(&self) -> Vec<Value> {
-        vec![
-            definition("cluster.karmada.io", "v1alpha1", "Cluster", "clusters", "Cluster"),
-            definition(
-                "policy.karmada.io",
-                "v1alpha1",
-                "PropagationPolicy",
-                "propagationpolicies",
-                "Namespaced",
-            ),
-            definition(
+        let kinds = [
+            ("cluster.karmada.io", "v1alpha1", "Cluster", "clusters", "Cluster"),
+            ("policy.karmada.io", "v1alpha1", "PropagationPolicy", "propagationpolicies", "Namespaced"),
+            (
                 "policy.karmada.io",
                 "v1alpha1",
                 "ClusterPropagationPolicy",
                 "clusterpropagationpolicies",
                 "Cluster",
             ),
-            definition("work.karmada.io", "v1alpha2", "ResourceBinding", "resourcebindings", "Namespaced"),
-            definition(
-                "work.karmada.io",
-                "v1alpha2",
-                "ClusterResourceBinding",
-                "clusterresourcebindings",
-                "Cluster",
-            ),
-            definition("work.karmada.io", "v1alpha1", "Work", "works", "Namespaced"),
-        ]
+            ("work.karmada.io", "v1alpha2", "ResourceBinding", "resourcebindings", "Namespaced"),
+            ("work.karmada.io", "v1alpha2", "ClusterResourceBinding", "clusterresourcebindings", "Cluster"),
+            ("work.karmada.io", "v1alpha1", "Work", "works", "Namespaced"),
+        ];
+        kinds.map(definition).to_vec()
     }
 
     fn start<'a>(&'a self, environment: &'a Environment<'_>) -> StartFuture<'a> {
@@ -65,7 +54,7 @@ impl Implementation for Idle {
     }
 }
 
-fn definition(group: &str, version: &str, kind: &str, plural: &str, scope: &str) -> Value {
+fn definition((group, version, kind, plural, scope): (&str, &str, &str, &str, &str)) -> Value {
     let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
