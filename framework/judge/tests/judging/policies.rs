@@ -2,11 +2,10 @@
 //!
 //! For each guarantee there is the smallest history that violates it and nothing else, and one on which it holds.
 
-use capsize_judge::guarantee::Outcome;
 use serde_json::{Value, json};
 
 use crate::examples::shows;
-use crate::outcomes::{breaks, holds, ids};
+use crate::outcomes::{breaks, holds, violations};
 use crate::story::{Story, needed};
 
 const STAMP: &str = "2030-01-01T00:00:20Z";
@@ -53,9 +52,8 @@ fn a_template_stays_with_its_policy_unless_another_preempts() {
     let deselect =
         |story: Story| story.object(policy("one", 2, &json!({"resourceSelectors": other.clone()})));
     let mark = |story: Story, fault: &str, state: &str| story.mark(json!({"fault": fault, "state": state}));
-    let is_broken = |story: Story, until: f64| {
-        ids(&story.belongs_to("two").until(until), Outcome::is_violated).contains(&"POLICY-02")
-    };
+    let is_broken =
+        |story: Story, until: f64| violations(&story.belongs_to("two").until(until)).contains(&"POLICY-02");
     // Controllers with a stale cache learn late that a policy no longer selects a template.
     let lagging = mark(held().at(20.0), "lag", "begin");
     assert!(!is_broken(deselect(lagging.at(21.0)).at(23.0), 23.5));
@@ -85,7 +83,7 @@ fn the_record_of_a_template_that_a_lazy_policy_claimed_does_not_change() {
             [policy("rival", 2, &json!({})), policy("idle", 2, &json!({"activationPreference": "Lazy"}))];
         let story = all.into_iter().fold(Story::new(), Story::object).belongs_to("rival").at(20.0);
         let story = story.object(policy("rival", 1, &json!({}))).at(20.1).object(template);
-        ids(&story.until(25.0), Outcome::is_violated).contains(&"POLICY-01")
+        violations(&story.until(25.0)).contains(&"POLICY-01")
     };
     assert!(!claimed("idle"));
     assert!(claimed("rival"));
@@ -152,7 +150,7 @@ fn a_manifest_follows_its_template_as_long_as_a_policy_holds_it() {
         let story = Story::new().object(policy("web", 2, &json!({}))).object(old.clone());
         let story = delivered(story.belongs_to("web"), [&old, &old]).at(20.0).object(new.clone());
         let story = held(held(story.at(20.1), is_held).at(until), is_held_then);
-        ids(&story.until(until + 5.0), Outcome::is_violated).contains(&"DELIVERY-11")
+        violations(&story.until(until + 5.0)).contains(&"DELIVERY-11")
     };
     assert!(changed(true, 20.2, true));
     assert!(!changed(false, 20.2, false));
@@ -256,7 +254,7 @@ fn dependencies_of_pods_are_propagated() {
     let mut going = needs(conf.clone());
     going["metadata"]["deletionTimestamp"] = json!("2030-01-01T00:00:12Z");
     let goes = || story().at(10.5).object(needs(conf.clone())).at(12.0).object(going.clone()).at(20.0);
-    let is_broken = |story: Story| ids(&story.until(21.5), Outcome::is_violated).contains(&"DELIVERY-13");
+    let is_broken = |story: Story| violations(&story.until(21.5)).contains(&"DELIVERY-13");
     assert!(!is_broken(goes()));
     assert!(is_broken(goes().object_gone(going.clone())));
     // If the member was removed and joined again, a retry may be as late as the absence: here 8 s.
@@ -265,7 +263,7 @@ fn dependencies_of_pods_are_propagated() {
         let back = used.object_gone(needs(conf.clone())).at(20.0).ready("m2", "True");
         let mut changed = conf.clone();
         changed["data"] = json!({"key": "value"});
-        ids(&back.object(changed).until(until), Outcome::is_violated).contains(&"DELIVERY-13")
+        violations(&back.object(changed).until(until)).contains(&"DELIVERY-13")
     };
     assert!(!anew(27.9));
     assert!(anew(30.0));
@@ -288,7 +286,7 @@ fn writes_that_failed_for_overlapping_outages_are_retried_late() {
         let story = story.object_gone(work.clone()).at(20.0).ready("m2", "True");
         let mut changed = conf.clone();
         changed["data"] = json!({"key": "value"});
-        ids(&story.object(changed).until(until), Outcome::is_violated).contains(&"DELIVERY-13")
+        violations(&story.object(changed).until(until)).contains(&"DELIVERY-13")
     };
     // The write may have failed for m3 until 17 s, so it is not known how late m2 may be.
     assert!(!is_broken(14.0, 1019.0));
@@ -480,15 +478,12 @@ fn state_that_no_healthy_copy_has_used_is_passed_on() {
     let both = both.taint("m2", "maintenance", "NoExecute").at(21.3);
     let tasks = json!([task("m1", "seven"), task("m2", "none")]);
     let both = both.spec(&json!({"clusters": [], "gracefulEvictionTasks": tasks})).until(21.5);
-    assert!(!ids(&both, Outcome::is_violated).contains(&"EVICTION-15"));
+    assert!(!violations(&both).contains(&"EVICTION-15"));
     let after = evicted(Story::new(), &json!({"preservedLabelState": {"state": "seven"}})).at(21.0);
     let ended =
         after.spec(&json!({"gracefulEvictionTasks": []})).at(22.0).taint("m2", "maintenance", "NoExecute");
     let next = ended.at(22.3).spec(&json!({"clusters": [], "gracefulEvictionTasks": [task("m2", "none")]}));
-    assert!(
-        !ids(&next.until(22.5), Outcome::is_violated).contains(&"EVICTION-15"),
-        "the state is lost with the task"
-    );
+    assert!(!violations(&next.until(22.5)).contains(&"EVICTION-15"), "the state is lost with the task");
 }
 
 #[test]
