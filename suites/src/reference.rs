@@ -84,8 +84,8 @@ impl Reference {
         Ok(Self { release: profile.behaviour.clone(), ..reference })
     }
 
-    /// The reference for users who look at the control plane: with all events, and with descriptions of fields.
-    /// It reaches a member also by a URL at which a member of the fleet listens.
+    /// The reference for users who look at the control plane.
+    /// It publishes all events, and its definitions have descriptions. It reaches a member also by a URL at which a member of the fleet listens.
     #[must_use]
     pub fn for_users(addresses: Addresses) -> Self {
         let (definitions, published_events) = (Self::described_definitions(), PublishedEvents::All);

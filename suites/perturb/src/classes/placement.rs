@@ -66,7 +66,8 @@ pub(super) const CLASSES: &[Class] = &[
     Class::new("suspended-and-placed", Wrong::TooEarly, &["PLACEMENT-13"], suspended_placed),
 ];
 
-/// The bindings with a moment from which their assignment stays for longer than any tolerance, and their object then.
+/// The bindings with a moment from which their assignment stays for longer than any tolerance.
+/// Each binding has its object at that moment.
 fn settled<'r>(recording: &'r Recording<'_>) -> impl Iterator<Item = (&'r Track, f64, &'r Value)> {
     let lasting = recording.beyond(0.0);
     recording.bindings().flat_map(move |binding| {

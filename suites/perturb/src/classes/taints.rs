@@ -41,7 +41,8 @@ pub(super) const CLASSES: &[Class] = &[
     Class::new("taint-of-a-person-lost", Wrong::Lost, &["TAINT-09"], foreign_lost),
 ];
 
-/// The versions with which a cluster gets a health taint of this effect, as [`tainted_of`] returns them.
+/// The versions with which a cluster gets a health taint of this effect.
+/// Each version has the end of the bad health of the cluster.
 fn tainted<'r>(
     recording: &'r Recording<'_>,
     effect: &'r str,
