@@ -85,7 +85,8 @@ impl Reference {
     }
 
     /// The reference for users who look at the control plane.
-    /// It publishes all events, and its definitions have descriptions. It reaches a member also by a URL at which a member of the fleet listens.
+    /// It publishes all events, and its definitions have descriptions. It reaches a member also by a URL at which a
+    /// member of the fleet listens.
     #[must_use]
     pub fn for_users(addresses: Addresses) -> Self {
         let (definitions, published_events) = (Self::described_definitions(), PublishedEvents::All);

@@ -134,8 +134,8 @@ fn stays(recording: &Recording<'_>, effect: &str, late: bool) -> Vec<Edit> {
     places.collect()
 }
 
-/// Returns the edit after which a member has the taint of the other bad health from version `number` to `until`.
-/// The taint replaces the right taint, or is beside it.
+/// Returns the edit after which a member has the taint of the other bad health.
+/// The member has the taint from version `number` to `until`. It replaces the right taint, or is beside it.
 pub(super) fn with_other_taint(
     recording: &Recording<'_>,
     (member, number, until): (&Track, usize, f64),
