@@ -7,9 +7,8 @@ use capsize_clock::Seed;
 use capsize_judge::profile::Profile;
 use capsize_report::{CaseClaim, ConformanceReport};
 use clap::Parser;
-use miette::miette;
 
-use crate::exit::CommandError;
+use crate::exit::{CommandError, environment_error, input_error};
 use crate::run::{Run, repeated};
 use crate::{dialects, targets};
 
@@ -43,7 +42,7 @@ pub fn profile_files(profile: &Profile) -> Result<Vec<(String, String)>, Command
         profile.dialect = name.into();
     }
     let text = serde_saphyr::to_string(&profile);
-    let text = text.map_err(|error| CommandError::Environment(miette!("{error}")))?;
+    let text = text.map_err(|error| environment_error!("{error}"))?;
     files.push((profile_file(&profile.name), text));
     Ok(files)
 }
@@ -66,7 +65,7 @@ pub fn read_claim(path: &Path) -> Result<ConformanceReport, CommandError> {
     let name = file.display().to_string();
     let text = fs::read_to_string(&file).map_err(|error| {
         let help = "`capsize run --report DIR` writes DIR/conformance.yaml";
-        CommandError::Input(miette!(help = help, "{name}: {error}"))
+        input_error!(help = help, "{name}: {error}")
     })?;
     ConformanceReport::parse(&name, &text).map_err(|error| CommandError::input(*error))
 }
@@ -109,9 +108,7 @@ impl Attached {
     pub(crate) fn read(path: &Path) -> Result<Self, CommandError> {
         let claim = read_claim(path)?;
         let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
-        let wrong = |why: &str| {
-            CommandError::Input(miette!("{}: run.command: {why}: {}", path.display(), claim.run.command))
-        };
+        let wrong = |why: &str| input_error!("{}: run.command: {why}: {}", path.display(), claim.run.command);
         let run = parse_command(&claim.run.command).map_err(|why| wrong(&why))?;
         Ok(Self { folders: vec![folder.to_owned()], run, claim })
     }

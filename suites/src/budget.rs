@@ -6,10 +6,9 @@ use std::time::Duration;
 use capsize_judge::budget::Budget;
 use capsize_judge::profile::Profile;
 use clap::Args;
-use miette::miette;
 
 use crate::check::{self, Format};
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, input_error};
 use crate::{output, targets};
 
 /// Print how long a failover may take: each transition with its formula, and the sum from end to end
@@ -97,11 +96,11 @@ impl BudgetCommand {
         let names: Vec<&str> =
             names.keys().map(String::as_str).filter(|name| self.depends_on(name, profile)).collect();
         let help = format!("it depends on {}", names.join(", "));
-        Err(CommandError::Input(miette!(
+        Err(input_error!(
             help = help,
             "--set {setting}: the budget of the target {} does not depend on this timing",
             profile.name
-        )))
+        ))
     }
 
     /// Whether the budget of `profile` changes with the timing called `name`.

@@ -5,9 +5,8 @@ use capsize_history::dialect::DialectKind;
 use capsize_report::Report;
 use capsize_runner::run::{Target, run_case};
 use capsize_runner::scenario::Case;
-use miette::miette;
 
-use crate::exit::CommandError;
+use crate::exit::{CommandError, environment_error};
 use crate::output;
 
 /// For fleets, and for clusters with nodes.
@@ -29,22 +28,18 @@ pub fn run(target: Target<'_>, seed: Seed, judged: impl Fn(Report) -> bool) -> R
     let case = Case::from_text("canary", file, text).map_err(|error| CommandError::input(*error))?;
     let outcome = run_case(&case, target, seed, false);
     if let Some(broken) = outcome.broken {
-        return Err(CommandError::Environment(miette!("{broken}")));
+        return Err(environment_error!("{broken}"));
     }
     let failures = outcome.case.failures.iter().map(|failure| failure.seen.clone()).collect::<Vec<_>>();
     let report = Report {
         command: "run".into(),
-        about: Vec::new(),
         target: target.profile.name.clone(),
-        lacking_core: Vec::new(),
-        is_selection: false,
-        is_live: false,
         cases: vec![outcome.case],
-        wall: None,
+        ..Report::default()
     };
     if judged(report) {
         let help = "a failure would go unnoticed: do not trust that the other cases pass";
-        return Err(CommandError::Environment(miette!(help = help, "the canary passed, which it must not")));
+        return Err(environment_error!(help = help, "the canary passed, which it must not"));
     }
     let mut page = output::page();
     page.line(&format!("canary: failed, as it must ({})", failures.join("; ")));

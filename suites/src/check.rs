@@ -88,16 +88,7 @@ impl Check {
         let lacking_core = target.as_ref().map(Profile::lacking_core).unwrap_or_default();
         let target = self.target.clone().unwrap_or_default();
         let command = "check".to_owned();
-        let report = Report {
-            command,
-            about,
-            target,
-            lacking_core,
-            is_selection: false,
-            is_live: false,
-            cases,
-            wall: None,
-        };
+        let report = Report { command, about, target, lacking_core, cases, ..Report::default() };
         if let Some(folder) = &self.report {
             output::Folder::create(folder)?.report(&report, &timelines)?;
         }

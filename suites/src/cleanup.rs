@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use capsize_clock::{Seed, live};
 use capsize_real::{CleanUpReport, Journal, Resource, clean_up, state_folder};
-use miette::miette;
 
 use crate::control::remove_dead_sockets;
-use crate::exit::CommandError;
+use crate::exit::{CommandError, environment_error};
 use crate::output;
 
 /// Removes the resources of killed runs, and begins the journal of this run.
@@ -44,11 +43,11 @@ pub fn clean_up_earlier() -> Result<CleanUpReport, CommandError> {
 
 fn unkept(error: &dyn Display) -> CommandError {
     let folder = state_folder();
-    CommandError::Environment(miette!(
+    environment_error!(
         help = "CAPSIZE_STATE names another folder",
         "the journal of the run, in {}: {error}",
         folder.display()
-    ))
+    )
 }
 
 /// The report of a cleanup as text, with one line for each resource.

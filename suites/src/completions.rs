@@ -5,10 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
-use miette::miette;
 
 use crate::cli::Cli;
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, environment_error};
 use crate::output;
 
 /// Print the completions for a shell
@@ -48,7 +47,7 @@ impl Man {
     pub fn execute(self) -> Result<ExitStatus, CommandError> {
         let written = fs::create_dir_all(&self.folder)
             .and_then(|()| clap_mangen::generate_to(Cli::command(), &self.folder));
-        written.map_err(|error| CommandError::Environment(miette!("{}: {error}", self.folder.display())))?;
+        written.map_err(|error| environment_error!("{}: {error}", self.folder.display()))?;
         Ok(ExitStatus::Conforms)
     }
 }

@@ -20,7 +20,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
 use tokio::net::UnixListener;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::exit::CommandError;
+use crate::exit::{CommandError, environment_error, input_error};
 
 /// The request for the present state of the fleet.
 const SNAPSHOT: &str = "snapshot";
@@ -60,11 +60,7 @@ impl FleetArg {
             .map_err(gone)?;
         match first.trim_end() {
             DONE => Ok(rest.trim_end().to_owned()),
-            _ => Err(CommandError::Input(miette!(
-                help = "`capsize fault --list` shows all faults",
-                "{}",
-                rest.trim_end()
-            ))),
+            _ => Err(input_error!(help = "`capsize fault --list` shows all faults", "{}", rest.trim_end())),
         }
     }
 
@@ -80,7 +76,7 @@ impl FleetArg {
     }
 
     fn ask(&self, line: &str) -> Result<BufReader<UnixStream>, CommandError> {
-        let mut running = running().map_err(|error| CommandError::Environment(miette!("{error}")))?;
+        let mut running = running().map_err(|error| environment_error!("{error}"))?;
         running.retain(|(process, _)| self.fleet.is_none_or(|wanted| wanted == *process));
         let processes: Vec<_> = running.iter().map(|(process, _)| process.to_string()).collect();
         let mut running = running.into_iter();
@@ -99,7 +95,7 @@ impl FleetArg {
 }
 
 fn gone(error: io::Error) -> CommandError {
-    CommandError::Environment(miette!("the fleet does not answer: {error}"))
+    environment_error!("the fleet does not answer: {error}")
 }
 
 /// The control sockets in the state folder.

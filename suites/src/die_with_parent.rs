@@ -7,9 +7,8 @@ use std::path::Path;
 use std::process::Command;
 
 use clap::Args;
-use miette::miette;
 
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, environment_error};
 
 /// Execute a program that is killed when its parent ends
 #[derive(Args, Debug)]
@@ -41,7 +40,7 @@ impl DieWithParent {
         }
         let [program, arguments @ ..] = &self.command[..] else { return Ok(ExitStatus::Conforms) };
         let error = Command::new(program).args(arguments).exec();
-        Err(CommandError::Environment(miette!("{program} cannot be started: {error}")))
+        Err(environment_error!("{program} cannot be started: {error}"))
     }
 }
 
@@ -51,9 +50,8 @@ impl DieWithParent {
 fn ask_kernel(parent: u32) -> Result<bool, CommandError> {
     use rustix::process::{Signal, getppid, set_parent_process_death_signal};
     let asked = set_parent_process_death_signal(Some(Signal::KILL));
-    asked.map_err(|error| {
-        CommandError::Environment(miette!("the kernel cannot end this program with its parent: {error}"))
-    })?;
+    asked
+        .map_err(|error| environment_error!("the kernel cannot end this program with its parent: {error}"))?;
     Ok(getppid().is_some_and(|actual| actual.as_raw_nonzero().get().cast_unsigned() == parent))
 }
 

@@ -9,11 +9,10 @@ use capsize_judge::profile::Profile;
 use capsize_report::{
     Policy, changes, changes_json, changes_markdown, changes_text, differences, differences_json,
 };
-use miette::miette;
 
 use crate::check::{CheckError, profile};
 use crate::empty::EmptyArgs;
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, input_error};
 use crate::{attached, output, targets};
 
 /// Compare two histories, or two conformance reports.
@@ -60,17 +59,17 @@ impl Diff {
         match (is_report(&self.old), is_report(&self.new)) {
             (true, true) => self.reports(),
             (false, false) => self.histories(),
-            _ => Err(CommandError::Input(miette!(
+            _ => Err(input_error!(
                 "{} and {}: one is a report and the other a history",
                 self.old.display(),
                 self.new.display()
-            ))),
+            )),
         }
     }
 
     fn histories(self) -> Result<ExitStatus, CommandError> {
         if self.policy.is_some() || self.format == DiffFormat::Md {
-            return Err(CommandError::Input(miette!("--policy and --format md are for conformance reports")));
+            return Err(input_error!("--policy and --format md are for conformance reports"));
         }
         let target = self.target.as_deref().map(targets::find).transpose().map_err(CommandError::input)?;
         let outline = |path: &Path| outline(path, target.as_ref()).map_err(CommandError::input);
@@ -86,7 +85,7 @@ impl Diff {
 
     fn reports(self) -> Result<ExitStatus, CommandError> {
         if self.target.is_some() {
-            return Err(CommandError::Input(miette!("--target does nothing for conformance reports")));
+            return Err(input_error!("--target does nothing for conformance reports"));
         }
         let policy = self.policy.as_deref().map(read_policy).transpose()?.unwrap_or_default();
         let (old, new) = (attached::read_claim(&self.old)?, attached::read_claim(&self.new)?);
@@ -111,7 +110,7 @@ fn is_report(path: &Path) -> bool {
 
 fn read_policy(path: &Path) -> Result<Policy, CommandError> {
     let name = path.display().to_string();
-    let text = fs::read_to_string(path).map_err(|error| CommandError::Input(miette!("{name}: {error}")))?;
+    let text = fs::read_to_string(path).map_err(|error| input_error!("{name}: {error}"))?;
     Policy::parse(&name, &text).map_err(|error| CommandError::input(*error))
 }
 

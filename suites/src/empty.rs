@@ -1,9 +1,8 @@
 //! A command that tested nothing ends with an error, so that nobody takes it for a pass.
 
 use clap::Args;
-use miette::miette;
 
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, input_error};
 
 /// Whether a command may test nothing.
 #[derive(Args, Clone, Copy, Debug, Default)]
@@ -22,7 +21,7 @@ impl EmptyArgs {
         match untested.filter(|_| !self.allow_empty) {
             Some(why) => {
                 let help = "--allow-empty makes this a success";
-                Err(CommandError::Input(miette!(help = help, "nothing was tested: {why}")))
+                Err(input_error!(help = help, "nothing was tested: {why}"))
             }
             None if conforms => Ok(ExitStatus::Conforms),
             None => Ok(ExitStatus::Violated),

@@ -41,6 +41,18 @@ impl CommandError {
     }
 }
 
+/// The error of a wrong input, with a message as `miette!` takes it.
+macro_rules! input_error {
+    ($($message:tt)*) => { $crate::exit::CommandError::Input(miette::miette!($($message)*)) };
+}
+
+/// The error of an environment that failed, with a message as `miette!` takes it.
+macro_rules! environment_error {
+    ($($message:tt)*) => { $crate::exit::CommandError::Environment(miette::miette!($($message)*)) };
+}
+
+pub(crate) use {environment_error, input_error};
+
 /// The beginning of an error.
 const ERROR: &str = "Error: ";
 
@@ -95,7 +107,7 @@ pub fn of_arguments(error: &clap::Error) -> ExitCode {
     }
     match printed {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            code(Err(CommandError::Environment(miette!("stdout cannot be written: {error}"))))
+            code(Err(environment_error!("stdout cannot be written: {error}")))
         }
         _ => ExitCode::SUCCESS,
     }

@@ -2,9 +2,8 @@
 
 use capsize_judge::guarantee::Catalogue;
 use clap::Args;
-use miette::miette;
 
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, input_error};
 use crate::traces::traces;
 use crate::{output, targets};
 
@@ -33,7 +32,7 @@ impl Explain {
         if specs.is_empty() {
             let ids: Vec<_> = all.iter().map(|spec| spec.id).collect();
             let help = format!("there are {}", ids.join(", "));
-            return Err(CommandError::Input(miette!(help = help, "there is no guarantee `{id}`")));
+            return Err(input_error!(help = help, "there is no guarantee `{id}`"));
         }
         let profile = self.target.as_deref().map(targets::find).transpose().map_err(CommandError::input)?;
         output::print(&capsize_report::specs(&specs, profile.as_ref(), &traces(), output::columns()))?;

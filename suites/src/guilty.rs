@@ -9,9 +9,8 @@ use capsize_judge::responsible_component::{Chain, Component};
 use capsize_mutants::Mutant;
 use capsize_runner::run::side_by_side;
 use capsize_runner::scenario::Case;
-use miette::miette;
 
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, environment_error};
 use crate::mutants::{put_to, show};
 use crate::output;
 
@@ -147,7 +146,7 @@ pub(crate) fn measure(
         &known,
         |(mutant, case)| put_to(mutant, case, seed),
         |(mutant, _), caught| {
-            let caught = caught.map_err(|why| CommandError::Environment(miette!("{why}")))?;
+            let caught = caught.map_err(|why| environment_error!("{why}"))?;
             let component = caught.and_then(|caught| caught.component);
             let guilty = guilty(mutant);
             let is_right = component.is_some_and(|component| guilty.contains(&component));

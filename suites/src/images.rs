@@ -5,9 +5,8 @@ use std::fmt::Display;
 use capsize_clock::{Seed, live};
 use capsize_real::{Engine, Image};
 use clap::Subcommand;
-use miette::miette;
 
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, environment_error};
 use crate::{cleanup, output};
 
 /// The images of members in containers
@@ -37,5 +36,5 @@ impl Images {
 }
 
 fn trouble(error: &dyn Display) -> CommandError {
-    CommandError::Environment(miette!("{error}"))
+    environment_error!("{error}")
 }

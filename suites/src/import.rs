@@ -9,10 +9,9 @@ use std::path::{Path, PathBuf};
 use capsize_history::{CONTROL_PLANE, VERSION, open};
 use capsize_runner::import::{ImportedEvent, import, write_history};
 use clap::Args;
-use miette::miette;
 use serde_json::{Map, json};
 
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, environment_error, input_error};
 use crate::record::{header, seconds};
 use crate::{output, targets};
 
@@ -60,13 +59,12 @@ impl Import {
         }
         let events: usize = clusters.iter().map(|(_, events)| events.len()).sum();
         if events == 0 {
-            return Err(CommandError::Input(miette!("no file contains an event or an object")));
+            return Err(input_error!("no file contains an event or an object"));
         }
         let out = BufWriter::new(self.create()?);
         let written = write_history(head, clusters, out);
-        let (_, unknown) = written.map_err(|error| {
-            CommandError::Environment(miette!("{} cannot be written: {error}", self.out.display()))
-        })?;
+        let (_, unknown) = written
+            .map_err(|error| environment_error!("{} cannot be written: {error}", self.out.display()))?;
         let mut page = output::page();
         page.line(&format!("imported {events} events into {}", self.out.display()));
         if unknown > 0 {
@@ -85,13 +83,11 @@ impl Import {
     /// The file, which must be new. Only its owner may read it, because objects may contain secrets.
     fn create(&self) -> Result<File, CommandError> {
         let options = File::options().write(true).create_new(true).mode(0o600).clone();
-        options
-            .open(&self.out)
-            .map_err(|error| CommandError::Input(miette!("--out {}: {error}", self.out.display())))
+        options.open(&self.out).map_err(|error| input_error!("--out {}: {error}", self.out.display()))
     }
 }
 
 fn read(path: &str) -> Result<capsize_runner::import::Imported, CommandError> {
-    let input = open(Path::new(path)).map_err(|error| CommandError::Input(miette!("{path}: {error}")))?;
-    import(path, BufReader::new(input)).map_err(|error| CommandError::Input(miette!("{error}")))
+    let input = open(Path::new(path)).map_err(|error| input_error!("{path}: {error}"))?;
+    import(path, BufReader::new(input)).map_err(|error| input_error!("{error}"))
 }

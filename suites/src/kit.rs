@@ -29,10 +29,8 @@ const SHIPPED: [(&str, &str); 6] = [
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Kit {
     /// The release whose definitions Capsize provides.
-    #[serde(default)]
     behaviour: Option<String>,
     /// Where to find the definitions of a release, if Capsize has none of the implementation.
-    #[serde(default)]
     definitions: Option<String>,
     /// Whether the programs include the webhooks.
     #[serde(default)]

@@ -14,12 +14,11 @@ use capsize_history::dialect::DialectKind;
 use capsize_history::{FaultKind, Mark};
 use capsize_runner::nemesis::fault_mark;
 use clap::Args;
-use miette::miette;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
 use tokio::net::UnixListener;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, environment_error, input_error};
 use crate::output;
 
 /// Mark in the history of a running `capsize record` that a fault begins or ends
@@ -47,18 +46,18 @@ impl MarkCommand {
     pub fn execute(self) -> Result<ExitStatus, CommandError> {
         if self.fault != END && kind(&self.fault).is_none() {
             let known: Vec<_> = FaultKind::ALL.iter().map(|kind| kind.name()).collect();
-            return Err(CommandError::Input(miette!(
+            return Err(input_error!(
                 "there is no kind of fault `{}`: there are {END}, {}",
                 self.fault,
                 known.join(", ")
-            )));
+            ));
         }
         let socket = self.recording()?;
         let answer = ask(&socket, &format!("{} {}", self.fault, self.member))
-            .map_err(|error| CommandError::Environment(miette!("the recording does not answer: {error}")))?;
+            .map_err(|error| environment_error!("the recording does not answer: {error}"))?;
         match answer.split_once(' ') {
             Some(("marked", what)) => output::print(&format!("marked: {what}\n"))?,
-            _ => return Err(CommandError::Input(miette!("{answer}"))),
+            _ => return Err(input_error!("{answer}")),
         }
         Ok(ExitStatus::Conforms)
     }
@@ -70,17 +69,14 @@ impl MarkCommand {
         let mut meant = running.iter().filter(|(_, out)| wanted.as_ref().is_none_or(|wanted| wanted == out));
         match (meant.next(), meant.next()) {
             (Some((socket, _)), None) => Ok(socket.clone()),
-            (None, _) => Err(CommandError::Input(miette!(
+            (None, _) => Err(input_error!(
                 help = "start `capsize record` first, as the same user",
                 "no recording is running{}",
                 self.out.as_ref().map(|out| format!(" that writes {}", out.display())).unwrap_or_default()
-            ))),
+            )),
             (Some(_), Some(_)) => {
                 let all: Vec<_> = running.iter().map(|(_, out)| out.display().to_string()).collect();
-                Err(CommandError::Input(miette!(
-                    "several recordings are running: name one with --out ({})",
-                    all.join(", ")
-                )))
+                Err(input_error!("several recordings are running: name one with --out ({})", all.join(", ")))
             }
         }
     }

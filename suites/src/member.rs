@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 use capsize_clock::{Seed, Simulation, Stop, live};
 use capsize_clusters::{Identity, Keys, MemberSpec, Served, Standing, StartUp, User};
 use clap::Args;
-use miette::miette;
 
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, environment_error, input_error};
 use crate::output;
 
 /// Run one member of a fleet: an embedded API server, with simulated Nodes and workloads
@@ -64,13 +63,12 @@ impl MemberCommand {
     /// An address that is in use, a file that has no keys.
     pub fn execute(self) -> Result<ExitStatus, CommandError> {
         let ran = live(self.seed, 1.0, |run| self.run(run));
-        ran.map_err(|error| CommandError::Environment(miette!("cannot start: {error}")))?
+        ran.map_err(|error| environment_error!("cannot start: {error}"))?
     }
 
     async fn run(&self, run: Simulation) -> Result<ExitStatus, CommandError> {
         let stop = Stop::listen();
-        let mut stop =
-            stop.map_err(|error| CommandError::Environment(miette!("cannot listen to signals: {error}")))?;
+        let mut stop = stop.map_err(|error| environment_error!("cannot listen to signals: {error}"))?;
         let mut spec = MemberSpec::named(&self.name);
         (spec.nodes, spec.start_up) = (self.nodes, self.start_up);
         let keys = self.keys.as_deref().map(keys).transpose()?;
@@ -83,8 +81,7 @@ impl MemberCommand {
         };
         let standing = standing.join_token(self.join_token.clone());
         let served = Served::start(run, &spec, self.listen, standing).await;
-        let served =
-            served.map_err(|error| CommandError::Environment(miette!("{}: {error}", self.listen)))?;
+        let served = served.map_err(|error| environment_error!("{}: {error}", self.listen))?;
         if let Some(path) = &self.kubeconfig {
             output::write_secret(path, &served.listening().kubeconfig())?;
         }
@@ -100,8 +97,7 @@ impl MemberCommand {
             return Ok(None);
         };
         let read = |path: &Path| {
-            fs::read_to_string(path)
-                .map_err(|error| CommandError::Input(miette!("{}: {error}", path.display())))
+            fs::read_to_string(path).map_err(|error| input_error!("{}: {error}", path.display()))
         };
         Ok(Some(Identity { certificate: read(certificate)?, key: read(key)? }))
     }
@@ -110,7 +106,7 @@ impl MemberCommand {
 /// The keys in the file at `path`, where they are written if they are not there yet.
 fn keys(path: &Path) -> Result<Keys, CommandError> {
     // The message of the reader might quote what is secret.
-    let wrong = |what: &str| CommandError::Input(miette!("--keys {}: {what}", path.display()));
+    let wrong = |what: &str| input_error!("--keys {}: {what}", path.display());
     match fs::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let keys = Keys::generate().map_err(|error| wrong(&error.to_string()))?;
@@ -128,7 +124,7 @@ fn keys(path: &Path) -> Result<Keys, CommandError> {
 /// The users of tokens in the file at `path`. Its uids are not used.
 pub(crate) fn tokens(path: &Path) -> Result<Vec<(String, User)>, CommandError> {
     // The message must not quote what is secret.
-    let wrong = |what: &str| CommandError::Input(miette!("--token-auth-file {}: {what}", path.display()));
+    let wrong = |what: &str| input_error!("--token-auth-file {}: {what}", path.display());
     let text = fs::read_to_string(path).map_err(|error| wrong(&error.to_string()))?;
     let lines = text.lines().map(|line| line.splitn(4, ',').map(|field| field.trim_matches('"')).collect());
     let read = |fields: Vec<&str>| match fields[..] {

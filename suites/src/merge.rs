@@ -6,11 +6,10 @@ use std::path::PathBuf;
 use capsize_clock::Seed;
 use capsize_judge::profile::Profile;
 use clap::Args;
-use miette::miette;
 
 use crate::attached::{Attached, history_file};
 use crate::empty::EmptyArgs;
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, input_error};
 use crate::output;
 use crate::run::Shard;
 
@@ -36,7 +35,7 @@ impl Merge {
         let whole = self.whole()?;
         let mut rejudged = whole.rejudged(true)?;
         if let Some(id) = rejudged.missing.first() {
-            return Err(CommandError::Input(miette!("no shard has the case {id}")));
+            return Err(input_error!("no shard has the case {id}"));
         }
         let writer = output::Folder::create(&self.report)?;
         for case in &whole.claim.cases {
@@ -59,7 +58,7 @@ impl Merge {
         let mut parts = BTreeMap::new();
         for path in &self.shards {
             let shard = Attached::read(path)?;
-            let wrong = |why: &str| CommandError::Input(miette!("{}: {why}", path.display()));
+            let wrong = |why: &str| input_error!("{}: {why}", path.display());
             let part = shard.run.shard().ok_or_else(|| wrong("this is not the report of a shard"))?;
             if let Some(first) = parts.insert(part, path) {
                 return Err(wrong(&format!("the shard {part} is in {} already", first.display())));
@@ -68,20 +67,18 @@ impl Merge {
         }
         let run = shards.first().map(|shard| shard.run.whole());
         let (Some(run), Some(part)) = (run, parts.keys().next()) else {
-            return Err(CommandError::Input(miette!("there is no shard")));
+            return Err(input_error!("there is no shard"));
         };
         for (shard, path) in shards.iter().zip(&self.shards) {
             if let Some(field) = differing(&shards[0], shard) {
                 let (first, path) = (self.shards[0].display(), path.display());
-                return Err(CommandError::Input(miette!(
-                    "{first} and {path} are of different runs: {field}"
-                )));
+                return Err(input_error!("{first} and {path} are of different runs: {field}"));
             }
         }
         if let Some(missing) = part.all().find(|part| !parts.contains_key(part)) {
-            return Err(CommandError::Input(miette!("the shard {missing} is missing")));
+            return Err(input_error!("the shard {missing} is missing"));
         }
-        Attached::joined(shards, run).ok_or_else(|| CommandError::Input(miette!("there is no shard")))
+        Attached::joined(shards, run).ok_or_else(|| input_error!("there is no shard"))
     }
 }
 

@@ -4,10 +4,9 @@
 use capsize_history::dialect::DialectKind;
 use capsize_runner::record::{self, Privileges};
 use clap::{Args, Subcommand, ValueEnum};
-use miette::miette;
 use serde_json::{Value, json};
 
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, input_error};
 use crate::pods::{Pods, Volume, labels, profile_file, yaml};
 use crate::record::place;
 use crate::{dialects, output, targets};
@@ -121,11 +120,11 @@ impl Account {
         };
         let privileges = record::privileges(paths.iter().chain(&self.monitor.also).map(String::as_str));
         if privileges.is_empty() {
-            return Err(CommandError::Input(miette!(
+            return Err(input_error!(
                 help = "`capsize monitor account control-plane` prints the account of the only cluster",
                 "--target {}: members are not recorded, because they are no clusters of their own",
                 self.monitor.target
-            )));
+            ));
         }
         Ok(self.with_roles(&privileges))
     }
@@ -168,12 +167,12 @@ impl Deployment {
         let profile = profile_file(&self.monitor.target)?;
         let dialect = self.monitor.dialect()?;
         if dialects::text_of_own(&dialect).is_some() {
-            return Err(CommandError::Input(miette!(
+            return Err(input_error!(
                 help = "build an image that has both files, and run `capsize record` in it",
                 "--target {}: its dialect {} is a file, which the pod would not have",
                 self.monitor.target,
                 String::from(dialect)
-            )));
+            ));
         }
         let name = &self.monitor.name;
         let pods = Pods { name, image: &self.image, target: &self.monitor.target, profile };

@@ -15,10 +15,9 @@ use capsize_report::Status;
 use capsize_runner::run::{Implementation, Target, missing_requirement, run_case, side_by_side};
 use capsize_runner::scenario::Case;
 use clap::Args;
-use miette::miette;
 
 use crate::chaos::{Seeds, hunt};
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, environment_error, input_error};
 use crate::reference::Reference;
 use crate::reference_nodes::NodeReference;
 use crate::{conformance, guilty, output, targets};
@@ -100,7 +99,7 @@ impl Mutants {
         let known: BTreeSet<String> = mutants.iter().map(|mutant| mutant.id.clone()).collect();
         if let Some(unknown) = self.ids.iter().find(|id| !known.contains(*id)) {
             let names = known.into_iter().collect::<Vec<_>>().join(", ");
-            return Err(CommandError::Input(miette!("there is no mutant `{unknown}`; there are: {names}")));
+            return Err(input_error!("there is no mutant `{unknown}`; there are: {names}"));
         }
         mutants.retain(|mutant| self.ids.is_empty() || self.ids.contains(&mutant.id));
         Ok(mutants)
@@ -122,7 +121,7 @@ impl Mutants {
             |(seed, case)| run_case(case, target, Seed(*seed), false),
             |(seed, case), outcome| {
                 if let Some(why) = outcome.broken {
-                    return Err(CommandError::Environment(miette!("{why}, with seed {seed}")));
+                    return Err(environment_error!("{why}, with seed {seed}"));
                 }
                 if outcome.case.status == Status::Failed {
                     alarms.push(format!("capsize run --filter {} --seed {seed}", case.id()));
@@ -155,7 +154,7 @@ fn noticed(mutant: &Mutant, cases: &[Case], seed: Seed) -> Result<Option<Caught>
     let (first, rest): (Vec<&Case>, Vec<&Case>) = cases.iter().partition(|case| case.id() == mutant.case);
     let mut by_a_step = None;
     for case in first.into_iter().chain(rest) {
-        match put_to(mutant, case, seed).map_err(|why| CommandError::Environment(miette!("{why}")))? {
+        match put_to(mutant, case, seed).map_err(|why| environment_error!("{why}"))? {
             Some(caught) if !caught.guarantees.is_empty() => return Ok(Some(caught)),
             Some(caught) => drop(by_a_step.get_or_insert(caught)),
             None => {}

@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use miette::miette;
 
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, environment_error, input_error};
 use crate::schema::Document;
 use crate::{output, targets};
 
@@ -132,13 +131,13 @@ impl New {
 /// Writes the files of the example into a new folder.
 fn write_example(folder: &Path) -> Result<ExitStatus, CommandError> {
     if folder.exists() {
-        return Err(CommandError::Input(miette!("{} exists already", folder.display())));
+        return Err(input_error!("{} exists already", folder.display()));
     }
     for (name, text) in EXAMPLE {
         let file = folder.join(name);
         let parent = file.parent().unwrap_or(folder);
         let made = std::fs::create_dir_all(parent);
-        made.map_err(|error| CommandError::Environment(miette!("{}: {error}", parent.display())))?;
+        made.map_err(|error| environment_error!("{}: {error}", parent.display()))?;
         output::write_file(&file, text.as_bytes())?;
     }
     output::print(&format!(
@@ -180,14 +179,14 @@ fn name_of(file: &Path) -> String {
 /// Writes `text` with a line that names the schema to editors, and the schema beside it.
 fn write(file: &Path, text: &str, (document, schema): (Document, &str)) -> Result<ExitStatus, CommandError> {
     if !targets::is_file(&file.display().to_string()) {
-        return Err(CommandError::Input(miette!("{}: the name must end in .yaml", file.display())));
+        return Err(input_error!("{}: the name must end in .yaml", file.display()));
     }
     if file.exists() {
-        return Err(CommandError::Input(miette!("{} exists already", file.display())));
+        return Err(input_error!("{} exists already", file.display()));
     }
     if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
         let help = "create the folder, or name a file in another one";
-        return Err(CommandError::Input(miette!(help = help, "there is no folder {}", folder.display())));
+        return Err(input_error!(help = help, "there is no folder {}", folder.display()));
     }
     let text = format!("# yaml-language-server: $schema={schema}\n{text}");
     output::write_file(file, text.as_bytes())?;

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use capsize_report::{Regression, ReportNumbers, regression, report_numbers};
 use clap::Args;
-use miette::miette;
 
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, input_error};
 use crate::output;
 
 /// Print how long the steps of a failover took, or fail if they became slower than in another report
@@ -36,16 +35,13 @@ impl NumbersCommand {
             return Ok(ExitStatus::Conforms);
         };
         if self.percent.is_nan() || self.percent < 0.0 {
-            return Err(CommandError::Input(miette!(
-                "--percent {}: write a number that is not negative",
-                self.percent
-            )));
+            return Err(input_error!("--percent {}: write a number that is not negative", self.percent));
         }
         let base_numbers = read(base)?;
         let compared = regression(&base_numbers, &now, self.percent, output::columns());
         let Regression { text, is_slower, is_tested } = compared;
         if !is_tested {
-            return Err(CommandError::Input(miette!("{}: no member failed in this report", base.display())));
+            return Err(input_error!("{}: no member failed in this report", base.display()));
         }
         output::print(&text)?;
         Ok(if is_slower { ExitStatus::Violated } else { ExitStatus::Conforms })
@@ -53,14 +49,14 @@ impl NumbersCommand {
 }
 
 fn read(path: &Path) -> Result<ReportNumbers, CommandError> {
-    let wrong = |error: &dyn std::error::Error| CommandError::Input(miette!("{}: {error}", path.display()));
+    let wrong = |error: &dyn std::error::Error| input_error!("{}: {error}", path.display());
     let text = fs::read_to_string(path).map_err(|error| wrong(&error))?;
     serde_json::from_str(&text).map_err(|error| {
         let (line, column) = (error.line(), error.column());
-        CommandError::Input(miette!(
+        input_error!(
             help = "write one with `capsize run --report DIR`: it is DIR/report.json",
             "{}:{line}:{column}: this is not the JSON report of a run or a check",
             path.display()
-        ))
+        )
     })
 }

@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use capsize_judge::profile::Profile;
 use capsize_report::{CaseTimeline, ConformanceReport, Page, Report};
 use capsize_runner::run::Outcome;
-use miette::{IntoDiagnostic, WrapErr, miette};
+use miette::{IntoDiagnostic, WrapErr};
 use terminal_size::terminal_size_of;
 
 use crate::attached;
 use crate::colour::painted;
-use crate::exit::CommandError;
+use crate::exit::{CommandError, environment_error};
 
 /// An empty page for stdout.
 #[must_use]
@@ -57,7 +57,7 @@ pub fn print_raw(bytes: &[u8]) -> Result<(), CommandError> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(CommandError::Environment(miette!("stdout cannot be written: {error}")))
+            Err(environment_error!("stdout cannot be written: {error}"))
         }
         _ => Ok(()),
     }

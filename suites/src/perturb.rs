@@ -11,11 +11,10 @@ use capsize_judge::profile::Profile;
 use capsize_perturb::{Class, Missed, Options, Rates, all, measure};
 use capsize_report::{PerturbationRate, perturbation_classes, perturbations, perturbations_json};
 use capsize_runner::run::side_by_side;
-use miette::miette;
 
 use crate::check::{CheckError, Format, header, profile};
 use crate::empty::EmptyArgs;
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, environment_error, input_error};
 use crate::{output, targets};
 
 /// Make one behaviour in copies of histories wrong at a time.
@@ -63,7 +62,7 @@ impl Perturb {
         if let Some(unknown) = self.classes.iter().find(|name| known.iter().all(|class| class.name != **name))
         {
             let help = "`capsize perturb --list` lists the classes";
-            return Err(CommandError::Input(miette!(help = help, "there is no class `{unknown}`")));
+            return Err(input_error!(help = help, "there is no class `{unknown}`"));
         }
         if self.list {
             let rates: Vec<_> = self.chosen(&known).map(|class| rate(&Rates::new(class))).collect();
@@ -85,8 +84,7 @@ impl Perturb {
             },
         )?;
         if let Some(folder) = &self.missed {
-            write(folder, &rates)
-                .map_err(|error| CommandError::Environment(miette!("{}: {error}", folder.display())))?;
+            write(folder, &rates).map_err(|error| environment_error!("{}: {error}", folder.display()))?;
         }
         let shown: Vec<_> = rates.iter().map(rate).collect();
         output::print(&self.formatted(&shown, perturbations))?;

@@ -1,9 +1,8 @@
 //! The parts that manifests of pods with `capsize` have in common.
 
-use miette::miette;
 use serde_json::{Value, json};
 
-use crate::exit::CommandError;
+use crate::exit::{CommandError, environment_error, input_error};
 use crate::targets;
 
 /// The folder of the profile in a pod.
@@ -43,7 +42,7 @@ pub(crate) fn profile_file(target: &str) -> Result<Option<String>, CommandError>
         return Ok(None);
     }
     let text = std::fs::read_to_string(target);
-    text.map(Some).map_err(|error| CommandError::Input(miette!("{target}: {error}")))
+    text.map(Some).map_err(|error| input_error!("{target}: {error}"))
 }
 
 impl Pods<'_> {
@@ -148,7 +147,7 @@ pub(crate) fn yaml(objects: &[Value]) -> Result<String, CommandError> {
     let mut text = String::new();
     for object in objects {
         let document = serde_saphyr::to_string(object);
-        let document = document.map_err(|error| CommandError::Environment(miette!("{error}")))?;
+        let document = document.map_err(|error| environment_error!("{error}"))?;
         text.push_str("---\n");
         text.push_str(&document);
     }

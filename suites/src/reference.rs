@@ -15,8 +15,8 @@ use capsize_controllers::{
     rate_limited, with_time_limit,
 };
 use capsize_judge::profile::{Feature, Profile, Timings};
-use capsize_runner::run::{Environment, Implementation, ImplementationInfo, StartError, Started};
-use futures::future::{LocalBoxFuture, ready};
+use capsize_runner::run::{Environment, Implementation, ImplementationInfo, StartFuture, Started};
+use futures::future::ready;
 use kube::Client;
 use serde_json::Value;
 
@@ -84,22 +84,13 @@ impl Reference {
         Ok(Self { release: profile.behaviour.clone(), ..reference })
     }
 
-    /// Publishes all events, for users who look at the control plane.
+    /// The reference for users who look at the control plane.
+    /// It publishes all events, and its definitions have descriptions. It reaches a member also by a URL at which a
+    /// member of the fleet listens.
     #[must_use]
-    pub fn publishing_all_events(self) -> Self {
-        Self { published_events: PublishedEvents::All, ..self }
-    }
-
-    /// Reaches a member also by a URL at which a member of the fleet listens.
-    #[must_use]
-    pub fn reaching(self, addresses: Addresses) -> Self {
-        Self { addresses, ..self }
-    }
-
-    /// Installs definitions with descriptions, for users who look at the control plane.
-    #[must_use]
-    pub fn described(self) -> Self {
-        Self { definitions: Self::described_definitions(), ..self }
+    pub fn for_users(addresses: Addresses) -> Self {
+        let (definitions, published_events) = (Self::described_definitions(), PublishedEvents::All);
+        Self { definitions, published_events, addresses, ..Self::default() }
     }
 
     /// The arguments of [`Reference::without`]: the controllers, and the webhooks.
@@ -169,10 +160,7 @@ impl Implementation for Reference {
         Some(Arc::new(Self { release: Some(to.to_owned()), ..upgraded }))
     }
 
-    fn start<'a>(
-        &'a self,
-        environment: &'a Environment<'_>,
-    ) -> LocalBoxFuture<'a, Result<Started, StartError>> {
+    fn start<'a>(&'a self, environment: &'a Environment<'_>) -> StartFuture<'a> {
         Box::pin(ready(Ok(self.start_at(environment))))
     }
 }

@@ -3,14 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use capsize_clock::Seed;
-use capsize_clusters::Admission;
 use capsize_controllers::rules::UnknownBug;
 use capsize_controllers::rules::node::{NodeBehaviour, NodeRelease, NodeRules, Rates};
 use capsize_controllers::{NodeControllerSet, NodeControllers, NodeMetrics, NodeSettings};
 use capsize_judge::profile::{Profile, Timings, Zones};
-use capsize_runner::run::{Environment, Implementation, StartError, Started};
-use futures::future::{LocalBoxFuture, ready};
+use capsize_runner::run::{Environment, Implementation, StartFuture, Started};
+use futures::future::ready;
 use serde_json::Value;
 
 const LIFECYCLE: &str = "node-lifecycle-controller";
@@ -69,14 +67,7 @@ impl Implementation for NodeReference {
         Vec::new()
     }
 
-    fn admission(&self, _: &Timings, _: Seed) -> Option<Admission> {
-        None
-    }
-
-    fn start<'a>(
-        &'a self,
-        environment: &'a Environment<'_>,
-    ) -> LocalBoxFuture<'a, Result<Started, StartError>> {
+    fn start<'a>(&'a self, environment: &'a Environment<'_>) -> StartFuture<'a> {
         let controllers = NodeControllers {
             client: environment.fleet.controllers_client(),
             clock: environment.clock,

@@ -11,12 +11,11 @@ use capsize_report::{
     Case, CaseRecord, CaseTimeline, ConformanceReport, Failure, Report, Status, TimelineBuilder,
 };
 use capsize_runner::scenario::Case as Scenario;
-use miette::miette;
 use serde_json::Value;
 
 use crate::attached::{Attached, history_file};
 use crate::check::judged_run;
-use crate::exit::CommandError;
+use crate::exit::{CommandError, input_error};
 use crate::run::{RunPlace, Selected, digest_of_file, lacking_core, repeated};
 
 /// The results that the attached histories show.
@@ -89,7 +88,7 @@ impl Attached {
         match (claim, skipped) {
             (Some(claim), _) => {
                 let file = history_file(claim);
-                let missing = || CommandError::Input(miette!("the history of {id} is not attached: {file}"));
+                let missing = || input_error!("the history of {id} is not attached: {file}");
                 let history = self.history(claim).ok_or_else(missing)?;
                 timeline = judge_again(&mut case, &history, profile, with_timeline)?;
                 record.history = Some(digest_of_file(&history));
@@ -222,7 +221,7 @@ fn failures(id: &str, history: &[u8]) -> Result<Vec<Failure>, CommandError> {
         }
     }
     if !is_whole {
-        return Err(CommandError::Input(miette!("{id}: the history ends before the last step")));
+        return Err(input_error!("{id}: the history ends before the last step"));
     }
     Ok(failures)
 }

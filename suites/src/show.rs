@@ -44,16 +44,7 @@ impl Show {
         let Some(file) = self.html else {
             return print(&cases, &timelines, &about);
         };
-        let report = Report {
-            command: "show".to_owned(),
-            about,
-            target,
-            lacking_core: Vec::new(),
-            is_selection: false,
-            is_live: false,
-            cases,
-            wall: None,
-        };
+        let report = Report { command: "show".to_owned(), about, target, cases, ..Report::default() };
         output::write_file(&file, capsize_report::html(&report, &timelines).as_bytes())?;
         Ok(ExitStatus::Conforms)
     }

@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 
 use capsize_report::{Column, side_by_side};
 use clap::Args;
-use miette::miette;
 
 use crate::empty::EmptyArgs;
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, input_error};
 use crate::output;
 
 /// Print the verdicts and margins of several runs side by side, as a table in Markdown
@@ -38,7 +37,7 @@ impl SideBySide {
 
 fn read(folder: &Path) -> Result<Column, CommandError> {
     let file = folder.join("report.json");
-    let wrong = |error: &dyn std::error::Error| CommandError::Input(miette!("{}: {error}", file.display()));
+    let wrong = |error: &dyn std::error::Error| input_error!("{}: {error}", file.display());
     let text = fs::read_to_string(&file).map_err(|error| wrong(&error))?;
     serde_json::from_str(&text).map_err(|error| wrong(&error))
 }

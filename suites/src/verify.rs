@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use capsize_report::{ClaimDifference, ConformanceReport, Report, claim_differences};
 use clap::Args;
-use miette::miette;
 
 use crate::attached::{Attached, parse_command};
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, input_error};
 use crate::output;
 use crate::run::{digest_of_file, suite};
 
@@ -66,9 +65,9 @@ impl Verify {
 /// # Errors
 /// When the command is wrong, or its run is not simulated.
 pub fn run_again(command: &str) -> Result<(ConformanceReport, Report), CommandError> {
-    let run = parse_command(command).map_err(|why| CommandError::Input(miette!("{command}: {why}")))?;
+    let run = parse_command(command).map_err(|why| input_error!("{command}: {why}"))?;
     if !run.is_simulated()? {
-        return Err(CommandError::Input(miette!("{command}: this run is not simulated")));
+        return Err(input_error!("{command}: this run is not simulated"));
     }
     run.again()
 }
@@ -83,10 +82,10 @@ fn verify(attached: &Attached) -> Result<Verification, CommandError> {
         } else {
             ("version", &claimed.version, &own.version)
         };
-        return Err(CommandError::Input(miette!(
+        return Err(input_error!(
             help = help,
             "suite.{field}: the report has {theirs}, and this program has {ours}"
-        )));
+        ));
     }
     let mut verification =
         if attached.local_run().is_simulated()? { again(attached)? } else { rejudged(attached)? };

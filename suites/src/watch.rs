@@ -8,11 +8,10 @@ use std::time::Duration;
 
 use capsize_report::{Snapshot, draw_watch, snapshot_text, watch_lines};
 use clap::Args;
-use miette::miette;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 
 use crate::control::FleetArg;
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, environment_error};
 use crate::output;
 
 /// Watch a running fleet of `capsize up`, or a run in real time, over the whole terminal
@@ -84,10 +83,10 @@ fn show(
 }
 
 fn read(line: &str) -> Result<Snapshot, CommandError> {
-    let other = || CommandError::Environment(miette!("the fleet is of another release of Capsize"));
+    let other = || environment_error!("the fleet is of another release of Capsize");
     serde_json::from_str(line).map_err(|_| other())
 }
 
 fn broken(error: &impl std::fmt::Display) -> CommandError {
-    CommandError::Environment(miette!("the fleet cannot be watched: {error}"))
+    environment_error!("the fleet cannot be watched: {error}")
 }

@@ -14,7 +14,7 @@ use capsize::{conformance, targets};
 use capsize_clock::Seed;
 use capsize_report::Status;
 use capsize_runner::chaos::{Plan, Style, draw};
-use capsize_runner::run::{Target, run_case};
+use capsize_runner::run::{Outcome, Target, run_case};
 use capsize_runner::scenario::{self, Case};
 
 use parallel::on_all_cores;
@@ -31,11 +31,7 @@ fn what_chaos_once_found_is_found_no_more() {
     };
     for outcome in on_all_cores(&cases, run) {
         assert_eq!(outcome.broken, None);
-        assert!(
-            outcome.case.status != Status::Failed,
-            "{}",
-            capsize_report::failure(&outcome.case, capsize_report::COLUMNS)
-        );
+        has_not_failed(&outcome, &outcome.case.name);
     }
 }
 
@@ -50,6 +46,19 @@ fn a_seed_is_the_same_run_again() {
             assert_eq!((trial.broken, trial.differs), (None, None), "{style}-{seed}");
         }
     }
+}
+
+fn has_not_failed(outcome: &Outcome, about: &str) {
+    let failure = || capsize_report::failure(&outcome.case, capsize_report::COLUMNS);
+    assert!(outcome.case.status != Status::Failed, "{about}: {}", failure());
+}
+
+/// Runs this scenario with the reference, and keeps the history.
+fn run_by_the_reference(text: &str) -> Outcome {
+    let profile = targets::find("reference").unwrap();
+    let target = Target { profile: &profile, implementation: &Reference::default() };
+    let case = Plan::read("plan.yaml", text).unwrap().case().unwrap();
+    run_case(&case, target, Seed(1), true)
 }
 
 /// A scenario in which a workload moves during a fault.
@@ -76,16 +85,8 @@ then:
 /// Runs a case with one fault of the control plane.
 /// Returns the marks of the beginning and the end of the fault in the history.
 fn troubled(fault: &str) -> Vec<String> {
-    let text = while_a_workload_moves("troubled", fault);
-    let profile = targets::find("reference").unwrap();
-    let target = Target { profile: &profile, implementation: &Reference::default() };
-    let case = Plan::read("troubled.yaml", &text).unwrap().case().unwrap();
-    let outcome = run_case(&case, target, Seed(1), true);
-    assert!(
-        outcome.case.status != Status::Failed,
-        "{fault}: {}",
-        capsize_report::failure(&outcome.case, capsize_report::COLUMNS)
-    );
+    let outcome = run_by_the_reference(&while_a_workload_moves("troubled", fault));
+    has_not_failed(&outcome, fault);
     let history = String::from_utf8(outcome.history.unwrap()).unwrap();
     let marks = history.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
     let marks = marks.filter(|entry| entry["mark"].get("fault").is_some());
@@ -103,16 +104,9 @@ fn disturbed(fault: &str) {
 - seen: {in: controlPlane, object: {apiVersion: cluster.karmada.io/v1alpha1, kind: Cluster, metadata: {name: m1}}}
 - perhaps: {placed: {workload: web, members: 7, within: 1s}}
 ";
-    let profile = targets::find("reference").unwrap();
-    let target = Target { profile: &profile, implementation: &Reference::default() };
-    let case = Plan::read("disturbed.yaml", &text).unwrap().case().unwrap();
-    let outcome = run_case(&case, target, Seed(1), false);
+    let outcome = run_by_the_reference(&text);
     assert!(outcome.broken.is_none(), "{fault}: {:?}", outcome.broken);
-    assert!(
-        outcome.case.status != Status::Failed,
-        "{fault}: {}",
-        capsize_report::failure(&outcome.case, capsize_report::COLUMNS)
-    );
+    has_not_failed(&outcome, fault);
 }
 
 #[test]

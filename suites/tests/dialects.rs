@@ -12,7 +12,7 @@ use std::process::Command;
 
 use capsize_dialect::Dialect;
 use capsize_history::dialect::{Dialect as AnyDialect, DialectKind};
-use capsize_history::facts::{Change, Topic, Topics};
+use capsize_history::facts::{Change, Fact, Topic, Topics};
 use capsize_history::{CONTROL_PLANE, Kind, read};
 
 use capsize_judge::guarantee::Outcome;
@@ -74,18 +74,21 @@ fn karmada_as_data_yields_the_same_facts_as_in_rust_on_all_recordings() {
     assert!(files > 10 && facts > 500, "{files} recordings, {facts} facts");
 }
 
+/// The facts that the dialect called `dialect` reads in the recording of a lost lease.
+fn facts_of_a_lost_lease(dialect: &str) -> Vec<Fact> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings/ocm/lease-lost.jsonl");
+    let dialect = capsize::dialects::find(dialect, Path::new("")).unwrap();
+    let mut fold = AnyDialect::new(&dialect.kind());
+    read(&path).unwrap().flat_map(|entry| fold.observe(&entry.unwrap())).collect()
+}
+
 #[test]
 fn an_assignment_that_joins_three_kinds_follows_each_of_them() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings/ocm/lease-lost.jsonl");
-    let dialect = capsize::dialects::find("ocm", Path::new("")).unwrap();
-    let mut fold = AnyDialect::new(&dialect.kind());
     let mut assigned = Vec::new();
-    for entry in read(&path).unwrap() {
-        for fact in fold.observe(&entry.unwrap()) {
-            if let Change::Assigned { now, .. } = fact.change {
-                let witness = fact.witness.unwrap();
-                assigned.push((witness.kind().to_owned(), now.into_keys().collect::<Vec<_>>()));
-            }
+    for fact in facts_of_a_lost_lease("ocm") {
+        if let Change::Assigned { now, .. } = fact.change {
+            let witness = fact.witness.unwrap();
+            assigned.push((witness.kind().to_owned(), now.into_keys().collect::<Vec<_>>()));
         }
     }
     let decision = |members: &[&str]| {
@@ -96,15 +99,10 @@ fn an_assignment_that_joins_three_kinds_follows_each_of_them() {
 
 #[test]
 fn the_neutral_kinds_show_the_health_that_a_hub_publishes() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings/ocm/lease-lost.jsonl");
-    let dialect = capsize::dialects::find("sig-multicluster", Path::new("")).unwrap();
-    let mut fold = AnyDialect::new(&dialect.kind());
     let mut health = Vec::new();
-    for entry in read(&path).unwrap() {
-        for fact in fold.observe(&entry.unwrap()) {
-            if let Change::Health { member, now: Some(now), first: false, .. } = fact.change {
-                health.push(format!("{member} {now} at {:.1}", fact.at.as_secs_f64()));
-            }
+    for fact in facts_of_a_lost_lease("sig-multicluster") {
+        if let Change::Health { member, now: Some(now), first: false, .. } = fact.change {
+            health.push(format!("{member} {now} at {:.1}", fact.at.as_secs_f64()));
         }
     }
     assert_eq!(health, ["member1 Unknown at 14.7", "member1 Ready at 29.2"]);

@@ -91,12 +91,12 @@ impl<'a> Compiler<'a> {
 
     /// The error at `text`.
     pub(crate) fn error(&self, text: &Text, message: impl Into<String>) -> DialectError {
-        Box::new(YamlError::at(self.file, self.source, text.location(), message))
+        Box::new(YamlError::at(self.file, self.source, text.location, message))
     }
 
     /// The error for a word that is none of `known`.
     pub(crate) fn unknown(&self, what: &str, text: &Text, known: &[&str]) -> DialectError {
-        let word = text.text();
+        let word = &text.value;
         let meant = misspelt(word, known).map(|meant| format!("did you mean `{meant}`? "));
         let (meant, known) = (meant.unwrap_or_default(), known.join(", "));
         self.error(text, format!("there is no {what} `{word}`: {meant}There are {known}"))
@@ -146,7 +146,7 @@ impl<'a> Compiler<'a> {
             variables: &section.variables,
             indexes: self.document.index.keys().map(String::as_str).collect(),
         };
-        if let CheckResult::Wrong(message) = known.check(text.text(), &expanded, "") {
+        if let CheckResult::Wrong(message) = known.check(&text.value, &expanded, "") {
             // A result of the wrong type is no error here, because no type is wanted.
             if message.contains("ERROR:") {
                 return Err(self.located(text, &message, &known));
@@ -174,8 +174,8 @@ impl<'a> Compiler<'a> {
     /// # Errors
     /// When there is no such alias.
     pub(crate) fn alias<'t>(&self, text: &'t Text, aliases: &[&str]) -> Result<&'t str, DialectError> {
-        if aliases.contains(&text.text()) {
-            return Ok(text.text());
+        if aliases.contains(&text.value.as_str()) {
+            return Ok(&text.value);
         }
         Err(self.unknown("alias", text, aliases))
     }
@@ -195,7 +195,7 @@ impl<'a> Compiler<'a> {
     }
 
     fn parse(&self, text: &Text) -> Result<IdedExpr, DialectError> {
-        let source = text.text().to_owned();
+        let source = text.value.clone();
         let parsed = capsize_cel::compile(BTreeSet::from([source])).into_values().next();
         match parsed {
             Some(Ok(program)) => Ok(program.expression().clone()),
@@ -282,7 +282,7 @@ impl<'a> Compiler<'a> {
             None => String::new(),
         };
         let why = why.replace(" (in container '')", "");
-        let location = text.location();
+        let location = text.location;
         Box::new(YamlError::within(self.file, self.source, location, (line, column), format!("{why}{help}")))
     }
 }

@@ -68,7 +68,7 @@ impl DeliveryReader {
     ) -> Result<Self, DialectError> {
         let none = BTreeMap::new();
         let outer = compiler.section("delivery", Vec::new(), &none)?;
-        let own = compiler.section("delivery", vec![section.name.text()], &none)?;
+        let own = compiler.section("delivery", vec![section.name.value.as_str()], &none)?;
         let each = compiler.expression(&outer, "each", &section.each)?;
         let member = compiler.expression(&outer, "member", &section.member)?;
         let key = KeyReader::new(compiler, &own, &section.key)?;
@@ -78,7 +78,7 @@ impl DeliveryReader {
         let preserved = compiler.optional(&outer, "preserved", section.preserved.as_ref())?;
         Ok(Self {
             alias: compiler.alias(&section.of, aliases)?.to_owned(),
-            item: section.name.text().to_owned(),
+            item: section.name.value.clone(),
             manifests: reads_of([&each, &member].into_iter().chain(key.expressions())),
             state: reads_of([&placed, &applied, &suspended, &preserved].into_iter().flatten()),
             member,

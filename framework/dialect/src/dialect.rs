@@ -200,7 +200,7 @@ fn check_evictions(file: &str, text: &str, document: &Document) -> Result<(), Di
     let Some(evictions) = evictions.filter(|_| document.delivery.is_none()) else { return Ok(()) };
     let what =
         "`leavesWhileTainted` needs the section `delivery`: an eviction lasts until the manifest is gone";
-    Err(Box::new(YamlError::at(file, text, evictions.referenced, what)))
+    Err(Box::new(YamlError::at(file, text, evictions.location, what)))
 }
 
 fn paths<'a>(aliases: impl Iterator<Item = &'a Alias>) -> Vec<String> {
@@ -216,7 +216,7 @@ fn aliases(
     resources: &BTreeMap<String, Resources>,
 ) -> Result<Vec<Alias>, DialectError> {
     let section = compiler.section("watch", Vec::new(), &BTreeMap::new())?;
-    let resource = |text: &Text| match text.text().rsplit_once('/') {
+    let resource = |text: &Text| match text.value.rsplit_once('/') {
         Some((version, plural)) if !version.is_empty() && version.matches('/').count() < 2 => {
             Ok((version.to_owned(), plural.to_owned()))
         }

@@ -2,37 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use capsize_history::FileValue;
 use capsize_history::facts::{Health, TaintEffect};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_saphyr::{Location, Spanned};
 
 use super::steps::StepsSection;
 
 /// An expression in CEL, or a name, with its place in the file.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(transparent)]
-pub struct Text(Spanned<String>);
-
-impl Text {
-    pub(crate) fn text(&self) -> &str {
-        &self.0.value
-    }
-
-    pub(crate) fn location(&self) -> Location {
-        self.0.referenced
-    }
-}
-
-impl JsonSchema for Text {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Text".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string"})
-    }
-}
+pub(crate) type Text = FileValue<String>;
 
 /// A dialect.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -43,7 +21,6 @@ pub struct Document {
     /// The version of the language: 1.
     pub version: u64,
     /// The domain of the labels, groups and finalizers that belong to the implementation itself.
-    #[serde(default)]
     pub domain: Option<String>,
     /// The places in the API that are watched.
     pub watch: Watch,
@@ -54,19 +31,14 @@ pub struct Document {
     #[serde(default)]
     pub define: BTreeMap<String, Text>,
     /// The failure domains.
-    #[serde(default)]
     pub member: Option<MemberSection>,
     /// The objects that are placed on members.
-    #[serde(default)]
     pub workload: Option<WorkloadSection>,
     /// The manifests that are delivered to members.
-    #[serde(default)]
     pub delivery: Option<DeliverySection>,
     /// The copies that run in members.
-    #[serde(default)]
     pub running: Option<RunningSection>,
     /// The objects that perform the steps of scenarios.
-    #[serde(default)]
     pub steps: Option<StepsSection>,
 }
 
@@ -88,7 +60,7 @@ pub struct Resources {
     /// Group, version and plural: `apps/v1/deployments`, and `v1/configmaps` for the core group.
     pub resources: Vec<Text>,
     /// Which of the objects count; all if it is left out.
-    #[serde(default, rename = "where")]
+    #[serde(rename = "where")]
     pub only: Option<Text>,
 }
 
@@ -101,7 +73,7 @@ pub struct IndexSection {
     /// The key under which an object is found.
     pub key: Text,
     /// Which of the objects are found; all if it is left out.
-    #[serde(default, rename = "where")]
+    #[serde(rename = "where")]
     pub only: Option<Text>,
     /// Whether a lookup finds an empty list before the first object was observed.
     /// If not, it has no value until then, because the history may leave out these objects.
@@ -121,41 +93,31 @@ pub struct MemberSection {
     /// The name of the member, as histories use it in `on` and in marks.
     pub name: Text,
     /// Whether an agent in the member reports, rather than probes of the control plane. True or false.
-    #[serde(default)]
     pub pulls: Option<Text>,
     /// The health: the first expression that is true. Without any, the health was never reported.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, Text>")]
     pub health: BTreeMap<Health, Text>,
     /// The conditions: a list of objects with `type`, `status` and `reason`.
-    #[serde(default)]
     pub conditions: Option<Text>,
     /// The time of the creation.
-    #[serde(default)]
     pub created: Option<Text>,
     /// Labels by which members are chosen.
-    #[serde(default)]
     pub labels: Option<Text>,
     /// Further properties by which members are chosen: each is a list of texts.
     #[serde(default)]
     pub fields: BTreeMap<String, Text>,
     /// The way in which the member is reached. Compared as a whole.
-    #[serde(default)]
     pub access: Option<Text>,
     /// The parts of the status besides conditions. Compared as a whole.
-    #[serde(default)]
     pub reported: Option<Text>,
     /// The kinds that the API of the member serves: texts such as `apps/v1/Deployment`.
-    #[serde(default)]
     pub serves: Option<Text>,
     /// For how many seconds this member may be silent.
-    #[serde(default)]
     pub grace: Option<Text>,
     /// The taints.
-    #[serde(default)]
     pub taints: Option<TaintsSection>,
     /// The renewals by which the member shows that it is alive.
-    #[serde(default)]
     pub sign_of_life: Option<SignOfLifeSection>,
 }
 
@@ -171,7 +133,6 @@ pub struct TaintsSection {
     /// The key.
     pub key: Text,
     /// The value.
-    #[serde(default)]
     pub value: Option<Text>,
     /// The effect, in the words of the implementation.
     pub effect: Text,
@@ -180,10 +141,8 @@ pub struct TaintsSection {
     #[schemars(with = "BTreeMap<String, Vec<String>>")]
     pub effects: BTreeMap<String, Vec<TaintEffect>>,
     /// The time on the taint.
-    #[serde(default)]
     pub time_added: Option<Text>,
     /// Whether tolerations of the taint expire.
-    #[serde(default)]
     pub ages: Option<Text>,
     /// The health that a taint stands for: the first expression that is true.
     #[serde(default)]
@@ -210,7 +169,6 @@ pub struct KeySection {
     /// The kind.
     pub kind: Text,
     /// The namespace; empty if it is left out.
-    #[serde(default)]
     pub namespace: Option<Text>,
     /// The name.
     pub name: Text,
@@ -223,10 +181,9 @@ pub struct WorkloadSection {
     /// The alias of the records.
     pub of: Text,
     /// The list of workloads in one record; the record itself is one workload if it is left out.
-    #[serde(default)]
     pub each: Option<Text>,
     /// The name of one item of `each` in the expressions below.
-    #[serde(default, rename = "as")]
+    #[serde(rename = "as")]
     pub name: Option<Text>,
     /// Names for expressions of this section.
     #[serde(default, rename = "let")]
@@ -235,47 +192,33 @@ pub struct WorkloadSection {
     pub key: KeySection,
     /// Whether all objects are known that make up the record.
     /// Without them, nothing is known of the workload. True if it is left out.
-    #[serde(default)]
     pub recorded: Option<Text>,
     /// The name of the policy that owns the workload.
-    #[serde(default)]
     pub policy: Option<Text>,
     /// The wanted replicas.
-    #[serde(default)]
     pub replicas: Option<Text>,
     /// The kind as members serve it: `apps/v1/Deployment`.
-    #[serde(default)]
     pub served_as: Option<Text>,
     /// The object whose content every copy must have.
-    #[serde(default)]
     pub template: Option<Text>,
     /// Whether the scheduler of the implementation places the workload now.
-    #[serde(default)]
     pub placeable: Option<Text>,
     /// Whether the scheduler has observed the latest version.
-    #[serde(default)]
     pub scheduled: Option<Text>,
     /// The wanted placement.
-    #[serde(default)]
     pub placement: Option<PlacementSection>,
     /// The tolerations.
-    #[serde(default)]
     pub tolerations: Option<TolerationsSection>,
     /// The members that were chosen.
-    #[serde(default)]
     pub assignment: Option<AssignmentSection>,
     /// How evictions are recognised where no object records them.
-    #[serde(default)]
-    #[schemars(with = "Option<Evictions>")]
-    pub evictions: Option<Spanned<Evictions>>,
+    pub evictions: Option<FileValue<Evictions>>,
     /// The reported state of each copy.
-    #[serde(default)]
     pub instances: Option<InstancesSection>,
     /// The conditions of the record by the neutral names: `FullyApplied`, `Scheduled`, `RolledOut`.
     #[serde(default)]
     pub conditions: BTreeMap<String, Text>,
     /// The sum of the replicas, or of the copies, that are reported as available.
-    #[serde(default)]
     pub available: Option<Text>,
 }
 
@@ -293,22 +236,17 @@ pub enum Evictions {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PlacementSection {
     /// The minimum number of members.
-    #[serde(default)]
     pub min: Option<Text>,
     /// The maximum number of members; there is no limit where the expression has no value.
-    #[serde(default)]
     pub max: Option<Text>,
     /// Allowed names of members.
-    #[serde(default)]
     pub names: Option<Text>,
     /// Allowed values of fields of members: each is a list of texts.
     #[serde(default)]
     pub fields: BTreeMap<String, Text>,
     /// Label selectors of which one has to match. Several selectors are opaque.
-    #[serde(default)]
     pub any_label_selector: Option<Text>,
     /// Whether the choice has criteria that are not read. Guarantees on the choice are not exercised then.
-    #[serde(default)]
     pub opaque: Option<Text>,
 }
 
@@ -322,19 +260,14 @@ pub struct TolerationsSection {
     #[serde(rename = "as")]
     pub name: Text,
     /// The key; empty matches every key.
-    #[serde(default)]
     pub key: Option<Text>,
     /// Whether the value is not compared.
-    #[serde(default)]
     pub exists: Option<Text>,
     /// The value.
-    #[serde(default)]
     pub value: Option<Text>,
     /// The effect, in the words of the implementation; every effect if it is left out.
-    #[serde(default)]
     pub effect: Option<Text>,
     /// For how many seconds a taint is tolerated; for ever where the expression has no value.
-    #[serde(default)]
     pub lasts: Option<Text>,
 }
 
@@ -345,7 +278,6 @@ pub struct AssignmentSection {
     /// The names of the members.
     pub members: Text,
     /// The replicas of each member: one number for all, or a list in the order of the members.
-    #[serde(default)]
     pub replicas: Option<Text>,
 }
 
@@ -361,13 +293,10 @@ pub struct InstancesSection {
     /// The name of the member.
     pub member: Text,
     /// Whether the manifest is applied.
-    #[serde(default)]
     pub applied: Option<Text>,
     /// The ready replicas.
-    #[serde(default)]
     pub ready: Option<Text>,
     /// Whether the copy is healthy; unknown where the expression has no value.
-    #[serde(default)]
     pub healthy: Option<Text>,
 }
 
@@ -387,16 +316,12 @@ pub struct DeliverySection {
     /// The identity of the workload.
     pub key: KeySection,
     /// Whether the manifest belongs to a recorded placement.
-    #[serde(default)]
     pub placed: Option<Text>,
     /// Whether the manifest was applied; without a value before the first attempt.
-    #[serde(default)]
     pub applied: Option<Text>,
     /// Whether the writes to the member are suspended.
-    #[serde(default)]
     pub suspended: Option<Text>,
     /// Whether the member keeps its copy when the manifest is deleted.
-    #[serde(default)]
     pub preserved: Option<Text>,
 }
 
@@ -414,16 +339,12 @@ pub struct RunningSection {
     /// Whether the control plane manages the object.
     pub managed: Text,
     /// The name of the object that carries its manifest.
-    #[serde(default)]
     pub by: Option<Text>,
     /// The replicas.
-    #[serde(default)]
     pub replicas: Option<Text>,
     /// The ready replicas.
-    #[serde(default)]
     pub ready: Option<Text>,
     /// Whether the status is about the present version.
-    #[serde(default)]
     pub current: Option<Text>,
 }
 

@@ -29,10 +29,10 @@ impl InstancesReader {
         item: &str,
     ) -> Result<Self, DialectError> {
         let outer = compiler.section("workload.instances", vec![item], &workload.names)?;
-        let own = vec![item, section.name.text()];
+        let own = vec![item, section.name.value.as_str()];
         let own = compiler.section("workload.instances", own, &workload.names)?;
         Ok(Self {
-            item: section.name.text().to_owned(),
+            item: section.name.value.clone(),
             each: compiler.expression(&outer, "each", &section.each)?,
             member: compiler.expression(&own, "member", &section.member)?,
             applied: compiler.optional(&own, "applied", section.applied.as_ref())?,

@@ -293,8 +293,8 @@ impl TaintsReader {
         section: &TaintsSection,
     ) -> Result<Self, DialectError> {
         let outer = compiler.section("member.taints", Vec::new(), &member.names)?;
-        let item = section.name.text().to_owned();
-        let own = compiler.section("member.taints", vec![section.name.text()], &member.names)?;
+        let item = section.name.value.clone();
+        let own = compiler.section("member.taints", vec![section.name.value.as_str()], &member.names)?;
         let mut stands_for = Vec::new();
         for (which, text) in &section.stands_for {
             stands_for.push((*which, compiler.expression(&own, &format!("standsFor.{which}"), text)?));

@@ -130,11 +130,11 @@ impl TolerationsReader {
         item: &str,
     ) -> Result<Self, DialectError> {
         let outer = compiler.section("workload.tolerations", vec![item], &workload.names)?;
-        let own = vec![item, section.name.text()];
+        let own = vec![item, section.name.value.as_str()];
         let own = compiler.section("workload.tolerations", own, &workload.names)?;
         let optional = |name: &str, text| compiler.optional(&own, name, text);
         Ok(Self {
-            item: section.name.text().to_owned(),
+            item: section.name.value.clone(),
             each: compiler.expression(&outer, "each", &section.each)?,
             key: optional("key", section.key.as_ref())?,
             exists: optional("exists", section.exists.as_ref())?,

@@ -33,22 +33,16 @@ pub struct StepsSection {
     /// The member `step.member` joins.
     /// The fields `step.labels`, `step.provider`, `step.region` and `step.zone` are present if the member has such
     /// values. Agents that renew leases do so every `step.heartbeat` seconds.
-    #[serde(default)]
     pub join: Option<StepSection>,
     /// A workload is created, with `step.template` as its object, and the wishes of its policy.
-    #[serde(default)]
     pub workload: Option<StepSection>,
     /// `step.workload` gets `step.replicas` replicas.
-    #[serde(default)]
     pub scale: Option<StepSection>,
     /// `step.member` gets a taint with `step.key`, the neutral `step.effect`, and the time `step.now`.
-    #[serde(default)]
     pub taint: Option<StepSection>,
     /// `step.member` loses the taint with `step.key` and `step.effect`.
-    #[serde(default)]
     pub untaint: Option<StepSection>,
     /// The object of `step.member` is deleted.
-    #[serde(default)]
     pub delete_member: Option<StepSection>,
 }
 
@@ -86,7 +80,6 @@ pub struct TargetSection {
     /// The alias of the object.
     pub of: Text,
     /// The namespace, if the object has one.
-    #[serde(default)]
     pub namespace: Option<Text>,
     /// The name.
     pub name: Text,
@@ -99,7 +92,6 @@ pub struct PatchSection {
     /// The alias of the object.
     pub of: Text,
     /// The namespace, if the object has one.
-    #[serde(default)]
     pub namespace: Option<Text>,
     /// The name.
     pub name: Text,
@@ -264,8 +256,8 @@ impl<'c, 'a> StepCompiler<'c, 'a> {
             unless.push((lacks.clone(), self.expression("unless", text)?));
         }
         for field in &section.ignored {
-            self.check_field(field.text(), field)?;
-            self.read.insert(field.text().to_owned());
+            self.check_field(&field.value, field)?;
+            self.read.insert(field.value.clone());
         }
         let writes = section.writes.iter().map(|write| self.write(write)).collect::<Result<_, _>>()?;
         Ok(Step { unless, read: std::mem::take(&mut self.read), writes })

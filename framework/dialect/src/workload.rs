@@ -118,7 +118,7 @@ impl WorkloadReader {
         aliases: &[&str],
     ) -> Result<Self, DialectError> {
         let outer = compiler.section("workload", Vec::new(), &section.names)?;
-        let item = section.name.as_ref().map_or("item", |name| name.text());
+        let item = section.name.as_ref().map_or("item", |name| name.value.as_str());
         let own = compiler.section("workload", vec![item], &section.names)?;
         let optional = |field: &str, text| compiler.optional(&own, field, text);
         let mut conditions = Vec::new();

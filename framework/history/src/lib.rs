@@ -6,9 +6,11 @@
 
 pub mod dialect;
 pub mod facts;
+mod file_value;
 mod format;
 mod plain_words;
 mod yaml_error;
 
+pub use file_value::FileValue;
 pub use format::*;
 pub use yaml_error::YamlError;

@@ -15,7 +15,7 @@ use capsize_judge::judge::Judgement;
 use capsize_judge::profile::{Feature, Level};
 
 /// The results of a run or a check.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Report {
     /// `run` or `check`.
     pub command: String,

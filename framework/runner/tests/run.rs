@@ -7,19 +7,18 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use capsize_clock::Seed;
-use capsize_clusters::Admission;
 use capsize_history::dialect::DialectKind;
 use capsize_history::{Kind, Mark, Reader};
-use capsize_judge::profile::{Profile, Timings};
+use capsize_judge::profile::Profile;
 use capsize_report::Status;
 use capsize_runner::objects::karmada as objects;
 use capsize_runner::run::{
-    Environment, Implementation, ImplementationInfo, Options, Outcome, StartError, Started, Target, run_case,
-    run_cases,
+    Environment, Implementation, ImplementationInfo, Options, Outcome, StartFuture, Started, Target,
+    run_case, run_cases,
 };
 use capsize_runner::scenario::Case;
 use futures::StreamExt;
-use futures::future::{LocalBoxFuture, ready};
+use futures::future::ready;
 use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, ResourceExt};
@@ -31,49 +30,31 @@ struct Idle;
 
 impl Implementation for Idle {
     fn definitions(&self) -> Vec<Value> {
-        vec![
-            definition("cluster.karmada.io", "v1alpha1", "Cluster", "clusters", "Cluster"),
-            definition(
-                "policy.karmada.io",
-                "v1alpha1",
-                "PropagationPolicy",
-                "propagationpolicies",
-                "Namespaced",
-            ),
-            definition(
+        let kinds = [
+            ("cluster.karmada.io", "v1alpha1", "Cluster", "clusters", "Cluster"),
+            ("policy.karmada.io", "v1alpha1", "PropagationPolicy", "propagationpolicies", "Namespaced"),
+            (
                 "policy.karmada.io",
                 "v1alpha1",
                 "ClusterPropagationPolicy",
                 "clusterpropagationpolicies",
                 "Cluster",
             ),
-            definition("work.karmada.io", "v1alpha2", "ResourceBinding", "resourcebindings", "Namespaced"),
-            definition(
-                "work.karmada.io",
-                "v1alpha2",
-                "ClusterResourceBinding",
-                "clusterresourcebindings",
-                "Cluster",
-            ),
-            definition("work.karmada.io", "v1alpha1", "Work", "works", "Namespaced"),
-        ]
+            ("work.karmada.io", "v1alpha2", "ResourceBinding", "resourcebindings", "Namespaced"),
+            ("work.karmada.io", "v1alpha2", "ClusterResourceBinding", "clusterresourcebindings", "Cluster"),
+            ("work.karmada.io", "v1alpha1", "Work", "works", "Namespaced"),
+        ];
+        kinds.map(definition).to_vec()
     }
 
-    fn admission(&self, _: &Timings, _: Seed) -> Option<Admission> {
-        None
-    }
-
-    fn start<'a>(
-        &'a self,
-        environment: &'a Environment<'_>,
-    ) -> LocalBoxFuture<'a, Result<Started, StartError>> {
+    fn start<'a>(&'a self, environment: &'a Environment<'_>) -> StartFuture<'a> {
         let mut tasks = JoinSet::new();
         tasks.spawn(report_ready(environment.fleet.control_plane().client()));
         Box::pin(ready(Ok(Box::new(tasks) as Started)))
     }
 }
 
-fn definition(group: &str, version: &str, kind: &str, plural: &str, scope: &str) -> Value {
+fn definition((group, version, kind, plural, scope): (&str, &str, &str, &str, &str)) -> Value {
     let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -334,18 +315,11 @@ impl Implementation for RealTime {
         Idle.definitions()
     }
 
-    fn admission(&self, timings: &Timings, seed: Seed) -> Option<Admission> {
-        Idle.admission(timings, seed)
-    }
-
     fn info(&self) -> ImplementationInfo {
         ImplementationInfo { is_outside: true, ..ImplementationInfo::default() }
     }
 
-    fn start<'a>(
-        &'a self,
-        environment: &'a Environment<'_>,
-    ) -> LocalBoxFuture<'a, Result<Started, StartError>> {
+    fn start<'a>(&'a self, environment: &'a Environment<'_>) -> StartFuture<'a> {
         Idle.start(environment)
     }
 }
@@ -440,10 +414,7 @@ fn an_implementation_that_panics_breaks_its_case_and_no_other() {
         fn definitions(&self) -> Vec<Value> {
             panic!("no definitions today")
         }
-        fn admission(&self, _: &Timings, _: Seed) -> Option<Admission> {
-            None
-        }
-        fn start<'a>(&'a self, _: &'a Environment<'_>) -> LocalBoxFuture<'a, Result<Started, StartError>> {
+        fn start<'a>(&'a self, _: &'a Environment<'_>) -> StartFuture<'a> {
             Box::pin(ready(Ok(Box::new(()) as Started)))
         }
     }

@@ -41,6 +41,11 @@ pub(crate) fn set_condition(object: &mut Value, name: &str, status: &str, reason
     }
 }
 
+/// Whether the object is being deleted.
+pub(crate) fn is_leaving(object: &Value) -> bool {
+    !object["metadata"]["deletionTimestamp"].is_null()
+}
+
 pub(crate) fn is_ready(object: &Value) -> bool {
     condition(object, "Ready") == "True"
 }
@@ -58,6 +63,12 @@ pub(crate) fn is_health_taint(taint: &Value) -> bool {
 
 pub(crate) fn taints(object: &Value) -> &[Value] {
     items(object, "/spec/taints")
+}
+
+/// The health taints of this effect.
+pub(crate) fn health_taints(object: &Value, effect: &str) -> Vec<Value> {
+    let these = |taint: &&Value| is_health_taint(taint) && taint["effect"] == effect;
+    taints(object).iter().filter(these).cloned().collect()
 }
 
 /// Whether the member has a health taint of this effect.

@@ -4,7 +4,7 @@ use capsize_history::EventType;
 use serde_json::Value;
 
 use crate::edit::{Change, Edit};
-use crate::object::copy;
+use crate::object::{copy, is_leaving};
 use crate::recording::Version;
 
 /// All versions of one object.
@@ -68,7 +68,7 @@ impl Track {
             object
         };
         if let Some(now) = self.at(from).filter(|version| version.at < from) {
-            edit.push(Change::Insert(from, self.on.clone(), EventType::Modified, changed(&now.object)));
+            edit.push(self.insert(from, EventType::Modified, changed(&now.object)));
         }
         let is_within = |at: f64| at >= from && until.is_none_or(|until| at < until);
         for version in self.versions.iter().filter(|version| is_within(version.at)) {
@@ -77,9 +77,14 @@ impl Track {
         if let Some((until, last)) = until.and_then(|until| Some((until, self.at(until)?)))
             && last.at < until
         {
-            edit.push(Change::Insert(until, self.on.clone(), EventType::Modified, last.object.clone()));
+            edit.push(self.insert(until, EventType::Modified, last.object.clone()));
         }
         edit
+    }
+
+    /// A version that is inserted at the time `at`.
+    pub(crate) fn insert(&self, at: f64, event: EventType, object: Value) -> Change {
+        Change::Insert(at, self.on.clone(), event, object)
     }
 
     /// Keeps the fields at these paths as they were before version `from`, until `until` or for good.
@@ -97,26 +102,26 @@ impl Track {
     /// The object is deleted at `at`, for good or until `until`.
     pub(crate) fn lose(&self, at: f64, until: Option<f64>) -> Edit {
         let Some(now) = self.at(at) else { return Edit::new() };
-        let mut edit = vec![Change::Insert(at, self.on.clone(), EventType::Deleted, now.object.clone())];
+        let mut edit = vec![self.insert(at, EventType::Deleted, now.object.clone())];
         let is_within = |version: &&Version| version.at > at && until.is_none_or(|until| version.at < until);
-        edit.extend(self.versions.iter().filter(is_within).map(|version| Change::Remove(version.place)));
+        edit.extend(without(self.versions.iter().filter(is_within)));
         if let Some((until, last)) = until.and_then(|until| Some((until, self.at(until)?))) {
-            edit.push(Change::Insert(until, self.on.clone(), EventType::Added, last.object.clone()));
+            edit.push(self.insert(until, EventType::Added, last.object.clone()));
         }
         edit
     }
 
     /// The object is never created.
     pub(crate) fn never(&self) -> Edit {
-        self.versions.iter().map(|version| Change::Remove(version.place)).collect()
+        without(&self.versions)
     }
 
     /// The object is created at `at` only.
     pub(crate) fn created_at(&self, at: f64) -> Edit {
         let earlier = self.versions.iter().filter(|version| version.at < at);
-        let mut edit: Edit = earlier.map(|version| Change::Remove(version.place)).collect();
+        let mut edit = without(earlier);
         if let Some(now) = self.at(at) {
-            edit.push(Change::Insert(at, self.on.clone(), EventType::Added, now.object.clone()));
+            edit.push(self.insert(at, EventType::Added, now.object.clone()));
         }
         edit
     }
@@ -124,19 +129,18 @@ impl Track {
     /// Returns the edit after which the object is not deleted before `until`, or is never deleted.
     /// The deletion of the object begins with version `from`.
     pub(crate) fn survives(&self, from: usize, until: Option<f64>) -> Edit {
-        let late: Vec<&Version> = self.versions[from..].iter().collect();
-        let mut edit: Edit = late.iter().map(|version| Change::Remove(version.place)).collect();
-        if let (Some(until), Some(last)) = (until, late.last()) {
-            edit.push(Change::Insert(until, self.on.clone(), EventType::Deleted, last.object.clone()));
+        let mut edit = without(&self.versions[from..]);
+        if let (Some(until), Some(last)) = (until, self.versions[from..].last()) {
+            edit.push(self.insert(until, EventType::Deleted, last.object.clone()));
         }
         edit
     }
 
     /// The number of the version with which a deletion begins.
     pub(crate) fn deletion(&self) -> Option<usize> {
-        self.versions.iter().position(|version| {
-            version.event == EventType::Deleted || !version.object["metadata"]["deletionTimestamp"].is_null()
-        })
+        self.versions
+            .iter()
+            .position(|version| version.event == EventType::Deleted || is_leaving(&version.object))
     }
 
     /// The number of the version that is the end of the object.
@@ -146,7 +150,7 @@ impl Track {
 
     /// The object exists from `from` to `until`, and is not being deleted.
     pub(crate) fn stays(&self, from: f64, until: f64) -> bool {
-        self.holds(from, until, |object| object["metadata"]["deletionTimestamp"].is_null())
+        self.holds(from, until, |object| !is_leaving(object))
     }
 
     /// The time of the first version, if the creation itself was observed.
@@ -154,4 +158,9 @@ impl Track {
         let first = self.versions.first()?;
         (first.event == EventType::Added && first.at > 0.5).then_some(first.at)
     }
+}
+
+/// The edit that leaves these versions out.
+pub(crate) fn without<'v>(versions: impl IntoIterator<Item = &'v Version>) -> Edit {
+    versions.into_iter().map(|version| Change::Remove(version.place)).collect()
 }

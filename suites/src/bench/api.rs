@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::task::{LocalSet, spawn_local, yield_now};
 use tower::Service;
 
-use super::command::{Row, now, resident_kib};
+use super::command::{Row, now, resident_kib, row, row_alone};
 use crate::exit::CommandError;
 
 const ROUNDS: usize = 5;
@@ -35,17 +35,11 @@ pub(crate) const ROWS: [Row; 7] = [
     row("a create at 100 000 objects, of one at 1 000", "at most 1.5 x", growth),
     row("a list of 10 000 pods", "at most 15 ms", list),
     row("one write, until 1 000 watchers have it", "at most 5 ms", fan_out),
-    Row { alone: true, ..row("memory of a pod, of its JSON", "at most 3 x", pod_memory) },
-    Row { alone: true, ..row("memory of a small config map, of its JSON", "at most 3 x", config_map_memory) },
+    row_alone("memory of a pod, of its JSON", "at most 3 x", || Ok(memory(POD_PATH, PODS, pod))),
+    row_alone("memory of a small config map, of its JSON", "at most 3 x", || {
+        Ok(memory(CONFIG_MAPS, SMALL, config_map))
+    }),
 ];
-
-const fn row(
-    what: &'static str,
-    promise: &'static str,
-    measure: fn() -> Result<String, CommandError>,
-) -> Row {
-    Row { what, promise, alone: false, measure }
-}
 
 fn api(run: &Simulation) -> ApiService {
     ApiServer::builder(run.clock, run.seed.stream("api")).build().service()
@@ -107,14 +101,6 @@ async fn fill(
     for number in numbers {
         send(service, "POST", path, object(number)).await;
     }
-}
-
-fn pod_memory() -> Result<String, CommandError> {
-    Ok(memory(POD_PATH, PODS, pod))
-}
-
-fn config_map_memory() -> Result<String, CommandError> {
-    Ok(memory(CONFIG_MAPS, SMALL, config_map))
 }
 
 /// How much resident memory an object takes, as a multiple of its JSON.

@@ -10,10 +10,9 @@ use capsize_clock::{Seed, Simulation, simulate};
 use capsize_clusters::{Fleet, FleetSpec, MemberSpec};
 use capsize_runner::run::{Target, run_case};
 use clap::Args;
-use miette::miette;
 
 use super::{api, https, judge, link, members, nodes, scale};
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, environment_error, input_error};
 use crate::reference::Reference;
 use crate::{conformance, output, targets};
 
@@ -35,6 +34,24 @@ pub(crate) struct Row {
     /// Freed memory would hide how much memory the figure takes.
     pub alone: bool,
     pub measure: fn() -> Result<String, CommandError>,
+}
+
+/// A figure that is measured in this process.
+pub(crate) const fn row(
+    what: &'static str,
+    promise: &'static str,
+    measure: fn() -> Result<String, CommandError>,
+) -> Row {
+    Row { what, promise, alone: false, measure }
+}
+
+/// A figure that is measured in a process of its own.
+pub(crate) const fn row_alone(
+    what: &'static str,
+    promise: &'static str,
+    measure: fn() -> Result<String, CommandError>,
+) -> Row {
+    Row { what, promise, alone: true, measure }
 }
 
 /// Measure the figures that are promised, on this machine
@@ -60,21 +77,20 @@ impl Bench {
         let [] = rows[..] else { return print(&rows) };
         let names: Vec<&str> = self::rows(true).iter().map(|row| row.what).collect();
         let why = format!("no figure is called `{}`; there are: {}", self.only, names.join("; "));
-        Err(CommandError::Input(miette!("{why}")))
+        Err(input_error!("{why}"))
     }
 }
 
 fn rows(long: bool) -> Vec<Row> {
-    let row = |what, promise, alone, measure| Row { what, promise, alone, measure };
     let mut rows = vec![
-        row("idle embedded member, start", "at most 1 ms", false, member_start),
-        row("idle embedded member, memory after an hour", "at most 1024 KiB", true, member_memory),
+        row("idle embedded member, start", "at most 1 ms", member_start),
+        row_alone("idle embedded member, memory after an hour", "at most 1024 KiB", member_memory),
     ];
     rows.extend(api::ROWS);
     rows.extend(link::ROWS);
     rows.extend([
-        row("simulated seconds a second, one scenario", "at least 10000", false, simulated_rate),
-        row("creates over HTTPS, 16 connections", "at least 15000/s", false, https::creates_a_second),
+        row("simulated seconds a second, one scenario", "at least 10000", simulated_rate),
+        row("creates over HTTPS, 16 connections", "at least 15000/s", https::creates_a_second),
     ]);
     if long {
         rows.extend(judge::ROWS);
@@ -103,10 +119,8 @@ fn measure_alone(what: &str) -> Result<(), CommandError> {
         env::current_exe().and_then(|this| Command::new(this).args(["bench", "--only", what]).status());
     match this {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(CommandError::Environment(miette!("measuring the {what} ended with {status}"))),
-        Err(error) => {
-            Err(CommandError::Environment(miette!("cannot start a process to measure the {what}: {error}")))
-        }
+        Ok(status) => Err(environment_error!("measuring the {what} ended with {status}")),
+        Err(error) => Err(environment_error!("cannot start a process to measure the {what}: {error}")),
     }
 }
 

@@ -11,11 +11,10 @@ use capsize_history::{Entry, EventType, Kind, Reader, Writer};
 use capsize_judge::profile::Profile;
 use capsize_runner::run::{Target, run_case};
 use jiff::Timestamp;
-use miette::miette;
 use serde_json::{Value, json};
 
 use crate::conformance;
-use crate::exit::CommandError;
+use crate::exit::{CommandError, environment_error};
 use crate::reference::Reference;
 
 /// The cases that are played: every kind of object, and members that fail in several ways.
@@ -79,8 +78,7 @@ impl LongHistory {
         for id in CASES {
             let case = cases.iter().find(|case| case.id() == id).expect("the case is part of the suite");
             let history = run_case(case, target, Seed(1), true).history;
-            let history =
-                history.ok_or_else(|| CommandError::Environment(miette!("{id} was not recorded")))?;
+            let history = history.ok_or_else(|| environment_error!("{id} was not recorded"))?;
             recorded.push(String::from_utf8(history).expect("a history is text"));
         }
         let header = recorded[0].lines().next().unwrap_or_default().to_owned();

@@ -9,9 +9,8 @@ use futures::future::try_join_all;
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
-use miette::miette;
 
-use crate::exit::CommandError;
+use crate::exit::{CommandError, environment_error};
 
 /// How many connections create, each one object after the other.
 const CONNECTIONS: usize = 16;
@@ -44,8 +43,7 @@ pub(crate) fn creates_a_second() -> Result<String, CommandError> {
         Ok(rate)
     };
     let rate = live(Seed(1), 1.0, measure).unwrap_or_else(|error| Err(error.to_string()));
-    let rate =
-        rate.map_err(|why: String| CommandError::Environment(miette!("cannot measure over HTTPS: {why}")))?;
+    let rate = rate.map_err(|why: String| environment_error!("cannot measure over HTTPS: {why}"))?;
     Ok(format!("{rate:.0}/s"))
 }
 

@@ -11,7 +11,7 @@ use capsize_history::Reader;
 use capsize_history::dialect::Dialect;
 use capsize_judge::judge::Judge;
 
-use super::command::{Row, now, peak_kib};
+use super::command::{Row, now, peak_kib, row_alone};
 use super::history::LongHistory;
 use crate::exit::CommandError;
 use crate::targets;
@@ -21,18 +21,10 @@ const AT_ONCE: usize = 100;
 
 /// The figures of the judge.
 pub(crate) const ROWS: [Row; 3] = [
-    row("a million events, judged by all guarantees", "at most 4 s, 300 MiB", || judged(1_000_000)),
-    row("events through a dialect that is data, against one in Rust", "at most 6 times", compared),
-    row("ten million events, judged by all guarantees", "at most 40 s, 300 MiB", || judged(10_000_000)),
+    row_alone("a million events, judged by all guarantees", "at most 4 s, 300 MiB", || judged(1_000_000)),
+    row_alone("events through a dialect that is data, against one in Rust", "at most 6 times", compared),
+    row_alone("ten million events, judged by all guarantees", "at most 40 s, 300 MiB", || judged(10_000_000)),
 ];
-
-const fn row(
-    what: &'static str,
-    promise: &'static str,
-    measure: fn() -> Result<String, CommandError>,
-) -> Row {
-    Row { what, promise, alone: true, measure }
-}
 
 /// Returns how long a history of so many entries takes to read and to judge.
 /// The text also says how much memory was taken at most.

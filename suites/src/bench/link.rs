@@ -10,28 +10,17 @@ use capsize_apiserver::{Authority, Server};
 use capsize_clock::{Seed, live};
 use capsize_clusters::{ApiFaultProxy, ApiFaults, Link, TcpLinkProxy, administrator, disable_pacing};
 use kube::Client;
-use miette::miette;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::command::{Row, now};
-use crate::exit::CommandError;
+use super::command::{Row, now, row};
+use crate::exit::{CommandError, environment_error};
 
 /// The rows.
 pub(crate) const ROWS: [Row; 3] = [
-    Row {
-        what: "a link proxy, added to a request (p50)",
-        promise: "at most 0.2 ms",
-        alone: false,
-        measure: added,
-    },
-    Row { what: "a link proxy, bytes through it", promise: "at least 2 GB/s", alone: false, measure: passed },
-    Row {
-        what: "a reader of requests, added to one (p50)",
-        promise: "at most 0.2 ms",
-        alone: false,
-        measure: read,
-    },
+    row("a link proxy, added to a request (p50)", "at most 0.2 ms", added),
+    row("a link proxy, bytes through it", "at least 2 GB/s", passed),
+    row("a reader of requests, added to one (p50)", "at most 0.2 ms", read),
 ];
 
 /// A request, and its answer, are so long.
@@ -90,8 +79,7 @@ fn read() -> Result<String, CommandError> {
         server.stop().await;
         Ok::<_, Box<dyn Error>>(in_ms(best))
     });
-    let wrong =
-        |error: &dyn Display| CommandError::Environment(miette!("cannot measure over HTTPS: {error}"));
+    let wrong = |error: &dyn Display| environment_error!("cannot measure over HTTPS: {error}");
     measured.map_err(|error| wrong(&error))?.map_err(|error| wrong(&error))
 }
 
@@ -115,9 +103,7 @@ where
         let proxy = TcpLinkProxy::open(Link::new(run.clock, run.seed.stream("link")), server).await?;
         measure(server, proxy.address()).await
     });
-    measured
-        .flatten()
-        .map_err(|error| CommandError::Environment(miette!("cannot measure a link proxy: {error}")))
+    measured.flatten().map_err(|error| environment_error!("cannot measure a link proxy: {error}"))
 }
 
 /// Answers a message with as long a one, and a longer text with one byte at its end.

@@ -6,27 +6,16 @@ use std::time::Duration;
 use capsize_clock::{Seed, live};
 use capsize_clusters::{MemberSpec, Provider, ProviderError};
 use capsize_real::{Assets, Containers, Image, Processes};
-use miette::miette;
 
-use super::command::{Row, now};
+use super::command::{Row, now, row};
 use crate::cleanup;
-use crate::exit::CommandError;
+use crate::exit::{CommandError, environment_error};
 use crate::providers::starter;
 
 /// The rows.
 pub(crate) const ROWS: [Row; 2] = [
-    Row {
-        what: "three members in containers, ready",
-        promise: "at most 3 s",
-        alone: false,
-        measure: containers,
-    },
-    Row {
-        what: "three members of processes, ready",
-        promise: "at most 10 s",
-        alone: false,
-        measure: processes,
-    },
+    row("three members in containers, ready", "at most 3 s", containers),
+    row("three members of processes, ready", "at most 10 s", processes),
 ];
 
 /// How often it is measured; the best counts, as machines are noisy.
@@ -36,7 +25,7 @@ const ROUNDS: usize = 3;
 const UNMEASURED: &str = "not measured";
 
 fn containers() -> Result<String, CommandError> {
-    let unreadable = |error| CommandError::Environment(miette!("cannot read this program: {error}"));
+    let unreadable = |error| environment_error!("cannot read this program: {error}");
     ready(&Containers::of(cleanup::journal()?, Image::of_this_program().map_err(unreadable)?))
 }
 
@@ -56,6 +45,6 @@ fn ready(provider: &dyn Provider) -> Result<String, CommandError> {
         }
         Ok::<_, ProviderError>(best)
     });
-    let measured = measured.map_err(|error| CommandError::Environment(miette!("cannot start: {error}")))?;
+    let measured = measured.map_err(|error| environment_error!("cannot start: {error}"))?;
     Ok(measured.map_or(UNMEASURED.into(), |best| format!("{:.2} s", best.as_secs_f64())))
 }

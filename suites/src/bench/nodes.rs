@@ -8,11 +8,10 @@ use capsize_clock::Seed;
 use capsize_report::Status;
 use capsize_runner::run::{Target, run_case};
 use capsize_runner::scenario::Case;
-use miette::miette;
 
-use super::command::{Row, now, peak_kib};
+use super::command::{Row, now, peak_kib, row_alone};
 use super::scale::times;
-use crate::exit::CommandError;
+use crate::exit::{CommandError, environment_error};
 use crate::reference_nodes::NodeReference;
 use crate::targets;
 
@@ -22,12 +21,8 @@ const PODS_EACH: usize = 20;
 const REPLICAS: usize = 200;
 
 /// The figures.
-pub(crate) const ROWS: [Row; 1] = [Row {
-    what: "5000 nodes, 100000 pods, a zone lost for an hour",
-    promise: "at most 60 s, 4096 MiB",
-    alone: true,
-    measure: zone_lost,
-}];
+pub(crate) const ROWS: [Row; 1] =
+    [row_alone("5000 nodes, 100000 pods, a zone lost for an hour", "at most 60 s, 4096 MiB", zone_lost)];
 
 fn zone_lost() -> Result<String, CommandError> {
     let profile = targets::find(targets::REFERENCE_NODES).map_err(CommandError::input)?;
@@ -37,7 +32,7 @@ fn zone_lost() -> Result<String, CommandError> {
     let start = now();
     let outcome = run_case(&case, target, Seed(1), false);
     let took = start.elapsed();
-    let trouble = |why: String| CommandError::Environment(miette!("the cluster of {NODES} nodes: {why}"));
+    let trouble = |why: String| environment_error!("the cluster of {NODES} nodes: {why}");
     if let Some(why) = outcome.broken {
         return Err(trouble(why));
     }

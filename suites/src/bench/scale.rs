@@ -10,10 +10,9 @@ use capsize_judge::guarantee::{Outcome, Verdict};
 use capsize_report::Status;
 use capsize_runner::run::{Outcome as Ran, Target, run_case};
 use capsize_runner::scenario::Case;
-use miette::miette;
 
-use super::command::{Row, now, peak_kib};
-use crate::exit::CommandError;
+use super::command::{Row, now, peak_kib, row_alone};
+use crate::exit::{CommandError, environment_error};
 use crate::reference::Reference;
 use crate::targets;
 
@@ -27,33 +26,10 @@ const LOST: usize = 10;
 
 /// The figures.
 pub(crate) const ROWS: [Row; 3] = [
-    Row {
-        what: "1000 members, 10000 workloads, a tenth lost",
-        promise: "at most 60 s, 3072 MiB",
-        alone: true,
-        measure: at_size,
-    },
-    Row {
-        what: "2000 members, 20000 workloads, a tenth lost",
-        promise: "at most 2.3 times that",
-        alone: true,
-        measure: at_twice_the_size,
-    },
-    Row {
-        what: "memory that a simulated day takes more than an hour",
-        promise: "at most 1024 KiB",
-        alone: true,
-        measure: over_a_day,
-    },
+    row_alone("1000 members, 10000 workloads, a tenth lost", "at most 60 s, 3072 MiB", || lost(MEMBERS)),
+    row_alone("2000 members, 20000 workloads, a tenth lost", "at most 2.3 times that", || lost(2 * MEMBERS)),
+    row_alone("memory that a simulated day takes more than an hour", "at most 1024 KiB", over_a_day),
 ];
-
-fn at_size() -> Result<String, CommandError> {
-    lost(MEMBERS)
-}
-
-fn at_twice_the_size() -> Result<String, CommandError> {
-    lost(MEMBERS * 2)
-}
 
 /// Returns the time and the memory until all that was lost runs elsewhere.
 /// The guarantees have judged the run by then.
@@ -63,7 +39,7 @@ fn lost(members: usize) -> Result<String, CommandError> {
     let took = start.elapsed();
     let evicted = times(&verdicts, "TOLERATION-01");
     if evicted == 0 {
-        return Err(CommandError::Environment(miette!("a fleet of {members} members: nothing was evicted")));
+        return Err(environment_error!("a fleet of {members} members: nothing was evicted"));
     }
     let memory = peak_kib().map_or("not measured".into(), |kib| format!("{} MiB", kib / 1024));
     Ok(format!("{:.1} s, {memory}, {evicted} evicted", took.as_secs_f64()))
@@ -86,7 +62,7 @@ fn judged(what: &str, scenario: &str) -> Result<Vec<Verdict>, CommandError> {
         Case::from_text("bench", "bench.yaml", scenario).map_err(|error| CommandError::input(*error))?;
     let target = Target { profile: &profile, implementation: &Reference::default() };
     let Ran { case, broken, .. } = run_case(&case, target, Seed(1), false);
-    let trouble = |why: String| CommandError::Environment(miette!("{what}: {why}"));
+    let trouble = |why: String| environment_error!("{what}: {why}");
     if let Some(why) = broken {
         return Err(trouble(why));
     }

@@ -12,7 +12,6 @@ use capsize_report::Page;
 use capsize_runner::chaos::Style;
 use capsize_runner::run::Target;
 use clap::Args;
-use miette::miette;
 
 use super::campaign::{Campaign, Slice, Store};
 use super::continuous::{self, Database};
@@ -22,7 +21,7 @@ use super::seeds::Seeds;
 use super::session::{Local, Session};
 use super::tally::Tally;
 use crate::empty::EmptyArgs;
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, environment_error, input_error};
 use crate::pods::profile_file;
 use crate::{conformance, output, run, targets};
 
@@ -116,7 +115,7 @@ impl SliceArgs {
         let index = self.index.or_else(variable);
         index.ok_or_else(|| {
             let why = "give --index: JOB_COMPLETION_INDEX is not set to a number";
-            CommandError::Input(miette!("{why}, so there is no slice to run"))
+            input_error!("{why}, so there is no slice to run")
         })
     }
 }
@@ -203,9 +202,7 @@ impl Chaos {
         let commit = self.continuous.commit.as_deref().unwrap_or(env!("CARGO_PKG_VERSION"));
         let profile = profile_file(&self.drawn.target)?;
         let interrupt = Interrupt::default();
-        interrupt
-            .listen()
-            .map_err(|error| CommandError::Environment(miette!("cannot listen to signals: {error}")))?;
+        interrupt.listen().map_err(|error| environment_error!("cannot listen to signals: {error}"))?;
         let mut tally = Tally::default();
         let mut first = self.drawn.seeds.0.start;
         let mut database = Database::open(folder, (commit, profile), &self.header(session), |done| {

@@ -12,12 +12,12 @@ use std::time::{Duration, SystemTime};
 
 use capsize_clock::Clock;
 use capsize_report::{ChaosFailure, ChaosResults, chaos_page};
-use miette::{IntoDiagnostic, WrapErr, miette};
+use miette::{IntoDiagnostic, WrapErr};
 
 use super::find::Find;
 use super::journal::{Done, Header, Journal, read};
 use super::session::{Keep, Local};
-use crate::exit::CommandError;
+use crate::exit::{CommandError, environment_error};
 use crate::output;
 
 /// The file of results in the folder of a commit, target and style.
@@ -145,10 +145,10 @@ fn lock(folder: &Path) -> Result<File, CommandError> {
         File::create(&path).into_diagnostic().wrap_err_with(cannot).map_err(CommandError::Environment)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(CommandError::Environment(miette!(
+        Err(TryLockError::WouldBlock) => Err(environment_error!(
             "another process adds results to {}: wait until it has ended, or use another folder",
             folder.display()
-        ))),
+        )),
         Err(TryLockError::Error(error)) => {
             Err(error).into_diagnostic().wrap_err_with(cannot).map_err(CommandError::Environment)
         }
@@ -228,5 +228,5 @@ fn folders(folder: &Path) -> Result<Vec<PathBuf>, CommandError> {
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> CommandError {
-    CommandError::Environment(miette!("{} cannot be read: {error}", path.display()))
+    environment_error!("{} cannot be read: {error}", path.display())
 }

@@ -10,12 +10,11 @@ use capsize_judge::profile::Profile;
 use capsize_mutants::Mutant;
 use capsize_runner::chaos::{Alarm, Plan, Style, draw, shrink};
 use capsize_runner::run::{Target, side_by_side};
-use miette::miette;
 
 use super::progress;
 use super::seeds::Seeds;
 use super::trial::{still_fails, try_until_wrong};
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, environment_error};
 use crate::mutants::{show, spoiled};
 use crate::{conformance, output, targets};
 
@@ -116,7 +115,7 @@ fn quiet(
         |seed, trial| {
             progress.inc(1);
             if let Some(why) = trial.broken {
-                return Err(CommandError::Environment(miette!("{why}, with seed {seed}")));
+                return Err(environment_error!("{why}, with seed {seed}"));
             }
             quiet.extend(trial.alarm.is_none().then_some(seed));
             Ok(())
@@ -141,7 +140,7 @@ fn caught(mutant: &Mutant, seeds: &BTreeSet<u64>, bases: &[Plan]) -> Result<Opti
         let plan = plan_of(*seed, &profile, bases);
         let trial = try_until_wrong(&plan, target);
         if let Some(why) = trial.broken {
-            return Err(CommandError::Environment(miette!("{}: {why}, with seed {seed}", mutant.id)));
+            return Err(environment_error!("{}: {why}, with seed {seed}", mutant.id));
         }
         let Some(alarm) = trial.alarm else { continue };
         let plan = shrink(&plan, TRIES, |plan| still_fails(plan, target, &alarm));

@@ -10,10 +10,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use capsize_runner::chaos::Cell;
-use miette::{IntoDiagnostic, WrapErr, miette};
+use miette::{IntoDiagnostic, WrapErr};
 use serde::{Deserialize, Serialize};
 
-use crate::exit::CommandError;
+use crate::exit::{CommandError, input_error};
 
 /// How another run differs.
 pub(super) const DIFFERS: &str = "its target, style, seeds or version differ";
@@ -115,9 +115,7 @@ pub(super) fn read(
         }
         if let Some(belongs) = belongs.take() {
             if !serde_json::from_slice(&text).is_ok_and(|found| belongs(&found)) {
-                return Err(CommandError::Input(miette!(
-                    "{place}: it is the journal of another run: {DIFFERS}"
-                )));
+                return Err(input_error!("{place}: it is the journal of another run: {DIFFERS}"));
             }
         } else {
             let line = serde_json::from_slice(&text).into_diagnostic();

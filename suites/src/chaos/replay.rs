@@ -8,10 +8,9 @@ use capsize_runner::chaos::{Plan, Style, draw};
 use capsize_runner::run::{Target, run_case};
 use capsize_runner::scenario::{self, Case};
 use clap::Args;
-use miette::miette;
 
 use crate::empty::EmptyArgs;
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, environment_error, input_error};
 use crate::{conformance, output, run, targets};
 
 /// Run a seed of `chaos` again, or scenarios that it saved
@@ -55,10 +54,7 @@ impl Replay {
             Err(_) => {
                 for (flag, is_given) in [("--style", self.style.is_some()), ("--print", self.print)] {
                     if is_given {
-                        return Err(CommandError::Input(miette!(
-                            "{flag} needs a seed, and `{}` is none",
-                            self.what
-                        )));
+                        return Err(input_error!("{flag} needs a seed, and `{}` is none", self.what));
                     }
                 }
                 scenario::find(&[PathBuf::from(&self.what)]).map_err(CommandError::input)?
@@ -76,7 +72,7 @@ impl Replay {
         for case in cases {
             let mut outcome = run_case(case, target, Seed(1), folder.is_some());
             if let Some(why) = &outcome.broken {
-                return Err(CommandError::Environment(miette!("{why}")));
+                return Err(environment_error!("{why}"));
             }
             outcome.case.replay = format!("capsize replay {}", self.what);
             timelines.push(run::timeline(&outcome, target.profile)?);
@@ -88,10 +84,9 @@ impl Replay {
             about: vec!["embedded".into()],
             target: format!("{} {}", target.profile.name, target.profile.version),
             lacking_core: target.profile.lacking_core(),
-            is_selection: false,
-            is_live: false,
             cases: ended,
             wall: Some(clock.elapsed()),
+            ..Report::default()
         };
         folder.as_ref().map_or(Ok(()), |folder| folder.report(&report, &timelines))?;
         output::print(&capsize_report::summary(&report, output::columns()))?;

@@ -6,13 +6,12 @@ use capsize_clock::Seed;
 use capsize_runner::chaos::{Plan, Style, draw};
 use capsize_runner::run::{Target, side_by_side};
 use indicatif::ProgressBar;
-use miette::miette;
 
 use super::find::Find;
 use super::journal::{Done, Journal};
 use super::tally::Tally;
 use super::trial::{Trial, try_plan};
-use crate::exit::CommandError;
+use crate::exit::{CommandError, environment_error};
 use crate::output;
 
 /// How seeds are drawn, run and judged.
@@ -125,7 +124,7 @@ impl Session<'_> {
 /// The kind of failure of a trial, if it failed.
 fn kind(seed: u64, trial: &Trial) -> Result<Option<String>, CommandError> {
     if let Some(why) = &trial.broken {
-        return Err(CommandError::Environment(miette!("{why}, with seed {seed}")));
+        return Err(environment_error!("{why}, with seed {seed}"));
     }
     let differs = trial.differs.as_ref().map(|_| "two runs differ".to_owned());
     Ok(differs.or_else(|| trial.alarm.as_ref().map(|alarm| alarm.kind().to_owned())))

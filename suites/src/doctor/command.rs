@@ -4,11 +4,10 @@
 
 use capsize_clock::{Seed, live};
 use clap::Args;
-use miette::miette;
 
 use super::finding::{ALL, Finding};
 use super::{docker, kind, machine, process};
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, environment_error};
 use crate::providers::ProviderName;
 use crate::{cleanup, output};
 
@@ -45,8 +44,7 @@ impl Doctor {
             findings.extend(kind::look(image).await);
             findings
         });
-        findings
-            .extend(of_docker.map_err(|error| CommandError::Environment(miette!("cannot start: {error}")))?);
+        findings.extend(of_docker.map_err(|error| environment_error!("cannot start: {error}"))?);
         for finding in &findings {
             finding.add_to(&mut page);
         }
@@ -58,11 +56,11 @@ impl Doctor {
             .collect();
         match hinders.as_slice() {
             [] => Ok(ExitStatus::Conforms),
-            hinders => Err(CommandError::Environment(miette!(
+            hinders => Err(environment_error!(
                 "runs with --provider {} are not possible here: {}",
                 self.provider.name(),
                 hinders.join(", ")
-            ))),
+            )),
         }
     }
 }

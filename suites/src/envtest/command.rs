@@ -8,9 +8,8 @@ use std::os::unix::fs::symlink;
 use std::path::{self, Path, PathBuf};
 
 use clap::Args;
-use miette::miette;
 
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, environment_error, input_error};
 use crate::output;
 
 /// The names under which envtest starts this program. Each is also the name of a hidden command.
@@ -33,12 +32,11 @@ impl Envtest {
     /// # Errors
     /// A folder that cannot be written, or that has other programs with these names.
     pub fn execute(self) -> Result<ExitStatus, CommandError> {
-        let wrong =
-            |path: &Path, error: io::Error| CommandError::Input(miette!("{}: {error}", path.display()));
+        let wrong = |path: &Path, error: io::Error| input_error!("{}: {error}", path.display());
         let folder = path::absolute(&self.folder).map_err(|error| wrong(&self.folder, error))?;
         fs::create_dir_all(&folder).map_err(|error| wrong(&folder, error))?;
-        let program = env::current_exe()
-            .map_err(|error| CommandError::Environment(miette!("cannot find this program: {error}")))?;
+        let program =
+            env::current_exe().map_err(|error| environment_error!("cannot find this program: {error}"))?;
         for name in PROGRAMS {
             let link = folder.join(name);
             if link.is_symlink() {

@@ -5,12 +5,11 @@ use std::net::SocketAddr;
 
 use capsize_clock::{Seed, Stop, live};
 use clap::Args;
-use miette::miette;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, environment_error, input_error};
 
 /// The answer to every request. envtest asks for the health only.
 const HEALTHY: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 17\r\n\
@@ -46,17 +45,16 @@ impl Etcd {
     /// A URL that is none, or an address that is in use.
     pub fn execute(self) -> Result<ExitStatus, CommandError> {
         let ran = live(Seed(1), 1.0, |_| self.run());
-        ran.map_err(|error| CommandError::Environment(miette!("cannot start: {error}")))?
+        ran.map_err(|error| environment_error!("cannot start: {error}"))?
     }
 
     async fn run(&self) -> Result<ExitStatus, CommandError> {
         let url = &self.listen_client_urls;
         let address = url.strip_prefix("http://").and_then(|address| address.parse::<SocketAddr>().ok());
         let address = address.ok_or_else(|| {
-            CommandError::Input(miette!("--listen-client-urls {url}: this is not like http://127.0.0.1:2379"))
+            input_error!("--listen-client-urls {url}: this is not like http://127.0.0.1:2379")
         })?;
-        let failed =
-            |what: &str, error: std::io::Error| CommandError::Environment(miette!("{what}: {error}"));
+        let failed = |what: &str, error: std::io::Error| environment_error!("{what}: {error}");
         let mut stop = Stop::listen().map_err(|error| failed("cannot listen to signals", error))?;
         let socket = TcpListener::bind(address).await.map_err(|error| failed(url, error))?;
         let mut open = JoinSet::new();

@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use capsize_apiserver::{ApiServer, Identity};
 use capsize_clock::{Seed, Simulation, Stop, live};
 use clap::{Args, ValueEnum};
-use miette::miette;
 
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, environment_error, input_error};
 use crate::member;
 
 /// The modes of authorization that the embedded API server has.
@@ -84,12 +83,12 @@ impl KubeApiserver {
     pub fn execute(self) -> Result<ExitStatus, CommandError> {
         // Servers of one test have different ports, and so different UIDs.
         let ran = live(Seed(self.secure_port.into()), 1.0, |run| self.run(run));
-        ran.map_err(|error| CommandError::Environment(miette!("cannot start: {error}")))?
+        ran.map_err(|error| environment_error!("cannot start: {error}"))?
     }
 
     async fn run(&self, run: Simulation) -> Result<ExitStatus, CommandError> {
-        let mut stop = Stop::listen()
-            .map_err(|error| CommandError::Environment(miette!("cannot listen to signals: {error}")))?;
+        let mut stop =
+            Stop::listen().map_err(|error| environment_error!("cannot listen to signals: {error}"))?;
         let tokens = self.token_auth_file.as_deref().map(member::tokens).transpose()?.unwrap_or_default();
         let has_rbac = !self.authorization_mode.contains(&Authorization::AlwaysAllow);
         // Controllers belong to kube-controller-manager, which envtest does not start.
@@ -114,8 +113,7 @@ impl KubeApiserver {
         }
         let address = SocketAddr::new(self.bind_address, self.secure_port);
         let listening = listener.bind(address).await;
-        let listening =
-            listening.map_err(|error| CommandError::Environment(miette!("{address}: {error}")))?;
+        let listening = listening.map_err(|error| environment_error!("{address}: {error}"))?;
         stop.asked().await;
         listening.stop().await;
         Ok(ExitStatus::Conforms)
@@ -136,5 +134,5 @@ impl KubeApiserver {
 }
 
 fn read(path: &Path) -> Result<String, CommandError> {
-    fs::read_to_string(path).map_err(|error| CommandError::Input(miette!("{}: {error}", path.display())))
+    fs::read_to_string(path).map_err(|error| input_error!("{}: {error}", path.display()))
 }

@@ -13,8 +13,9 @@ use capsize_history::dialect::DialectKind;
 use capsize_judge::profile::{Profile, Program, Timings};
 use capsize_real::Journal;
 use capsize_runner::objects::karmada as objects;
-use capsize_runner::run::{Environment, Implementation, ImplementationInfo, StartError, Started};
-use futures::future::LocalBoxFuture;
+use capsize_runner::run::{
+    Environment, Implementation, ImplementationInfo, StartError, StartFuture, Started,
+};
 use serde_json::{Value, json};
 
 use super::files::Folder;
@@ -40,14 +41,15 @@ pub struct Processes {
     webhooks: bool,
     reference: Reference,
     /// The definitions of the user, in the place of ours.
-    definitions: Option<Vec<Value>>,
+    pub definitions: Option<Vec<Value>>,
     /// The folder of the programs.
-    bin: Option<PathBuf>,
+    pub bin: Option<PathBuf>,
     /// The folder that keeps the logs of each case.
-    logs: Option<PathBuf>,
-    keeper: Option<Keeper>,
+    pub logs: Option<PathBuf>,
+    /// The owner of the journal that sees to it that nothing is left of the programs.
+    pub keeper: Option<Keeper>,
     /// The programs that take over at a step `upgrade`.
-    next: Option<Arc<Self>>,
+    pub next: Option<Arc<Self>>,
 }
 
 /// Makes sure that nothing is left of programs, however this process ends.
@@ -78,36 +80,6 @@ impl Processes {
             keeper: None,
             next: None,
         })
-    }
-
-    /// With somebody who sees to it that nothing is left of them.
-    #[must_use]
-    pub fn kept_by(self, keeper: Keeper) -> Self {
-        Self { keeper: Some(keeper), ..self }
-    }
-
-    /// With programs of this folder.
-    #[must_use]
-    pub fn found_in(self, bin: Option<PathBuf>) -> Self {
-        Self { bin, ..self }
-    }
-
-    /// With these definitions in the place of ours.
-    #[must_use]
-    pub fn defined_by(self, definitions: Option<Vec<Value>>) -> Self {
-        Self { definitions, ..self }
-    }
-
-    /// With a folder that keeps the logs of each case.
-    #[must_use]
-    pub fn logging_to(self, logs: Option<PathBuf>) -> Self {
-        Self { logs, ..self }
-    }
-
-    /// With programs that take over at a step `upgrade`.
-    #[must_use]
-    pub fn upgraded_by(self, next: Option<Self>) -> Self {
-        Self { next: next.map(Arc::new), ..self }
     }
 
     /// Checks that every program exists.
@@ -174,19 +146,13 @@ impl Implementation for Processes {
         Some(next)
     }
 
-    fn start<'a>(
-        &'a self,
-        environment: &'a Environment<'_>,
-    ) -> LocalBoxFuture<'a, Result<Started, StartError>> {
+    fn start<'a>(&'a self, environment: &'a Environment<'_>) -> StartFuture<'a> {
         Box::pin(
             async move { self.started(false, environment).await.map(|running| Box::new(running) as Started) },
         )
     }
 
-    fn start_agents<'a>(
-        &'a self,
-        environment: &'a Environment<'_>,
-    ) -> LocalBoxFuture<'a, Result<Option<Started>, StartError>> {
+    fn start_agents<'a>(&'a self, environment: &'a Environment<'_>) -> StartFuture<'a, Option<Started>> {
         Box::pin(async move {
             if !self.info().has_agents {
                 return Ok(None);

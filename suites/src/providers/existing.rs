@@ -8,9 +8,8 @@ use capsize_real::{Allowed, Existing, Journal, read_kubeconfig, server_url};
 use capsize_report::Page;
 use capsize_runner::objects::karmada as objects;
 use clap::Args;
-use miette::miette;
 
-use crate::exit::CommandError;
+use crate::exit::{CommandError, environment_error, input_error};
 use crate::output;
 
 /// The options for `--provider kubeconfig`.
@@ -59,9 +58,9 @@ impl ExistingArgs {
     /// # Errors
     /// A required option is missing, or the kubeconfig is malformed.
     pub fn provider(&self, journal: &Arc<Journal>) -> Result<Existing, CommandError> {
-        let missing = |what: &str| CommandError::Input(miette!("--provider kubeconfig needs {what}"));
+        let missing = |what: &str| input_error!("--provider kubeconfig needs {what}");
         let file = self.kubeconfig.as_ref().ok_or_else(|| missing("--kubeconfig FILE"))?;
-        let wrong = |why: String| CommandError::Input(miette!("--kubeconfig {}: {why}", file.display()));
+        let wrong = |why: String| input_error!("--kubeconfig {}: {why}", file.display());
         let kubeconfig = file.canonicalize().map_err(|error| wrong(error.to_string()))?;
         let entries = read_kubeconfig(&kubeconfig).map_err(wrong)?;
         for Allowed { context, .. } in &self.allow {
@@ -90,9 +89,8 @@ impl ExistingArgs {
     pub fn plan(&self, journal: &Arc<Journal>) -> Result<Page, CommandError> {
         let existing = self.provider(journal)?;
         let clusters = live(Seed(0), 1.0, |_| async { existing.plan().await });
-        let clusters =
-            clusters.map_err(|error| CommandError::Environment(miette!("cannot start: {error}")))?;
-        let clusters = clusters.map_err(|error| CommandError::Environment(miette!("{error}")))?;
+        let clusters = clusters.map_err(|error| environment_error!("cannot start: {error}"))?;
+        let clusters = clusters.map_err(|error| environment_error!("{error}"))?;
         let mut plan = output::page();
         for (place, cluster) in clusters.iter().enumerate() {
             let (context, server, uid) = (&cluster.allowed.context, &cluster.server, &cluster.allowed.uid);

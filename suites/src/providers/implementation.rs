@@ -6,9 +6,8 @@ use capsize_clock::{Interrupt, Seed};
 use capsize_clusters::{Admission, Provider};
 use capsize_judge::profile::Timings;
 use capsize_runner::run::{
-    CasesInProgress, Environment, Implementation, ImplementationInfo, StartError, Started,
+    CasesInProgress, Environment, Implementation, ImplementationInfo, StartFuture, Started,
 };
-use futures::future::LocalBoxFuture;
 use serde_json::Value;
 
 /// An implementation on fleets of a provider.
@@ -43,17 +42,11 @@ impl Implementation for Provided {
         self.implementation.upgraded(from, to).filter(|_| self.provider.is_none())
     }
 
-    fn start<'a>(
-        &'a self,
-        environment: &'a Environment<'_>,
-    ) -> LocalBoxFuture<'a, Result<Started, StartError>> {
+    fn start<'a>(&'a self, environment: &'a Environment<'_>) -> StartFuture<'a> {
         self.implementation.start(environment)
     }
 
-    fn start_agents<'a>(
-        &'a self,
-        environment: &'a Environment<'_>,
-    ) -> LocalBoxFuture<'a, Result<Option<Started>, StartError>> {
+    fn start_agents<'a>(&'a self, environment: &'a Environment<'_>) -> StartFuture<'a, Option<Started>> {
         self.implementation.start_agents(environment)
     }
 }

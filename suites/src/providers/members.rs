@@ -9,11 +9,10 @@ use capsize_real::{
     Assets, Containers, Engine, EngineError, Image, Journal, Kind, NodeImage, Processes, Starter,
 };
 use clap::{Args, ValueEnum};
-use miette::miette;
 
 use super::existing::ExistingArgs;
 use crate::die_with_parent::dying_with_parent;
-use crate::exit::CommandError;
+use crate::exit::{CommandError, environment_error, input_error};
 
 /// The place where members run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -72,11 +71,7 @@ impl MemberArgs {
             |(_, provider, is_given): &(&str, ProviderName, bool)| *is_given && *provider != self.provider;
         let Some((flag, provider, _)) = kind.into_iter().chain(existing).find(idle) else { return Ok(()) };
         let help = format!("add --provider {}, or leave {flag} out", provider.name());
-        Err(CommandError::Input(miette!(
-            help = help,
-            "{flag} does nothing with --provider {}",
-            self.provider.name()
-        )))
+        Err(input_error!(help = help, "{flag} does nothing with --provider {}", self.provider.name()))
     }
 
     /// The provider of members, unless these run in this process. Its resources are written into `journal`.
@@ -87,8 +82,7 @@ impl MemberArgs {
         Ok(match self.provider {
             ProviderName::Embedded => None,
             ProviderName::Container => {
-                let unreadable =
-                    |error| CommandError::Environment(miette!("cannot read this program: {error}"));
+                let unreadable = |error| environment_error!("cannot read this program: {error}");
                 let image = Image::of_this_program().map_err(unreadable)?;
                 Some(Arc::new(Containers::of(Arc::clone(journal), image)))
             }
@@ -122,8 +116,8 @@ impl MemberArgs {
     fn node_image(&self) -> Result<NodeImage, CommandError> {
         let find = || async { NodeImage::find(&Engine::find().await?, self.kind_image.as_deref()).await };
         let found = live(Seed(0), 1.0, |_| find());
-        let found = found.map_err(|error| CommandError::Environment(miette!("cannot start: {error}")))?;
-        found.map_err(|error: EngineError| CommandError::Environment(miette!("{error}")))
+        let found = found.map_err(|error| environment_error!("cannot start: {error}"))?;
+        found.map_err(|error: EngineError| environment_error!("{error}"))
     }
 
     /// The options for a command that runs the same again.
@@ -139,7 +133,7 @@ impl MemberArgs {
 }
 
 fn assets() -> Result<Assets, CommandError> {
-    Assets::find().map_err(|error| CommandError::Environment(miette!("{error}")))
+    Assets::find().map_err(|error| environment_error!("{error}"))
 }
 
 /// Makes commands for programs that are killed when this process ends.
@@ -148,7 +142,6 @@ fn assets() -> Result<Assets, CommandError> {
 /// The path of this program is unknown.
 pub fn starter() -> Result<Starter, CommandError> {
     let capsize = std::env::current_exe();
-    let capsize =
-        capsize.map_err(|error| CommandError::Environment(miette!("cannot read this program: {error}")))?;
+    let capsize = capsize.map_err(|error| environment_error!("cannot read this program: {error}"))?;
     Ok(Arc::new(move |program| dying_with_parent(&capsize, program)))
 }

@@ -33,7 +33,7 @@ use tokio::net::TcpListener;
 
 use super::follow::Followed;
 use super::metrics::Metrics;
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, environment_error, input_error};
 use crate::mark::MarkListener;
 use crate::{check, dialects, output, targets};
 
@@ -125,19 +125,19 @@ impl RecordCommand {
     /// A kubeconfig that is wrong, a cluster that does not answer at first, a history that cannot be written.
     pub fn execute(self) -> Result<ExitStatus, CommandError> {
         let recorded = live(Seed(1), 1.0, |run| self.run(run.clock));
-        recorded.map_err(|error| CommandError::Environment(miette!("cannot start: {error}")))?
+        recorded.map_err(|error| environment_error!("cannot start: {error}"))?
     }
 
     async fn run(&self, clock: Clock) -> Result<ExitStatus, CommandError> {
-        let mut stop = Stop::listen()
-            .map_err(|error| CommandError::Environment(miette!("cannot listen to signals: {error}")))?;
+        let mut stop =
+            Stop::listen().map_err(|error| environment_error!("cannot listen to signals: {error}"))?;
         let profile = self.target.as_deref().map(targets::find).transpose().map_err(CommandError::input)?;
         let dialect = self.dialect.as_deref().map(|name| dialects::find(name, Path::new(""))).transpose();
         let dialect = dialect.map_err(|error| CommandError::input(*error))?;
         let of_profile = || profile.as_ref().map(|profile| profile.dialect.clone()).unwrap_or_default();
         let kind = dialect.as_ref().map_or_else(of_profile, capsize_dialect::Dialect::kind);
         if self.follow && profile.is_none() {
-            return Err(CommandError::Input(miette!("--follow needs --target, by which it judges")));
+            return Err(input_error!("--follow needs --target, by which it judges"));
         }
         let seconds = seconds(&self.settings)?;
         let sources = self.sources(&kind).await?;
@@ -158,9 +158,8 @@ impl RecordCommand {
         let metrics = Metrics::of(&clusters);
         let server = self.server().await.inspect_err(|_| self.remove())?;
         let members = clusters.iter().filter(|name| *name != CONTROL_PLANE).cloned().collect();
-        let (listener, marks) = MarkListener::open(&self.out, kind.clone(), members).map_err(|error| {
-            CommandError::Environment(miette!("cannot listen to `capsize mark`: {error}"))
-        })?;
+        let (listener, marks) = MarkListener::open(&self.out, kind.clone(), members)
+            .map_err(|error| environment_error!("cannot listen to `capsize mark`: {error}"))?;
         let ended = async {
             match self.lasts {
                 Some(lasts) => tokio::select! {
@@ -210,7 +209,7 @@ impl RecordCommand {
     /// The socket of the metrics, if they are asked for.
     async fn server(&self) -> Result<Option<TcpListener>, CommandError> {
         let Some(address) = self.metrics else { return Ok(None) };
-        let trouble = |error| CommandError::Environment(miette!("--metrics {address}: {error}"));
+        let trouble = |error| environment_error!("--metrics {address}: {error}");
         let listener = TcpListener::bind(address).await.map_err(trouble)?;
         let address = listener.local_addr().map_err(trouble)?;
         let mut page = output::page();
@@ -237,12 +236,12 @@ impl RecordCommand {
         }
         let kinds: Vec<String> = kinds.into_iter().collect();
         let recorded = if kinds.is_empty() { "nothing".to_owned() } else { kinds.join(", ") };
-        Err(CommandError::Environment(miette!(
+        Err(environment_error!(
             help = "`capsize dialect try FILE HISTORY` shows what the dialect reads",
             "{}: nothing in the recording can be judged, because the dialect reads neither a member nor a workload from \
              it; recorded are {recorded}",
             self.out.display()
-        )))
+        ))
     }
 
     /// Creates the file of the recording.
@@ -265,7 +264,7 @@ impl RecordCommand {
         if let RecordError::NeverHeard { .. } = error {
             self.remove();
         }
-        CommandError::Environment(miette!("{error}"))
+        environment_error!("{error}")
     }
 
     /// Removes the file of a recording that failed before anything was recorded.
@@ -297,7 +296,7 @@ impl RecordCommand {
         let context = context.ok_or_else(|| {
             let help = "say which with --control-plane";
             let path = self.kubeconfig.display();
-            CommandError::Input(miette!(help = help, "{path} has no current context"))
+            input_error!(help = help, "{path} has no current context")
         })?;
         let control_plane = self.client(&kubeconfig, &context).await?;
         let members = self.members(&kubeconfig, &control_plane, dialect).await?;
@@ -321,10 +320,7 @@ impl RecordCommand {
         let wrong = |error: Report| CommandError::Input(error.wrap_err(format!("{path}, context {context}")));
         if !kubeconfig.contexts.iter().any(|known| known.name == context) {
             let known: Vec<&str> = kubeconfig.contexts.iter().map(|known| known.name.as_str()).collect();
-            return Err(CommandError::Input(miette!(
-                "{path} has no context `{context}`; it has {}",
-                known.join(", ")
-            )));
+            return Err(input_error!("{path} has no context `{context}`; it has {}", known.join(", ")));
         }
         // kube panics at a server without a scheme.
         server_url(kubeconfig, context).map_err(|why| wrong(miette!("{why}")))?;
@@ -381,7 +377,7 @@ async fn members_of(
     let mut names = Vec::new();
     for path in data.program().map(|program| program.member_record_paths()).unwrap_or_default() {
         let request = http::Request::get(path).body(Vec::new());
-        let request = request.map_err(|error| CommandError::Environment(miette!("{error}")))?;
+        let request = request.map_err(|error| environment_error!("{error}"))?;
         let list: Result<serde_json::Value, kube::Error> = control_plane.request(request).await;
         let list = list.map_err(|error| unheard(CONTROL_PLANE, &error))?;
         let items = list["items"].as_array().cloned().unwrap_or_default();
@@ -393,16 +389,15 @@ async fn members_of(
 }
 
 fn read(path: &Path) -> Result<Kubeconfig, CommandError> {
-    read_kubeconfig(path)
-        .map_err(|why| CommandError::Input(miette!("--kubeconfig {}: {why}", path.display())))
+    read_kubeconfig(path).map_err(|why| input_error!("--kubeconfig {}: {why}", path.display()))
 }
 
 fn unheard(name: &str, error: &kube::Error) -> CommandError {
-    CommandError::Environment(miette!(
+    environment_error!(
         help = "`kubectl --kubeconfig FILE --context CONTEXT version` shows whether it can be reached",
         "{name} does not answer: {}",
         record::chain(error)
-    ))
+    )
 }
 
 /// Returns the time of the recording, whose first entry is at zero.
@@ -412,7 +407,7 @@ async fn pace(clock: Clock, sources: &[Source], page: &mut Page) -> Result<Pace,
     let Some(control_plane) = sources.first() else { return Ok(Clock::starting_at(clock.now()).into()) };
     let time = record::time_of(&control_plane.client).await.map_err(|why| {
         let help = "`kubectl version` with the same kubeconfig shows whether it can be reached";
-        CommandError::Environment(miette!(help = help, "{} does not answer: {why}", control_plane.name))
+        environment_error!(help = help, "{} does not answer: {why}", control_plane.name)
     })?;
     if (time.speed - 1.0).abs() < f64::EPSILON {
         return Ok(Clock::starting_at(clock.now()).into());

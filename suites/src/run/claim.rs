@@ -7,14 +7,13 @@ use capsize_report::{
 };
 use capsize_runner::run::{CasesInProgress, Outcome};
 use capsize_runner::scenario::Case;
-use miette::miette;
 
 use super::Run;
 use super::command::Keep;
 use super::digest::{digest_of_file, digest_of_profile};
 use super::parties::{Party, is_live};
 use super::selection::{Selected, Shard};
-use crate::exit::CommandError;
+use crate::exit::{CommandError, environment_error, input_error};
 use crate::providers::ProviderName;
 use crate::{attached, output};
 
@@ -132,7 +131,7 @@ impl Run {
         }
         let help = "give the same --target as in that run";
         let (folder, names) = (folder.display(), names.join(", "));
-        Err(CommandError::Input(miette!(help = help, "{folder} is a report of the target {names}")))
+        Err(input_error!(help = help, "{folder} is a report of the target {names}"))
     }
 
     /// Returns true if the run is simulated: it starts no program and no member outside of this process.
@@ -155,7 +154,7 @@ impl Run {
         let seeds = selected.iter().map(|selected| selected.seed.0).collect();
         let mut again = self.perform(&parties, selected, Keep::Digests, |_| {})?;
         if let Some(why) = again.iter_mut().find_map(|ran| ran.outcome.broken.take()) {
-            return Err(CommandError::Environment(miette!("{why}")));
+            return Err(environment_error!("{why}"));
         }
         let (cases, records): (Vec<_>, Vec<_>) =
             again.into_iter().map(|ran| (ran.outcome.case, ran.record)).unzip();

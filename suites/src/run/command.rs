@@ -13,7 +13,6 @@ use capsize_runner::run::{CasesInProgress, Options, Outcome, missing_requirement
 use clap::Args;
 use jiff::Timestamp;
 use jiff::civil::Date;
-use miette::miette;
 
 use super::claim::{Ran, lacking_core, record};
 use super::parties::{Party, ProgramSources, cannot_start, is_live, replace_program, shared_out};
@@ -22,7 +21,7 @@ use super::selection::{Selected, SelectionArgs};
 use super::upgrade::{UpgradeTo, with_kit};
 use super::watched;
 use crate::empty::EmptyArgs;
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, environment_error, input_error};
 use crate::kit;
 use crate::providers::{MemberArgs, ProviderName};
 use crate::{canary, check, cleanup, output, targets};
@@ -262,7 +261,7 @@ impl Run {
             return Err(CommandError::Interrupted(asked));
         }
         if !broken.is_empty() {
-            return Err(CommandError::Environment(miette!("{}\n{kept}", broken.join("\n"))));
+            return Err(environment_error!("{}\n{kept}", broken.join("\n")));
         }
         self.empty.verdict(report.conforms(), report.untested())
     }
@@ -275,9 +274,9 @@ impl Run {
         }
         match self.jobs {
             None | Some(NonZeroUsize::MIN) => Ok(NonZeroUsize::MIN),
-            Some(jobs) => Err(CommandError::Input(miette!(
+            Some(jobs) => Err(input_error!(
                 "--jobs {jobs}: with --provider kubeconfig one case runs at a time, because all use the same clusters"
-            ))),
+            )),
         }
     }
 
@@ -323,7 +322,7 @@ impl Run {
     /// Where the programs of the target come from, and where their logs go.
     fn sources(&self) -> Result<ProgramSources, CommandError> {
         if let Some(bin) = self.bin.as_ref().filter(|bin| !bin.is_dir()) {
-            return Err(CommandError::Input(miette!("--bin {}: there is no such folder", bin.display())));
+            return Err(input_error!("--bin {}: there is no such folder", bin.display()));
         }
         let definitions = self.definitions.as_deref().map(kit::definitions).transpose();
         let upgrade = self.upgrade_to.as_ref().map(|upgrade| upgrade.programs(self.definitions.is_some()));
@@ -391,9 +390,7 @@ impl Run {
         match env::var("SOURCE_DATE_EPOCH") {
             Ok(epoch) => {
                 let time = epoch.parse().ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
-                let wrong = || {
-                    CommandError::Input(miette!("SOURCE_DATE_EPOCH={epoch}: this is no number of seconds"))
-                };
+                let wrong = || input_error!("SOURCE_DATE_EPOCH={epoch}: this is no number of seconds");
                 Ok(Some(day(time.ok_or_else(wrong)?)))
             }
             Err(_) => Ok(is_live.then(|| day(Clock::real().now()))),

@@ -9,11 +9,10 @@ use capsize_history::dialect::DialectKind;
 use capsize_judge::profile::{Profile, Program, Start};
 use capsize_runner::run::{CasesInProgress, Implementation, Target};
 use capsize_runner::scenario::Case;
-use miette::miette;
 use serde_json::Value;
 
 use crate::cleanup;
-use crate::exit::CommandError;
+use crate::exit::{CommandError, environment_error, input_error};
 use crate::processes::{Keeper, Processes};
 use crate::providers::{MemberArgs, Provided, ProviderName};
 use crate::reference::Reference;
@@ -36,11 +35,11 @@ impl Party {
     ) -> Result<Self, CommandError> {
         let is_embedded = members.provider == ProviderName::Embedded;
         if profile.dialect == DialectKind::Nodes && !is_embedded {
-            return Err(CommandError::Input(miette!(
+            return Err(input_error!(
                 "--provider {} does nothing for the target {}: its members are nodes, which are simulated",
                 members.provider.name(),
                 profile.name
-            )));
+            ));
         }
         let is_outside = matches!(profile.start, Start::Processes(_));
         let (implementation, provider) = if is_embedded && !is_outside {
@@ -93,31 +92,33 @@ impl ProgramSources {
         keeper: &Keeper,
     ) -> Result<Processes, CommandError> {
         let found = |profile: &Profile, programs: &[Program], bin: Option<PathBuf>| {
-            let processes = processes(profile, programs)?
-                .kept_by(keeper.clone())
-                .found_in(bin)
-                .defined_by(self.definitions.clone())
-                .logging_to(self.logs.clone());
-            processes.check().map_err(|why| CommandError::Input(miette!("{why}")))?;
+            let mut processes = processes(profile, programs)?;
+            processes.keeper = Some(keeper.clone());
+            processes.bin = bin;
+            processes.definitions.clone_from(&self.definitions);
+            processes.logs.clone_from(&self.logs);
+            processes.check().map_err(|why| input_error!("{why}"))?;
             Ok::<_, CommandError>(processes)
         };
         let next = self.upgrade.as_ref().and_then(|(profile, bin)| match &profile.start {
             Start::Processes(programs) => Some(found(profile, programs, Some(bin.clone()))),
             _ => None,
         });
-        Ok(found(profile, programs, self.bin.clone())?.upgraded_by(next.transpose()?))
+        let mut processes = found(profile, programs, self.bin.clone())?;
+        processes.next = next.transpose()?.map(Arc::new);
+        Ok(processes)
     }
 }
 
 /// The programs of a profile.
 fn processes(profile: &Profile, programs: &[Program]) -> Result<Processes, CommandError> {
-    let wrong = |error| CommandError::Input(miette!("the profile {}: {error}", profile.name));
+    let wrong = |error| input_error!("the profile {}: {error}", profile.name);
     Processes::of(profile, programs.to_vec()).map_err(wrong)
 }
 
 /// The error of a run that cannot begin.
 pub(super) fn cannot_start(error: &dyn Display) -> CommandError {
-    CommandError::Environment(miette!("cannot start: {error}"))
+    environment_error!("cannot start: {error}")
 }
 
 /// Returns true if the run takes real time.
@@ -147,7 +148,7 @@ pub(super) fn replace_program(profile: &mut Profile, path: &Path) -> Result<(), 
         return Ok(());
     }
     let why = format!("--program: the target {} is not one program", profile.name);
-    Err(CommandError::Input(miette!("{why}")))
+    Err(input_error!("{why}"))
 }
 
 /// The implementation that is started for a profile.
@@ -155,7 +156,7 @@ pub(super) fn replace_program(profile: &mut Profile, path: &Path) -> Result<(), 
 /// # Errors
 /// When it names a bug that is not known, or cannot be started.
 pub fn implementation(profile: &Profile) -> Result<Box<dyn Implementation>, CommandError> {
-    let wrong = |error: &dyn Display| CommandError::Input(miette!("the profile {}: {error}", profile.name));
+    let wrong = |error: &dyn Display| input_error!("the profile {}: {error}", profile.name);
     match &profile.start {
         Start::Processes(programs) => Ok(Box::new(processes(profile, programs)?)),
         Start::Reference => Ok(match profile.dialect {
@@ -163,10 +164,10 @@ pub fn implementation(profile: &Profile) -> Result<Box<dyn Implementation>, Comm
             DialectKind::Nodes => Box::new(NodeReference::of(profile).map_err(|error| wrong(&error))?),
             DialectKind::Data(_) => return Err(wrong(&"the reference has no dialect that is data")),
         }),
-        Start::External => Err(CommandError::Input(miette!(
+        Start::External => Err(input_error!(
             help = "start its released programs with --bin DIR, if Capsize has a kit for it, or record it, and judge the history with `capsize check`",
             "Capsize cannot start the target {}",
             profile.name
-        ))),
+        )),
     }
 }

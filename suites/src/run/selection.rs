@@ -11,9 +11,8 @@ use capsize_history::misspelt;
 use capsize_report::{CaseStatus, ConformanceReport};
 use capsize_runner::scenario::{self, Case};
 use clap::Args;
-use miette::miette;
 
-use crate::exit::CommandError;
+use crate::exit::{CommandError, input_error};
 use crate::{attached, conformance};
 
 /// The options that select cases.
@@ -81,7 +80,7 @@ impl SelectionArgs {
         }
         if failed.is_empty() {
             let why = format!("--rerun-failed {}: no case failed in that run", folder.display());
-            return Err(CommandError::Input(miette!("{why}")));
+            return Err(input_error!("{why}"));
         }
         Ok(failed)
     }
@@ -117,7 +116,7 @@ impl SelectionArgs {
         let known: Vec<&str> = names.flatten().collect();
         let meant = misspelt(name, &known).map(|meant| format!("did you mean `{meant}`? "));
         let help = format!("{}`capsize list` shows what there is", meant.unwrap_or_default());
-        Err(CommandError::Input(miette!(help = help, "no case has `{name}` in its name")))
+        Err(input_error!(help = help, "no case has `{name}` in its name"))
     }
 
     /// The cases of the shard.
@@ -129,7 +128,7 @@ impl SelectionArgs {
 
     fn seeds(&self) -> Result<Vec<Seed>, CommandError> {
         let last = self.seed.0.checked_add(self.repeat.get() - 1);
-        let too_large = || CommandError::Input(miette!("--repeat {}: the seeds are too large", self.repeat));
+        let too_large = || input_error!("--repeat {}: the seeds are too large", self.repeat);
         Ok((self.seed.0..=last.ok_or_else(too_large)?).map(Seed).collect())
     }
 

@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use capsize_judge::profile::{Profile, Start};
-use miette::miette;
 
-use crate::exit::CommandError;
+use crate::exit::{CommandError, input_error};
 use crate::kit::Kit;
 use crate::targets;
 
@@ -46,7 +45,7 @@ impl UpgradeTo {
     pub(super) fn programs(&self, is_defined: bool) -> Result<(Profile, PathBuf), CommandError> {
         if !self.bin.is_dir() {
             let why = format!("--upgrade-to {self}: there is no folder {}", self.bin.display());
-            return Err(CommandError::Input(miette!("{why}")));
+            return Err(input_error!("{why}"));
         }
         let profile = targets::find(&self.target).map_err(CommandError::input)?;
         Ok((with_kit(profile, "--upgrade-to", is_defined)?, self.bin.clone()))
@@ -62,9 +61,9 @@ pub(super) fn with_kit(profile: Profile, option: &str, is_defined: bool) -> Resu
     match Kit::of(&profile.name).map_err(CommandError::input)? {
         Some(kit) => kit.applied(profile, is_defined).map_err(CommandError::input),
         None if matches!(profile.start, Start::Processes(_)) => Ok(profile),
-        None => Err(CommandError::Input(miette!(
+        None => Err(input_error!(
             "{option}: Capsize has no kit for the target {}: `start: processes` in a profile of your own starts programs",
             profile.name
-        ))),
+        )),
     }
 }

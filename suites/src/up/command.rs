@@ -9,7 +9,6 @@ use capsize_report::Page;
 use capsize_runner::run::{Playground, PlaygroundError, Target, View};
 use clap::{Args, ValueEnum};
 use futures::future::{OptionFuture, join_all, pending};
-use miette::miette;
 use tokio::sync::mpsc;
 
 use super::files::Files;
@@ -17,7 +16,7 @@ use super::page::Server;
 use super::recording::Recording;
 use super::{fleet, prompt};
 use crate::control::{ControlSocket, Controlled};
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, environment_error, input_error};
 use crate::output;
 use crate::reference::Addresses;
 
@@ -81,18 +80,15 @@ impl Up {
     pub fn execute(self) -> Result<ExitStatus, CommandError> {
         let run = |run| self.run(run);
         let ran = live(self.seed, self.speed, run);
-        ran.map_err(|error| CommandError::Environment(miette!("cannot start: {error}")))?
+        ran.map_err(|error| environment_error!("cannot start: {error}"))?
     }
 
     async fn run(&self, run: Simulation) -> Result<ExitStatus, CommandError> {
         let stop = Stop::listen();
-        let mut stop =
-            stop.map_err(|error| CommandError::Environment(miette!("cannot listen to signals: {error}")))?;
+        let mut stop = stop.map_err(|error| environment_error!("cannot listen to signals: {error}"))?;
         fleet::nth(self.listen, self.members.into())?;
         if let Some(address) = self.serve.filter(|address| !address.ip().is_loopback()) {
-            return Err(CommandError::Input(miette!(
-                "--serve {address}: the page is served on loopback only"
-            )));
+            return Err(input_error!("--serve {address}: the page is served on loopback only"));
         }
         let is_reference = self.controllers == Controllers::Reference;
         let case = fleet::case(self.file.as_deref(), self.members)?;
@@ -232,5 +228,5 @@ fn failed(error: PlaygroundError<CommandError>) -> CommandError {
 }
 
 fn cannot_start(why: &str) -> CommandError {
-    CommandError::Environment(miette!("the fleet cannot be started: {why}"))
+    environment_error!("the fleet cannot be started: {why}")
 }

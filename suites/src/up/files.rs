@@ -5,10 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use capsize_apiserver::Listening;
-use miette::miette;
 use tempfile::TempDir;
 
-use crate::exit::CommandError;
+use crate::exit::{CommandError, environment_error};
 use crate::output;
 
 /// A folder of kubeconfigs.
@@ -60,5 +59,5 @@ impl Files {
 }
 
 fn trouble(path: &Path, what: &str, error: &io::Error) -> CommandError {
-    CommandError::Environment(miette!("{} {what}: {error}", path.display()))
+    environment_error!("{} {what}: {error}", path.display())
 }

@@ -5,17 +5,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use capsize_apiserver::{ApiServer, Listening};
-use capsize_clock::Seed;
-use capsize_clusters::{Admission, Fleet, Member};
+use capsize_clusters::{Fleet, Member};
 use capsize_history::dialect::DialectKind;
-use capsize_judge::profile::{Profile, Timings};
-use capsize_runner::run::{Environment, Implementation, StartError, Started};
+use capsize_judge::profile::Profile;
+use capsize_runner::run::{Environment, Implementation, StartFuture, Started};
 use capsize_runner::scenario::{self, Case};
-use futures::future::{LocalBoxFuture, ready};
-use miette::miette;
+use futures::future::ready;
 use serde_json::Value;
 
-use crate::exit::CommandError;
+use crate::exit::{CommandError, environment_error, input_error};
 use crate::reference::{Addresses, Reference};
 use crate::reference_nodes::NodeReference;
 use crate::targets;
@@ -28,11 +26,7 @@ impl Implementation for Nothing {
         Vec::new()
     }
 
-    fn admission(&self, _: &Timings, _: Seed) -> Option<Admission> {
-        None
-    }
-
-    fn start<'a>(&'a self, _: &'a Environment<'_>) -> LocalBoxFuture<'a, Result<Started, StartError>> {
+    fn start<'a>(&'a self, _: &'a Environment<'_>) -> StartFuture<'a> {
         let nothing: Started = Box::new(());
         Box::pin(ready(Ok(nothing)))
     }
@@ -55,7 +49,7 @@ pub(super) fn case(file: Option<&Path>, members: u16) -> Result<Case, CommandErr
     let mut cases = scenario::find(&[file.to_owned()]).map_err(CommandError::input)?.into_iter();
     match (cases.next(), cases.next()) {
         (Some(case), None) => Ok(case),
-        _ => Err(CommandError::Input(miette!("--file {}: name one scenario", file.display()))),
+        _ => Err(input_error!("--file {}: name one scenario", file.display())),
     }
 }
 
@@ -72,10 +66,7 @@ pub(super) fn subject(
     let implementation: Box<dyn Implementation> = match (is_reference, &profile.dialect) {
         (false, _) => Box::new(Nothing),
         (true, DialectKind::Nodes) => Box::new(NodeReference::default()),
-        (true, _) => {
-            let reference = Reference::default().publishing_all_events().described();
-            Box::new(reference.reaching(Arc::clone(addresses)))
-        }
+        (true, _) => Box::new(Reference::for_users(Arc::clone(addresses))),
     };
     Ok(Subject { profile, implementation })
 }
@@ -102,11 +93,11 @@ async fn open(api: &ApiServer, address: SocketAddr, speed: f64) -> Result<Listen
     let listener = api.listener().at_speed(speed);
     let opened = listener.bind(address).await;
     opened.map_err(|error| {
-        CommandError::Environment(miette!(
+        environment_error!(
             help = "another --listen may do; port 0 is any that is free",
             "{} at {address}: {error}",
             api.name()
-        ))
+        )
     })
 }
 
@@ -117,9 +108,7 @@ pub(super) fn nth(first: SocketAddr, offset: usize) -> Result<SocketAddr, Comman
     }
     let port = u16::try_from(offset).ok().and_then(|offset| first.port().checked_add(offset));
     let port = port.ok_or_else(|| {
-        CommandError::Input(miette!(
-            "--listen {first}: there are not as many ports from there as there are clusters"
-        ))
+        input_error!("--listen {first}: there are not as many ports from there as there are clusters")
     })?;
     Ok(SocketAddr::new(first.ip(), port))
 }

@@ -16,13 +16,12 @@ use http_body_util::{BodyExt, Full, Limited, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use miette::miette;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
 use crate::control::{pause, send};
-use crate::exit::CommandError;
+use crate::exit::{CommandError, environment_error};
 
 /// The header that a page of another address cannot send without permission.
 const OWN_HEADER: &str = "x-capsize";
@@ -56,7 +55,7 @@ impl Server {
         let listener = TcpListener::bind(address).await;
         let listener = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
         let (address, listener) =
-            listener.map_err(|error| CommandError::Environment(miette!("--serve {address}: {error}")))?;
+            listener.map_err(|error| environment_error!("--serve {address}: {error}"))?;
         Ok(Self { listener, address, view, orders })
     }
 

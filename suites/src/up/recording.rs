@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use capsize_runner::run::View;
-use miette::miette;
 
 use crate::control::pause;
-use crate::exit::CommandError;
+use crate::exit::{CommandError, environment_error, input_error};
 
 /// The longest time for which an entry stays in memory only, in real time.
 const WRITE_EVERY: Duration = Duration::from_secs(1);
@@ -28,8 +27,7 @@ impl Recording {
     /// It exists, or cannot be made.
     pub(super) fn create(path: &Path) -> Result<Self, CommandError> {
         let file = OpenOptions::new().write(true).create_new(true).open(path);
-        let file =
-            file.map_err(|error| CommandError::Input(miette!("--record {}: {error}", path.display())))?;
+        let file = file.map_err(|error| input_error!("--record {}: {error}", path.display()))?;
         Ok(Self { path: path.to_owned(), file })
     }
 
@@ -50,6 +48,6 @@ impl Recording {
     /// The file cannot be written.
     pub(super) fn write(&mut self, view: &View) -> Result<(), CommandError> {
         let written = self.file.write_all(&view.new_history());
-        written.map_err(|error| CommandError::Environment(miette!("{}: {error}", self.path.display())))
+        written.map_err(|error| environment_error!("{}: {error}", self.path.display()))
     }
 }

@@ -16,16 +16,14 @@ use std::process::ExitCode;
 
 use capsize::{conformance, targets};
 use capsize_clock::Seed;
-use capsize_clusters::Admission;
 use capsize_judge::guarantee::Outcome;
-use capsize_judge::profile::{Profile, Timings};
+use capsize_judge::profile::Profile;
 use capsize_report::Status;
 use capsize_runner::run::{
-    Environment, Implementation, ImplementationInfo, StartError, Started, Target, missing_requirement,
+    Environment, Implementation, ImplementationInfo, StartFuture, Started, Target, missing_requirement,
     run_case,
 };
 use capsize_runner::scenario::{self, Case};
-use futures::future::LocalBoxFuture;
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -44,18 +42,11 @@ impl Implementation for StandInHub {
         kinds.map(api::Kind::definition).to_vec()
     }
 
-    fn admission(&self, _: &Timings, _: Seed) -> Option<Admission> {
-        None
-    }
-
     fn info(&self) -> ImplementationInfo {
         ImplementationInfo { has_agents: true, ..ImplementationInfo::default() }
     }
 
-    fn start<'a>(
-        &'a self,
-        environment: &'a Environment<'_>,
-    ) -> LocalBoxFuture<'a, Result<Started, StartError>> {
+    fn start<'a>(&'a self, environment: &'a Environment<'_>) -> StartFuture<'a> {
         let mut tasks = JoinSet::new();
         let server = Server(environment.fleet.controllers_client());
         tasks.spawn(Hub { server, clock: environment.clock, bug: self.0 }.run());
@@ -63,10 +54,7 @@ impl Implementation for StandInHub {
         Box::pin(std::future::ready(Ok(started)))
     }
 
-    fn start_agents<'a>(
-        &'a self,
-        environment: &'a Environment<'_>,
-    ) -> LocalBoxFuture<'a, Result<Option<Started>, StartError>> {
+    fn start_agents<'a>(&'a self, environment: &'a Environment<'_>) -> StartFuture<'a, Option<Started>> {
         let mut tasks = JoinSet::new();
         for member in environment.fleet.members() {
             let agent = Agent {

@@ -4,24 +4,21 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use capsize_real::{Journal, Resource};
 use tempfile::TempDir;
+
+use crate::command::printed;
 
 fn doctor(folder: &Path, docker: &str, arguments: &[&str]) -> Output {
     capsize(folder, docker, &[&["doctor"], arguments].concat())
 }
 
 fn capsize(folder: &Path, docker: &str, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
-    command.env("COLUMNS", "1000");
+    let mut command = crate::command::capsize();
     command.env("CAPSIZE_STATE", folder.join("state")).env("DOCKER_HOST", docker);
     command.args(arguments).output().unwrap()
-}
-
-fn printed(output: &Output) -> String {
-    String::from_utf8([&*output.stdout, &*output.stderr].concat()).unwrap().replace("\n  │ ", " ")
 }
 
 #[test]

@@ -17,6 +17,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
+use crate::command::send;
 use crate::fleet::{client, eventually};
 
 /// A program that is killed when the test fails.
@@ -29,8 +30,7 @@ impl Program {
 
     /// Stops it like envtest.
     fn stop(mut self) {
-        let pid = self.0.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        send("-TERM", &self.0);
         assert_eq!(self.0.wait().unwrap().code(), Some(0));
     }
 }

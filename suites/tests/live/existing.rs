@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Namespace;
@@ -10,6 +10,7 @@ use kube::Api;
 use kube::api::ListParams;
 use tempfile::TempDir;
 
+use crate::command::{capsize, printed};
 use crate::fleet::{Up, client};
 use crate::processes::MOVES;
 
@@ -60,8 +61,7 @@ impl Others {
     /// Runs cases on the clusters.
     fn run(&self, cases: &[(&str, String)], more: &[&str]) -> Output {
         let path = |name: &str| self.folder.path().join(name);
-        let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
-        command.env("COLUMNS", "1000");
+        let mut command = capsize();
         command.env("CAPSIZE_STATE", path("state")).args(["run", "--provider", "kubeconfig"]).args(more);
         command.arg("--kubeconfig").arg(path("all.yaml")).arg("--target").arg(path("target.yaml"));
         for (name, case) in cases {
@@ -85,11 +85,6 @@ impl Others {
         }
         count
     }
-}
-
-fn printed(output: &Output) -> String {
-    let text = [&*output.stdout, &*output.stderr].concat();
-    String::from_utf8(text).unwrap().replace("\n  │ ", " ")
 }
 
 #[tokio::test]

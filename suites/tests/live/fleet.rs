@@ -2,12 +2,14 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::time::Duration;
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use tempfile::TempDir;
+
+use crate::command::{capsize, send};
 
 /// The time limit for a condition of a test.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -27,8 +29,8 @@ impl Up {
 
     /// A fleet with its control socket in the folder `state`.
     pub(crate) fn start_in(state: &TempDir, arguments: &[&str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
-        command.env("COLUMNS", "1000").env("CAPSIZE_STATE", state.path()).stdin(Stdio::null());
+        let mut command = capsize();
+        command.env("CAPSIZE_STATE", state.path()).stdin(Stdio::null());
         let mut process = command.arg("up").args(arguments).stdout(Stdio::piped()).spawn().unwrap();
         let mut stdout = BufReader::new(process.stdout.take().unwrap());
         let mut printed = String::new();
@@ -46,8 +48,7 @@ impl Up {
 
     /// Stops the process by `signal`, and returns the rest of the output.
     pub(crate) fn stop(mut self, signal: &str) -> String {
-        let pid = self.process.id().to_string();
-        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+        send(signal, &self.process);
         let mut rest = String::new();
         self.stdout.read_to_string(&mut rest).unwrap();
         assert_eq!(self.process.wait().unwrap().code(), Some(0), "{rest}");

@@ -9,13 +9,8 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
+use crate::command::{capsize, send};
 use crate::fleet::Up;
-
-fn capsize() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
-    command.env("COLUMNS", "1000");
-    command
-}
 
 /// The answer to a request for the metrics at this address.
 fn metrics(address: &str) -> String {
@@ -68,8 +63,7 @@ fn a_monitor_reports_a_violation_as_it_happens_in_its_output_and_in_its_metrics(
     let after = metrics(address);
     assert!(after.contains(r#"capsize_guarantee_margin_seconds{guarantee="HEALTH-01"} -"#), "{after}");
     assert!(after.contains(r#"capsize_guarantee_violations{guarantee="HEALTH-01"} 1"#), "{after}");
-    let pid = recorder.id().to_string();
-    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    send("-TERM", &recorder);
     stdout.read_to_string(&mut printed).unwrap();
     assert_eq!(recorder.wait().unwrap().code(), Some(1), "{printed}");
     up.stop("-TERM");

@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::command::{capsize, send};
 
 /// Two cases, the second of which never ends.
 /// It starts first, because a run starts the longest cases first.
@@ -25,9 +27,8 @@ fn write_cases(folder: &TempDir) {
 /// Checks that `capsize watch` shows the case in progress, and that nobody else breaks its members.
 fn is_watched(folder: &TempDir) {
     let asked = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
-        command.env("COLUMNS", "1000").env("CAPSIZE_STATE", folder.path().join("state"));
-        let output = command.args(arguments).output().unwrap();
+        let state = folder.path().join("state");
+        let output = capsize().env("CAPSIZE_STATE", state).args(arguments).output().unwrap();
         (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
     };
     let (code, text) = asked(&["watch", "--once"]);
@@ -42,8 +43,7 @@ fn a_run_that_a_signal_ends_reports_each_case_that_had_ended_and_exits_by_the_si
     for (signal, code, name) in [("-INT", 130, "SIGINT"), ("-TERM", 143, "SIGTERM")] {
         let folder = TempDir::new().unwrap();
         write_cases(&folder);
-        let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
-        command.env("COLUMNS", "1000");
+        let mut command = capsize();
         command.args(["run", "cases", "--target", "capsize-controllers", "--jobs", "2", "--report", "out"]);
         // The target needs no other program than this one.
         command.current_dir(folder.path()).env("PATH", "").env("CAPSIZE_STATE", folder.path().join("state"));
@@ -53,7 +53,7 @@ fn a_run_that_a_signal_ends_reports_each_case_that_had_ended_and_exits_by_the_si
         stderr.read_line(&mut line).unwrap();
         assert!(line.starts_with("[1/2] cases/first passed, "), "{line}");
         is_watched(&folder);
-        assert!(Command::new("kill").args([signal, &run.id().to_string()]).status().unwrap().success());
+        send(signal, &run);
         let (mut printed, mut why) = (String::new(), String::new());
         stderr.read_to_string(&mut why).unwrap();
         run.stdout.take().unwrap().read_to_string(&mut printed).unwrap();

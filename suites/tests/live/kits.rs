@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use kube::Api;
 use kube::api::ListParams;
@@ -13,6 +13,7 @@ use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Client, Config};
 use tempfile::TempDir;
 
+use crate::command::{capsize, printed};
 use crate::fleet::eventually;
 use crate::processes::MOVES;
 
@@ -43,15 +44,10 @@ fn case(folder: &Path, steps: &str) -> PathBuf {
 }
 
 fn command(case: &Path, bin: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
-    command.env("COLUMNS", "1000").arg("run").arg(case);
+    let mut command = capsize();
+    command.arg("run").arg(case);
     command.args(["--target", "capsize-controllers", "--bin"]).arg(bin);
     command
-}
-
-fn printed(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-        .replace("\n  │ ", " ")
 }
 
 /// A policy that the webhook refuses.

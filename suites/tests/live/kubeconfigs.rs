@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::command::capsize;
 use crate::existing::write_target;
 use crate::processes::MOVES;
 
@@ -14,8 +15,7 @@ use crate::processes::MOVES;
 const TOKENS: [&str; 4] = ["cb77964f5bd9", "3f6478b2779d", "b9483b0d01de", "hunter2"];
 
 fn record(kubeconfig: &Path, folder: &TempDir) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
-    command.env("COLUMNS", "1000");
+    let mut command = capsize();
     command.arg("record").arg("--kubeconfig").arg(kubeconfig).arg("--out").arg(folder.path().join("h.jsonl"));
     command.output().unwrap()
 }
@@ -24,8 +24,7 @@ fn run(kubeconfig: &Path, folder: &TempDir, context: &str) -> Output {
     let path = |name: &str| folder.path().join(name);
     write_target(&path("target.yaml"));
     fs::write(path("case.yaml"), format!("scenario: moves\nabout: A try.\n{MOVES}")).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
-    command.env("COLUMNS", "1000");
+    let mut command = capsize();
     command.env("CAPSIZE_STATE", path("state")).args(["run", "--provider", "kubeconfig", "--kubeconfig"]);
     command.arg(kubeconfig).arg("--target").arg(path("target.yaml")).arg(path("case.yaml"));
     command.args(["--allow", &format!("{context}=0a1b"), "--allow", "member1=0a1b"]).output().unwrap()

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
 
 use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
@@ -12,20 +11,13 @@ use kube::config::Kubeconfig;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::command::{capsize, printed};
 use crate::fleet::{Up, client};
 use crate::manifests::{apply, documents};
 
-fn capsize(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_capsize")).env("COLUMNS", "1000").args(arguments).output().unwrap()
-}
-
-fn printed(output: &Output) -> String {
-    String::from_utf8([&*output.stdout, &*output.stderr].concat()).unwrap()
-}
-
 /// The manifests that `capsize monitor` prints.
 fn manifests(arguments: &[&str]) -> Vec<Value> {
-    let output = capsize(&[&["monitor"], arguments].concat());
+    let output = capsize().args([&["monitor"], arguments].concat()).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
     documents(&String::from_utf8(output.stdout).unwrap())
 }
@@ -60,7 +52,7 @@ async fn an_account_of_the_manifests_records_a_fleet_and_may_do_nothing_else() {
     as_monitor(&all, &kubeconfig).await;
     let (fleet, out) = (kubeconfig.to_str().unwrap(), folder.path().join("h.jsonl"));
     let record = ["record", "--kubeconfig", fleet, "--target", "reference", "--for", "2s", "--out"];
-    let recorded = capsize(&[&record[..], &[out.to_str().unwrap()]].concat());
+    let recorded = capsize().args([&record[..], &[out.to_str().unwrap()]].concat()).output().unwrap();
     assert_eq!(recorded.status.code(), Some(0), "{}", printed(&recorded));
     let text = printed(&recorded);
     assert!(text.contains("recording control-plane, member1") && !text.contains("is not heard"), "{text}");
@@ -101,7 +93,8 @@ async fn a_deployment_runs_the_monitor_with_a_profile_of_the_user() {
 
 #[test]
 fn a_target_that_records_no_members_has_no_account_for_them() {
-    let nodes = capsize(&["monitor", "account", "member", "--target", "reference-nodes"]);
+    let nodes =
+        capsize().args(["monitor", "account", "member", "--target", "reference-nodes"]).output().unwrap();
     assert_eq!(nodes.status.code(), Some(2), "{}", printed(&nodes));
     assert!(printed(&nodes).contains("members are not recorded"), "{}", printed(&nodes));
     let objects = manifests(&["account", "control-plane", "--target", "reference-nodes"]);

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -25,6 +25,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tower::Service;
 
+use crate::command::{capsize, printed};
 use crate::existing::write_target;
 use crate::processes::MOVES;
 
@@ -117,8 +118,7 @@ async fn run(folder: &Path, case: &str, allow: [String; 2]) -> Output {
     let path = |name: &str| folder.join(name);
     write_target(&path("target.yaml"));
     fs::write(path("case.yaml"), format!("scenario: paths\nabout: A try.\n{case}")).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
-    command.env("COLUMNS", "1000");
+    let mut command = capsize();
     command.env("CAPSIZE_STATE", path("state")).args(["run", "--provider", "kubeconfig", "--max-down", "2"]);
     command.arg("--kubeconfig").arg(path("kubeconfig")).arg("--target").arg(path("target.yaml"));
     for allow in allow {
@@ -175,7 +175,7 @@ fn a_path_to_another_cluster_is_refused_before_anything_is_done() {
         let kubeconfig = paths.kubeconfig(&["/k8s/clusters/m1", ""]);
         fs::write(folder.path().join("kubeconfig"), kubeconfig.to_string()).unwrap();
         let ran = run(folder.path(), MOVES, allow).await;
-        let printed = String::from_utf8([ran.stdout, ran.stderr].concat()).unwrap().replace("\n  │ ", " ");
+        let printed = printed(&ran);
         assert_eq!(ran.status.code(), Some(3), "{printed}");
         assert!(printed.contains("m2 is not allowed"), "{printed}");
         for member in ["m1", "m2", "other"] {

@@ -6,6 +6,8 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
+use crate::command::capsize;
+
 /// The shipped profile for the program with the controllers of Capsize.
 const PROFILE: &str = include_str!("../../targets/capsize-controllers.yaml");
 
@@ -29,9 +31,7 @@ fn run(folder: &Path, profile: &str) -> Output {
     fs::write(&profile_file, profile).unwrap();
     let about = "A member is refused, and its workload goes to another.";
     fs::write(&case, format!("scenario: moves\nabout: {about}\n{MOVES}")).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
-    command.env("COLUMNS", "1000");
-    command.arg("run").arg(&case).arg("--target").arg(&profile_file).output().unwrap()
+    capsize().arg("run").arg(&case).arg("--target").arg(&profile_file).output().unwrap()
 }
 
 #[test]

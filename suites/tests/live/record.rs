@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Secret;
@@ -14,11 +14,8 @@ use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::command::{capsize, send};
 use crate::fleet::{Up, client, eventually};
-
-fn capsize(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_capsize")).env("COLUMNS", "1000").args(arguments).output().unwrap()
-}
 
 /// Places a workload on both members, and waits until it is ready there.
 async fn place_a_workload(kubeconfig: &Path) {
@@ -67,8 +64,7 @@ impl Recorder {
 
     /// The same, with more arguments.
     fn with(kubeconfig: &str, history: &str, more: &[&str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_capsize"));
-        command.env("COLUMNS", "1000");
+        let mut command = capsize();
         command.args(["record", "--kubeconfig", kubeconfig, "--out", history, "--target", "reference"]);
         command.args(more);
         let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
@@ -82,8 +78,7 @@ impl Recorder {
 
     /// Ends the recording, and returns the whole output.
     fn stop(mut self) -> String {
-        let pid = self.process.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        send("-INT", &self.process);
         self.stdout.read_to_string(&mut self.printed).unwrap();
         assert_eq!(self.process.wait().unwrap().code(), Some(0), "{}", self.printed);
         self.printed
@@ -114,7 +109,7 @@ async fn a_fleet_at_a_speed_of_its_own_is_recorded_by_its_clock_and_conforms() {
     let offset =
         |entry: &&Value| entry["mark"]["observer"]["clockOffset"].as_f64().is_some_and(|off| off > 30.0);
     assert_eq!(entries.iter().find(offset), None, "the clock of the recording is not that of the fleet");
-    let checked = capsize(&["check", &history]);
+    let checked = capsize().args(["check", &history]).output().unwrap();
     assert_eq!(checked.status.code(), Some(0), "{}", String::from_utf8_lossy(&checked.stdout));
 }
 
@@ -145,7 +140,7 @@ async fn what_a_fleet_does_is_recorded_and_conforms() {
         let observer = |line: &str| line.contains("observer") && line.contains(&format!(r#""on":"{on}""#));
         assert!(text.lines().any(observer), "{on}");
     }
-    let checked = capsize(&["check", &history, "--format", "json"]);
+    let checked = capsize().args(["check", &history, "--format", "json"]).output().unwrap();
     let printed = String::from_utf8(checked.stdout).unwrap();
     assert_eq!(checked.status.code(), Some(0), "{printed}");
     let report: Value = serde_json::from_str(&printed).unwrap();
@@ -172,14 +167,14 @@ fn faults_are_marked_while_a_recording_runs_and_its_timings_are_set() {
         (&["end", "member2"], 0, "marked: refuse, partition of member2, end"),
     ];
     for (arguments, code, says) in rows {
-        let output = capsize(&[&["mark"], arguments, &["--out", &history]].concat());
+        let output = capsize().args([&["mark"], arguments, &["--out", &history]].concat()).output().unwrap();
         let printed = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap()).concat();
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {printed}");
         assert!(printed.contains(says), "{arguments:?}: {printed}");
     }
     recorder.stop();
     up.stop("-TERM");
-    let none = capsize(&["mark", "refuse", "member2", "--out", &history]);
+    let none = capsize().args(["mark", "refuse", "member2", "--out", &history]).output().unwrap();
     assert_eq!(none.status.code(), Some(2));
     let text = fs::read_to_string(&history).unwrap();
     let entries: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -225,7 +220,7 @@ fn every_error_of_a_recording_is_reported_once_and_nothing_is_written() {
         (&["--kubeconfig", &path("closed.yaml"), "--also", "things"], 2, "/apis/example.com/v1/things"),
     ];
     for (arguments, code, says) in cases {
-        let output = capsize(&[&["record", "--out", &history], arguments].concat());
+        let output = capsize().args([&["record", "--out", &history], arguments].concat()).output().unwrap();
         let printed = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {printed}");
         assert!(printed.replace("\n  │ ", " ").contains(says), "{arguments:?}: {printed}");

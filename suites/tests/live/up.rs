@@ -1,7 +1,6 @@
 //! `capsize up` as users run it: a process that is asked over HTTPS and stopped by a signal.
 
 use std::net::TcpListener;
-use std::process::Command;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::authentication::v1::TokenRequest;
@@ -13,6 +12,7 @@ use kube::{Api, Client};
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::command::capsize;
 use crate::fleet::{Up, client, config_of, eventually};
 
 #[tokio::test]
@@ -129,12 +129,7 @@ fn every_obstacle_is_reported_once() {
         (&["--controllers", "all"], 2, "invalid value 'all'"),
     ];
     for (arguments, code, says) in cases {
-        let output = Command::new(env!("CARGO_BIN_EXE_capsize"))
-            .env("COLUMNS", "1000")
-            .arg("up")
-            .args(arguments)
-            .output()
-            .unwrap();
+        let output = capsize().arg("up").args(arguments).output().unwrap();
         let printed = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {printed}");
         assert!(printed.replace("\n  │ ", " ").contains(says), "{arguments:?}: {printed}");

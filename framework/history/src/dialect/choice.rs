@@ -72,14 +72,7 @@ pub trait Fold: Send {
 }
 
 /// The fold of a dialect.
-pub enum Dialect {
-    /// The entries come from Karmada, or from anything that serves the API of Karmada.
-    Karmada(Box<Karmada>),
-    /// The entries come from a cluster with nodes.
-    Nodes(Box<Nodes>),
-    /// The entries are read by a dialect that is data.
-    Data(Box<dyn Fold>),
-}
+pub struct Dialect(Box<dyn Fold>);
 
 impl DataDialect {
     /// A loaded dialect.
@@ -148,11 +141,7 @@ impl From<DialectKind> for String {
 
 impl fmt::Debug for Dialect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Karmada(_) => "Karmada",
-            Self::Nodes(_) => "Nodes",
-            Self::Data(_) => "Data",
-        })
+        f.write_str("Dialect")
     }
 }
 
@@ -163,32 +152,23 @@ impl Dialect {
     /// If the file of a dialect that is data has not been loaded. Profiles are read together with their dialects.
     #[must_use]
     pub fn new(dialect: &DialectKind) -> Self {
-        match dialect {
-            DialectKind::Karmada => Self::Karmada(Box::default()),
-            DialectKind::Nodes => Self::Nodes(Box::default()),
+        Self(match dialect {
+            DialectKind::Karmada => Box::<Karmada>::default(),
+            DialectKind::Nodes => Box::<Nodes>::default(),
             DialectKind::Data(data) => {
-                let program = data.program.as_ref().expect("a profile is read together with its dialect");
-                Self::Data(program.fold())
+                data.program.as_ref().expect("a profile is read together with its dialect").fold()
             }
-        }
+        })
     }
 
     /// The present state.
     #[must_use]
     pub fn world(&self) -> &World {
-        match self {
-            Self::Karmada(karmada) => karmada.world(),
-            Self::Nodes(nodes) => nodes.world(),
-            Self::Data(data) => data.world(),
-        }
+        self.0.world()
     }
 
     /// Takes the next entry, and returns the changes that it makes, in order.
     pub fn observe(&mut self, entry: &Entry) -> Vec<Fact> {
-        match self {
-            Self::Karmada(karmada) => karmada.observe(entry),
-            Self::Nodes(nodes) => nodes.observe(entry),
-            Self::Data(data) => data.observe(entry),
-        }
+        self.0.observe(entry)
     }
 }

@@ -110,13 +110,8 @@ fn reported(entries: Vec<Entry>, profile: Profile) -> String {
     let judgement = judge(entries.into_iter().map(Ok::<_, ()>), profile).unwrap();
     let report = Report {
         command: "check".to_owned(),
-        about: Vec::new(),
-        target: String::new(),
-        lacking_core: Vec::new(),
-        is_selection: false,
-        is_live: false,
         cases: vec![Case::judged("any".to_owned(), "any".to_owned(), judgement)],
-        wall: None,
+        ..Report::default()
     };
     [capsize_report::checked(&report, COLUMNS), capsize_report::json(&report), capsize_report::junit(&report)]
         .concat()

@@ -1,11 +1,10 @@
 //! Clocks with wrong times: verdicts that remain the same, and undecided ones.
 
-use capsize_judge::guarantee::Outcome;
 use serde_json::json;
 
 use crate::inexact_times::undecided;
 use crate::member_health::{moved, tainted};
-use crate::outcomes::{breaks, holds, ids};
+use crate::outcomes::{breaks, holds, violations};
 use crate::story::{Story, StoryOutcome};
 
 /// Sets the clock of the control plane by this number of seconds.
@@ -25,11 +24,11 @@ fn a_toleration_may_be_over_as_much_earlier_or_later_as_the_clock_was_set() {
     breaks("TOLERATION-01", &evicted(0.05, 13.8));
     breaks("TOLERATION-01", &evicted(-2.0, 11.8));
     let stays = |by: f64, until: f64| set(tainted(), by).until(until);
-    assert_eq!(ids(&stays(-3.0, 18.9), Outcome::is_violated), [""; 0]);
+    assert_eq!(violations(&stays(-3.0, 18.9)), [""; 0]);
     breaks("TOLERATION-01", &stays(-3.0, 19.1));
     // A stamp from before the correction of the clock may also count for longer.
     let back = right(set(tainted(), -3.0).at(11.0), -3.0);
-    assert_eq!(ids(&back.until(18.9), Outcome::is_violated), [""; 0]);
+    assert_eq!(violations(&back.until(18.9)), [""; 0]);
 }
 
 #[test]
@@ -42,7 +41,7 @@ fn a_toleration_without_end_lasts_by_every_clock() {
 fn the_timeout_of_a_task_counts_by_the_clock() {
     undecided("EVICTION-02", &set(moved(), 5.0).at(30.0).end("m1").until(37.0));
     breaks("EVICTION-02", &set(moved(), 5.0).at(29.0).end("m1").until(37.0));
-    let late = |until: f64| ids(&set(moved(), 5.0).until(until), Outcome::is_violated);
+    let late = |until: f64| violations(&set(moved(), 5.0).until(until));
     assert_eq!(late(41.2), [""; 0]);
     assert_eq!(late(41.4), ["EVICTION-02"]);
 }
@@ -54,7 +53,7 @@ fn a_workload_may_return_while_its_toleration_may_last_by_a_clock_that_was_set()
         let story = Story::new().policy(all, 2).assign(&["m1", "m2", "m3"]).healthy("m3").at(11.0);
         let story = story.mark(json!({"step": "taint", "cluster": "m1"})).taint("m1", key, "NoExecute");
         let story = set(story, by).at(left).evict("m1").stamp("m1").at(left + 0.2).end("m1");
-        ids(&story.at(17.0).assign(&["m1", "m2", "m3"]).until(18.0), Outcome::is_violated)
+        violations(&story.at(17.0).assign(&["m1", "m2", "m3"]).until(18.0))
     };
     assert_eq!(back(-5.0, "not-ready", 16.2), [""; 0]);
     assert_eq!(back(-0.5, "not-ready", 16.2), ["PLACEMENT-16"]);
@@ -86,7 +85,7 @@ fn a_member_whose_clock_is_wrong_is_as_much_in_reach_as_ever() {
 fn an_agent_whose_clock_was_set_may_report_nothing_new() {
     let unknown = |story: Story| story.at(30.0).ready("m3", "Unknown").until(30.1);
     let pulled = || Story::new().pulls("m3").fault("refuse", "m1", "begin").at(11.0);
-    let violated = |observed: StoryOutcome| ids(&observed, Outcome::is_violated).contains(&"HEALTH-02");
+    let violated = |observed: StoryOutcome| violations(&observed).contains(&"HEALTH-02");
     assert!(violated(unknown(pulled())));
     assert!(violated(unknown(set(pulled(), 600.0))));
     assert!(!violated(unknown(pulled().fault("skew", "m3", "begin"))));

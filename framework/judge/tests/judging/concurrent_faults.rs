@@ -1,16 +1,15 @@
 //! Permitted effects of concurrent faults and of persons: the smallest histories from chaos runs.
 
-use capsize_judge::guarantee::Outcome;
 use serde_json::{Value, json};
 
-use crate::outcomes::{breaks, holds, ids};
+use crate::outcomes::{breaks, holds, violations};
 use crate::story::{PROFILE, Story, needed};
 
 const STAMP: &str = "2030-01-01T00:00:20Z";
 
 #[track_caller]
 fn breaks_nothing(story: Story, until: f64) {
-    assert_eq!(ids(&story.until(until), Outcome::is_violated), [""; 0]);
+    assert_eq!(violations(&story.until(until)), [""; 0]);
 }
 
 /// A person applies the object of a member.
@@ -45,7 +44,7 @@ fn a_fault_outlasts_a_member_that_is_removed_and_joins_again() {
         let lossy = Story::new().fault("lose", hit, "begin").at(11.0).leaves("m3").at(12.0);
         let refused = lossy.ready("m3", "True").at(30.0).fault("refuse", "m3", "begin").at(31.0);
         let observed = refused.ready("m3", "False").taint("m3", "not-ready", "NoSchedule");
-        ids(&observed.until(31.5), Outcome::is_violated).contains(&"HEALTH-01")
+        violations(&observed.until(31.5)).contains(&"HEALTH-01")
     };
     // The threshold may have begun with a lost probe.
     assert!(!is_wrong("m3"));
@@ -59,7 +58,7 @@ fn a_hindered_scheduler_may_not_know_a_member_that_another_leader_has_chosen() {
         let tainted = story.at(12.0).ready("m4", "True").mark(json!({"step": "taint", "cluster": "m1"}));
         let evicted = tainted.taint("m1", "not-ready", "NoExecute").at(17.2).evict("m1").at(17.3).stamp("m1");
         let dropped = evicted.at(17.4).assign(&["m2", "m4"]).at(17.5).assign(&[left]);
-        ids(&dropped.until(18.0), Outcome::is_violated).contains(&"PLACEMENT-01")
+        violations(&dropped.until(18.0)).contains(&"PLACEMENT-01")
     };
     let rivals = || rival(Story::new(), "begin");
     assert!(!is_wrong(rivals(), "m2"));
@@ -75,7 +74,7 @@ fn actions_that_failed_are_retried_within_the_longest_back_off_of_a_queue() {
         story.taint("m1", "maintenance", "NoExecute").at(40.3).evict("m1").at(40.5).assign(&["m2", "m3"])
     };
     let is_stamped_in_time =
-        |story: Story, until: f64| !ids(&story.until(until), Outcome::is_violated).contains(&"EVICTION-08");
+        |story: Story, until: f64| !violations(&story.until(until)).contains(&"EVICTION-08");
     let failing = || fails(Story::new().at(38.0), "begin").at(40.0);
     let meanwhile = || fails(unstamped(failing()).at(42.0), "end");
     assert!(is_stamped_in_time(meanwhile(), 1040.0));
@@ -135,7 +134,7 @@ fn a_probe_that_waits_out_a_short_silence_has_not_failed() {
         let over = failed.fault("refuse", "m1", "end").at(22.0).fault(fault, "m1", "begin").at(25.0);
         let observed =
             over.fault(fault, "m1", "end").at(25.2).ready("m1", "True").untaint("m1", "NoSchedule");
-        ids(&observed.until(26.0), Outcome::is_violated)
+        violations(&observed.until(26.0))
     };
     // The member answers from 20 s on, and some probe meets a second of refusals.
     assert_eq!(again("partition"), [""; 0]);
@@ -150,7 +149,7 @@ fn the_first_probe_after_a_start_may_wait_out_a_silence_and_has_no_threshold() {
         let killed = |story: Story, state| story.mark(json!({"fault": "kill", "state": state}));
         let started = killed(killed(failed, "begin").at(60.0), "end").at(ended).fault(fault, "m1", "end");
         let observed = started.at(ended + 0.1).ready("m1", "True").untaint("m1", "NoSchedule");
-        ids(&observed.until(ended + 1.0), Outcome::is_violated)
+        violations(&observed.until(ended + 1.0))
     };
     // The bound is 1 + 32, plus 2 for the takeover, plus the latency.
     assert_eq!(back("partition", 46.0, 95.9), [""; 0]);
@@ -312,7 +311,7 @@ fn after_a_start_every_template_counts_as_new() {
         story.policy(narrower, 2).spec(&made_of).until(21.5)
     };
     breaks("POLICY-03", &changed(false));
-    assert!(ids(&changed(true), Outcome::is_violated).is_empty());
+    assert!(violations(&changed(true)).is_empty());
 }
 
 #[test]
@@ -328,7 +327,7 @@ fn a_manifest_may_follow_its_template_before_scheduling_if_duplicated_or_without
         let unplaced = unplaced.policy_replicas(wanted).binding();
         let of = |story: Story, member: &str| story.work(member, &manifest(asked));
         let all = ["m1", "m2"].into_iter().fold(unplaced, of);
-        ids(&all.until(22.0), Outcome::is_violated)
+        violations(&all.until(22.0))
     };
     let breaks = |divided: bool, wanted: u64, asked: u64| {
         let story = if divided { Story::new().divided().binding() } else { Story::new() };
@@ -340,8 +339,7 @@ fn a_manifest_may_follow_its_template_before_scheduling_if_duplicated_or_without
         let story = Story::new().work("m1", &manifest(2)).work("m2", &manifest(2)).copy("m1").copy("m2");
         let story = story.at(20.0).reports(&json!({"schedulerObservedGeneration": 0}));
         let story = story.work("m1", &manifest(1)).work("m2", &manifest(1)).at(20.2);
-        ids(&story.policy_replicas(wanted).binding().until(22.0), Outcome::is_violated)
-            .contains(&"DELIVERY-11")
+        violations(&story.policy_replicas(wanted).binding().until(22.0)).contains(&"DELIVERY-11")
     };
     assert_eq!([early(1), early(2)], [false, true]);
     assert_eq!([breaks(true, 0, 0), breaks(true, 0, 1), breaks(true, 1, 1)], [false, true, true]);
@@ -366,7 +364,7 @@ fn hindered_controllers_may_retry_as_late_as_the_fault_was_long_and_later_withou
 fn a_member_may_seem_silent_to_controllers_with_stale_caches() {
     let unknown = |story: Story| {
         let observed = story.at(20.0).ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
-        ids(&observed.until(20.5), Outcome::is_violated)
+        violations(&observed.until(20.5))
     };
     let pulls = || Story::new().mark(json!({"scenario": "nothing is cut off"})).pulls("m1");
     assert_eq!(unknown(pulls().mark(json!({"fault": "lag", "state": "begin"}))), [""; 0]);
@@ -384,7 +382,7 @@ fn an_agent_that_restarts_without_answers_does_not_report() {
         };
         let deaf = kill(kill(story.mark(way("begin")).at(12.0), "begin").at(13.0), "end");
         let observed = deaf.at(30.0).ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
-        ids(&observed.until(30.5), Outcome::is_violated)
+        violations(&observed.until(30.5))
     };
     assert_eq!(unknown(true), [""; 0]);
     assert_eq!(unknown(false), ["HEALTH-02"]);
@@ -399,7 +397,7 @@ fn the_last_report_is_not_known_for_a_member_that_was_unknown_before_it_was_cut_
         let unknown = story.at(100.0).ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
         let cut = unknown.at(300.0).fault("partition", "m1", "begin").at(400.0);
         let observed = cut.taint("m1", "unreachable", "NoExecute").until(400.5);
-        ids(&observed, Outcome::is_violated).contains(&"TAINT-07")
+        violations(&observed).contains(&"TAINT-07")
     };
     assert_eq!([is_early(true), is_early(false)], [false, true]);
 }
@@ -416,7 +414,7 @@ fn a_member_need_not_have_reported_to_hindered_controllers_before_it_was_cut_off
         let cut = fail(story.fault("partition", "m1", "begin").at(180.0), "end").at(181.0);
         let unknown = cut.ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
         let observed = unknown.at(tainted).taint("m1", "unreachable", "NoExecute");
-        ids(&observed.until(tainted + 0.5), Outcome::is_violated).contains(&"TAINT-07")
+        violations(&observed.until(tainted + 0.5)).contains(&"TAINT-07")
     };
     // The bound is 300 s - 8 s, from 100 s or from 178 s on.
     assert_eq!([is_early(true, 392.5), is_early(true, 391.0)], [false, true]);
@@ -428,7 +426,7 @@ fn a_member_may_be_unknown_or_not_while_connections_are_lost_by_chance() {
     let pulls = || Story::new().mark(json!({"scenario": "what is lost is left to chance"})).pulls("m1");
     let unknown = |story: Story, until| {
         let observed = story.ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
-        ids(&observed.until(until), Outcome::is_violated)
+        violations(&observed.until(until))
     };
     // The bound is 8 s + 2 x 1 s + 1 s after the end of the fault.
     let lossy = || pulls().fault("lose", "m1", "begin");
@@ -443,7 +441,7 @@ fn a_member_may_be_unknown_or_not_while_connections_are_lost_by_chance() {
     // A member whose agent reports now and then gets no taint, unless it is also cut off.
     let silent = |story: Story| {
         let observed = story.at(30.0).ready("m3", "Unknown").taint("m3", "unreachable", "NoSchedule");
-        ids(&observed.until(60.0), Outcome::is_violated)
+        violations(&observed.until(60.0))
     };
     let lossy_spare = || pulls().pulls("m3").fault("lose", "m3", "begin");
     assert_eq!(silent(lossy_spare()), [""; 0]);
@@ -476,7 +474,7 @@ fn a_timeout_counts_from_the_time_on_a_task_that_was_stamped_late() {
         let story = if slow { story.mark(json!({"fault": "slow", "state": "begin"})) } else { story };
         let moved = story.evict("m1").at(10.5).assign(&["m2", "m3"]).health("m3", "Unhealthy").binding();
         let stamped = moved.at(16.0).stamp_with("m1", 11.0);
-        ids(&stamped.at(33.0).end("m1").until(34.0), Outcome::is_violated)
+        violations(&stamped.at(33.0).end("m1").until(34.0))
     };
     assert!(ended(false).contains(&"EVICTION-02"));
     assert!(!ended(true).contains(&"EVICTION-02"));
@@ -490,9 +488,8 @@ fn a_scheduler_with_a_stale_cache_chooses_by_it() {
         let all = json!({"spreadConstraints": []});
         let tainted =
             story.at(11.0).mark(json!({"step": "taint", "cluster": "m3"})).taint("m3", "away", "NoSchedule");
-        ids(
+        violations(
             &tainted.at(20.0).policy(all, 2).binding().at(22.0).assign(&["m1", "m2", "m3"]).until(23.0),
-            Outcome::is_violated,
         )
     };
     assert!(chosen(true).contains(&"PLACEMENT-03"));

@@ -1,10 +1,9 @@
 //! Tests of EVICTION-16: the smallest history that violates it, and some on which it holds.
 
-use capsize_judge::guarantee::Outcome;
 use serde_json::{Value, json};
 
 use crate::examples::shows;
-use crate::outcomes::{holds, ids};
+use crate::outcomes::{holds, violations};
 use crate::story::Story;
 
 /// An event about the story's binding from this component.
@@ -28,7 +27,7 @@ fn ended() -> Story {
 }
 
 fn is_broken(story: Story, until: f64) -> bool {
-    ids(&story.until(until), Outcome::is_violated).contains(&"EVICTION-16")
+    violations(&story.until(until)).contains(&"EVICTION-16")
 }
 
 #[test]

@@ -2,11 +2,10 @@
 //!
 //! For each guarantee there is the smallest history that violates it and nothing else, and one on which it holds.
 
-use capsize_judge::guarantee::Outcome;
 use serde_json::{Value, json};
 
 use crate::examples::shows;
-use crate::outcomes::{breaks, holds, ids};
+use crate::outcomes::{breaks, holds, violations};
 use crate::story::{PROFILE, Story};
 
 /// m1 and m2 have their manifests and copies.
@@ -111,7 +110,7 @@ fn a_person_who_writes_the_tasks_decides_which_of_them_stay() {
         task.as_object_mut().unwrap().extend(decision.as_object().unwrap().clone());
         let story = leaving(delivered()).at(21.0).health("m2", "Unhealthy");
         let replaced = story.at(25.0).spec(&json!({"gracefulEvictionTasks": [task]}));
-        ids(&replaced.until(25.3), Outcome::is_violated)
+        violations(&replaced.until(25.3))
     };
     assert!(!other(&json!({"suppressDeletion": false})).contains(&"EVICTION-02"));
     // No person decides here, so a controller has ended the task for m1 too early.
@@ -278,7 +277,7 @@ fn the_manifest_for_a_member_that_the_workload_is_leaving_does_not_change() {
         ]}}})).until(20.6)
     };
     breaks("DELIVERY-08", &rewritten(9));
-    assert!(ids(&rewritten(2), Outcome::is_violated).is_empty());
+    assert!(violations(&rewritten(2)).is_empty());
 }
 
 #[test]
@@ -367,7 +366,7 @@ fn a_member_that_answers_again_is_ready_in_time_and_not_before() {
     let back = |at: f64| over().at(at).ready("m1", "True").untaint("m1", "NoSchedule");
     holds("HEALTH-04", &back(18.0).until(19.0));
     shows("HEALTH-04", &back(17.8).until(19.0));
-    assert!(ids(&over().until(20.9), Outcome::is_violated).is_empty());
+    assert!(violations(&over().until(20.9)).is_empty());
     breaks("HEALTH-04", &over().until(21.1));
 }
 
@@ -381,7 +380,7 @@ fn a_member_answers_again_while_a_fault_that_probes_survive_goes_on() {
     // The upper bound counts from the moment when no fault is in force any more: a probe that still waits, and the
     // threshold.
     let over = || answers().at(30.0).fault("delay", "m1", "end");
-    assert!(ids(&over().until(66.9), Outcome::is_violated).is_empty());
+    assert!(violations(&over().until(66.9)).is_empty());
     breaks("HEALTH-04", &over().until(67.1));
 }
 
@@ -392,7 +391,7 @@ fn the_end_of_a_fault_ends_the_fault_with_the_same_fields() {
     };
     let both = partition(partition(Story::new().pulls("m1"), "begin", "both").at(11.0), "begin", "toMember");
     let left = partition(both.at(12.0), "end", "both");
-    assert!(ids(&left.until(1000.0), Outcome::is_violated).is_empty(), "reports of the agent arrive");
+    assert!(violations(&left.until(1000.0)).is_empty(), "reports of the agent arrive");
 }
 
 #[test]
@@ -451,7 +450,7 @@ fn the_taints_of_a_policy_follow_its_conditions() {
     let removed = failed().at(14.5).taint("m1", "evacuate", "NoSchedule").at(16.0);
     let by_hand = removed.mark(json!({"step": "untaint", "cluster": "m1"}));
     let by_hand = by_hand.untaint("m1", "NoSchedule").taint("m1", "not-ready", "NoSchedule");
-    assert!(ids(&by_hand.until(19.0), Outcome::is_violated).is_empty());
+    assert!(violations(&by_hand.until(19.0)).is_empty());
     // A taint that no policy requires is removed.
     let unasked = Story::new().object(policy("NotIn")).fault("slow", "m2", "begin").at(12.0);
     breaks("TAINT-08", &unasked.taint("m1", "evacuate", "NoSchedule").until(13.5));
@@ -474,7 +473,7 @@ fn a_policy_explains_two_health_taints_only_if_its_conditions_have_matched() {
             Story::new().object(policy("not-ready", "False")).object(policy("unreachable", "Unknown"));
         policies.fault("refuse", "m1", "begin").at(14.0).ready("m1", status)
     };
-    let excludes = |story: Story| ids(&story.until(40.0), Outcome::is_violated).contains(&"TAINT-05");
+    let excludes = |story: Story| violations(&story.until(40.0)).contains(&"TAINT-05");
     let not_ready = || failed("False").at(14.2).taint("m1", "not-ready", "NoExecute");
     assert!(!excludes(not_ready()));
     assert!(excludes(not_ready().at(14.3).taint("m1", "unreachable", "NoExecute")));

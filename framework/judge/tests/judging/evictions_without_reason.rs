@@ -4,7 +4,7 @@
 //! In a scenario, nobody else deletes pods without a mark.
 
 use capsize_history::EventType;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::nodes::{PROFILE, Story, cluster_by, holds, violates};
 
@@ -13,18 +13,22 @@ fn cluster() -> Story {
     cluster_by(&PROFILE.replace("TellsDisruption, ", "").replace("ZonedEvictions, ", ""), 2, 0)
 }
 
-/// Pod `p` on `a1`, which tolerates every taint for 5 s; in deletion if `deleted`.
-fn pod(story: Story, deleted: bool) -> Story {
+/// Pod `p` on `a1` with these tolerations; in deletion if `deleted`.
+fn tolerant(story: Story, tolerations: &Value, deleted: bool) -> Story {
     let mut pod = json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"},
-        "spec": {"nodeName": "a1", "tolerations": [
-            {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5},
-        ]},
+        "spec": {"nodeName": "a1", "tolerations": tolerations},
     });
     if deleted {
         pod["metadata"]["deletionTimestamp"] = json!("2030-01-01T00:01:00Z");
     }
     story.sees(EventType::Modified, pod)
+}
+
+/// The pod, which tolerates every taint for 5 s.
+fn pod(story: Story, deleted: bool) -> Story {
+    let all = json!([{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}]);
+    tolerant(story, &all, deleted)
 }
 
 #[test]
@@ -41,8 +45,7 @@ fn a_pod_that_is_deleted_without_any_taint_was_evicted_without_cause() {
     violates("by a person", pod(pod(cluster(), false).at(2.0).mark(by_hand), true), 3.0, "");
 }
 
-/// Returns pod `p` on `a1`, which is in deletion if `deleted`.
-/// The pod tolerates the taint `long` for 20 s and the taint `short` for 5 s.
+/// The pod, which tolerates the taint `long` for 20 s and the taint `short` for 5 s.
 fn patient(story: Story, deleted: bool) -> Story {
     let tolerates = |key: &str, seconds: u64| {
         json!({
@@ -50,14 +53,7 @@ fn patient(story: Story, deleted: bool) -> Story {
             "tolerationSeconds": seconds,
         })
     };
-    let mut pod = json!({
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"},
-        "spec": {"nodeName": "a1", "tolerations": [tolerates("long", 20), tolerates("short", 5)]},
-    });
-    if deleted {
-        pod["metadata"]["deletionTimestamp"] = json!("2030-01-01T00:01:00Z");
-    }
-    story.sees(EventType::Modified, pod)
+    tolerant(story, &json!([tolerates("long", 20), tolerates("short", 5)]), deleted)
 }
 
 #[test]

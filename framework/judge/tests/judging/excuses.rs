@@ -1,18 +1,17 @@
 //! Tests of excuses while something is under way or not known: small histories from chaos runs.
 
 use capsize_history::EventType;
-use capsize_judge::guarantee::Outcome;
 use serde_json::{Value, json};
 
 use crate::nodes::{self, cluster_by};
-use crate::outcomes::ids;
+use crate::outcomes::violations;
 use crate::story::Story;
 
 const STAMP: &str = "2030-01-01T00:00:20Z";
 
 /// Returns true if `id` is violated at `until`.
 fn is_broken(id: &str, story: Story, until: f64) -> bool {
-    ids(&story.until(until), Outcome::is_violated).contains(&id)
+    violations(&story.until(until)).contains(&id)
 }
 
 fn delivered() -> Story {
@@ -35,7 +34,7 @@ fn a_member_that_is_removed_when_it_is_ready_again_keeps_its_taints() {
         if removed { back.member("m3", json!({"metadata": {"deletionTimestamp": STAMP}})) } else { back }
     };
     assert!(is_broken("TAINT-03", back(false), 21.0));
-    assert_eq!(ids(&back(true).until(21.0), Outcome::is_violated), [""; 0]);
+    assert_eq!(violations(&back(true).until(21.0)), [""; 0]);
 }
 
 #[test]

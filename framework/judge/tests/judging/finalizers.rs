@@ -1,9 +1,8 @@
 //! Tests of objects in deletion that a finalizer of another owner keeps.
 
-use capsize_judge::guarantee::Outcome;
 use serde_json::{Value, json};
 
-use crate::outcomes::{breaks, holds, ids};
+use crate::outcomes::{breaks, holds, violations};
 use crate::story::{Story, StoryOutcome};
 
 const DELETED: &str = "2030-01-01T00:00:20Z";
@@ -34,7 +33,7 @@ fn kept_copy(story: Story, finalizer: &str) -> Story {
 }
 
 fn violated(outcome: &StoryOutcome) -> Vec<&'static str> {
-    ids(outcome, Outcome::is_violated)
+    violations(outcome)
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use capsize_judge::guarantee::{Outcome, Verdict};
 use serde_json::json;
 
-use crate::outcomes::{breaks, holds, ids};
+use crate::outcomes::{breaks, holds, ids, violations};
 use crate::story::{Story, StoryOutcome};
 
 /// From now on, facts about a cluster may be this many seconds old.
@@ -19,7 +19,7 @@ fn observed(at: f64, latency: f64) -> StoryOutcome {
 }
 
 pub(crate) fn undecided(id: &str, verdicts: &[Verdict]) {
-    assert_eq!(ids(verdicts, Outcome::is_violated), [""; 0]);
+    assert_eq!(violations(verdicts), [""; 0]);
     let doubted = ids(verdicts, |outcome| matches!(outcome, Outcome::Undecided { .. }));
     assert!(doubted.contains(&id), "{id} is not among the undecided guarantees: {doubted:?}");
 }
@@ -52,7 +52,7 @@ fn a_deadline_passes_only_when_the_arrival_would_have_been_observed() {
     let silent = |until: f64| {
         seen_after(Story::new(), "control-plane", 2.0).fault("refuse", "m1", "begin").until(until)
     };
-    assert!(ids(&silent(20.9), Outcome::is_violated).is_empty());
+    assert!(violations(&silent(20.9)).is_empty());
     breaks("HEALTH-01", &silent(21.1));
 }
 
@@ -75,7 +75,7 @@ fn an_excuse_may_come_as_late_as_it_can_be_observed() {
     let dropped =
         |latency: f64| seen_after(Story::new(), "control-plane", latency).assign(&["m2", "m3"]).at(12.0);
     breaks("PLACEMENT-01", &dropped(0.0).until(13.0));
-    assert!(ids(&dropped(5.0).until(13.0), Outcome::is_violated).is_empty());
+    assert!(violations(&dropped(5.0).until(13.0)).is_empty());
     breaks("PLACEMENT-01", &dropped(5.0).until(15.1));
 }
 
@@ -84,7 +84,7 @@ fn a_list_after_a_silence_may_join_several_changes() {
     let deaf = || seen_after(Story::new().at(11.0), "control-plane", 3e9);
     let listed = |silence: f64| seen_after(deaf().at(20.0), "control-plane", silence);
     let dropped = |story: Story| seen_after(story.assign(&["m2", "m3"]).at(20.1), "control-plane", 0.0);
-    assert!(ids(&dropped(listed(9.0)).until(30.0), Outcome::is_violated).is_empty());
+    assert!(violations(&dropped(listed(9.0)).until(30.0)).is_empty());
     let later = seen_after(listed(9.0).at(20.1), "control-plane", 0.0);
     breaks("PLACEMENT-01", &later.at(21.0).assign(&["m2", "m3"]).until(30.0));
     breaks("PLACEMENT-01", &Story::new().at(20.0).assign(&["m2", "m3"]).until(30.0));
@@ -113,7 +113,7 @@ fn an_entry_slightly_out_of_order_counts_as_old_as_possible() {
 fn nothing_is_late_if_faults_are_not_marked() {
     let failed = |story: Story| story.at(20.0).ready("m1", "False").until(40.0);
     undecided("TAINT-01", &failed(Story::unmarked()));
-    assert!(ids(&failed(Story::new()), Outcome::is_violated).contains(&"TAINT-01"));
+    assert!(violations(&failed(Story::new())).contains(&"TAINT-01"));
 }
 
 #[test]
@@ -121,16 +121,16 @@ fn actions_under_way_at_the_beginning_of_a_history_are_not_judged() {
     let failed = |story: Story| story.at(20.0).ready("m1", "False").until(40.0);
     // The end of a fault without its beginning.
     let before = failed(Story::new().fault("refuse", "m2", "end"));
-    assert_eq!(ids(&before, Outcome::is_violated), [""; 0]);
+    assert_eq!(violations(&before), [""; 0]);
     let after = Story::new().at(20.0).ready("m1", "False").at(40.0).fault("refuse", "m2", "end").until(41.0);
-    assert_eq!(ids(&after, Outcome::is_violated), [""; 0]);
+    assert_eq!(violations(&after), [""; 0]);
 }
 
 #[test]
 fn silence_is_no_violation_if_faults_are_not_marked() {
     let unmarked = Story::unmarked().pulls("m1").at(12.0).ready("m1", "Unknown");
     let unmarked = unmarked.taint("m1", "unreachable", "NoSchedule").until(13.0);
-    assert!(ids(&unmarked, Outcome::is_violated).is_empty());
+    assert!(violations(&unmarked).is_empty());
     let marked = Story::new().fault("refuse", "m2", "begin").fault("refuse", "m2", "end").pulls("m1");
     let marked = marked.at(12.0).ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
     breaks("HEALTH-02", &marked.until(13.0));

@@ -6,14 +6,14 @@ use capsize_dialect::Dialect;
 use capsize_history::EventType::{Added, Deleted, Modified};
 use capsize_history::facts::Fact;
 use capsize_history::{CONTROL_PLANE, Entry, EventType};
-use capsize_judge::guarantee::{Outcome, Verdict};
+use capsize_judge::guarantee::Verdict;
 use capsize_judge::judge::Judge;
 use capsize_judge::profile::Profile;
 use serde_json::{Value, json};
 use std::time::Duration;
 
 use crate::examples::is_shown;
-use crate::outcomes::{breaks, holds, ids};
+use crate::outcomes::{breaks, holds, violations};
 use crate::story::PROFILE;
 
 /// The features of the guarantees that are tested here.
@@ -128,7 +128,7 @@ fn shows(id: &str, (facts, verdicts): &(Vec<Fact>, Vec<Verdict>)) {
 
 /// The ids of the violated guarantees.
 fn violated(verdicts: &[Verdict]) -> Vec<&'static str> {
-    ids(verdicts, Outcome::is_violated)
+    violations(verdicts)
 }
 
 /// Checks that nothing is violated, and that `id` held.

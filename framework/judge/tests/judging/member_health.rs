@@ -2,11 +2,10 @@
 //!
 //! For each guarantee there is the smallest history that violates it and nothing else, and one on which it holds.
 
-use capsize_judge::guarantee::Outcome;
 use serde_json::json;
 
 use crate::examples::shows;
-use crate::outcomes::{breaks, holds, ids};
+use crate::outcomes::{breaks, holds, violations};
 use crate::story::Story;
 
 /// m1 fails at 10 s, is reported at 14 s, and gets its NoSchedule taint at 14.1 s.
@@ -40,25 +39,25 @@ fn a_failed_member_does_not_stay_ready() {
     let failed = |fault: &str| Story::new().fault(fault, "m1", "begin");
     breaks("HEALTH-01", &failed("refuse").until(19.1));
     // A probe whose packets vanish takes 32 s: the bound is 1 + 32, once more, plus the latency.
-    assert!(ids(&failed("partition").until(76.9), Outcome::is_violated).is_empty());
+    assert!(violations(&failed("partition").until(76.9)).is_empty());
     breaks("HEALTH-01", &failed("partition").until(77.1));
     // Probes may survive this fault, so nothing is known.
-    assert!(ids(&failed("slow").until(1000.0), Outcome::is_violated).is_empty());
+    assert!(violations(&failed("slow").until(1000.0)).is_empty());
 }
 
 #[test]
 fn a_fault_that_probes_survive_is_no_outage_beside_one_or_after_it() {
     let refused = || Story::new().fault("refuse", "m1", "begin");
     let after = refused().at(12.0).fault("refuse", "m1", "end").at(12.5).fault("delay", "m1", "begin");
-    assert!(ids(&after.until(1000.0), Outcome::is_violated).is_empty());
+    assert!(violations(&after.until(1000.0)).is_empty());
     let beside = refused().at(10.5).fault("delay", "m1", "begin").at(12.0).fault("refuse", "m1", "end");
-    assert!(ids(&beside.until(1000.0), Outcome::is_violated).is_empty());
+    assert!(violations(&beside.until(1000.0)).is_empty());
 }
 
 #[test]
 fn probes_that_fail_more_slowly_are_detected_later() {
     let both = || Story::new().fault("refuse", "m1", "begin").at(11.0).fault("partition", "m1", "begin");
-    assert!(ids(&both().until(77.9), Outcome::is_violated).is_empty());
+    assert!(violations(&both().until(77.9)).is_empty());
     breaks("HEALTH-01", &both().until(78.1));
 }
 
@@ -69,7 +68,7 @@ fn blips_that_follow_each_other_closely_are_one_outage_from_below_and_many_from_
         one.at(12.5).fault("refuse", "m1", "begin").at(14.5)
     };
     holds("HEALTH-01", &blips().ready("m1", "False").taint("m1", "not-ready", "NoSchedule").until(15.0));
-    assert!(ids(&blips().until(21.4), Outcome::is_violated).is_empty());
+    assert!(violations(&blips().until(21.4)).is_empty());
     breaks("HEALTH-01", &blips().until(21.6));
 }
 
@@ -89,11 +88,11 @@ fn a_member_whose_agent_is_cut_off_becomes_unknown_in_time_and_no_other() {
     let unknown = |story: Story| story.ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
     holds("HEALTH-02", &unknown(cut("both").at(20.0)).until(20.5));
     // The bound is 8 s of grace, two rounds of the monitor, and the latency.
-    assert!(ids(&cut("both").until(20.9), Outcome::is_violated).is_empty());
+    assert!(violations(&cut("both").until(20.9)).is_empty());
     shows("HEALTH-02", &cut("both").until(21.1));
     breaks("HEALTH-02", &cut("fromMember").until(21.1));
     // Renewals arrive, although the agent gets no answers.
-    assert!(ids(&cut("toMember").until(1000.0), Outcome::is_violated).is_empty());
+    assert!(violations(&cut("toMember").until(1000.0)).is_empty());
     let uncut = Story::new().mark(json!({"scenario": "nothing is cut off"})).pulls("m1");
     breaks("HEALTH-02", &unknown(uncut.at(20.0)).until(20.5));
 }
@@ -116,7 +115,7 @@ fn a_member_that_stays_not_ready_gets_a_no_execute_taint() {
 fn deadlines_restart_when_controllers_return() {
     let away = || outage().at(20.0).mark(json!({"fault": "controller-down", "state": "begin"})).at(40.0);
     let back = || away().mark(json!({"fault": "controller-down", "state": "end"}));
-    assert!(ids(&back().until(50.9), Outcome::is_violated).is_empty());
+    assert!(violations(&back().until(50.9)).is_empty());
     breaks("TAINT-02", &back().until(51.1));
 }
 
@@ -148,7 +147,7 @@ fn health_taints_of_one_effect_exclude_each_other() {
     };
     breaks("TAINT-05", &by_hand(outage()).at(16.0).taint("m1", "unreachable", "NoSchedule").until(16.4));
     let set = by_hand(outage()).taint("m1", "unreachable", "NoSchedule").until(14.5);
-    assert!(ids(&set, Outcome::is_violated).is_empty());
+    assert!(violations(&set).is_empty());
 }
 
 #[test]
@@ -182,7 +181,7 @@ fn a_taint_without_toleration_evicts_at_once() {
 fn a_workload_that_comes_to_a_tainted_member_may_wait_for_the_recheck() {
     let late = || Story::new().assign(&["m2", "m3"]).taint("m1", "maintenance", "NoExecute").at(20.0);
     let placed = || late().assign(&["m1", "m2"]);
-    let violated = |until| ids(&placed().until(until), Outcome::is_violated);
+    let violated = |until| violations(&placed().until(until));
     assert!(!violated(30.9).contains(&"TOLERATION-01"));
     assert!(violated(31.1).contains(&"TOLERATION-01"));
 }
@@ -198,15 +197,14 @@ fn a_taint_that_is_removed_in_time_evicts_nothing() {
 fn an_eviction_without_a_taint_is_wrong_unless_another_watch_reports_the_taint_late() {
     breaks("TOLERATION-02", &Story::new().evict("m1").until(11.0));
     let late = Story::new().evict("m1").at(10.05).taint("m1", "maintenance", "NoExecute");
-    assert!(ids(&late.until(11.0), Outcome::is_violated).is_empty());
+    assert!(violations(&late.until(11.0)).is_empty());
 }
 
 #[test]
 fn an_evicting_controller_may_not_know_yet_that_the_member_has_joined_again() {
     let anew = || tainted().at(12.0).leaves("m1").untaint("m1", "NoExecute");
-    let is_wrong = |at: f64| {
-        ids(&anew().at(at).evict("m1").until(at + 1.0), Outcome::is_violated).contains(&"TOLERATION-02")
-    };
+    let is_wrong =
+        |at: f64| violations(&anew().at(at).evict("m1").until(at + 1.0)).contains(&"TOLERATION-02");
     assert!(!is_wrong(12.3));
     assert!(is_wrong(14.0));
 }
@@ -228,7 +226,7 @@ fn a_task_without_healthy_replacements_ends_by_its_timeout() {
 #[test]
 fn a_task_without_a_stamp_ends_by_its_timeout_too() {
     let unstamped = || tainted().at(15.2).evict("m1").at(15.4).assign(&["m2", "m3"]);
-    let violated = ids(&unstamped().until(37.3), Outcome::is_violated);
+    let violated = violations(&unstamped().until(37.3));
     assert_eq!(violated, ["EVICTION-02", "EVICTION-08"]);
 }
 
@@ -248,7 +246,7 @@ fn the_old_copy_stays_until_the_new_one_runs() {
         let lost = observed().runs("m3", 2).at(16.15).fault(fault, member, "begin").vanishes("m3");
         lost.at(16.2).recall("m1").until(17.0)
     };
-    assert_eq!(ids(&lost("wipe", "m3"), Outcome::is_violated), [""; 0]);
+    assert_eq!(violations(&lost("wipe", "m3")), [""; 0]);
     breaks("EVICTION-03", &lost("wipe", "m1"));
 }
 
@@ -258,7 +256,7 @@ fn a_new_copy_that_ran_a_moment_ago_counts_as_running() {
         let watched = moved().mark(json!({"observer": {"on": "m3"}})).at(16.0).healthy("m3");
         let blinked = watched.runs("m3", 2).at(16.1).runs("m3", 1);
         let ended = blinked.at(at).end("m1").at(at + 0.1).recall("m1").until(at + 0.5);
-        ids(&ended, Outcome::is_violated).contains(&"EVICTION-03")
+        violations(&ended).contains(&"EVICTION-03")
     };
     assert!(!blinked(16.15));
     assert!(blinked(19.0));
@@ -275,7 +273,7 @@ fn a_new_copy_counts_as_running_for_controllers_that_have_observed_nothing_since
             false => story.at(at).runs("m3", 1),
         });
         let ended = both.at(19.0).end("m1").at(19.1).recall("m1").until(19.5);
-        ids(&ended, Outcome::is_violated).contains(&"EVICTION-03")
+        violations(&ended).contains(&"EVICTION-03")
     };
     assert!(!is_wrong(17.0, 16.5));
     assert!(is_wrong(17.0, 18.0), "the loss was observed");
@@ -288,8 +286,8 @@ fn a_new_copy_that_ran_at_the_end_of_the_task_may_move_before_the_old_one_goes()
         let ended = watched.at(16.0).healthy("m3").runs("m3", ready).at(16.1).end("m1");
         ended.assign(&["m2", "m4"]).at(16.2).recall("m1").until(17.0)
     };
-    assert!(!ids(&moved_on(2), Outcome::is_violated).contains(&"EVICTION-03"));
-    assert!(ids(&moved_on(1), Outcome::is_violated).contains(&"EVICTION-03"));
+    assert!(!violations(&moved_on(2)).contains(&"EVICTION-03"));
+    assert!(violations(&moved_on(1)).contains(&"EVICTION-03"));
 }
 
 #[test]
@@ -300,7 +298,7 @@ fn the_old_copy_may_go_when_its_time_is_over() {
 #[test]
 fn with_no_member_left_the_old_copy_stays() {
     let nowhere = || tainted().at(15.2).evict("m1").at(15.3).stamp("m1").at(15.4).task("m2").assign(&[]);
-    let violated = ids(&nowhere().at(16.0).end("m1").recall("m1").until(17.0), Outcome::is_violated);
+    let violated = violations(&nowhere().at(16.0).end("m1").recall("m1").until(17.0));
     assert!(violated.contains(&"EVICTION-03"), "{violated:?}");
 }
 
@@ -324,7 +322,7 @@ fn a_workload_that_grows_from_zero_may_be_placed_anew() {
     let moves = |replicas: u64| {
         let story = Story::new().policy(one.clone(), replicas).divide(&[("m1", replicas)]).at(20.0);
         let grown = story.policy_replicas(4).binding().at(20.2).divide(&[("m2", 4)]);
-        ids(&grown.until(20.4), Outcome::is_violated).contains(&"PLACEMENT-01")
+        violations(&grown.until(20.4)).contains(&"PLACEMENT-01")
     };
     assert!(!moves(0));
     assert!(moves(2));
@@ -339,5 +337,5 @@ fn a_choice_has_the_number_of_members_in_the_policy() {
 #[test]
 fn static_weights_do_not_look_at_the_number_of_members() {
     let divided = Story::new().divided().divide(&[("m1", 1), ("m2", 1), ("m3", 0)]);
-    assert!(ids(&divided.until(11.0), Outcome::is_violated).is_empty());
+    assert!(violations(&divided.until(11.0)).is_empty());
 }

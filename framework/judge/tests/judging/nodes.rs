@@ -171,13 +171,18 @@ impl Story {
     /// Returns pod `p` on a node with a toleration of this many seconds.
     /// The pod is ready if `ready`, and in deletion for a taint if `evicted`.
     fn pod(self, node: &str, seconds: u64, ready: bool, evicted: bool) -> Self {
-        let status = |holds: bool| if holds { "True" } else { "False" };
+        let tolerations =
+            json!([{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}]);
+        self.tolerant_pod(node, &tolerations, ready, evicted)
+    }
+
+    /// The same with these tolerations.
+    fn tolerant_pod(self, node: &str, tolerations: &Value, ready: bool, evicted: bool) -> Self {
+        let status = if ready { "True" } else { "False" };
         let mut pod = json!({
             "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"},
-            "spec": {"nodeName": node, "tolerations": [
-                {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds},
-            ]},
-            "status": {"conditions": [{"type": "Ready", "status": status(ready)}]},
+            "spec": {"nodeName": node, "tolerations": tolerations},
+            "status": {"conditions": [{"type": "Ready", "status": status}]},
         });
         if evicted {
             let observed =
@@ -406,12 +411,7 @@ fn a_deadline_does_not_move_for_a_tolerated_taint() {
     let tainted = |second: &Value| {
         let mut first = tolerates(20);
         first["key"] = "node.kubernetes.io/first".into();
-        let pod = json!({
-            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"},
-            "spec": {"nodeName": "a1", "tolerations": [first, second]},
-            "status": {"conditions": [{"type": "Ready", "status": "True"}]},
-        });
-        let story = cluster(2, 0).at(1.2).sees(EventType::Modified, pod);
+        let story = cluster(2, 0).at(1.2).tolerant_pod("a1", &json!([first, second]), true, false);
         let story =
             story.at(1.5).taint("a1", "first", "NoExecute").at(2.0).taint("a1", "second", "NoExecute");
         story.at(4.0).lease("a1", 4).lease("a2", 4).ends(6.0).0
@@ -441,26 +441,15 @@ fn a_taint_that_replaces_another_one_may_move_the_deadline() {
 #[test]
 fn an_evicting_controller_may_not_know_yet_that_only_tolerated_taints_are_left() {
     let evicted = |at: f64| {
-        let pod = |evicted: bool| {
-            let mut pod = json!({
-                "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"},
-                "spec": {"nodeName": "a1", "tolerations": [
-                    {"key": "node.kubernetes.io/first", "operator": "Exists", "tolerationSeconds": 2},
-                    {"operator": "Exists"},
-                ]},
-                "status": {"conditions": [{"type": "Ready", "status": "True"}]},
-            });
-            if evicted {
-                pod["status"]["conditions"] = json!([{"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}]);
-                pod["metadata"]["deletionTimestamp"] = "2030-01-01T00:01:00Z".into();
-            }
-            pod
-        };
-        let story = cluster(2, 0).at(1.2).sees(EventType::Modified, pod(false));
+        let tolerations = json!([
+            {"key": "node.kubernetes.io/first", "operator": "Exists", "tolerationSeconds": 2},
+            {"operator": "Exists"},
+        ]);
+        let story = cluster(2, 0).at(1.2).tolerant_pod("a1", &tolerations, true, false);
         let story = story.at(1.5).taint("a1", "first", "NoExecute");
         let story = story.taint("a1", "second", "NoExecute");
         let eased = story.at(3.6).untaint("a1", "first", "NoExecute");
-        eased.at(at).sees(EventType::Modified, pod(true)).ends(at + 1.0).0
+        eased.at(at).tolerant_pod("a1", &tolerations, true, true).ends(at + 1.0).0
     };
     assert!(!evicted(3.7).contains("TOLERATION-01"));
     assert!(evicted(5.6).contains("TOLERATION-01"));

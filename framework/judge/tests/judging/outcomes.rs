@@ -7,10 +7,15 @@ pub(crate) fn ids(verdicts: &[Verdict], which: fn(&Outcome) -> bool) -> Vec<&'st
     verdicts.iter().filter(|verdict| which(&verdict.outcome)).map(|verdict| verdict.spec.id).collect()
 }
 
+/// The guarantees that are violated.
+pub(crate) fn violations(verdicts: &[Verdict]) -> Vec<&'static str> {
+    ids(verdicts, Outcome::is_violated)
+}
+
 /// Checks that nothing is violated, and that `id` was exercised.
 #[track_caller]
 pub(crate) fn holds(id: &str, verdicts: &[Verdict]) {
-    assert_eq!(ids(verdicts, Outcome::is_violated), [""; 0], "{:#?}", evidence(verdicts));
+    assert_eq!(violations(verdicts), [""; 0], "{:#?}", evidence(verdicts));
     let held = ids(verdicts, |outcome| matches!(outcome, Outcome::Held { .. }));
     assert!(held.contains(&id), "{id} is not among the exercised guarantees: {held:?}");
 }
@@ -18,7 +23,7 @@ pub(crate) fn holds(id: &str, verdicts: &[Verdict]) {
 /// Checks that `id` is violated once, and nothing else is.
 #[track_caller]
 pub(crate) fn breaks(id: &str, verdicts: &[Verdict]) {
-    assert_eq!(ids(verdicts, Outcome::is_violated), [id], "{:#?}", evidence(verdicts));
+    assert_eq!(violations(verdicts), [id], "{:#?}", evidence(verdicts));
     let times = verdicts.iter().map(|verdict| match verdict.outcome {
         Outcome::Violated { times, .. } => times,
         _ => 0,

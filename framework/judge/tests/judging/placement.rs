@@ -2,11 +2,10 @@
 //!
 //! For each guarantee there is the smallest history that violates it and nothing else, and one on which it holds.
 
-use capsize_judge::guarantee::Outcome;
 use serde_json::{Value, json};
 
 use crate::examples::shows;
-use crate::outcomes::{breaks, holds, ids};
+use crate::outcomes::{breaks, holds, violations};
 use crate::story::{PROFILE, Story};
 
 /// A placement on any one of the members.
@@ -33,7 +32,7 @@ fn a_tainted_member_is_not_chosen_and_may_keep_its_workload() {
     // The caches of the scheduler may be stale.
     let late =
         replaced(Story::new(), &["m2"]).taint("m3", "unschedulable", "NoSchedule").assign(&["m2", "m3"]);
-    assert!(ids(&late.until(21.0), Outcome::is_violated).is_empty());
+    assert!(violations(&late.until(21.0)).is_empty());
 }
 
 #[test]
@@ -69,9 +68,9 @@ fn a_workload_for_all_members_is_on_all_suitable_ones() {
     holds("PLACEMENT-07", &all(&every).at(10.5).assign(&every).until(12.0));
     shows("PLACEMENT-07", &all(&every).until(11.1));
     // Another status of a member makes no scheduler act.
-    assert!(ids(&all(&some).serving(&["m3"]).until(20.0), Outcome::is_violated).is_empty());
+    assert!(violations(&all(&some).serving(&["m3"]).until(20.0)).is_empty());
     let cordoned = all(&some).taint("m3", "unschedulable", "NoSchedule").serving(&["m3"]);
-    assert!(ids(&cordoned.until(20.0), Outcome::is_violated).is_empty());
+    assert!(violations(&cordoned.until(20.0)).is_empty());
 }
 
 #[test]
@@ -175,16 +174,16 @@ fn of_two_workloads_that_wait_for_room_the_more_urgent_is_placed_first() {
     let (more, web) = ([("m2", 3)], [("m1", 2), ("m2", 1)]);
     let last = |priority| waiting(priority).at(16.0).divide(&web).at(16.1).object(urgent(priority, &more));
     shows("PLACEMENT-19", &last(7).until(16.2));
-    assert!(ids(&last(0).until(16.2), Outcome::is_violated).is_empty(), "their priorities are equal");
+    assert!(violations(&last(0).until(16.2)).is_empty(), "their priorities are equal");
     let first = waiting(7).at(16.0).object(urgent(7, &more)).at(16.1).divide(&web);
     holds("PLACEMENT-19", &first.until(16.2));
     // The scheduler looks at the second workload later, because it began to wait later.
     let later = waiting(7).at(16.0).divide(&web).at(17.5).object(urgent(7, &more));
-    assert!(ids(&later.until(17.6), Outcome::is_violated).is_empty());
+    assert!(violations(&later.until(17.6)).is_empty());
     // A changed member makes the scheduler try both at once, in any order.
     let woken = waiting(7).at(15.9).member("m3", json!({"metadata": {"labels": {"a": "b"}}}));
     let woken = woken.at(16.0).divide(&web).at(16.1).object(urgent(7, &more));
-    assert!(ids(&woken.until(16.2), Outcome::is_violated).is_empty());
+    assert!(violations(&woken.until(16.2)).is_empty());
 }
 
 #[test]
@@ -239,7 +238,7 @@ fn every_member_of_a_duplicated_workload_has_all_replicas() {
     shows("REPLICAS-02", &scaled().until(11.1));
     let stuck =
         scaled().reports(&json!({"conditions": [{"type": "Scheduled", "status": "False"}]})).binding();
-    assert!(ids(&stuck.until(30.0), Outcome::is_violated).is_empty());
+    assert!(violations(&stuck.until(30.0)).is_empty());
 }
 
 #[test]
@@ -247,7 +246,7 @@ fn events_delayed_by_a_lag_may_arrive_late_after_it() {
     let stays = |seconds: f64| {
         let lag = |state: &str| json!({"fault": "lag", "seconds": seconds, "state": state});
         let lagged = Story::new().at(10.5).mark(lag("begin")).at(11.5).mark(lag("end"));
-        ids(&lagged.policy(one_of(&["m1"]), 3).divide(&[("m1", 2)]).until(40.0), Outcome::is_violated)
+        violations(&lagged.policy(one_of(&["m1"]), 3).divide(&[("m1", 2)]).until(40.0))
     };
     assert!(stays(2.0).contains(&"REPLICAS-02"));
     assert!(!stays(60.0).contains(&"REPLICAS-02"));
@@ -280,8 +279,8 @@ fn a_workload_that_is_scaled_to_zero_may_leave_all_members() {
     let all = || Story::new().serving(&["m1", "m2"]).policy(json!({}), 2).binding().at(11.0);
     for (story, wrong) in [(two(), two()), (all(), all())] {
         let scaled = story.policy_replicas(0).assign(&[]).until(20.0);
-        assert_eq!(ids(&scaled, Outcome::is_violated), [""; 0]);
-        assert_ne!(ids(&wrong.assign(&[]).until(20.0), Outcome::is_violated), [""; 0]);
+        assert_eq!(violations(&scaled), [""; 0]);
+        assert_ne!(violations(&wrong.assign(&[]).until(20.0)), [""; 0]);
     }
 }
 
@@ -298,7 +297,7 @@ fn releases_differ_in_whether_one_listed_zone_of_a_member_is_enough() {
     // Until 1.17 all zones of a member had to be listed, since 1.18 any of them.
     for chosen in [&["m1", "m2"][..], &["m1", "m2", "m3"]] {
         let outcome = story(&["a", "b"]).at(10.5).assign(chosen).until(20.0);
-        assert_eq!(ids(&outcome, Outcome::is_violated), [""; 0], "{chosen:?}");
+        assert_eq!(violations(&outcome), [""; 0], "{chosen:?}");
     }
     breaks("PLACEMENT-07", &story(&["a"]).at(10.5).assign(&["m1", "m2"]).until(20.0));
     breaks("PLACEMENT-07", &story(&["b"]).at(10.5).assign(&["m1", "m2", "m3"]).until(20.0));
@@ -343,7 +342,7 @@ fn a_share_by_weight_may_become_empty_when_another_member_leaves() {
     };
     holds("PLACEMENT-01", &left(&[("m2", 2), ("m3", 2)]));
     let wrong = left(&[("m2", 2), ("m4", 2)]);
-    assert_eq!(ids(&wrong, Outcome::is_violated), ["PLACEMENT-01", "REPLICAS-06"]);
+    assert_eq!(violations(&wrong), ["PLACEMENT-01", "REPLICAS-06"]);
 }
 
 /// Replicas divided by room; `preference` is Weighted or Aggregated.
@@ -393,5 +392,5 @@ fn an_aggregated_workload_gets_another_member_only_for_lack_of_room() {
     // At first, only one member may be chosen; but all may be chosen without replicas.
     let fresh = |replicas| by_room("Aggregated", 2).divide(&[]).at(20.0).policy_replicas(replicas);
     breaks("REPLICAS-11", &fresh(2).divide(&[("m1", 1), ("m2", 1)]).until(21.0));
-    assert_eq!(ids(&fresh(0).divide(&[("m1", 0), ("m2", 0)]).until(21.0), Outcome::is_violated), [""; 0]);
+    assert_eq!(violations(&fresh(0).divide(&[("m1", 0), ("m2", 0)]).until(21.0)), [""; 0]);
 }

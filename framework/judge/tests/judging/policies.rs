@@ -2,11 +2,10 @@
 //!
 //! For each guarantee there is the smallest history that violates it and nothing else, and one on which it holds.
 
-use capsize_judge::guarantee::Outcome;
 use serde_json::{Value, json};
 
 use crate::examples::shows;
-use crate::outcomes::{breaks, holds, ids};
+use crate::outcomes::{breaks, holds, violations};
 use crate::story::{Story, needed};
 
 const STAMP: &str = "2030-01-01T00:00:20Z";
@@ -53,9 +52,8 @@ fn a_template_stays_with_its_policy_unless_another_preempts() {
     let deselect =
         |story: Story| story.object(policy("one", 2, &json!({"resourceSelectors": other.clone()})));
     let mark = |story: Story, fault: &str, state: &str| story.mark(json!({"fault": fault, "state": state}));
-    let is_broken = |story: Story, until: f64| {
-        ids(&story.belongs_to("two").until(until), Outcome::is_violated).contains(&"POLICY-02")
-    };
+    let is_broken =
+        |story: Story, until: f64| violations(&story.belongs_to("two").until(until)).contains(&"POLICY-02");
     // Controllers with a stale cache learn late that a policy no longer selects a template.
     let lagging = mark(held().at(20.0), "lag", "begin");
     assert!(!is_broken(deselect(lagging.at(21.0)).at(23.0), 23.5));
@@ -85,7 +83,7 @@ fn the_record_of_a_template_that_a_lazy_policy_claimed_does_not_change() {
             [policy("rival", 2, &json!({})), policy("idle", 2, &json!({"activationPreference": "Lazy"}))];
         let story = all.into_iter().fold(Story::new(), Story::object).belongs_to("rival").at(20.0);
         let story = story.object(policy("rival", 1, &json!({}))).at(20.1).object(template);
-        ids(&story.until(25.0), Outcome::is_violated).contains(&"POLICY-01")
+        violations(&story.until(25.0)).contains(&"POLICY-01")
     };
     assert!(!claimed("idle"));
     assert!(claimed("rival"));
@@ -110,6 +108,27 @@ fn deployment(image: &str) -> Value {
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "default"},
         "spec": {"replicas": 2, "template": {"spec": {"containers": [{"name": "main", "image": image}]}}},
     })
+}
+
+/// A Work with this manifest for a member.
+fn work(name: &str, member: &str, manifest: &Value) -> Value {
+    json!({
+        "apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
+        "metadata": {"name": name, "namespace": format!("karmada-es-{member}")},
+        "spec": {"workload": {"manifests": [manifest]}},
+    })
+}
+
+/// The `ConfigMap` that pods need.
+fn config_map() -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "conf", "namespace": "default"}})
+}
+
+/// Dependencies are propagated, and only the pods on m2 need the `ConfigMap`.
+fn needed_on_m2() -> Story {
+    let (plain, mut using) = (deployment("web:1"), deployment("web:1"));
+    using["spec"]["template"]["spec"]["volumes"] = json!([{"name": "conf", "configMap": {"name": "conf"}}]);
+    delivered(Story::new().spec(&json!({"propagateDeps": true})).object(config_map()), [&plain, &using])
 }
 
 /// The fields of a Work with this manifest.
@@ -152,7 +171,7 @@ fn a_manifest_follows_its_template_as_long_as_a_policy_holds_it() {
         let story = Story::new().object(policy("web", 2, &json!({}))).object(old.clone());
         let story = delivered(story.belongs_to("web"), [&old, &old]).at(20.0).object(new.clone());
         let story = held(held(story.at(20.1), is_held).at(until), is_held_then);
-        ids(&story.until(until + 5.0), Outcome::is_violated).contains(&"DELIVERY-11")
+        violations(&story.until(until + 5.0)).contains(&"DELIVERY-11")
     };
     assert!(changed(true, 20.2, true));
     assert!(!changed(false, 20.2, false));
@@ -183,14 +202,9 @@ fn the_completions_of_a_job_are_divided_like_its_pods() {
         })
     };
     let work = |member: &str, manifest: &Value| {
-        json!({
-            "apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
-            "metadata": {
-                "name": "sum-1", "namespace": format!("karmada-es-{member}"),
-                "annotations": {"resourcebinding.karmada.io/name": "sum-job"},
-            },
-            "spec": {"workload": {"manifests": [manifest]}},
-        })
+        let mut work = work("sum-1", member, manifest);
+        work["metadata"]["annotations"] = json!({"resourcebinding.karmada.io/name": "sum-job"});
+        work
     };
     let binding = json!({
         "apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
@@ -218,14 +232,8 @@ fn the_completions_of_a_job_are_divided_like_its_pods() {
 fn every_member_gets_the_namespaces_of_the_control_plane() {
     let namespace = |labels: Value| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": labels}});
     let for_members = |story: Story, members: &[&str]| {
-        let work = |member: &&str| {
-            json!({
-                "apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
-                "metadata": {"name": "shop-1", "namespace": format!("karmada-es-{member}")},
-                "spec": {"workload": {"manifests": [{"kind": "Namespace", "metadata": {"name": "shop"}}]}},
-            })
-        };
-        members.iter().map(work).fold(story, Story::object)
+        let shop = json!({"kind": "Namespace", "metadata": {"name": "shop"}});
+        members.iter().map(|member| work("shop-1", member, &shop)).fold(story, Story::object)
     };
     let manifest = deployment("web:1");
     let story = |labels: Value| delivered(Story::new(), [&manifest, &manifest]).object(namespace(labels));
@@ -237,35 +245,23 @@ fn every_member_gets_the_namespaces_of_the_control_plane() {
 
 #[test]
 fn dependencies_of_pods_are_propagated() {
-    let conf = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "conf", "namespace": "default"}});
-    let needs = |conf: Value| {
-        json!({
-            "apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
-            "metadata": {"name": "conf-1", "namespace": "karmada-es-m2"}, "spec": {"workload": {"manifests": [conf]}},
-        })
-    };
-    let (mut using, plain) = (deployment("web:1"), deployment("web:1"));
-    using["spec"]["template"]["spec"]["volumes"] = json!([{"name": "conf", "configMap": {"name": "conf"}}]);
-    let story = || {
-        let story = Story::new().spec(&json!({"propagateDeps": true})).object(conf.clone());
-        delivered(story, [&plain, &using])
-    };
-    holds("DELIVERY-13", &story().at(10.5).object(needs(conf.clone())).until(11.5));
-    shows("DELIVERY-13", &story().until(11.5));
+    let needs = || work("conf-1", "m2", &config_map());
+    holds("DELIVERY-13", &needed_on_m2().at(10.5).object(needs()).until(11.5));
+    shows("DELIVERY-13", &needed_on_m2().until(11.5));
     // A manifest that was not needed for a moment may take long to go, and blocks the next one until then.
-    let mut going = needs(conf.clone());
+    let mut going = needs();
     going["metadata"]["deletionTimestamp"] = json!("2030-01-01T00:00:12Z");
-    let goes = || story().at(10.5).object(needs(conf.clone())).at(12.0).object(going.clone()).at(20.0);
-    let is_broken = |story: Story| ids(&story.until(21.5), Outcome::is_violated).contains(&"DELIVERY-13");
+    let goes = || needed_on_m2().at(10.5).object(needs()).at(12.0).object(going.clone()).at(20.0);
+    let is_broken = |story: Story| violations(&story.until(21.5)).contains(&"DELIVERY-13");
     assert!(!is_broken(goes()));
     assert!(is_broken(goes().object_gone(going.clone())));
     // If the member was removed and joined again, a retry may be as late as the absence: here 8 s.
     let anew = |until: f64| {
-        let used = story().at(10.5).object(needs(conf.clone())).at(12.0).leaves("m2");
-        let back = used.object_gone(needs(conf.clone())).at(20.0).ready("m2", "True");
-        let mut changed = conf.clone();
+        let used = needed_on_m2().at(10.5).object(needs()).at(12.0).leaves("m2");
+        let back = used.object_gone(needs()).at(20.0).ready("m2", "True");
+        let mut changed = config_map();
         changed["data"] = json!({"key": "value"});
-        ids(&back.object(changed).until(until), Outcome::is_violated).contains(&"DELIVERY-13")
+        violations(&back.object(changed).until(until)).contains(&"DELIVERY-13")
     };
     assert!(!anew(27.9));
     assert!(anew(30.0));
@@ -273,22 +269,15 @@ fn dependencies_of_pods_are_propagated() {
 
 #[test]
 fn writes_that_failed_for_overlapping_outages_are_retried_late() {
-    let conf = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "conf", "namespace": "default"}});
-    let work = json!({
-        "apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
-        "metadata": {"name": "conf-1", "namespace": "karmada-es-m2"}, "spec": {"workload": {"manifests": [conf]}},
-    });
-    let (mut using, plain) = (deployment("web:1"), deployment("web:1"));
-    using["spec"]["template"]["spec"]["volumes"] = json!([{"name": "conf", "configMap": {"name": "conf"}}]);
+    let work = work("conf-1", "m2", &config_map());
     // m3 is away from 11 s, and m2 from 16 s to 20 s.
     let is_broken = |m3_is_back: f64, until: f64| {
-        let story = Story::new().spec(&json!({"propagateDeps": true})).object(conf.clone());
-        let story = delivered(story, [&plain, &using]).at(10.5).object(work.clone());
+        let story = needed_on_m2().at(10.5).object(work.clone());
         let story = story.at(11.0).leaves("m3").at(m3_is_back).ready("m3", "True").at(16.0).leaves("m2");
         let story = story.object_gone(work.clone()).at(20.0).ready("m2", "True");
-        let mut changed = conf.clone();
+        let mut changed = config_map();
         changed["data"] = json!({"key": "value"});
-        ids(&story.object(changed).until(until), Outcome::is_violated).contains(&"DELIVERY-13")
+        violations(&story.object(changed).until(until)).contains(&"DELIVERY-13")
     };
     // The write may have failed for m3 until 17 s, so it is not known how late m2 may be.
     assert!(!is_broken(14.0, 1019.0));
@@ -342,14 +331,10 @@ fn endpoint_addresses_survive_an_outage() {
     let with_endpoints = |kind: &str, labels: Value, going: bool, endpoints: Value| {
         let metadata = json!({"name": "web", "namespace": "default"});
         let manifest = json!({"kind": kind, "metadata": metadata, "endpoints": endpoints});
-        let stamp = if going { json!(STAMP) } else { Value::Null };
-        let mut work = json!({
-            "apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
-            "metadata": {"name": format!("{kind}-1"), "namespace": "karmada-es-m1", "labels": labels},
-            "spec": {"workload": {"manifests": [manifest]}},
-        });
+        let mut work = work(&format!("{kind}-1"), "m1", &manifest);
+        work["metadata"]["labels"] = labels;
         if going {
-            work["metadata"]["deletionTimestamp"] = stamp;
+            work["metadata"]["deletionTimestamp"] = json!(STAMP);
         }
         work
     };
@@ -480,15 +465,12 @@ fn state_that_no_healthy_copy_has_used_is_passed_on() {
     let both = both.taint("m2", "maintenance", "NoExecute").at(21.3);
     let tasks = json!([task("m1", "seven"), task("m2", "none")]);
     let both = both.spec(&json!({"clusters": [], "gracefulEvictionTasks": tasks})).until(21.5);
-    assert!(!ids(&both, Outcome::is_violated).contains(&"EVICTION-15"));
+    assert!(!violations(&both).contains(&"EVICTION-15"));
     let after = evicted(Story::new(), &json!({"preservedLabelState": {"state": "seven"}})).at(21.0);
     let ended =
         after.spec(&json!({"gracefulEvictionTasks": []})).at(22.0).taint("m2", "maintenance", "NoExecute");
     let next = ended.at(22.3).spec(&json!({"clusters": [], "gracefulEvictionTasks": [task("m2", "none")]}));
-    assert!(
-        !ids(&next.until(22.5), Outcome::is_violated).contains(&"EVICTION-15"),
-        "the state is lost with the task"
-    );
+    assert!(!violations(&next.until(22.5)).contains(&"EVICTION-15"), "the state is lost with the task");
 }
 
 #[test]

@@ -1,10 +1,9 @@
 //! Defects of real systems that no guarantee detected at first.
 
-use capsize_judge::guarantee::Outcome;
 use serde_json::{Value, json};
 
 use crate::examples::shows;
-use crate::outcomes::{breaks, holds, ids};
+use crate::outcomes::{breaks, holds, violations};
 use crate::story::Story;
 
 /// The template of the workload, with these fields.
@@ -85,9 +84,8 @@ fn a_member_keeps_its_share_when_a_divided_workload_grows() {
             .at(20.0)
     };
     let grows = || divided().policy_replicas(6).binding().at(20.2);
-    let is_broken = |shares: &[(&str, u64)]| {
-        ids(&grows().divide(shares).until(21.0), Outcome::is_violated).contains(&"PLACEMENT-01")
-    };
+    let is_broken =
+        |shares: &[(&str, u64)]| violations(&grows().divide(shares).until(21.0)).contains(&"PLACEMENT-01");
     assert!(is_broken(&[("m3", 6)]));
     assert!(!is_broken(&[("m1", 3), ("m3", 3)]));
 }
@@ -112,7 +110,7 @@ fn a_copy_that_is_ready_is_reported_to_be_healthy() {
 fn a_copy_that_was_there_before_a_suspended_manifest_is_not_reported() {
     let copied = |fields: &Value| {
         let story = Story::new().work("m1", fields).copy("m1").health("m1", "Unknown").binding();
-        ids(&story.until(20.0), Outcome::is_violated).contains(&"STATUS-01")
+        violations(&story.until(20.0)).contains(&"STATUS-01")
     };
     let suspended = json!({"spec": {"suspendDispatching": true}});
     let applied = json!({"spec": {"suspendDispatching": true},
@@ -126,9 +124,9 @@ fn a_copy_that_was_there_before_a_suspended_manifest_is_not_reported() {
 fn a_member_does_not_become_ready_in_an_outage() {
     let away = || Story::new().fault("refuse", "m1", "begin").at(45.0).ready("m1", "False");
     let early = away().at(60.0).ready("m1", "True").until(60.1);
-    assert!(ids(&early, Outcome::is_violated).contains(&"HEALTH-04"));
+    assert!(violations(&early).contains(&"HEALTH-04"));
     let back = away().at(60.0).fault("refuse", "m1", "end").at(64.0).ready("m1", "True").until(64.1);
-    assert!(!ids(&back, Outcome::is_violated).contains(&"HEALTH-04"));
+    assert!(!violations(&back).contains(&"HEALTH-04"));
 }
 
 #[test]
@@ -137,8 +135,8 @@ fn a_copy_does_not_come_back_without_its_manifest() {
         let going = json!({"metadata": {"deletionTimestamp": "2030-01-01T00:00:20Z"}});
         delivered().at(20.0).work("m1", &going).copy_gone("m1").at(20.4).work_gone("m1").at(25.0)
     };
-    assert!(ids(&left().copy("m1").until(27.0), Outcome::is_violated).contains(&"DELIVERY-05"));
-    assert!(!ids(&left().until(27.0), Outcome::is_violated).contains(&"DELIVERY-05"));
+    assert!(violations(&left().copy("m1").until(27.0)).contains(&"DELIVERY-05"));
+    assert!(!violations(&left().until(27.0)).contains(&"DELIVERY-05"));
 }
 
 #[test]
@@ -204,7 +202,7 @@ fn a_template_that_a_policy_selects_belongs_to_a_policy() {
     });
     let claimed = json!({"metadata": {"name": "web", "namespace": "default", "annotations": marks}});
     let claimed = made().at(12.5).object(template(&claimed));
-    assert_eq!(ids(&claimed.until(13.4), Outcome::is_violated), [""; 0]);
+    assert_eq!(violations(&claimed.until(13.4)), [""; 0]);
 }
 
 #[test]
@@ -212,7 +210,7 @@ fn a_manifest_has_the_environment_the_limits_and_the_labels_of_its_template() {
     let with = |fields: &Value| template(&json!({"spec": container(fields)}));
     let is_broken = |wanted: Value, written: Value| {
         let observed = Story::new().object(wanted).work("m1", &written).until(11.1);
-        assert!(ids(&observed, Outcome::is_violated).contains(&"DELIVERY-11"));
+        assert!(violations(&observed).contains(&"DELIVERY-11"));
     };
     let none = json!({});
     let written = manifest(&container(&none), &none);
@@ -227,7 +225,7 @@ fn a_manifest_has_the_environment_the_limits_and_the_labels_of_its_template() {
     );
     let story = Story::new().object(with(&json!({"resources": {"limits": {"cpu": "1"}}})));
     let observed = story.work("m1", &same).until(11.1);
-    assert!(!ids(&observed, Outcome::is_violated).contains(&"DELIVERY-11"));
+    assert!(!violations(&observed).contains(&"DELIVERY-11"));
 }
 
 #[test]
@@ -245,8 +243,8 @@ fn a_copy_has_no_extra_environment_and_no_label_that_its_manifest_lost() {
     };
     let (plain, none) = (container(&json!({})), json!({}));
     let story = || Story::new().work("m1", &manifest(&plain, &json!({"tier": "gold"})));
-    let is_broken = |outcome: &[_]| assert!(ids(outcome, Outcome::is_violated).contains(&"DELIVERY-04"));
-    let is_fine = |outcome: &[_]| assert!(!ids(outcome, Outcome::is_violated).contains(&"DELIVERY-04"));
+    let is_broken = |outcome: &[_]| assert!(violations(outcome).contains(&"DELIVERY-04"));
+    let is_fine = |outcome: &[_]| assert!(!violations(outcome).contains(&"DELIVERY-04"));
     let labelled = || story().in_member("m1", copy(plain.clone(), json!({"tier": "gold"})));
     let dropped = || labelled().at(12.0).work("m1", &manifest(&plain, &none));
     is_broken(&dropped().until(13.1));

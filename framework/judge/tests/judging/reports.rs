@@ -36,11 +36,9 @@ fn run() -> Report {
         command: "run".into(),
         about: vec!["embedded".into(), "seed 7".into()],
         target: "reference 1.5".into(),
-        lacking_core: Vec::new(),
-        is_selection: false,
-        is_live: false,
         cases: vec![Case::judged("toleration", "spared", spared), early, skipped],
         wall: Some(Duration::from_millis(4)),
+        ..Report::default()
     }
 }
 

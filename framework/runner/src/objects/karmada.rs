@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use capsize_clusters::{MemberSpec, SyncMode};
+use capsize_history::FileValue;
 use jiff::Timestamp;
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Map, Value, json};
-use serde_saphyr::Spanned;
 
-use crate::scenario::{Field, Policy, Remedy, Scheduling, Toleration, Workload};
+use crate::scenario::{Policy, Remedy, Scheduling, Toleration, Workload};
 
 /// The API paths in the control plane that contain the objects of the dialect.
 pub const WATCHED_IN_CONTROL_PLANE: [&str; 16] = [
@@ -284,7 +284,8 @@ fn placement(policy: &Policy, lasting: &[Option<Duration>]) -> Value {
     Value::Object(placement)
 }
 
-fn names(clusters: &[Spanned<String>]) -> Vec<&str> {
+/// The names of members.
+pub(super) fn names(clusters: &[FileValue<String>]) -> Vec<&str> {
     clusters.iter().map(|cluster| cluster.value.as_str()).collect()
 }
 
@@ -295,16 +296,11 @@ fn affinity(policy: &Policy) -> Value {
     if !policy.exclude.is_empty() {
         affinity.insert("exclude".into(), json!(names(&policy.exclude)));
     }
-    let key = |field: Field| match field {
-        Field::Provider => "provider",
-        Field::Region => "region",
-        Field::Zone => "zone",
-    };
     let requirements = policy.fields.iter().flat_map(|each| {
         [("In", &each.any_of), ("NotIn", &each.not_in)]
             .into_iter()
             .filter(|(_, values)| !values.is_empty())
-            .map(move |(operator, values)| json!({"key": key(each.field), "operator": operator, "values": values}))
+            .map(move |(operator, values)| json!({"key": each.field.to_string(), "operator": operator, "values": values}))
     });
     let requirements: Vec<Value> = requirements.collect();
     if !requirements.is_empty() {

@@ -6,9 +6,8 @@ use std::time::Duration;
 use capsize_clusters::MemberSpec;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
-use serde_saphyr::Spanned;
 
-use super::karmada::{NAMESPACE, workload as template};
+use super::karmada::{NAMESPACE, names, workload as template};
 use crate::scenario::{AffinityGroup, FieldMatch, Policy, Scale, Scheduling, Taint, Workload};
 use capsize_history::dialect::{NeutralStep, StepKind};
 use capsize_judge::profile::{Feature, Profile};
@@ -127,8 +126,4 @@ fn step(kind: StepKind, fields: impl IntoIterator<Item = (&'static str, Value)>)
 
 fn object(fields: impl Iterator<Item = (&'static str, Value)>) -> Value {
     Value::Object(fields.map(|(name, value)| (name.to_owned(), value)).collect())
-}
-
-fn names(clusters: &[Spanned<String>]) -> Vec<&str> {
-    clusters.iter().map(|cluster| cluster.value.as_str()).collect()
 }

@@ -1,6 +1,7 @@
 //! Runs one case from start to verdicts, in virtual time, or in real time with outside programs.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -72,11 +73,7 @@ pub fn run_case_until(case: &Case, target: Target<'_>, seed: Seed, how: (bool, U
     }
     let profile = match with_flags(case, with_settings_of(case, target.profile)) {
         Ok(profile) => profile,
-        Err(why) => {
-            let mut outcome = outcome_of(case, Status::Failed, None, None);
-            outcome.broken = Some(format!("{}: {why}", case.id()));
-            return outcome;
-        }
+        Err(why) => return broken(case, &why),
     };
     let target = Target { profile: &profile, ..target };
     let own_seed = case.scenario.seed.map_or_else(|| seed.derive(&case.id()), Seed);
@@ -95,12 +92,14 @@ pub fn run_case_until(case: &Case, target: Target<'_>, seed: Seed, how: (bool, U
     }));
     match ran.unwrap_or_else(|_| Err("the run panicked, which is a defect of Capsize".into())) {
         Ok(ran) => finish(case, ran),
-        Err(why) => {
-            let mut outcome = outcome_of(case, Status::Failed, None, None);
-            outcome.broken = Some(format!("{}: {why}", case.id()));
-            outcome
-        }
+        Err(why) => broken(case, &why),
     }
+}
+
+/// The outcome of a case whose run is broken.
+fn broken(case: &Case, why: &dyn Display) -> Outcome {
+    let broken = Some(format!("{}: {why}", case.id()));
+    Outcome { broken, ..outcome_of(case, Status::Failed, None, None) }
 }
 
 fn ended_by(asked: Asked) -> String {

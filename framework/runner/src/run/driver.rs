@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use capsize_clock::{Clock, Simulation, Stream};
 use capsize_clusters::{Breakdown, Cluster, Fleet, Member, Sockets};
+use capsize_history::FileValue;
 use kube::Client;
 use serde_json::{Map, Value};
-use serde_saphyr::Spanned;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
@@ -43,7 +43,7 @@ pub(super) enum StepError {
 }
 
 /// A step that failed, with its error.
-pub(super) type FailedStep<'a> = (&'a Spanned<Step>, StepError);
+pub(super) type FailedStep<'a> = (&'a FileValue<Step>, StepError);
 
 /// The state that all steps of one run share.
 pub(super) struct Driver<'a> {

@@ -19,7 +19,10 @@ pub trait Implementation: Send + Sync {
     fn definitions(&self) -> Vec<Value>;
 
     /// The admission webhooks of the implementation, if it has any. Their random numbers come from `seed`.
-    fn admission(&self, timings: &Timings, seed: Seed) -> Option<Admission>;
+    fn admission(&self, timings: &Timings, seed: Seed) -> Option<Admission> {
+        let _ = (timings, seed);
+        None
+    }
 
     /// The facts about the implementation that a run needs before the start.
     fn info(&self) -> ImplementationInfo {
@@ -37,20 +40,14 @@ pub trait Implementation: Send + Sync {
     ///
     /// # Errors
     /// If the implementation does not start.
-    fn start<'a>(
-        &'a self,
-        environment: &'a Environment<'_>,
-    ) -> LocalBoxFuture<'a, Result<Started, StartError>>;
+    fn start<'a>(&'a self, environment: &'a Environment<'_>) -> StartFuture<'a>;
 
     /// Starts the agents in the members, if they are programs of their own, and waits until they are ready.
     /// They go on while the controllers are killed.
     ///
     /// # Errors
     /// If an agent does not start.
-    fn start_agents<'a>(
-        &'a self,
-        environment: &'a Environment<'_>,
-    ) -> LocalBoxFuture<'a, Result<Option<Started>, StartError>> {
+    fn start_agents<'a>(&'a self, environment: &'a Environment<'_>) -> StartFuture<'a, Option<Started>> {
         let _ = environment;
         Box::pin(std::future::ready(Ok(None)))
     }
@@ -84,6 +81,9 @@ impl ImplementationInfo {
 
 /// A running implementation. Dropping it stops the implementation at once, as a crash does.
 pub type Started = Box<dyn Any>;
+
+/// The result of a start, which comes when the implementation is ready.
+pub type StartFuture<'a, T = Started> = LocalBoxFuture<'a, Result<T, StartError>>;
 
 /// Why an implementation did not start.
 #[derive(Debug, Error)]

@@ -28,7 +28,9 @@ mod wait_limits;
 mod watch_lines;
 
 pub use case::{Outcome, Target, run_case, run_case_until};
-pub use implementation::{Collapse, Environment, Implementation, ImplementationInfo, StartError, Started};
+pub use implementation::{
+    Collapse, Environment, Implementation, ImplementationInfo, StartError, StartFuture, Started,
+};
 pub use in_progress::CasesInProgress;
 pub use log::Until;
 pub use playground::{FORMS, FaultForm, Hits, Order, Parameter, Playground, PlaygroundError, View};

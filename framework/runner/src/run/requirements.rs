@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use capsize_history::FileValue;
 use serde_json::Value;
-use serde_saphyr::Spanned;
 
 use super::case::Target;
 use super::implementation::ImplementationInfo;
@@ -121,7 +121,7 @@ fn unreachable_parts(case: &Case, info: &ImplementationInfo, profile: &Profile) 
 
 /// Returns true if a step changes members directly, and not through the implementation.
 fn touches_members(case: &Case) -> bool {
-    let touches = |step: &Spanned<Step>| match step.value.inner() {
+    let touches = |step: &FileValue<Step>| match step.value.inner() {
         Step::Down(_) => true,
         Step::Apply(apply) => matches!(apply.to.value, Place::Member(_)),
         Step::Rejected(rejected) => matches!(rejected.by.value, Place::Member(_)),
@@ -133,18 +133,18 @@ fn touches_members(case: &Case) -> bool {
 
 /// Returns true if a fault deletes data of members.
 fn loses_data(case: &Case) -> bool {
-    disturbs(case, |fault| matches!(fault, Disturbance::Restore(_) | Disturbance::Wipe(_)))
+    case.scenario.disturbs(|fault| matches!(fault, Disturbance::Restore(_) | Disturbance::Wipe(_)))
 }
 
 /// Returns true if a fault sets a clock other than that of a node. Nodes always run in this process.
 fn sets_clocks(case: &Case) -> bool {
-    disturbs(case, |fault| matches!(fault, Disturbance::Skew(skew) if skew.node.is_none()))
+    case.scenario.disturbs(|fault| matches!(fault, Disturbance::Skew(skew) if skew.node.is_none()))
 }
 
 /// Returns true if a fault hits requests to the control plane, or starts controllers twice.
 /// The requests are those of controllers.
 fn hits_control_plane(case: &Case) -> bool {
-    disturbs(case, |fault| {
+    case.scenario.disturbs(|fault| {
         matches!(
             fault,
             Disturbance::Fail(_)
@@ -162,30 +162,13 @@ fn hits_control_plane(case: &Case) -> bool {
 
 /// Returns true if a fault hits the agent of a member, or its way to the API server of the member.
 fn strikes_agents(case: &Case) -> bool {
-    has_connection_fault(case, ConnectionFault::is_of_agent)
-}
-
-/// Returns true if a step, or a fault with an end, disturbs a connection in this way.
-pub(super) fn has_connection_fault(case: &Case, is_it: fn(&ConnectionFault) -> bool) -> bool {
-    let is_step =
-        |step: &Spanned<Step>| matches!(step.value.inner(), Step::Disturb(it) if is_it(&it.by.value));
-    case.scenario.steps().any(is_step)
-        || disturbs(case, |fault| matches!(fault, Disturbance::Disturb(it) if is_it(&it.by.value)))
-}
-
-/// Returns true if the step `faults` contains such a fault.
-fn disturbs(case: &Case, is_it: impl Fn(&Disturbance) -> bool) -> bool {
-    let disturbs = |step: &Spanned<Step>| match step.value.inner() {
-        Step::Faults(windows) => windows.iter().any(|window| is_it(&window.value.fault.value)),
-        _ => false,
-    };
-    case.scenario.steps().any(disturbs)
+    case.scenario.has_connection_fault(ConnectionFault::is_of_agent)
 }
 
 /// Returns true if the case sets how long replicas take to become ready.
 fn sets_start_up(case: &Case) -> bool {
-    let is_step = |step: &Spanned<Step>| matches!(step.value.inner(), Step::StartUp(_));
+    let is_step = |step: &FileValue<Step>| matches!(step.value.inner(), Step::StartUp(_));
     case.scenario.fleet.start_up.is_some()
         || case.scenario.steps().any(is_step)
-        || disturbs(case, |fault| matches!(fault, Disturbance::StartUp(_)))
+        || case.scenario.disturbs(|fault| matches!(fault, Disturbance::StartUp(_)))
 }

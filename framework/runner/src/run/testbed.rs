@@ -9,7 +9,7 @@ use capsize_clusters::{
     Admission, Builder, Cluster, ClusterSpec, Delay, Fleet, FleetSpec, Member, MemberSpec, NodeSpec,
     Provider, Stages, StartUp, SyncMode,
 };
-use serde_saphyr::Spanned;
+use capsize_history::FileValue;
 
 use super::case::Target;
 use super::driver::{Driver, StepError};
@@ -140,7 +140,7 @@ fn fleet_spec(case: &Case, profile: &Profile) -> Result<FleetSpec, StepError> {
 pub(super) fn placed_member(case: &Case, name: String) -> MemberSpec {
     let fleet = &case.scenario.fleet;
     let place =
-        |places: &BTreeMap<String, Spanned<String>>| places.get(&name).map(|place| place.value.clone());
+        |places: &BTreeMap<String, FileValue<String>>| places.get(&name).map(|place| place.value.clone());
     let (provider, region, zone) = (place(&fleet.providers), place(&fleet.regions), place(&fleet.zones));
     MemberSpec { provider, region, zone, ..MemberSpec::named(name) }
 }

@@ -3,9 +3,9 @@
 //! it. Users and the recorder are not affected.
 
 use capsize_clusters::{ErrorStatus, Verb};
+use capsize_history::FileValue;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_saphyr::Spanned;
 
 use super::time::Length;
 
@@ -16,8 +16,7 @@ pub struct Fail {
     /// The error of the responses.
     pub with: ErrorStatus,
     /// Every how many requests get an error.
-    #[schemars(with = "u32")]
-    pub every: Spanned<u32>,
+    pub every: FileValue<u32>,
     /// Only requests with this verb get an error; all if absent.
     pub verb: Option<Verb>,
 }
@@ -27,8 +26,7 @@ pub struct Fail {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Conflict {
     /// Every how many writes conflict with another.
-    #[schemars(with = "u32")]
-    pub every: Spanned<u32>,
+    pub every: FileValue<u32>,
 }
 
 /// `slow`.
@@ -54,8 +52,7 @@ pub struct WatchLag {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Cut {
     /// In place of every how many events a watch ends.
-    #[schemars(with = "u32")]
-    pub every: Spanned<u32>,
+    pub every: FileValue<u32>,
 }
 
 /// `repeat`.
@@ -63,8 +60,7 @@ pub struct Cut {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Repeat {
     /// Every how many events are repeated.
-    #[schemars(with = "u32")]
-    pub every: Spanned<u32>,
+    pub every: FileValue<u32>,
 }
 
 /// `crash`.
@@ -72,8 +68,7 @@ pub struct Repeat {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Crash {
     /// At which write the controllers crash, counted from 1.
-    #[schemars(with = "u32")]
-    pub write: Spanned<u32>,
+    pub write: FileValue<u32>,
     /// Whether the API server performs the write before they crash.
     #[serde(default)]
     pub done: bool,

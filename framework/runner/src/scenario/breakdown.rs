@@ -1,9 +1,9 @@
 //! The step `down`: breaks the machine of a member, a program on it, or its network.
 
 use capsize_clusters::{Breakdown, Direction};
+use capsize_history::FileValue;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_saphyr::Spanned;
 
 use super::member_ref::Victims;
 use super::time::Length;
@@ -13,15 +13,12 @@ use super::time::Length;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Down {
     /// The member or members whose machines break.
-    #[schemars(with = "Victims")]
-    pub cluster: Spanned<Victims>,
+    pub cluster: FileValue<Victims>,
     /// How the machine breaks.
-    #[schemars(with = "BreakdownKind")]
-    pub by: Spanned<BreakdownKind>,
+    pub by: FileValue<BreakdownKind>,
     /// An alias of the member for later steps, if it is one.
     #[serde(rename = "as")]
-    #[schemars(with = "Option<String>")]
-    pub alias: Option<Spanned<String>>,
+    pub alias: Option<FileValue<String>>,
 }
 
 /// How a machine breaks. The variants are those of [`Breakdown`].

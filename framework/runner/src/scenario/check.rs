@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use serde_saphyr::{Location, Spanned};
+use capsize_history::FileValue;
+use serde_saphyr::Location;
 
 use super::check_cluster::check_cluster;
 use super::check_steps::Scope;
@@ -19,8 +20,8 @@ pub(super) struct Mistake {
 
 pub(super) type Checked = Result<(), Mistake>;
 
-pub(super) fn wrong<T>(at: &Spanned<T>, message: impl Into<String>) -> Checked {
-    Err(Mistake { location: at.referenced, message: message.into() })
+pub(super) fn wrong<T>(at: &FileValue<T>, message: impl Into<String>) -> Checked {
+    Err(Mistake { location: at.location, message: message.into() })
 }
 
 /// The most members or nodes that a scenario may have. All of them run in one process.
@@ -33,7 +34,7 @@ const MOST_NODES: usize = 1000;
 pub(super) fn check(scenario: &Scenario) -> Checked {
     name(&scenario.scenario, "a scenario's name")?;
     let (members, has_fleet) =
-        (&scenario.fleet.members, scenario.fleet.members.referenced != Location::UNKNOWN);
+        (&scenario.fleet.members, scenario.fleet.members.location != Location::UNKNOWN);
     match &scenario.cluster {
         Some(cluster) if has_fleet => return wrong(cluster, "give exactly one of `fleet` and `cluster`"),
         Some(cluster) => check_cluster(cluster)?,
@@ -108,7 +109,7 @@ fn check_timings(scenario: &Scenario) -> Checked {
 }
 
 /// Checks a name that becomes part of objects and file names.
-pub(super) fn name(name: &Spanned<String>, what: &str) -> Checked {
+pub(super) fn name(name: &FileValue<String>, what: &str) -> Checked {
     let text = &name.value;
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let edges = text.starts_with('-') || text.ends_with('-');

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use capsize_clusters::{Direction, Quantity};
-use serde_saphyr::{Location, Spanned};
+use capsize_history::FileValue;
+use serde_saphyr::Location;
 
 use super::check::{Checked, MOST_MEMBERS, Mistake, name, wrong};
 use super::check_steps::Scope;
@@ -13,7 +14,7 @@ use super::step::Step;
 use capsize_judge::profile::Zones;
 
 /// Settings of single nodes and zones must refer to nodes and zones of the cluster.
-pub(super) fn check_cluster(shape: &Spanned<ClusterShape>) -> Checked {
+pub(super) fn check_cluster(shape: &FileValue<ClusterShape>) -> Checked {
     let cluster = &shape.value;
     let nodes: BTreeSet<String> = cluster.places().map(|(name, _)| name).collect();
     if nodes.is_empty() || nodes.len() > MOST_MEMBERS {
@@ -23,7 +24,7 @@ pub(super) fn check_cluster(shape: &Spanned<ClusterShape>) -> Checked {
         return wrong(shape, "two nodes of this cluster have the same name: rename a zone");
     }
     for zone in cluster.zones.keys() {
-        name(&Spanned::new(zone.clone(), shape.referenced, shape.defined), "a zone's name")?;
+        name(&shape.with(zone.clone()), "a zone's name")?;
     }
     if let Some((zone, region)) = cluster.regions.iter().find(|(zone, _)| !cluster.zones.contains_key(*zone))
     {
@@ -45,7 +46,7 @@ pub(super) fn check_cluster(shape: &Spanned<ClusterShape>) -> Checked {
 }
 
 /// Amounts must be Kubernetes quantities.
-fn quantities(amounts: &BTreeMap<String, Spanned<String>>) -> Checked {
+fn quantities(amounts: &BTreeMap<String, FileValue<String>>) -> Checked {
     let wrong_one = amounts.values().find(|amount| Quantity::parse(&amount.value).is_none());
     wrong_one.map_or(Ok(()), |amount| {
         wrong(amount, format!("`{}` is not a quantity: write for example 500m, 2 or 1Gi", amount.value))
@@ -54,7 +55,7 @@ fn quantities(amounts: &BTreeMap<String, Spanned<String>>) -> Checked {
 
 /// Checks that a step is allowed in its scenario.
 /// A step for fleets needs a scenario on a fleet, and a step for nodes needs a scenario on a cluster.
-pub(super) fn fits(step: &Spanned<Step>, on_nodes: bool) -> Checked {
+pub(super) fn fits(step: &FileValue<Step>, on_nodes: bool) -> Checked {
     let of_fleets = match &step.value {
         Step::Workload(_) => "workload",
         Step::Scale(_) => "scale",

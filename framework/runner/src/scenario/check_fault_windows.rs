@@ -1,6 +1,6 @@
 //! Checks the windows of the step `faults`.
 
-use serde_saphyr::Spanned;
+use capsize_history::FileValue;
 
 use super::api_faults::{Conflict, Crash, Cut, Fail, Repeat};
 use super::breakdown::{BreakdownKind, Down};
@@ -12,7 +12,7 @@ use super::object::Subresource;
 use super::step::ConnectionFault;
 
 impl Scope<'_> {
-    pub(super) fn window(&self, window: &Spanned<Window>) -> Checked {
+    pub(super) fn window(&self, window: &FileValue<Window>) -> Checked {
         let Window { after, fault, .. } = &window.value;
         if let Some(after) = after {
             let (member, workload) = after.value.about();
@@ -69,7 +69,7 @@ impl Scope<'_> {
 
     /// Checks that a fault is allowed in its scenario.
     /// A fault for fleets needs a scenario on a fleet, and a fault for nodes needs a scenario on a cluster.
-    fn disturbance_fits(&self, fault: &Spanned<Disturbance>) -> Checked {
+    fn disturbance_fits(&self, fault: &FileValue<Disturbance>) -> Checked {
         let of_fleets = matches!(
             fault.value,
             Disturbance::Refuse(_)
@@ -100,18 +100,16 @@ impl Scope<'_> {
         }
     }
 
-    pub(super) fn victims(&self, victims: &Spanned<Victims>) -> Checked {
+    pub(super) fn victims(&self, victims: &FileValue<Victims>) -> Checked {
         match &victims.value {
-            Victims::Member(member) => {
-                self.member(&Spanned::new(member.clone(), victims.referenced, victims.defined))
-            }
+            Victims::Member(member) => self.member(&victims.with(member.clone())),
             domain @ Victims::Domain(..) => self.domain(domain, victims).map(drop),
         }
     }
 }
 
 /// A percentage is at most 100, and a fault at every n-th request needs an n of 1 or more.
-pub(super) fn possible(fault: &Spanned<ConnectionFault>) -> Checked {
+pub(super) fn possible(fault: &FileValue<ConnectionFault>) -> Checked {
     match &fault.value {
         ConnectionFault::Lose(101..) => wrong(fault, "a percentage is at most 100"),
         ConnectionFault::Fail(Fail { every, .. }) | ConnectionFault::CutWatches(Cut { every })

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_saphyr::{Location, Spanned};
+use capsize_history::FileValue;
+use serde_saphyr::Location;
 
 use super::check::{Checked, Mistake, name, wrong};
 use super::check_cluster::fits;
@@ -39,7 +40,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    pub(super) fn step(&mut self, step: &Spanned<Step>) -> Checked {
+    pub(super) fn step(&mut self, step: &FileValue<Step>) -> Checked {
         fits(step, self.on_nodes())?;
         match &step.value {
             Step::Workload(workload) => self.new_workload(workload),
@@ -92,8 +93,8 @@ impl<'a> Scope<'a> {
             Step::ShutDown(stops) => self.strikes(&stops.node, stops.alias.as_ref()),
             Step::Condition(condition) => self.strikes(&condition.node, condition.alias.as_ref()),
             Step::Skew(skew) => self.skew(skew),
-            Step::TaintedNodes(tainted) => self.tainted_nodes(tainted, step.referenced),
-            expectation => self.expectation(expectation, step.referenced),
+            Step::TaintedNodes(tainted) => self.tainted_nodes(tainted, step.location),
+            expectation => self.expectation(expectation, step.location),
         }
     }
 
@@ -132,9 +133,9 @@ impl<'a> Scope<'a> {
     }
 
     /// Defines the name of a workload, which must be new.
-    pub(super) fn name_workload(&mut self, new: &Spanned<String>) -> Checked {
+    pub(super) fn name_workload(&mut self, new: &FileValue<String>) -> Checked {
         name(new, "a workload's name")?;
-        let Some(earlier) = self.workloads.insert(new.value.clone(), new.referenced) else { return Ok(()) };
+        let Some(earlier) = self.workloads.insert(new.value.clone(), new.location) else { return Ok(()) };
         let line = earlier.line();
         wrong(new, format!("the workload `{}` exists already, in line {line}", new.value))
     }
@@ -196,11 +197,14 @@ impl<'a> Scope<'a> {
     }
 
     /// Checks the victims of a fault: one member, or the members of a domain, which must not be empty.
-    pub(super) fn strikes(&mut self, victims: &Spanned<Victims>, alias: Option<&Spanned<String>>) -> Checked {
+    pub(super) fn strikes(
+        &mut self,
+        victims: &FileValue<Victims>,
+        alias: Option<&FileValue<String>>,
+    ) -> Checked {
         let members = match &victims.value {
             Victims::Member(member) => {
-                return self
-                    .breaks(&Spanned::new(member.clone(), victims.referenced, victims.defined), alias);
+                return self.breaks(&victims.with(member.clone()), alias);
             }
             domain @ Victims::Domain(..) => self.domain(domain, victims)?,
         };
@@ -212,7 +216,7 @@ impl<'a> Scope<'a> {
     }
 
     /// The members of a domain.
-    pub(super) fn domain(&self, domain: &Victims, at: &Spanned<Victims>) -> Result<Vec<String>, Mistake> {
+    pub(super) fn domain(&self, domain: &Victims, at: &FileValue<Victims>) -> Result<Vec<String>, Mistake> {
         let members = domain.of_domain(self.scenario).unwrap_or_default();
         if members.is_empty() {
             let whole =
@@ -222,7 +226,7 @@ impl<'a> Scope<'a> {
         Ok(members)
     }
 
-    fn breaks(&mut self, member: &Spanned<MemberRef>, alias: Option<&Spanned<String>>) -> Checked {
+    fn breaks(&mut self, member: &FileValue<MemberRef>, alias: Option<&FileValue<String>>) -> Checked {
         self.member(member)?;
         self.alias(alias)?;
         self.broken.push(member.value.clone());
@@ -231,7 +235,7 @@ impl<'a> Scope<'a> {
     }
 
     /// A member joins once at most, and by its own name: it cannot have the role of a member before.
-    fn join(&mut self, member: &Spanned<MemberRef>) -> Checked {
+    fn join(&mut self, member: &FileValue<MemberRef>) -> Checked {
         self.member(member)?;
         let joins = matches!(&member.value, MemberRef::Named(name) if self.later.remove(name));
         if joins {
@@ -247,7 +251,7 @@ impl<'a> Scope<'a> {
         self.breaks(&flap.cluster, flap.alias.as_ref())
     }
 
-    fn runs(&mut self, party: &Spanned<Component>, starts: bool) -> Checked {
+    fn runs(&mut self, party: &FileValue<Component>, starts: bool) -> Checked {
         if self.killed != starts {
             let message = if starts {
                 "no earlier step kills the controllers"
@@ -261,7 +265,7 @@ impl<'a> Scope<'a> {
     }
 
     /// A selector that was struck may mean any member, or any alias of one. Only the run can find out.
-    fn heal(&self, victims: &Spanned<Victims>) -> Checked {
+    fn heal(&self, victims: &FileValue<Victims>) -> Checked {
         let member = match &victims.value {
             Victims::Member(member) => member.clone(),
             domain @ Victims::Domain(..) => {
@@ -273,7 +277,7 @@ impl<'a> Scope<'a> {
                 return wrong(victims, format!("no earlier step breaks a member of {domain}"));
             }
         };
-        let member = &Spanned::new(member, victims.referenced, victims.defined);
+        let member = &victims.with(member);
         self.member(member)?;
         let by_part = self.broken.iter().any(|broken| !self.is_real(broken));
         if self.broken.contains(&member.value) || (by_part && !self.broken.is_empty()) {
@@ -311,7 +315,7 @@ impl<'a> Scope<'a> {
         Ok(())
     }
 
-    pub(super) fn object(&self, place: &Spanned<Place>, object: &Spanned<Manifest>) -> Checked {
+    pub(super) fn object(&self, place: &FileValue<Place>, object: &FileValue<Manifest>) -> Checked {
         if let Place::Member(member) = &place.value {
             if self.on_nodes() {
                 return wrong(
@@ -319,12 +323,12 @@ impl<'a> Scope<'a> {
                     "a node has no API server: the objects of a cluster are in `controlPlane`",
                 );
             }
-            self.member(&Spanned::new(member.clone(), place.referenced, place.defined))?;
+            self.member(&place.with(member.clone()))?;
         }
         object.value.names().iter().try_for_each(|name| self.named(object, name))
     }
 
-    fn alias(&mut self, alias: Option<&Spanned<String>>) -> Checked {
+    fn alias(&mut self, alias: Option<&FileValue<String>>) -> Checked {
         let Some(alias) = alias else { return Ok(()) };
         name(alias, "an alias")?;
         if self.members.contains(&alias.value) {
@@ -339,7 +343,7 @@ impl<'a> Scope<'a> {
         Ok(())
     }
 
-    pub(super) fn workload(&self, workload: &Spanned<String>) -> Checked {
+    pub(super) fn workload(&self, workload: &FileValue<String>) -> Checked {
         if self.workloads.contains_key(&workload.value) {
             return Ok(());
         }
@@ -347,7 +351,7 @@ impl<'a> Scope<'a> {
         wrong(workload, format!("no earlier step creates a workload `{}`{known}", workload.value))
     }
 
-    pub(super) fn member(&self, member: &Spanned<MemberRef>) -> Checked {
+    pub(super) fn member(&self, member: &FileValue<MemberRef>) -> Checked {
         match &member.value {
             MemberRef::Named(name) => self.named(member, name),
             MemberRef::Selected(selector) => {
@@ -355,16 +359,16 @@ impl<'a> Scope<'a> {
                     return wrong(member, "give exactly one of `carrying` and `spareFor`");
                 }
                 let workload = selector.workload().to_owned();
-                self.workload(&Spanned::new(workload, member.referenced, member.defined))
+                self.workload(&member.with(workload))
             }
         }
     }
 
-    fn named<T>(&self, at: &Spanned<T>, name: &str) -> Checked {
+    fn named<T>(&self, at: &FileValue<T>, name: &str) -> Checked {
         if self.aliases.contains(name) { Ok(()) } else { self.real_member(at, name) }
     }
 
-    fn real_member<T>(&self, at: &Spanned<T>, name: &str) -> Checked {
+    fn real_member<T>(&self, at: &FileValue<T>, name: &str) -> Checked {
         if self.members.contains(name) {
             return Ok(());
         }

@@ -1,9 +1,9 @@
 //! The fault `skew` of the step `faults`: a clock is wrong for a while.
 //! The step `skew`, which only sets the clocks of nodes, is in `cluster.rs`.
 
+use capsize_history::FileValue;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_saphyr::Spanned;
 
 use super::check::{Checked, wrong};
 use super::check_steps::Scope;
@@ -17,31 +17,27 @@ use super::time::Length;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ClockSkew {
     /// The node or nodes whose clock is wrong.
-    #[schemars(with = "Option<Victims>")]
-    pub node: Option<Spanned<Victims>>,
+    pub node: Option<FileValue<Victims>>,
     /// The member or members whose clock is wrong: that of the API server and of all programs there.
-    #[schemars(with = "Option<Victims>")]
-    pub cluster: Option<Spanned<Victims>>,
+    pub cluster: Option<FileValue<Victims>>,
     /// The control plane, whose clock is wrong: that of the API server and its controllers.
-    #[schemars(with = "Option<Component>")]
-    pub of: Option<Spanned<Component>>,
+    pub of: Option<FileValue<Component>>,
     /// By how much the clock is fast.
     pub ahead: Option<Length>,
     /// By how much the clock is slow.
     pub behind: Option<Length>,
     /// An alias, which is an error: a fault that ends by itself defines no alias.
     #[serde(rename = "as")]
-    #[schemars(with = "Option<String>")]
-    pub alias: Option<Spanned<String>>,
+    pub alias: Option<FileValue<String>>,
 }
 
 /// The owner of a wrong clock.
 #[derive(Clone, Copy, Debug)]
 pub enum ClockOwner<'a> {
     /// Nodes.
-    Nodes(&'a Spanned<Victims>),
+    Nodes(&'a FileValue<Victims>),
     /// Members.
-    Members(&'a Spanned<Victims>),
+    Members(&'a FileValue<Victims>),
     /// The control plane.
     ControlPlane,
 }
@@ -60,7 +56,7 @@ impl ClockSkew {
 }
 
 /// Checks that exactly one of `ahead` and `behind` is given.
-pub(super) fn one_way<T>(at: &Spanned<T>, ahead: Option<&Length>, behind: Option<&Length>) -> Checked {
+pub(super) fn one_way<T>(at: &FileValue<T>, ahead: Option<&Length>, behind: Option<&Length>) -> Checked {
     if ahead.is_some() == behind.is_some() {
         wrong(at, "give exactly one of `ahead` and `behind`")
     } else {
@@ -69,7 +65,7 @@ pub(super) fn one_way<T>(at: &Spanned<T>, ahead: Option<&Length>, behind: Option
 }
 
 impl Scope<'_> {
-    pub(super) fn clock(&self, skew: &ClockSkew, fault: &Spanned<Disturbance>) -> Checked {
+    pub(super) fn clock(&self, skew: &ClockSkew, fault: &FileValue<Disturbance>) -> Checked {
         let Some(whose) = skew.whose() else {
             return wrong(
                 fault,

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use capsize_history::FileValue;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_saphyr::Spanned;
 
 use super::member_ref::{MemberRef, Victims};
 use super::time::{Length, StartUpTime, Within};
@@ -22,27 +22,22 @@ pub struct ClusterShape {
     pub zones: BTreeMap<String, usize>,
     /// The regions of zones.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, String>")]
-    pub regions: BTreeMap<String, Spanned<String>>,
+    pub regions: BTreeMap<String, FileValue<String>>,
     /// Labels of nodes, or of all nodes of a zone.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, BTreeMap<String, String>>")]
-    pub labels: BTreeMap<String, Spanned<BTreeMap<String, String>>>,
+    pub labels: BTreeMap<String, FileValue<BTreeMap<String, String>>>,
     /// Resources of each node, by default 64 CPUs, 256Gi of memory and 110 pods.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, String>")]
-    pub room: BTreeMap<String, Spanned<String>>,
+    pub room: BTreeMap<String, FileValue<String>>,
     /// The time that pods take to become ready; 1.5 s if absent.
     pub start_up: Option<StartUpTime>,
     /// The nodes that are registered only by the step `join`.
     #[serde(default)]
-    #[schemars(with = "Vec<String>")]
-    pub later: Vec<Spanned<String>>,
+    pub later: Vec<FileValue<String>>,
     /// Flags of the controllers that differ from the profile of the target.
     /// The flags have the names that the headers of histories use.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, f64>")]
-    pub flags: BTreeMap<String, Spanned<f64>>,
+    pub flags: BTreeMap<String, FileValue<f64>>,
 }
 
 impl ClusterShape {
@@ -69,22 +64,17 @@ impl ClusterShape {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Pods {
     /// The name. The names of the pods begin with it, followed by a dash.
-    #[schemars(with = "String")]
-    pub name: Spanned<String>,
+    pub name: FileValue<String>,
     /// The owner of the pods.
-    #[schemars(with = "PodOwner")]
-    pub kind: Spanned<PodOwner>,
+    pub kind: FileValue<PodOwner>,
     /// The number of pods of a Deployment or a `StatefulSet`.
-    #[schemars(with = "Option<usize>")]
-    pub replicas: Option<Spanned<usize>>,
+    pub replicas: Option<FileValue<usize>>,
     /// The nodes of single and of static pods: one pod runs on each.
     #[serde(default)]
-    #[schemars(with = "Vec<MemberRef>")]
-    pub on: Vec<Spanned<MemberRef>>,
+    pub on: Vec<FileValue<MemberRef>>,
     /// The resource requests of each pod, such as `cpu`.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, String>")]
-    pub requests: BTreeMap<String, Spanned<String>>,
+    pub requests: BTreeMap<String, FileValue<String>>,
     /// The tolerations of the pods. Their owner and the API server add others.
     #[serde(default)]
     pub tolerations: Vec<PodToleration>,
@@ -121,29 +111,15 @@ pub struct PodToleration {
 }
 
 /// `silence`: the kubelets of nodes send no heartbeats and receive nothing.
+/// `shutDown`: nodes are shut down in good order.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Silence {
     /// The node or nodes.
-    #[schemars(with = "Victims")]
-    pub node: Spanned<Victims>,
+    pub node: FileValue<Victims>,
     /// An alias of the node for later steps, if it is one.
     #[serde(rename = "as")]
-    #[schemars(with = "Option<String>")]
-    pub alias: Option<Spanned<String>>,
-}
-
-/// `shutDown`: nodes are shut down in good order.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ShutDown {
-    /// The node or nodes.
-    #[schemars(with = "Victims")]
-    pub node: Spanned<Victims>,
-    /// An alias of the node for later steps, if it is one.
-    #[serde(rename = "as")]
-    #[schemars(with = "Option<String>")]
-    pub alias: Option<Spanned<String>>,
+    pub alias: Option<FileValue<String>>,
 }
 
 /// `condition`: a kubelet reports a problem of its node.
@@ -151,14 +127,12 @@ pub struct ShutDown {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Condition {
     /// The node or nodes.
-    #[schemars(with = "Victims")]
-    pub node: Spanned<Victims>,
+    pub node: FileValue<Victims>,
     /// The problem that the kubelet reports.
     pub is: NodeProblem,
     /// An alias of the node for later steps, if it is one.
     #[serde(rename = "as")]
-    #[schemars(with = "Option<String>")]
-    pub alias: Option<Spanned<String>>,
+    pub alias: Option<FileValue<String>>,
 }
 
 /// A problem of a node that its kubelet reports.
@@ -180,16 +154,14 @@ pub enum NodeProblem {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Skew {
     /// The node or nodes.
-    #[schemars(with = "Victims")]
-    pub node: Spanned<Victims>,
+    pub node: FileValue<Victims>,
     /// By how much the clock is fast.
     pub ahead: Option<Length>,
     /// By how much the clock is slow.
     pub behind: Option<Length>,
     /// An alias of the node for later steps, if it is one.
     #[serde(rename = "as")]
-    #[schemars(with = "Option<String>")]
-    pub alias: Option<Spanned<String>>,
+    pub alias: Option<FileValue<String>>,
 }
 
 /// `taintedNodes`: how many nodes have a taint.
@@ -197,8 +169,7 @@ pub struct Skew {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TaintedNodes {
     /// The zone whose nodes are counted; all nodes if absent.
-    #[schemars(with = "Option<String>")]
-    pub zone: Option<Spanned<String>>,
+    pub zone: Option<FileValue<String>>,
     /// The key of the taint; `not-ready` and `unreachable` mean the target's own health taints.
     pub key: String,
     /// The effect of the taint.

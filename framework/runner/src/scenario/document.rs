@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use capsize_history::FileValue;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_saphyr::{Location, Spanned};
+use serde_saphyr::Location;
 
 use super::cluster::ClusterShape;
 use super::fault_windows::Disturbance;
-use super::step::{Disturb, Step};
+use super::step::{ConnectionFault, Step};
 use super::time::{Length, StartUpTime};
 use capsize_history::facts::TaintEffect;
 use capsize_judge::profile::Feature;
@@ -19,8 +20,7 @@ use capsize_judge::profile::Feature;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Scenario {
     /// The name, unique in the group (the folder of the file).
-    #[schemars(with = "String")]
-    pub scenario: Spanned<String>,
+    pub scenario: FileValue<String>,
     /// One sentence that says what the scenario checks.
     pub about: String,
     /// The features that a target needs; a target that lacks one of them skips the case.
@@ -40,35 +40,29 @@ pub struct Scenario {
     #[serde(default)]
     pub fails_without: Vec<String>,
     /// The random seed of the scenario, which takes precedence over the seed of the command.
-    #[serde(default)]
     pub seed: Option<u64>,
     /// Timings that replace those of the target in this scenario.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, Length>")]
-    pub timings: BTreeMap<String, Spanned<Length>>,
+    pub timings: BTreeMap<String, FileValue<Length>>,
     /// The fleet. It has no members if the scenario runs on a cluster.
     #[serde(default)]
     pub fleet: FleetShape,
     /// The cluster with nodes on which the scenario runs, in place of a fleet.
-    #[schemars(with = "Option<ClusterShape>")]
-    pub cluster: Option<Spanned<ClusterShape>>,
+    pub cluster: Option<FileValue<ClusterShape>>,
     /// The steps that prepare the scenario.
     #[serde(default)]
-    #[schemars(with = "Vec<Step>")]
-    pub given: Vec<Spanned<Step>>,
+    pub given: Vec<FileValue<Step>>,
     /// The steps that cause failures.
     #[serde(default)]
-    #[schemars(with = "Vec<Step>")]
-    pub when: Vec<Spanned<Step>>,
+    pub when: Vec<FileValue<Step>>,
     /// The steps that check the consequences.
     #[serde(default)]
-    #[schemars(with = "Vec<Step>")]
-    pub then: Vec<Spanned<Step>>,
+    pub then: Vec<FileValue<Step>>,
 }
 
 impl Scenario {
     /// All steps in the order in which they run.
-    pub fn steps(&self) -> impl Iterator<Item = &Spanned<Step>> {
+    pub fn steps(&self) -> impl Iterator<Item = &FileValue<Step>> {
         self.given.iter().chain(&self.when).chain(&self.then)
     }
 
@@ -76,15 +70,20 @@ impl Scenario {
     /// The control plane observes this fault.
     #[must_use]
     pub fn troubles_members(&self) -> bool {
-        let disturbs = |disturb: &Disturb| disturb.by.value.is_of_server();
-        self.steps().any(|step| {
-            match step.value.inner() {
-            Step::Disturb(disturb) => disturbs(disturb),
-            Step::Faults(windows) => windows.iter().any(|window| {
-                matches!(&window.value.fault.value, Disturbance::Disturb(disturb) if disturbs(disturb))
-            }),
+        self.has_connection_fault(ConnectionFault::is_of_server)
+    }
+
+    /// Returns true if a step, or a fault with an end, disturbs a connection in this way.
+    pub(crate) fn has_connection_fault(&self, is_it: fn(&ConnectionFault) -> bool) -> bool {
+        self.steps().any(|step| matches!(step.value.inner(), Step::Disturb(it) if is_it(&it.by.value)))
+            || self.disturbs(|fault| matches!(fault, Disturbance::Disturb(it) if is_it(&it.by.value)))
+    }
+
+    /// Returns true if the step `faults` contains such a fault.
+    pub(crate) fn disturbs(&self, is_it: impl Fn(&Disturbance) -> bool) -> bool {
+        self.steps().any(|step| match step.value.inner() {
+            Step::Faults(windows) => windows.iter().any(|window| is_it(&window.value.fault.value)),
             _ => false,
-        }
         })
     }
 
@@ -99,7 +98,7 @@ impl Scenario {
 
     /// The members that join only by a step.
     #[must_use]
-    pub fn later(&self) -> &[Spanned<String>] {
+    pub fn later(&self) -> &[FileValue<String>] {
         self.cluster.as_ref().map_or(&self.fleet.later, |cluster| &cluster.value.later)
     }
 
@@ -132,8 +131,7 @@ impl Scenario {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FleetShape {
     /// The number of members.
-    #[schemars(with = "usize")]
-    pub members: Spanned<usize>,
+    pub members: FileValue<usize>,
     /// The beginning of the names of the members; `m` if absent. Files cannot change it.
     #[serde(skip)]
     pub prefix: Option<String>,
@@ -141,35 +139,29 @@ pub struct FleetShape {
     pub start_up: Option<StartUpTime>,
     /// The regions of members.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, String>")]
-    pub regions: BTreeMap<String, Spanned<String>>,
+    pub regions: BTreeMap<String, FileValue<String>>,
     /// The zones of members.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, String>")]
-    pub zones: BTreeMap<String, Spanned<String>>,
+    pub zones: BTreeMap<String, FileValue<String>>,
     /// The providers of members.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, String>")]
-    pub providers: BTreeMap<String, Spanned<String>>,
+    pub providers: BTreeMap<String, FileValue<String>>,
     /// The number of nodes of members, one by default. Each node has 8 CPUs and room for 110 pods.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, usize>")]
-    pub nodes: BTreeMap<String, Spanned<usize>>,
+    pub nodes: BTreeMap<String, FileValue<usize>>,
     /// The members in pull mode: their agent connects to the control plane, and not the other way round.
     #[serde(default)]
-    #[schemars(with = "Vec<String>")]
-    pub pull: Vec<Spanned<String>>,
+    pub pull: Vec<FileValue<String>>,
     /// The members that are not part of the fleet until the step `join`.
     #[serde(default)]
-    #[schemars(with = "Vec<String>")]
-    pub later: Vec<Spanned<String>>,
+    pub later: Vec<FileValue<String>>,
 }
 
 impl Default for FleetShape {
     /// A fleet without members.
     fn default() -> Self {
         Self {
-            members: Spanned::new(0, Location::UNKNOWN, Location::UNKNOWN),
+            members: FileValue { value: 0, location: Location::UNKNOWN },
             prefix: None,
             start_up: None,
             regions: BTreeMap::new(),
@@ -191,7 +183,7 @@ impl FleetShape {
 
     /// The values of this field, by member.
     #[must_use]
-    pub fn places(&self, field: Field) -> &BTreeMap<String, Spanned<String>> {
+    pub fn places(&self, field: Field) -> &BTreeMap<String, FileValue<String>> {
         match field {
             Field::Provider => &self.providers,
             Field::Region => &self.regions,
@@ -205,11 +197,9 @@ impl FleetShape {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Workload {
     /// The name of the workload and of its policy.
-    #[schemars(with = "String")]
-    pub name: Spanned<String>,
+    pub name: FileValue<String>,
     /// The number of replicas: in each chosen member if duplicated, in all members together if divided.
-    #[schemars(with = "u32")]
-    pub replicas: Spanned<u32>,
+    pub replicas: FileValue<u32>,
     /// Whether the workload is cluster-scoped. It has no replicas then, and the file says 0.
     #[serde(default)]
     pub cluster_scoped: bool,
@@ -224,12 +214,10 @@ pub struct Workload {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Policy {
     /// The members that the workload may use; all members of the fleet if absent.
-    #[schemars(with = "Option<Vec<String>>")]
-    pub clusters: Option<Vec<Spanned<String>>>,
+    pub clusters: Option<Vec<FileValue<String>>>,
     /// The members that the workload must not use.
     #[serde(default)]
-    #[schemars(with = "Vec<String>")]
-    pub exclude: Vec<Spanned<String>>,
+    pub exclude: Vec<FileValue<String>>,
     /// Conditions for the fields of members. A member must meet all of them.
     #[serde(default)]
     pub fields: Vec<FieldMatch>,
@@ -251,22 +239,18 @@ pub struct Policy {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Spread {
     /// Member clusters.
-    #[schemars(with = "Option<Bounds>")]
-    pub cluster: Option<Spanned<Bounds>>,
+    pub cluster: Option<FileValue<Bounds>>,
     /// Regions of the members.
-    #[schemars(with = "Option<Bounds>")]
-    pub region: Option<Spanned<Bounds>>,
+    pub region: Option<FileValue<Bounds>>,
     /// Zones of the members.
-    #[schemars(with = "Option<Bounds>")]
-    pub zone: Option<Spanned<Bounds>>,
+    pub zone: Option<FileValue<Bounds>>,
     /// Providers of the members.
-    #[schemars(with = "Option<Bounds>")]
-    pub provider: Option<Spanned<Bounds>>,
+    pub provider: Option<FileValue<Bounds>>,
 }
 
 impl Spread {
     /// The given bounds, by the kind of group.
-    pub fn bounds(&self) -> impl Iterator<Item = (&'static str, &Spanned<Bounds>)> {
+    pub fn bounds(&self) -> impl Iterator<Item = (&'static str, &FileValue<Bounds>)> {
         let all = [
             ("cluster", &self.cluster),
             ("region", &self.region),
@@ -318,11 +302,9 @@ impl fmt::Display for Field {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AffinityGroup {
     /// The name of the group.
-    #[schemars(with = "String")]
-    pub name: Spanned<String>,
+    pub name: FileValue<String>,
     /// The members of the group.
-    #[schemars(with = "Vec<String>")]
-    pub clusters: Vec<Spanned<String>>,
+    pub clusters: Vec<FileValue<String>>,
 }
 
 /// A lower and an upper bound.
@@ -344,8 +326,7 @@ pub enum Scheduling {
     /// The members share the replicas.
     Divided {
         /// The weights of the members.
-        #[schemars(with = "BTreeMap<String, u32>")]
-        weights: Spanned<BTreeMap<String, u32>>,
+        weights: FileValue<BTreeMap<String, u32>>,
     },
     /// The members share the replicas by their free capacity.
     ByRoom,

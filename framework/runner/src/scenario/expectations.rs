@@ -2,13 +2,13 @@
 
 use std::fmt;
 
+use capsize_history::FileValue;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::Spanned;
 
-use super::member_ref::MemberRef;
+use super::member_ref::{MemberRef, text_or_map};
 use super::time::{Length, Within};
 use capsize_history::facts::{Health as MemberHealth, TaintEffect};
 
@@ -16,7 +16,7 @@ use capsize_history::facts::{Health as MemberHealth, TaintEffect};
 #[derive(Clone, Debug)]
 pub struct Settled {
     /// The workload.
-    pub workload: Spanned<String>,
+    pub workload: FileValue<String>,
     /// How long to wait.
     pub within: Within,
 }
@@ -26,39 +26,29 @@ impl<'de> Deserialize<'de> for Settled {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         struct Long {
-            workload: Spanned<String>,
+            workload: FileValue<String>,
             #[serde(default)]
             within: Within,
         }
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
-            type Value = (Option<String>, Option<Long>);
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a workload's name, or {workload: <name>, within: <length>}")
-            }
-
-            fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-                Ok((Some(name.into()), None))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                Long::deserialize(MapAccessDeserializer::new(map)).map(|long| (None, Some(long)))
-            }
+        enum Form {
+            Name(String),
+            Long(Long),
         }
-        struct Wrapped((Option<String>, Option<Long>));
-        impl<'de> Deserialize<'de> for Wrapped {
+        impl<'de> Deserialize<'de> for Form {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_any(Either).map(Wrapped)
+                let expected = "a workload's name, or {workload: <name>, within: <length>}";
+                text_or_map(
+                    deserializer,
+                    expected,
+                    |name| Self::Name(name.into()),
+                    |long| Ok(Self::Long(long)),
+                )
             }
         }
-        let whole = Spanned::<Wrapped>::deserialize(deserializer)?;
-        Ok(match whole.value.0 {
-            (_, Some(long)) => Self { workload: long.workload, within: long.within },
-            (name, None) => Self {
-                workload: Spanned::new(name.unwrap_or_default(), whole.referenced, whole.defined),
-                within: Within::Bound,
-            },
+        let FileValue { value, location } = FileValue::deserialize(deserializer)?;
+        Ok(match value {
+            Form::Long(Long { workload, within }) => Self { workload, within },
+            Form::Name(value) => Self { workload: FileValue { value, location }, within: Within::Bound },
         })
     }
 }
@@ -70,8 +60,7 @@ impl<'de> Deserialize<'de> for Settled {
 pub struct Health {
     /// The member.
     #[serde(alias = "node")]
-    #[schemars(with = "MemberRef")]
-    pub cluster: Spanned<MemberRef>,
+    pub cluster: FileValue<MemberRef>,
     /// The health that the control plane must report.
     pub is: MemberHealth,
     /// How long to wait.
@@ -86,8 +75,7 @@ pub struct Health {
 pub struct Tainted {
     /// The member.
     #[serde(alias = "node")]
-    #[schemars(with = "MemberRef")]
-    pub cluster: Spanned<MemberRef>,
+    pub cluster: FileValue<MemberRef>,
     /// The key of the taint; `not-ready` and `unreachable` mean the target's own health taints.
     pub key: String,
     /// The effect of the taint.
@@ -104,8 +92,7 @@ pub struct Tainted {
 pub struct NotTainted {
     /// The member.
     #[serde(alias = "node")]
-    #[schemars(with = "MemberRef")]
-    pub cluster: Spanned<MemberRef>,
+    pub cluster: FileValue<MemberRef>,
     /// The key of the taint; `not-ready` and `unreachable` mean the target's own health taints.
     pub key: String,
     /// The effect of the taint.
@@ -120,11 +107,9 @@ pub struct NotTainted {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Departure {
     /// The workload.
-    #[schemars(with = "String")]
-    pub workload: Spanned<String>,
+    pub workload: FileValue<String>,
     /// The member that it leaves.
-    #[schemars(with = "MemberRef")]
-    pub from: Spanned<MemberRef>,
+    pub from: FileValue<MemberRef>,
     /// How long to wait.
     #[serde(default)]
     pub within: Within,
@@ -135,11 +120,9 @@ pub struct Departure {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Stay {
     /// The workload.
-    #[schemars(with = "String")]
-    pub workload: Spanned<String>,
+    pub workload: FileValue<String>,
     /// The member in which it stays.
-    #[schemars(with = "MemberRef")]
-    pub on: Spanned<MemberRef>,
+    pub on: FileValue<MemberRef>,
     /// How long the state must last from now on.
     #[serde(rename = "for")]
     pub lasts: Length,
@@ -150,20 +133,17 @@ pub struct Stay {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Placed {
     /// The workload.
-    #[schemars(with = "String")]
-    pub workload: Spanned<String>,
+    pub workload: FileValue<String>,
     /// The exact members; as a map, with their replicas.
     pub on: Option<PlacedOn>,
     /// The number of members.
     pub members: Option<usize>,
     /// Members that must be among the assigned ones.
     #[serde(default)]
-    #[schemars(with = "Vec<MemberRef>")]
-    pub including: Vec<Spanned<MemberRef>>,
+    pub including: Vec<FileValue<MemberRef>>,
     /// Members that must not be among the assigned ones.
     #[serde(default)]
-    #[schemars(with = "Vec<MemberRef>")]
-    pub excluding: Vec<Spanned<MemberRef>>,
+    pub excluding: Vec<FileValue<MemberRef>>,
     /// How long to wait.
     #[serde(default)]
     pub within: Within,
@@ -173,9 +153,9 @@ pub struct Placed {
 #[derive(Clone, Debug)]
 pub enum PlacedOn {
     /// The members alone.
-    Members(Vec<Spanned<MemberRef>>),
+    Members(Vec<FileValue<MemberRef>>),
     /// The members, by name or alias, with their replicas.
-    Replicas(Vec<(Spanned<String>, u32)>),
+    Replicas(Vec<(FileValue<String>, u32)>),
 }
 
 impl<'de> Deserialize<'de> for PlacedOn {
@@ -209,11 +189,9 @@ impl<'de> Deserialize<'de> for PlacedOn {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Instance {
     /// The workload.
-    #[schemars(with = "String")]
-    pub workload: Spanned<String>,
+    pub workload: FileValue<String>,
     /// The member.
-    #[schemars(with = "MemberRef")]
-    pub on: Spanned<MemberRef>,
+    pub on: FileValue<MemberRef>,
     /// How long to wait.
     #[serde(default)]
     pub within: Within,
@@ -224,11 +202,9 @@ pub struct Instance {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TaskEnded {
     /// The workload.
-    #[schemars(with = "String")]
-    pub workload: Spanned<String>,
+    pub workload: FileValue<String>,
     /// The member from which the workload is evicted.
-    #[schemars(with = "MemberRef")]
-    pub from: Spanned<MemberRef>,
+    pub from: FileValue<MemberRef>,
     /// The shortest time that the eviction must have lasted.
     /// Timestamps have whole seconds, so one second less is accepted.
     pub not_before: Option<Length>,
@@ -247,8 +223,7 @@ pub struct TaskEnded {
 pub struct MemberGone {
     /// The member.
     #[serde(alias = "node")]
-    #[schemars(with = "MemberRef")]
-    pub cluster: Spanned<MemberRef>,
+    pub cluster: FileValue<MemberRef>,
     /// How long to wait.
     #[serde(default)]
     pub within: Within,

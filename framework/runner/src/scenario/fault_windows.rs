@@ -1,9 +1,9 @@
 //! The step `faults` with faults that begin and end by themselves, and the step `calm`.
 //! Each fault is undone at its end. Performing the faults is left to [`crate::run`].
 
+use capsize_history::FileValue;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_saphyr::Spanned;
 
 use super::api_faults::{Conflict, Crash, Cut, Fail, Repeat, Slow, WatchLag};
 use super::clock_skew::ClockSkew;
@@ -20,8 +20,7 @@ use super::time::{Length, Within};
 pub struct Window {
     /// The condition that starts the window; the beginning of the step if absent.
     /// The fault never begins if all others have ended before the condition is met.
-    #[schemars(with = "Option<Trigger>")]
-    pub after: Option<Spanned<Trigger>>,
+    pub after: Option<FileValue<Trigger>>,
     /// How long after that the fault begins.
     #[serde(default = "at_once")]
     pub at: Length,
@@ -29,8 +28,7 @@ pub struct Window {
     #[serde(rename = "for")]
     pub lasts: Length,
     /// The fault.
-    #[schemars(with = "Disturbance")]
-    pub fault: Spanned<Disturbance>,
+    pub fault: FileValue<Disturbance>,
 }
 
 fn at_once() -> Length {
@@ -56,7 +54,7 @@ pub enum Disturbance {
     /// The clocks of nodes, of members or of the control plane are wrong.
     Skew(ClockSkew),
     /// The controllers of the target are dead.
-    Kill(#[schemars(with = "Component")] Spanned<Component>),
+    Kill(FileValue<Component>),
     /// A member has a taint that a user added.
     Taint(Taint),
     /// Replicas in a member take a different time to become ready.
@@ -68,7 +66,7 @@ pub enum Disturbance {
     /// An object is deleted.
     Delete(Box<Delete>),
     /// The object of a member is deleted.
-    DeleteMember(#[schemars(with = "MemberRef")] Spanned<MemberRef>),
+    DeleteMember(FileValue<MemberRef>),
     /// The API server of the control plane answers some requests of the controllers with an error.
     Fail(Fail),
     /// Some writes of the controllers conflict with others.
@@ -82,11 +80,11 @@ pub enum Disturbance {
     /// Some watch events of the controllers are repeated.
     Repeat(Repeat),
     /// Lists, as controllers request them at their start, show the state at the beginning of the fault.
-    Stale(#[schemars(with = "Component")] Spanned<Component>),
+    Stale(FileValue<Component>),
     /// The controllers crash at a write, and stay dead for the rest of the window.
     Crash(Crash),
     /// A second set of controllers works beside the first: two leaders.
-    Rival(#[schemars(with = "Component")] Spanned<Component>),
+    Rival(FileValue<Component>),
     /// At the end, the API servers of members are restored to their state at the beginning.
     Restore(DataLoss),
     /// The machines of members lose power, and return without any data.
@@ -98,8 +96,7 @@ pub enum Disturbance {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DataLoss {
     /// The member or members that lose data.
-    #[schemars(with = "Victims")]
-    pub cluster: Spanned<Victims>,
+    pub cluster: FileValue<Victims>,
 }
 
 /// The condition that starts a window. The words are those of the steps that wait for the same.
@@ -158,7 +155,7 @@ impl Disturbance {
     }
 
     /// The alias that the fault would define. No later step runs while the fault is in force.
-    pub(super) fn alias(&self) -> Option<&Spanned<String>> {
+    pub(super) fn alias(&self) -> Option<&FileValue<String>> {
         match self {
             Self::Refuse(Refuse { alias, .. })
             | Self::Partition(Partition { alias, .. })
@@ -175,7 +172,7 @@ impl Disturbance {
 
 impl Trigger {
     /// The member of the condition, and its workload if it has one.
-    pub(crate) fn about(&self) -> (&Spanned<MemberRef>, Option<&Spanned<String>>) {
+    pub(crate) fn about(&self) -> (&FileValue<MemberRef>, Option<&FileValue<String>>) {
         match self {
             Self::Tainted(tainted) => (&tainted.cluster, None),
             Self::Evicted(moved) => (&moved.from, Some(&moved.workload)),

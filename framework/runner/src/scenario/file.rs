@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_saphyr::Spanned;
+use capsize_history::FileValue;
 
 use super::check::check;
 use super::document::Scenario;
@@ -47,8 +47,8 @@ impl Case {
 
     /// File, line and column of a step, or of the scenario itself if no step is given.
     #[must_use]
-    pub fn place(&self, step: Option<&Spanned<Step>>) -> String {
-        let location = step.map_or(self.scenario.scenario.referenced, |step| step.referenced);
+    pub fn place(&self, step: Option<&FileValue<Step>>) -> String {
+        let location = step.map_or(self.scenario.scenario.location, |step| step.location);
         format!("{}:{}:{}", self.file, location.line(), location.column())
     }
 

@@ -94,64 +94,67 @@ impl<'de> Deserialize<'de> for Victims {
             zone: Option<String>,
             provider: Option<String>,
         }
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
-            type Value = Victims;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(
-                    "a member's name, an alias, {carrying: <workload>, index: <number>}, or {zone: <name>}",
-                )
-            }
-
-            fn visit_str<E>(self, name: &str) -> Result<Victims, E> {
-                Ok(Victims::Member(MemberRef::Named(name.into())))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Victims, A::Error> {
-                let fields = Fields::deserialize(MapAccessDeserializer::new(map))?;
-                let domains = [
-                    (Field::Region, fields.region),
-                    (Field::Zone, fields.zone),
-                    (Field::Provider, fields.provider),
-                ];
-                let mut domains = domains.into_iter().filter_map(|(field, value)| Some((field, value?)));
-                let domain = domains.next();
-                let says_more = fields.carrying.is_some() || fields.spare_for.is_some() || fields.index > 0;
-                match domain {
-                    Some(_) if says_more || domains.next().is_some() => Err(A::Error::custom(
-                        "give exactly one of `carrying`, `spareFor`, `region`, `zone` and `provider`",
-                    )),
-                    Some((field, value)) => Ok(Victims::Domain(field, value)),
-                    None => {
-                        let Fields { carrying, spare_for, index, .. } = fields;
-                        Ok(Victims::Member(MemberRef::Selected(Selector { carrying, spare_for, index })))
-                    }
+        let expected =
+            "a member's name, an alias, {carrying: <workload>, index: <number>}, or {zone: <name>}";
+        let by_name = |name: &str| Self::Member(MemberRef::Named(name.into()));
+        text_or_map(deserializer, expected, by_name, |fields: Fields| {
+            let domains = [
+                (Field::Region, fields.region),
+                (Field::Zone, fields.zone),
+                (Field::Provider, fields.provider),
+            ];
+            let mut domains = domains.into_iter().filter_map(|(field, value)| Some((field, value?)));
+            let domain = domains.next();
+            let says_more = fields.carrying.is_some() || fields.spare_for.is_some() || fields.index > 0;
+            match domain {
+                Some(_) if says_more || domains.next().is_some() => {
+                    Err("give exactly one of `carrying`, `spareFor`, `region`, `zone` and `provider`")
+                }
+                Some((field, value)) => Ok(Self::Domain(field, value)),
+                None => {
+                    let Fields { carrying, spare_for, index, .. } = fields;
+                    Ok(Self::Member(MemberRef::Selected(Selector { carrying, spare_for, index })))
                 }
             }
-        }
-        deserializer.deserialize_any(Either)
+        })
     }
 }
 
 impl<'de> Deserialize<'de> for MemberRef {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
-            type Value = MemberRef;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a member's name, an alias, or {carrying: <workload>, index: <number>}")
-            }
-
-            fn visit_str<E>(self, name: &str) -> Result<MemberRef, E> {
-                Ok(MemberRef::Named(name.into()))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<MemberRef, A::Error> {
-                Selector::deserialize(MapAccessDeserializer::new(map)).map(MemberRef::Selected)
-            }
-        }
-        deserializer.deserialize_any(Either)
+        let expected = "a member's name, an alias, or {carrying: <workload>, index: <number>}";
+        let by_name = |name: &str| Self::Named(name.into());
+        text_or_map(deserializer, expected, by_name, |selector| Ok(Self::Selected(selector)))
     }
+}
+
+/// Reads a value that is a text or a map in the file.
+pub(super) fn text_or_map<'de, D: Deserializer<'de>, M: Deserialize<'de>, T>(
+    deserializer: D,
+    expected: &'static str,
+    of_text: fn(&str) -> T,
+    of_map: fn(M) -> Result<T, &'static str>,
+) -> Result<T, D::Error> {
+    struct Either<M, T> {
+        expected: &'static str,
+        of_text: fn(&str) -> T,
+        of_map: fn(M) -> Result<T, &'static str>,
+    }
+    impl<'de, M: Deserialize<'de>, T> Visitor<'de> for Either<M, T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.expected)
+        }
+
+        fn visit_str<E>(self, text: &str) -> Result<T, E> {
+            Ok((self.of_text)(text))
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+            let fields = M::deserialize(MapAccessDeserializer::new(map))?;
+            (self.of_map)(fields).map_err(A::Error::custom)
+        }
+    }
+    deserializer.deserialize_any(Either { expected, of_text, of_map })
 }

@@ -25,8 +25,7 @@ pub use api_faults::{Conflict, Crash, Cut, Fail, Repeat, Slow, WatchLag};
 pub use breakdown::{BreakdownKind, Down};
 pub use clock_skew::{ClockOwner, ClockSkew};
 pub use cluster::{
-    ClusterShape, Condition, NodeProblem, PodOwner, PodToleration, Pods, ShutDown, Silence, Skew,
-    TaintedNodes,
+    ClusterShape, Condition, NodeProblem, PodOwner, PodToleration, Pods, Silence, Skew, TaintedNodes,
 };
 pub use document::{
     AffinityGroup, Bounds, Field, FieldMatch, FleetShape, Policy, Scenario, Scheduling, Spread, Toleration,

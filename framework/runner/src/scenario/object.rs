@@ -5,14 +5,13 @@
 use std::convert::Infallible;
 use std::fmt;
 
+use capsize_history::FileValue;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use serde::de::{Deserializer, Error as _};
 use serde_json::Value;
-use serde_saphyr::Spanned;
 
-use super::member_ref::{MemberRef, Selector};
+use super::member_ref::{MemberRef, text_or_map};
 use super::time::{Length, Within};
 
 /// `apply`: a user applies an object by server-side apply, and takes over fields from other managers.
@@ -20,13 +19,10 @@ use super::time::{Length, Within};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Apply {
     /// The API server.
-    #[schemars(with = "Place")]
-    pub to: Spanned<Place>,
+    pub to: FileValue<Place>,
     /// The object.
-    #[schemars(with = "Manifest")]
-    pub object: Spanned<Manifest>,
+    pub object: FileValue<Manifest>,
     /// The part to be applied; the whole object if absent.
-    #[serde(default)]
     pub subresource: Option<Subresource>,
 }
 
@@ -35,11 +31,9 @@ pub struct Apply {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rejected {
     /// The API server.
-    #[schemars(with = "Place")]
-    pub by: Spanned<Place>,
+    pub by: FileValue<Place>,
     /// The object.
-    #[schemars(with = "Manifest")]
-    pub object: Spanned<Manifest>,
+    pub object: FileValue<Manifest>,
     /// A part of the message of the API server.
     pub because: String,
 }
@@ -57,11 +51,9 @@ pub enum Subresource {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Delete {
     /// The API server.
-    #[schemars(with = "Place")]
-    pub from: Spanned<Place>,
+    pub from: FileValue<Place>,
     /// The object. Only its identity is used.
-    #[schemars(with = "Manifest")]
-    pub object: Spanned<Manifest>,
+    pub object: FileValue<Manifest>,
 }
 
 /// `seen` and `unseen`.
@@ -70,11 +62,9 @@ pub struct Delete {
 pub struct Seen {
     /// The API server.
     #[serde(rename = "in")]
-    #[schemars(with = "Place")]
-    pub place: Spanned<Place>,
+    pub place: FileValue<Place>,
     /// The identity of the object, and the content that it must have.
-    #[schemars(with = "Manifest")]
-    pub object: Spanned<Manifest>,
+    pub object: FileValue<Manifest>,
     /// How long to wait.
     #[serde(default)]
     pub within: Within,
@@ -86,11 +76,9 @@ pub struct Seen {
 pub struct SeenFor {
     /// The API server.
     #[serde(rename = "in")]
-    #[schemars(with = "Place")]
-    pub place: Spanned<Place>,
+    pub place: FileValue<Place>,
     /// The identity of the object, and the content that it must have.
-    #[schemars(with = "Manifest")]
-    pub object: Spanned<Manifest>,
+    pub object: FileValue<Manifest>,
     /// How long the state must last from now on.
     #[serde(rename = "for")]
     pub lasts: Length,
@@ -116,30 +104,15 @@ impl fmt::Display for Place {
 
 impl<'de> Deserialize<'de> for Place {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
-            type Value = Place;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(
-                    "`controlPlane`, a member's name, an alias, or {carrying: <workload>, index: <number>}",
-                )
-            }
-
-            fn visit_str<E>(self, name: &str) -> Result<Place, E> {
-                Ok(if name == "controlPlane" {
-                    Place::ControlPlane
-                } else {
-                    Place::Member(MemberRef::Named(name.into()))
-                })
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Place, A::Error> {
-                let selector = Selector::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Place::Member(MemberRef::Selected(selector)))
-            }
-        }
-        deserializer.deserialize_any(Either)
+        let expected =
+            "`controlPlane`, a member's name, an alias, or {carrying: <workload>, index: <number>}";
+        let by_name = |name: &str| match name {
+            "controlPlane" => Self::ControlPlane,
+            _ => Self::Member(MemberRef::Named(name.into())),
+        };
+        text_or_map(deserializer, expected, by_name, |selector| {
+            Ok(Self::Member(MemberRef::Selected(selector)))
+        })
     }
 }
 

@@ -7,13 +7,13 @@
 use std::num::NonZeroU32;
 
 use capsize_clusters::Direction;
+use capsize_history::FileValue;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_saphyr::Spanned;
 
 use super::api_faults::{Cut, Fail, Slow};
 use super::breakdown::Down;
-use super::cluster::{Condition, Pods, ShutDown, Silence, Skew, TaintedNodes};
+use super::cluster::{Condition, Pods, Silence, Skew, TaintedNodes};
 use super::document::Workload;
 use super::expectations::{
     Departure, Health, Instance, MemberGone, NotTainted, Placed, Settled, Stay, Tainted, TaskEnded,
@@ -52,17 +52,17 @@ pub enum Step {
     /// Begins to make a member unreachable and reachable in turn, while later steps run. `heal` ends it.
     Flap(Flap),
     /// Undoes every fault on a member, or on all members of a region, zone or provider.
-    Heal(#[schemars(with = "Victims")] Spanned<Victims>),
+    Heal(FileValue<Victims>),
     /// Kills the controllers of the target, as a crash does.
-    Kill(#[schemars(with = "Component")] Spanned<Component>),
+    Kill(FileValue<Component>),
     /// Starts the controllers again.
-    Start(#[schemars(with = "Component")] Spanned<Component>),
+    Start(FileValue<Component>),
     /// Stops the controllers, and starts those of another release over the same state.
     Upgrade(Upgrade),
     /// Begins and ends faults at their times, and returns when the last one has ended.
-    Faults(#[schemars(with = "Vec<Window>")] Vec<Spanned<Window>>),
+    Faults(Vec<FileValue<Window>>),
     /// Performs a step, and continues even if the step fails.
-    Perhaps(#[schemars(with = "Box<Step>")] Box<Spanned<Step>>),
+    Perhaps(Box<FileValue<Step>>),
     /// Waits for a length of time.
     Wait(Length),
     /// Adds a taint to a member, as a user does.
@@ -70,10 +70,10 @@ pub enum Step {
     /// Removes a taint from a member, as a user does.
     Untaint(Taint),
     /// Lets a member join that is not part of the fleet at the beginning.
-    Join(#[schemars(with = "MemberRef")] Spanned<MemberRef>),
+    Join(FileValue<MemberRef>),
     /// Deletes the object of a member, as a user does.
     #[serde(alias = "deleteNode")]
-    DeleteMember(#[schemars(with = "MemberRef")] Spanned<MemberRef>),
+    DeleteMember(FileValue<MemberRef>),
     /// Sets how long replicas in a member take to become ready from now on.
     StartUp(StartUp),
     /// Applies an object, as a user does.
@@ -87,7 +87,7 @@ pub enum Step {
     /// Stops the heartbeats of nodes.
     Silence(Silence),
     /// Shuts nodes down in good order: their pods end, and then the kubelets send no heartbeats.
-    ShutDown(ShutDown),
+    ShutDown(Silence),
     /// Makes the kubelets of nodes report a problem.
     Condition(Condition),
     /// Sets the clocks of nodes wrong.
@@ -174,8 +174,7 @@ pub struct Upgrade {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Scale {
     /// The workload.
-    #[schemars(with = "String")]
-    pub workload: Spanned<String>,
+    pub workload: FileValue<String>,
     /// The new number of replicas.
     pub to: u32,
 }
@@ -185,11 +184,9 @@ pub struct Scale {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Override {
     /// The workload.
-    #[schemars(with = "String")]
-    pub workload: Spanned<String>,
+    pub workload: FileValue<String>,
     /// The members.
-    #[schemars(with = "Vec<MemberRef>")]
-    pub clusters: Vec<Spanned<MemberRef>>,
+    pub clusters: Vec<FileValue<MemberRef>>,
     /// The tag of the image there.
     pub image_tag: String,
 }
@@ -199,11 +196,9 @@ pub struct Override {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Remedy {
     /// The name.
-    #[schemars(with = "String")]
-    pub name: Spanned<String>,
+    pub name: FileValue<String>,
     /// The members; all members if absent.
-    #[schemars(with = "Option<Vec<MemberRef>>")]
-    pub clusters: Option<Vec<Spanned<MemberRef>>>,
+    pub clusters: Option<Vec<FileValue<MemberRef>>>,
     /// The condition of a member under which the actions are needed; always if absent.
     pub when: Option<ConditionStatus>,
     /// The actions, such as `TrafficControl`.
@@ -225,11 +220,9 @@ pub struct ConditionStatus {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Runs {
     /// The workload.
-    #[schemars(with = "String")]
-    pub workload: Spanned<String>,
+    pub workload: FileValue<String>,
     /// The member.
-    #[schemars(with = "MemberRef")]
-    pub on: Spanned<MemberRef>,
+    pub on: FileValue<MemberRef>,
     /// The tag of the image.
     pub image_tag: String,
     /// How long to wait.
@@ -244,12 +237,10 @@ pub struct Runs {
 pub struct Call {
     /// The member.
     #[serde(alias = "node")]
-    #[schemars(with = "MemberRef")]
-    pub member: Spanned<MemberRef>,
+    pub member: FileValue<MemberRef>,
     /// The alias for later steps.
     #[serde(rename = "as")]
-    #[schemars(with = "String")]
-    pub alias: Spanned<String>,
+    pub alias: FileValue<String>,
 }
 
 /// `refuse`.
@@ -257,12 +248,10 @@ pub struct Call {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Refuse {
     /// The member or members.
-    #[schemars(with = "Victims")]
-    pub cluster: Spanned<Victims>,
+    pub cluster: FileValue<Victims>,
     /// An alias of the member for later steps, if it is one.
     #[serde(rename = "as")]
-    #[schemars(with = "Option<String>")]
-    pub alias: Option<Spanned<String>>,
+    pub alias: Option<FileValue<String>>,
 }
 
 /// `partition`.
@@ -272,15 +261,13 @@ pub struct Refuse {
 pub struct Partition {
     /// The member or members.
     #[serde(alias = "node")]
-    #[schemars(with = "Victims")]
-    pub cluster: Spanned<Victims>,
+    pub cluster: FileValue<Victims>,
     /// The direction in which packets are dropped; both by default.
     #[serde(default = "both")]
     pub direction: Direction,
     /// An alias of the member for later steps, if it is one.
     #[serde(rename = "as")]
-    #[schemars(with = "Option<String>")]
-    pub alias: Option<Spanned<String>>,
+    pub alias: Option<FileValue<String>>,
 }
 
 fn both() -> Direction {
@@ -292,14 +279,12 @@ fn both() -> Direction {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Delay {
     /// The member or members.
-    #[schemars(with = "Victims")]
-    pub cluster: Spanned<Victims>,
+    pub cluster: FileValue<Victims>,
     /// By how much each message is delayed, in each direction.
     pub by: Length,
     /// An alias of the member for later steps, if it is one.
     #[serde(rename = "as")]
-    #[schemars(with = "Option<String>")]
-    pub alias: Option<Spanned<String>>,
+    pub alias: Option<FileValue<String>>,
 }
 
 /// `disturb`.
@@ -307,15 +292,12 @@ pub struct Delay {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Disturb {
     /// The member or members.
-    #[schemars(with = "Victims")]
-    pub cluster: Spanned<Victims>,
+    pub cluster: FileValue<Victims>,
     /// The kind of fault.
-    #[schemars(with = "ConnectionFault")]
-    pub by: Spanned<ConnectionFault>,
+    pub by: FileValue<ConnectionFault>,
     /// An alias of the member for later steps, if it is one.
     #[serde(rename = "as")]
-    #[schemars(with = "Option<String>")]
-    pub alias: Option<Spanned<String>>,
+    pub alias: Option<FileValue<String>>,
 }
 
 /// A fault of the connection to a member, of its API server, or of its agent.
@@ -370,19 +352,16 @@ impl ConnectionFault {
 pub struct Flap {
     /// The member.
     #[serde(alias = "node")]
-    #[schemars(with = "MemberRef")]
-    pub cluster: Spanned<MemberRef>,
+    pub cluster: FileValue<MemberRef>,
     /// How long the member is unreachable each time.
     pub down: Length,
     /// How long the member is reachable after each time.
     pub up: Length,
     /// How many times.
-    #[schemars(with = "u32")]
-    pub times: Spanned<u32>,
+    pub times: FileValue<u32>,
     /// An alias of the member for later steps.
     #[serde(rename = "as")]
-    #[schemars(with = "Option<String>")]
-    pub alias: Option<Spanned<String>>,
+    pub alias: Option<FileValue<String>>,
 }
 
 /// `taint` and `untaint`.
@@ -392,16 +371,14 @@ pub struct Flap {
 pub struct Taint {
     /// The member.
     #[serde(alias = "node")]
-    #[schemars(with = "MemberRef")]
-    pub cluster: Spanned<MemberRef>,
+    pub cluster: FileValue<MemberRef>,
     /// The key of the taint; `not-ready` and `unreachable` mean the target's own health taints.
     pub key: String,
     /// The effect of the taint.
     pub effect: TaintEffect,
     /// An alias of the member for later steps.
     #[serde(rename = "as")]
-    #[schemars(with = "Option<String>")]
-    pub alias: Option<Spanned<String>>,
+    pub alias: Option<FileValue<String>>,
 }
 
 /// `startUp`.
@@ -409,8 +386,7 @@ pub struct Taint {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StartUp {
     /// The member.
-    #[schemars(with = "MemberRef")]
-    pub cluster: Spanned<MemberRef>,
+    pub cluster: FileValue<MemberRef>,
     /// The time, or `never`.
     pub takes: StartUpTime,
 }

@@ -7,7 +7,7 @@ use crate::class::{Class, Wrong};
 use crate::edit::Edit;
 use crate::object::{
     ASSIGNED, CLUSTERS, TASKS, array, assigned, change_task, clusters, copy, evict, has_no_execute, health,
-    is_assigned, is_evicted, items, remove_task, replicas, taints, task, tasks,
+    is_assigned, is_evicted, is_leaving, items, remove_task, replicas, taints, task, tasks,
 };
 use crate::recording::Recording;
 use crate::track::Track;
@@ -241,9 +241,7 @@ fn after_the_taint(recording: &Recording<'_>) -> Vec<Edit> {
             let at = gone + recording.beyond(1.0);
             let stays = binding
                 .holds(gone - 2.0, at, |object| is_assigned(object, &name) && !is_evicted(object, &name));
-            let clean = member.holds(gone, at, |object| {
-                taints(object).is_empty() && object["metadata"]["deletionTimestamp"].is_null()
-            });
+            let clean = member.holds(gone, at, |object| taints(object).is_empty() && !is_leaving(object));
             if stays && clean && recording.is_calm(gone, at) {
                 edits.push(evicted_at(recording, binding, &name, at));
             }
@@ -276,8 +274,7 @@ fn wrong_member(recording: &Recording<'_>) -> Vec<Edit> {
         let before = &one.binding.versions[one.number - 1].object;
         let mut others = assigned(before).into_iter().filter(|name| *name != one.member);
         let other = others.find(|name| {
-            let clean =
-                |object: &Value| !has_no_execute(object) && object["metadata"]["deletionTimestamp"].is_null();
+            let clean = |object: &Value| !has_no_execute(object) && !is_leaving(object);
             let member = recording.member(name);
             member.is_some_and(|member| {
                 member.versions.iter().all(|version| version.at > one.begin || clean(&version.object))

@@ -5,7 +5,8 @@ use serde_json::json;
 use crate::class::{Class, Wrong};
 use crate::edit::Edit;
 use crate::object::{
-    HEALTH, add_health_taint, array, condition, is_away, is_ready, remove_health_taints, set_condition,
+    HEALTH, add_health_taint, array, condition, is_away, is_leaving, is_ready, remove_health_taints,
+    set_condition,
 };
 use crate::recording::{Fault, Recording};
 use crate::track::Track;
@@ -14,11 +15,15 @@ pub(super) const CLASSES: &[Class] = &[
     Class::new("not-ready-too-early", Wrong::TooEarly, &["HEALTH-01"], not_ready_too_early),
     Class::new("not-ready-too-late", Wrong::TooLate, &["HEALTH-01"], not_ready_too_late),
     Class::new("not-ready-never", Wrong::Never, &["HEALTH-01"], not_ready_never),
-    Class::new("not-ready-without-cause", Wrong::Causeless, &["HEALTH-01"], false_alarm),
-    Class::new("not-ready-for-a-moment", Wrong::Causeless, &["HEALTH-01"], blip),
+    Class::new("not-ready-without-cause", Wrong::Causeless, &["HEALTH-01"], |all| {
+        unready(all, 5.0, "False", false)
+    }),
+    Class::new("not-ready-for-a-moment", Wrong::Causeless, &["HEALTH-01"], |all| {
+        unready(all, 0.3, "False", false)
+    }),
     Class::new("ready-too-early", Wrong::TooEarly, &["HEALTH-04"], ready_too_early),
-    Class::new("ready-too-late", Wrong::TooLate, &["HEALTH-04"], ready_too_late),
-    Class::new("ready-never", Wrong::Never, &["HEALTH-04"], ready_never),
+    Class::new("ready-too-late", Wrong::TooLate, &["HEALTH-04"], |all| late_return(all, false)),
+    Class::new("ready-never", Wrong::Never, &["HEALTH-04"], |all| late_return(all, true)),
     Class::new("ready-during-an-outage", Wrong::Causeless, &["HEALTH-04"], ready_while_away),
     Class::new("probed-member-unknown", Wrong::Other, &["HEALTH-03"], probed_unknown),
     Class::new("status-changes-while-away", Wrong::Stale, &["HEALTH-05"], status_changes),
@@ -26,7 +31,9 @@ pub(super) const CLASSES: &[Class] = &[
     Class::new("remedies-lost", Wrong::Lost, &["HEALTH-07"], remedies_lost),
     Class::new("silent-agent-unknown-too-late", Wrong::TooLate, &["HEALTH-02"], unknown_too_late),
     Class::new("silent-agent-unknown-never", Wrong::Never, &["HEALTH-02"], unknown_never),
-    Class::new("unknown-without-silence", Wrong::Causeless, &["HEALTH-02"], false_silence),
+    Class::new("unknown-without-silence", Wrong::Causeless, &["HEALTH-02"], |all| {
+        unready(all, 5.0, "Unknown", true)
+    }),
     Class::new("never-reported-not-unknown", Wrong::Never, &["HEALTH-06"], never_reported),
 ];
 
@@ -36,35 +43,27 @@ fn is_probed(member: &Track) -> bool {
 
 /// The outages of probed members, with the version that reports each, if there is one.
 fn reported<'r>(recording: &'r Recording<'_>) -> impl Iterator<Item = (&'r Track, &'r Fault, usize)> {
-    recording.tracks("Cluster").filter(|member| is_probed(member)).flatten_outages(recording)
+    outages_of(recording, recording.tracks("Cluster").filter(|member| is_probed(member)))
 }
 
-trait Outages<'r> {
-    fn flatten_outages(
-        self,
-        recording: &'r Recording<'_>,
-    ) -> impl Iterator<Item = (&'r Track, &'r Fault, usize)>;
-}
-
-impl<'r, I: Iterator<Item = &'r Track>> Outages<'r> for I {
-    fn flatten_outages(
-        self,
-        recording: &'r Recording<'_>,
-    ) -> impl Iterator<Item = (&'r Track, &'r Fault, usize)> {
-        self.flat_map(move |member| {
-            let outages = recording.outages(member.short()).into_iter();
-            outages.filter_map(move |fault| {
-                let until = fault.end.max(fault.begin);
-                let mut began = member.begins(is_away).into_iter();
-                let number = began.find(|number| {
-                    let at = member.versions[*number].at;
-                    at > fault.begin && at < until
-                })?;
-                let was_ready = member.object_at(fault.begin).is_some_and(is_ready);
-                was_ready.then_some((member, fault, number))
-            })
+/// The outages of these members, with the version that reports each, if there is one.
+fn outages_of<'r>(
+    recording: &'r Recording<'_>,
+    members: impl Iterator<Item = &'r Track>,
+) -> impl Iterator<Item = (&'r Track, &'r Fault, usize)> {
+    members.flat_map(move |member| {
+        let outages = recording.outages(member.short()).into_iter();
+        outages.filter_map(move |fault| {
+            let until = fault.end.max(fault.begin);
+            let mut began = member.begins(is_away).into_iter();
+            let number = began.find(|number| {
+                let at = member.versions[*number].at;
+                at > fault.begin && at < until
+            })?;
+            let was_ready = member.object_at(fault.begin).is_some_and(is_ready);
+            was_ready.then_some((member, fault, number))
         })
-    }
+    })
 }
 
 /// The ends of outages of probed members, with the version that reports the member ready again.
@@ -125,9 +124,7 @@ fn healthy_moments<'r>(recording: &'r Recording<'_>, lasting: f64) -> impl Itera
             let settled = recording.faults_of(member.short()).all(|fault| fault.end < recording.end);
             settled
                 && recording.is_untroubled(member.short(), from, until)
-                && member.holds(from, until, |object| {
-                    is_ready(object) && object["metadata"]["deletionTimestamp"].is_null()
-                })
+                && member.holds(from, until, |object| is_ready(object) && !is_leaving(object))
                 && !by_hand(recording, member.short(), until)
         };
         moments.filter(is_healthy).map(move |at| (member, at))
@@ -155,18 +152,6 @@ fn unready(recording: &Recording<'_>, lasting: f64, status: &str, pulls: bool) -
     moments.map(edit).collect()
 }
 
-fn false_alarm(recording: &Recording<'_>) -> Vec<Edit> {
-    unready(recording, 5.0, "False", false)
-}
-
-fn blip(recording: &Recording<'_>) -> Vec<Edit> {
-    unready(recording, 0.3, "False", false)
-}
-
-fn false_silence(recording: &Recording<'_>) -> Vec<Edit> {
-    unready(recording, 5.0, "Unknown", true)
-}
-
 fn ready_too_early(recording: &Recording<'_>) -> Vec<Edit> {
     let early = 0.2 * recording.timing("successThreshold");
     let places = recovered(recording).filter(|(member, fault, number)| {
@@ -187,14 +172,6 @@ fn late_return(recording: &Recording<'_>, for_good: bool) -> Vec<Edit> {
         lasts.then(|| member.hold(number, (!for_good).then_some(until), &HEALTH))
     });
     places.collect()
-}
-
-fn ready_too_late(recording: &Recording<'_>) -> Vec<Edit> {
-    late_return(recording, false)
-}
-
-fn ready_never(recording: &Recording<'_>) -> Vec<Edit> {
-    late_return(recording, true)
 }
 
 /// The times between the report of an outage and its end, if they last.
@@ -270,7 +247,7 @@ fn remedies_lost(recording: &Recording<'_>) -> Vec<Edit> {
 /// The silences of agents, with the version that reports each.
 fn silences<'r>(recording: &'r Recording<'_>) -> impl Iterator<Item = (&'r Track, &'r Fault, usize, f64)> {
     let members = recording.tracks("Cluster").filter(|member| !is_probed(member));
-    members.flatten_outages(recording).filter_map(|(member, fault, number)| {
+    outages_of(recording, members).filter_map(|(member, fault, number)| {
         let unknown = condition(&member.versions[number].object, "Ready") == "Unknown";
         let grace = recording.timing("monitorGracePeriod") + 2.0 * recording.timing("monitorPeriod");
         let until = fault.begin + recording.beyond(grace);

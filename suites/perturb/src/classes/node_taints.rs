@@ -6,13 +6,14 @@ use serde_json::{Value, json};
 use crate::class::{Class, Wrong};
 use crate::edit::Edit;
 use crate::object::{
-    TAINTS, add_health_taint, array, condition, has_health_taint, is_away, is_health_taint, is_ready,
+    TAINTS, add_health_taint, array, condition, has_health_taint, health_taints, is_away, is_ready,
     remove_health_taints, taints,
 };
 use crate::recording::Recording;
 use crate::track::Track;
 
 use super::nodes::someone_ready;
+use super::taints::{tainted_of, with_other_taint};
 
 const COMES: &[&str] = &["NODE-02", "NODE-05", "NODE-14"];
 
@@ -67,16 +68,7 @@ fn tainted<'r>(
     effect: &'r str,
 ) -> impl Iterator<Item = (&'r Track, usize, f64)> {
     let nodes = recording.tracks("Node").filter(move |_| is_asked(recording, effect));
-    nodes.flat_map(move |node| {
-        let began = node.begins(|object| has_health_taint(object, effect)).into_iter();
-        began.filter_map(move |number| {
-            let object = &node.versions[number].object;
-            let status = condition(object, "Ready");
-            let until =
-                node.holds_until(number, recording.end + 1.0, |object| condition(object, "Ready") == status);
-            is_away(object).then_some((node, number, until))
-        })
-    })
+    tainted_of(recording, nodes, effect)
 }
 
 /// The longest time until a taint must be there, after it was really there.
@@ -136,10 +128,7 @@ fn stays(recording: &Recording<'_>, effect: &str, late: bool) -> Vec<Edit> {
             let at = node.versions[number].at;
             let until = node.holds_until(number, recording.end + 1.0, is_ready);
             let due = at + recording.beyond(3.0 * recording.timing("monitorPeriod"));
-            let kept = taints(&node.versions[number - 1].object)
-                .iter()
-                .filter(|one| is_health_taint(one) && one["effect"] == effect);
-            let kept: Vec<Value> = kept.cloned().collect();
+            let kept = health_taints(&node.versions[number - 1].object, effect);
             let was_away = node.versions[..number].iter().any(|version| is_away(&version.object));
             let ready = was_away && is_ready(&node.versions[number].object);
             (ready && due + 0.5 < until.min(recording.end) && recording.is_calm(at, due + 0.5)).then(|| {
@@ -169,32 +158,16 @@ fn causeless(recording: &Recording<'_>, effect: &str) -> Vec<Edit> {
     edits
 }
 
-fn other(status: &str) -> &'static str {
-    if status == "Unknown" { "False" } else { "Unknown" }
-}
-
 fn both(recording: &Recording<'_>, effect: &str) -> Vec<Edit> {
-    let places = tainted(recording, effect).map(|(node, number, until)| {
-        let at = node.versions[number].at;
-        let (other, stamp) = (other(condition(&node.versions[number].object, "Ready")), recording.stamp(at));
-        node.alter(at, Some(until), |object| add_health_taint(object, effect, other, &stamp))
-    });
-    places.collect()
+    tainted(recording, effect).map(|it| with_other_taint(recording, it, effect, false)).collect()
 }
 
 fn other_condition(recording: &Recording<'_>) -> Vec<Edit> {
     let places = tainted(recording, "NoExecute").filter_map(|(node, number, until)| {
         let at = node.versions[number].at;
         let due = at + slack(recording, "NoExecute");
-        let (other, stamp) = (other(condition(&node.versions[number].object, "Ready")), recording.stamp(at));
-        (due < until.min(recording.end) && is_steady(recording, at, due) && recording.is_calm(at, due)).then(
-            || {
-                node.alter(at, Some(until), |object| {
-                    remove_health_taints(object, "NoExecute");
-                    add_health_taint(object, "NoExecute", other, &stamp);
-                })
-            },
-        )
+        (due < until.min(recording.end) && is_steady(recording, at, due) && recording.is_calm(at, due))
+            .then(|| with_other_taint(recording, (node, number, until), "NoExecute", true))
     });
     places.collect()
 }
@@ -287,9 +260,8 @@ fn stamp_renewed(recording: &Recording<'_>) -> Vec<Edit> {
             .min(until);
         let middle = f64::midpoint(at, ends.min(recording.end));
         let stamp = recording.stamp(middle + 2.0);
-        let stamped = taints(&node.versions[number].object)
-            .iter()
-            .any(|one| is_health_taint(one) && one["effect"] == "NoExecute" && !one["timeAdded"].is_null());
+        let mut present = health_taints(&node.versions[number].object, "NoExecute").into_iter();
+        let stamped = present.any(|one| !one["timeAdded"].is_null());
         (ends - at > 4.0 && stamped && recording.is_calm(at, middle)).then(|| {
             node.alter(middle, Some(ends), |object| {
                 for one in

@@ -7,7 +7,7 @@ use crate::class::{Class, Wrong};
 use crate::edit::Edit;
 use crate::object::{
     ASSIGNED, CLUSTERS, assigned, clusters, condition, copy, has_no_execute, is_assigned, is_away,
-    is_divided, is_evicted, is_ready, items, replicas, spread, taints, tasks,
+    is_divided, is_evicted, is_leaving, is_ready, items, replicas, spread, taints, tasks,
 };
 use crate::recording::Recording;
 use crate::track::Track;
@@ -67,31 +67,30 @@ pub(super) const CLASSES: &[Class] = &[
 ];
 
 /// The bindings with a moment from which their assignment stays for longer than any tolerance.
-fn settled<'r>(recording: &'r Recording<'_>) -> impl Iterator<Item = (&'r Track, f64)> {
+/// Each binding has its object at that moment.
+fn settled<'r>(recording: &'r Recording<'_>) -> impl Iterator<Item = (&'r Track, f64, &'r Value)> {
     let lasting = recording.beyond(0.0);
     recording.bindings().flat_map(move |binding| {
         let moments = recording.moments(lasting).into_iter();
-        let is_settled = move |at: &f64| {
-            let Some(now) = binding.object_at(*at) else { return false };
+        moments.filter_map(move |at| {
+            let now = binding.object_at(at)?;
             let spec = &now["spec"];
-            recording.is_calm(at - lasting, at + lasting)
+            let is_settled = recording.is_calm(at - lasting, at + lasting)
                 && !assigned(now).is_empty()
                 && binding.holds(at - 1.0, at + lasting, |object| {
                     object["spec"]["clusters"] == spec["clusters"]
                         && object["spec"]["placement"] == spec["placement"]
                         && tasks(object).is_empty()
-                        && object["metadata"]["deletionTimestamp"].is_null()
-                })
-        };
-        moments.filter(is_settled).map(move |at| (binding, at))
+                        && !is_leaving(object)
+                });
+            is_settled.then_some((binding, at, now))
+        })
     })
 }
 
 /// Whether the member is ready and has no taint around `at`.
 pub(super) fn is_healthy(recording: &Recording<'_>, member: &str, at: f64) -> bool {
-    let clean = |object: &Value| {
-        is_ready(object) && taints(object).is_empty() && object["metadata"]["deletionTimestamp"].is_null()
-    };
+    let clean = |object: &Value| is_ready(object) && taints(object).is_empty() && !is_leaving(object);
     let lasting = recording.beyond(0.0);
     recording.member(member).is_some_and(|track| track.holds(at - lasting.min(at - 0.6), at + 1.0, clean))
 }
@@ -102,8 +101,7 @@ pub(super) fn is_propagated_alone(binding: &Value) -> bool {
 
 fn left(recording: &Recording<'_>, all: bool) -> Vec<Edit> {
     let mut edits = Vec::new();
-    for (binding, at) in settled(recording) {
-        let now = binding.object_at(at).expect("a settled binding exists");
+    for (binding, at, now) in settled(recording) {
         let names: Vec<String> = assigned(now).into_iter().map(str::to_owned).collect();
         if !is_propagated_alone(now) || !names.iter().all(|name| is_healthy(recording, name, at)) {
             continue;
@@ -124,8 +122,7 @@ pub(super) fn admitted(binding: &Value) -> Option<Vec<&str>> {
 
 fn exchanged(recording: &Recording<'_>) -> Vec<Edit> {
     let mut edits = Vec::new();
-    for (binding, at) in settled(recording) {
-        let now = binding.object_at(at).expect("a settled binding exists");
+    for (binding, at, now) in settled(recording) {
         let names = assigned(now);
         let healthy = names.iter().all(|name| is_healthy(recording, name, at));
         let free: Vec<String> = admitted(now)
@@ -174,8 +171,7 @@ fn left_with_readiness(recording: &Recording<'_>) -> Vec<Edit> {
 fn chosen(recording: &Recording<'_>, is_wrong: impl Fn(&Value, &Value, &str) -> bool) -> Vec<Edit> {
     let mut edits = Vec::new();
     let lasting = recording.beyond(0.0);
-    for (binding, at) in settled(recording) {
-        let now = binding.object_at(at).expect("a settled binding exists");
+    for (binding, at, now) in settled(recording) {
         let wrong = recording.tracks("Cluster").find(|member| {
             let name = member.short();
             !is_assigned(now, name)
@@ -232,7 +228,7 @@ fn kindless_chosen(recording: &Recording<'_>) -> Vec<Edit> {
 }
 
 fn leaving_chosen(recording: &Recording<'_>) -> Vec<Edit> {
-    chosen(recording, |_, member, _| !member["metadata"]["deletionTimestamp"].is_null())
+    chosen(recording, |_, member, _| is_leaving(member))
 }
 
 /// The versions with which a binding gets its first assignment.
@@ -342,8 +338,7 @@ fn unreplaced(recording: &Recording<'_>, late: bool) -> Vec<Edit> {
 /// A divided workload returns to a member that is ready again.
 fn moves_back(recording: &Recording<'_>) -> Vec<Edit> {
     let mut edits = Vec::new();
-    for (binding, at) in settled(recording) {
-        let now = binding.object_at(at).expect("a settled binding exists");
+    for (binding, at, now) in settled(recording) {
         let earlier = binding
             .versions
             .iter()
@@ -368,8 +363,7 @@ fn moves_back(recording: &Recording<'_>) -> Vec<Edit> {
 /// A workload returns to a member after its eviction, while the taint that evicted it stays.
 fn back_while_tainted(recording: &Recording<'_>) -> Vec<Edit> {
     let mut edits = Vec::new();
-    for (binding, at) in settled(recording) {
-        let now = binding.object_at(at).expect("a settled binding exists");
+    for (binding, at, now) in settled(recording) {
         let evictions = binding
             .versions
             .iter()

@@ -1,13 +1,14 @@
 //! Wrong behaviour about the pods of nodes.
 
+use capsize_history::EventType;
 use capsize_judge::profile::Feature;
 use serde_json::{Value, json};
 
 use crate::class::{Class, Wrong};
-use crate::edit::{Change, Edit};
-use crate::object::{condition, has_no_execute, items, set_condition, taints};
+use crate::edit::Edit;
+use crate::object::{array, condition, has_no_execute, is_away, items, set_condition, taints};
 use crate::recording::Recording;
-use crate::track::Track;
+use crate::track::{Track, without};
 
 const DELETED: &[&str] = &["TOLERATION-01", "TOLERATION-02"];
 
@@ -68,19 +69,15 @@ fn deleted(recording: &Recording<'_>, pod: &Track, at: f64) -> Edit {
     object["metadata"]["deletionTimestamp"] = stamp;
     object["metadata"]["deletionGracePeriodSeconds"] = json!(30);
     let later = pod.versions.iter().filter(|version| version.at > at);
-    let mut edit: Edit = later.map(|version| Change::Remove(version.place)).collect();
-    edit.push(Change::Insert(at, pod.on.clone(), capsize_history::EventType::Modified, object));
+    let mut edit = without(later);
+    edit.push(pod.insert(at, EventType::Modified, object));
     edit
 }
 
 fn disrupt(object: &mut Value) {
     let reason = "DeletionByTaintManager";
-    if !object["status"]["conditions"].is_array() {
-        object["status"]["conditions"] = json!([]);
-    }
-    if let Some(conditions) = object["status"]["conditions"].as_array_mut() {
-        conditions.push(json!({"type": "DisruptionTarget", "status": "True", "reason": reason}));
-    }
+    array(object, "status", "conditions")
+        .push(json!({"type": "DisruptionTarget", "status": "True", "reason": reason}));
 }
 
 fn too_early(recording: &Recording<'_>) -> Vec<Edit> {
@@ -112,16 +109,9 @@ fn overdue(recording: &Recording<'_>, late: bool) -> Vec<Edit> {
         let gone = is_disrupted(&pod.versions[number - 1].object);
         let from = if gone { number - 1 } else { number };
         (tainted && present && recording.is_calm(since, due + 0.5)).then(|| {
-            let mut edit: Edit =
-                pod.versions[from..].iter().map(|version| Change::Remove(version.place)).collect();
+            let mut edit = without(&pod.versions[from..]);
             if late {
-                let begin = &pod.versions[number];
-                edit.push(Change::Insert(
-                    due,
-                    pod.on.clone(),
-                    capsize_history::EventType::Modified,
-                    begin.object.clone(),
-                ));
+                edit.push(pod.insert(due, EventType::Modified, pod.versions[number].object.clone()));
             }
             edit
         })
@@ -262,10 +252,9 @@ fn drained<'r>(recording: &'r Recording<'_>) -> impl Iterator<Item = (&'r Track,
         let number = pod.deletion().filter(|number| *number > 0)?;
         let at = pod.versions[number].at;
         let node = node(recording, pod)?;
-        let away = crate::object::is_away;
-        let began = node.begins(away).into_iter().rfind(|number| node.versions[*number].at <= at)?;
+        let began = node.begins(is_away).into_iter().rfind(|number| node.versions[*number].at <= at)?;
         let since = node.versions[began].at;
-        (node.holds(since, at, away) && recording.is_calm(since, at)).then_some((pod, node, number, since))
+        (node.holds(since, at, is_away) && recording.is_calm(since, at)).then_some((pod, node, number, since))
     })
 }
 
@@ -286,8 +275,7 @@ fn drained_never(recording: &Recording<'_>) -> Vec<Edit> {
         let due = at
             + recording
                 .beyond(3.0 * recording.timing("monitorPeriod") + (nodes + 1.0) * recording.slowest_pause());
-        let lasts = node.holds(since, due, crate::object::is_away)
-            && super::nodes::someone_ready(recording, since, due);
+        let lasts = node.holds(since, due, is_away) && super::nodes::someone_ready(recording, since, due);
         (lasts && recording.is_calm(since, due)).then(|| pod.survives(number, None))
     });
     places.collect()
@@ -299,9 +287,9 @@ fn daemon_drained(recording: &Recording<'_>) -> Vec<Edit> {
         let owners =
             pod.versions[0].object["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
         let Some(node) = node(recording, pod) else { continue };
-        for number in node.begins(crate::object::is_away) {
+        for number in node.begins(is_away) {
             let since = node.versions[number].at;
-            let until = node.holds_until(number, recording.end, crate::object::is_away);
+            let until = node.holds_until(number, recording.end, is_away);
             let at = f64::midpoint(since, until);
             let daemon = owners.iter().any(|owner| owner["kind"] == "DaemonSet");
             if daemon && pod.stays(since, at) && until - since > 1.0 && recording.is_calm(since, at) {

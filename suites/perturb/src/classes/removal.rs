@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use crate::class::{Class, Wrong};
-use crate::edit::{Change, Edit};
-use crate::object::{clusters, is_assigned, is_evicted};
+use crate::edit::Edit;
+use crate::object::{clusters, is_assigned, is_evicted, is_leaving, items};
 use crate::recording::Recording;
-use crate::track::Track;
+use crate::track::{Track, without};
 
 pub(super) const CLASSES: &[Class] = &[
     Class::new("removed-member-stays", Wrong::Never, &["LIVENESS-03"], stays),
@@ -31,11 +31,9 @@ fn removed<'r>(recording: &'r Recording<'_>) -> impl Iterator<Item = (&'r Track,
 fn stays(recording: &Recording<'_>) -> Vec<Edit> {
     let places = removed(recording).filter_map(|(member, at)| {
         let due = at + recording.beyond(3.0 * recording.timing("recheck"));
-        let begun = !member.versions[member.deletion()?].object["metadata"]["deletionTimestamp"].is_null();
+        let begun = is_leaving(&member.versions[member.deletion()?].object);
         let number = member.removal()?;
-        let edit: Edit =
-            member.versions[number..].iter().map(|version| Change::Remove(version.place)).collect();
-        (begun && number > 0 && recording.is_calm(at, due)).then_some(edit)
+        (begun && number > 0 && recording.is_calm(at, due)).then(|| without(&member.versions[number..]))
     });
     places.collect()
 }
@@ -52,11 +50,8 @@ fn still_assigned(recording: &Recording<'_>) -> Vec<Edit> {
             if let Some(number) =
                 last.filter(|_| !evicted && binding.stays(at, due) && recording.is_calm(at, due))
             {
-                let was = binding.versions[number - 1].object["spec"]["clusters"]
-                    .as_array()
-                    .cloned()
-                    .unwrap_or_default();
-                let Some(kept) = was.into_iter().find(|one| one["name"] == name) else { continue };
+                let mut was = items(&binding.versions[number - 1].object, "/spec/clusters").iter();
+                let Some(kept) = was.find(|one| one["name"] == name) else { continue };
                 edits.push(binding.alter(binding.versions[number].at, None, |object| {
                     if !is_assigned(object, name) {
                         clusters(object).push(kept.clone());
@@ -81,7 +76,7 @@ fn manifests_stay(recording: &Recording<'_>) -> Vec<Edit> {
                 let mut edit = work.survives(number, None);
                 // The member cannot be gone before its manifests.
                 let number = member.removal().unwrap_or_default();
-                edit.extend(member.versions[number..].iter().map(|version| Change::Remove(version.place)));
+                edit.extend(without(&member.versions[number..]));
                 edits.push(edit);
             }
         }

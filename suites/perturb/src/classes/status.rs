@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use crate::class::{Class, Wrong};
 use crate::edit::Edit;
 use crate::object::{
-    assigned, change_report, condition, health, is_assigned, items, ready_replicas, report, set_condition,
-    template, wanted,
+    assigned, change_report, condition, health, is_assigned, is_leaving, items, ready_replicas, report,
+    set_condition, template, wanted,
 };
 use crate::recording::Recording;
 use crate::track::Track;
@@ -86,9 +86,7 @@ fn healed<'r>(recording: &'r Recording<'_>) -> impl Iterator<Item = (&'r Track, 
         began.filter_map(move |number| {
             let at = binding.versions[number].at;
             let due = at + recording.beyond(recording.timing("latency"));
-            let runs = |object: &Value| {
-                object["metadata"]["deletionTimestamp"].is_null() && ready_replicas(object) > 0
-            };
+            let runs = |object: &Value| !is_leaving(object) && ready_replicas(object) > 0;
             let spec = copy.object_at(at)?["spec"].clone();
             let stays = copy.holds(at, due + 0.2, |object| runs(object) && object["spec"] == spec)
                 && binding.holds(at, due + 0.2, |object| {
@@ -121,9 +119,7 @@ fn health_lost(recording: &Recording<'_>) -> Vec<Edit> {
         let spec = |object: &Value| object["spec"].clone();
         let copy = recording.track(member, &kind, &name)?;
         let first = spec(copy.object_at(due)?);
-        let same = copy.holds(due, until, |object| {
-            spec(object) == first && object["metadata"]["deletionTimestamp"].is_null()
-        });
+        let same = copy.holds(due, until, |object| spec(object) == first && !is_leaving(object));
         (healthy && same && recording.is_untroubled(member, due, until))
             .then(|| with_health(recording, binding, member, due, Some(ends), "Unhealthy"))
     });
@@ -196,9 +192,7 @@ fn left_stays(recording: &Recording<'_>) -> Vec<Edit> {
         let at = binding.versions[number].at;
         let due = at + recording.beyond(recording.timing("latency"));
         let left = |object: &Value| {
-            !is_assigned(object, &member)
-                && report(object, &member).is_none()
-                && object["metadata"]["deletionTimestamp"].is_null()
+            !is_assigned(object, &member) && report(object, &member).is_none() && !is_leaving(object)
         };
         let stale = report(&binding.versions[number - 1].object, &member)?.clone();
         let lasts = binding.holds(at, due, left) && recording.is_untroubled(&member, at, due);
@@ -226,9 +220,7 @@ fn settled<'r>(recording: &'r Recording<'_>) -> impl Iterator<Item = (&'r Track,
                 && untroubled
                 && recording.is_calm(at - 1.0, at + lasting)
                 && binding.holds(at - 1.0, at + lasting, |object| {
-                    object["status"] == now["status"]
-                        && object["spec"] == now["spec"]
-                        && object["metadata"]["deletionTimestamp"].is_null()
+                    object["status"] == now["status"] && object["spec"] == now["spec"] && !is_leaving(object)
                 })
         };
         moments.filter(is_settled).map(move |at| (binding, at))

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use crate::class::{Class, Wrong};
 use crate::edit::Edit;
 use crate::object::{
-    TAINTS, add_health_taint, array, condition, has_health_taint, is_away, is_health_taint, is_ready,
-    remove_health_taints, taints,
+    TAINTS, add_health_taint, array, condition, has_health_taint, health_taints, is_away, is_leaving,
+    is_ready, remove_health_taints, taints,
 };
 use crate::recording::Recording;
 use crate::track::Track;
@@ -15,14 +15,12 @@ use crate::track::Track;
 const NO_EXECUTE: &[&str] = &["TAINT-02", "TAINT-04", "TAINT-06", "TAINT-07", "TAINT-08", "TAINT-10"];
 
 pub(super) const CLASSES: &[Class] = &[
-    Class::new("no-schedule-never", Wrong::Never, &["TAINT-01"], |all| absent(all, "NoSchedule", None)),
-    Class::new("no-schedule-too-late", Wrong::TooLate, &["TAINT-01"], |all| {
-        absent(all, "NoSchedule", Some(0.0))
-    }),
+    Class::new("no-schedule-never", Wrong::Never, &["TAINT-01"], |all| absent(all, "NoSchedule", false)),
+    Class::new("no-schedule-too-late", Wrong::TooLate, &["TAINT-01"], |all| absent(all, "NoSchedule", true)),
     Class::new("no-schedule-undone", Wrong::Undone, &["TAINT-01"], |all| undone(all, "NoSchedule")),
-    Class::new("no-schedule-stays", Wrong::Stale, &["TAINT-03"], |all| stays(all, "NoSchedule", None)),
+    Class::new("no-schedule-stays", Wrong::Stale, &["TAINT-03"], |all| stays(all, "NoSchedule", false)),
     Class::new("no-schedule-stays-too-long", Wrong::TooLate, &["TAINT-03"], |all| {
-        stays(all, "NoSchedule", Some(0.0))
+        stays(all, "NoSchedule", true)
     }),
     Class::new("no-schedule-of-the-other-condition", Wrong::Other, &["TAINT-01"], other_condition),
     Class::new("no-schedule-for-both-conditions", Wrong::Twice, &["TAINT-05"], |all| both(all, "NoSchedule")),
@@ -30,13 +28,11 @@ pub(super) const CLASSES: &[Class] = &[
         causeless(all, "NoSchedule")
     }),
     Class::new("no-execute-too-early", Wrong::TooEarly, NO_EXECUTE, no_execute_too_early),
-    Class::new("no-execute-never", Wrong::Never, NO_EXECUTE, |all| absent(all, "NoExecute", None)),
-    Class::new("no-execute-too-late", Wrong::TooLate, NO_EXECUTE, |all| absent(all, "NoExecute", Some(0.0))),
+    Class::new("no-execute-never", Wrong::Never, NO_EXECUTE, |all| absent(all, "NoExecute", false)),
+    Class::new("no-execute-too-late", Wrong::TooLate, NO_EXECUTE, |all| absent(all, "NoExecute", true)),
     Class::new("no-execute-undone", Wrong::Undone, NO_EXECUTE, |all| undone(all, "NoExecute")),
-    Class::new("no-execute-stays", Wrong::Stale, NO_EXECUTE, |all| stays(all, "NoExecute", None)),
-    Class::new("no-execute-stays-too-long", Wrong::TooLate, NO_EXECUTE, |all| {
-        stays(all, "NoExecute", Some(0.0))
-    }),
+    Class::new("no-execute-stays", Wrong::Stale, NO_EXECUTE, |all| stays(all, "NoExecute", false)),
+    Class::new("no-execute-stays-too-long", Wrong::TooLate, NO_EXECUTE, |all| stays(all, "NoExecute", true)),
     Class::new("no-execute-for-both-conditions", Wrong::Twice, &["TAINT-05"], |all| both(all, "NoExecute")),
     Class::new("no-execute-on-a-ready-member", Wrong::Causeless, NO_EXECUTE, |all| {
         causeless(all, "NoExecute")
@@ -45,14 +41,24 @@ pub(super) const CLASSES: &[Class] = &[
     Class::new("taint-of-a-person-lost", Wrong::Lost, &["TAINT-09"], foreign_lost),
 ];
 
-/// Returns the versions with which a cluster gets a health taint of this effect.
+/// The versions with which a cluster gets a health taint of this effect.
 /// Each version has the end of the bad health of the cluster.
 fn tainted<'r>(
     recording: &'r Recording<'_>,
     effect: &'r str,
 ) -> impl Iterator<Item = (&'r Track, usize, f64)> {
     let is_known = effect == "NoSchedule" || !recording.policies_are_hidden();
-    recording.tracks("Cluster").filter(move |_| is_known).flat_map(move |member| {
+    tainted_of(recording, recording.tracks("Cluster").filter(move |_| is_known), effect)
+}
+
+/// Returns the versions with which one of `members` gets a health taint of this effect.
+/// Each version has the end of the bad health of the member.
+pub(super) fn tainted_of<'r>(
+    recording: &'r Recording<'_>,
+    members: impl Iterator<Item = &'r Track>,
+    effect: &'r str,
+) -> impl Iterator<Item = (&'r Track, usize, f64)> {
+    members.flat_map(move |member| {
         let began = member.begins(|object| has_health_taint(object, effect)).into_iter();
         began.filter_map(move |number| {
             let object = &member.versions[number].object;
@@ -71,12 +77,12 @@ fn slack(recording: &Recording<'_>, effect: &str) -> f64 {
 }
 
 /// The taint is missing from the moment when it comes, for good or for too long.
-fn absent(recording: &Recording<'_>, effect: &str, late: Option<f64>) -> Vec<Edit> {
+fn absent(recording: &Recording<'_>, effect: &str, late: bool) -> Vec<Edit> {
     let places = tainted(recording, effect).filter_map(|(member, number, until)| {
         let at = member.versions[number].at;
         let due = at + slack(recording, effect);
         let lasts = due + 0.5 < until.min(recording.end) && recording.is_calm(at, due);
-        let until = late.map_or(until, |extra| due + extra);
+        let until = if late { due } else { until };
         let ends = member.holds_until(number, recording.end + 1.0, |object| has_health_taint(object, effect));
         (lasts && ends > due)
             .then(|| member.alter(at, Some(until), |object| remove_health_taints(object, effect)))
@@ -113,16 +119,14 @@ fn untainted<'r>(
 }
 
 /// The taint stays on a member that is ready again, for good or for too long.
-fn stays(recording: &Recording<'_>, effect: &str, late: Option<f64>) -> Vec<Edit> {
+fn stays(recording: &Recording<'_>, effect: &str, late: bool) -> Vec<Edit> {
     let places = untainted(recording, effect).filter_map(|(member, number, until)| {
         let at = member.versions[number].at;
         let due = at + slack(recording, effect);
-        let kept: Vec<Value> = taints(&member.versions[number - 1].object).to_vec();
-        let kept: Vec<Value> =
-            kept.into_iter().filter(|one| is_health_taint(one) && one["effect"] == effect).collect();
+        let kept = health_taints(&member.versions[number - 1].object, effect);
         let lasts = due + 0.5 < until.min(recording.end) && recording.is_calm(at, due);
         lasts.then(|| {
-            member.alter(at, late.map(|extra| due + extra), |object| {
+            member.alter(at, late.then_some(due), |object| {
                 array(object, "spec", "taints").extend(kept.iter().cloned());
             })
         })
@@ -130,33 +134,37 @@ fn stays(recording: &Recording<'_>, effect: &str, late: Option<f64>) -> Vec<Edit
     places.collect()
 }
 
-fn other(status: &str) -> &'static str {
-    if status == "Unknown" { "False" } else { "Unknown" }
+/// Returns the edit after which a member has the taint of the other bad health.
+/// The member has the taint from version `number` to `until`. It replaces the right taint, or is beside it.
+pub(super) fn with_other_taint(
+    recording: &Recording<'_>,
+    (member, number, until): (&Track, usize, f64),
+    effect: &str,
+    replaces: bool,
+) -> Edit {
+    let version = &member.versions[number];
+    let other = if condition(&version.object, "Ready") == "Unknown" { "False" } else { "Unknown" };
+    let stamp = recording.stamp(version.at);
+    member.alter(version.at, Some(until), |object| {
+        if replaces {
+            remove_health_taints(object, effect);
+        }
+        add_health_taint(object, effect, other, &stamp);
+    })
 }
 
 fn other_condition(recording: &Recording<'_>) -> Vec<Edit> {
     let places = tainted(recording, "NoSchedule").filter_map(|(member, number, until)| {
-        let (at, stamp) = (member.versions[number].at, recording.stamp(member.versions[number].at));
+        let at = member.versions[number].at;
         let due = at + slack(recording, "NoSchedule");
-        let other = other(condition(&member.versions[number].object, "Ready"));
         let lasts = due + 0.5 < until.min(recording.end) && recording.is_calm(at, due);
-        lasts.then(|| {
-            member.alter(at, Some(until), |object| {
-                remove_health_taints(object, "NoSchedule");
-                add_health_taint(object, "NoSchedule", other, &stamp);
-            })
-        })
+        lasts.then(|| with_other_taint(recording, (member, number, until), "NoSchedule", true))
     });
     places.collect()
 }
 
 fn both(recording: &Recording<'_>, effect: &str) -> Vec<Edit> {
-    let places = tainted(recording, effect).map(|(member, number, until)| {
-        let (at, stamp) = (member.versions[number].at, recording.stamp(member.versions[number].at));
-        let other = other(condition(&member.versions[number].object, "Ready"));
-        member.alter(at, Some(until), |object| add_health_taint(object, effect, other, &stamp))
-    });
-    places.collect()
+    tainted(recording, effect).map(|it| with_other_taint(recording, it, effect, false)).collect()
 }
 
 /// The moments at which a cluster is ready and untainted, and stays so for longer than any bound.
@@ -166,9 +174,7 @@ fn settled<'r>(recording: &'r Recording<'_>, lasting: f64) -> impl Iterator<Item
         let is_settled = move |at: &f64| {
             recording.is_calm(at - 1.0, at + lasting)
                 && member.holds(at - 1.0, at + lasting, |object| {
-                    is_ready(object)
-                        && taints(object).is_empty()
-                        && object["metadata"]["deletionTimestamp"].is_null()
+                    is_ready(object) && taints(object).is_empty() && !is_leaving(object)
                 })
                 && !recording.steps().any(|(_, mark)| mark.get("step") == Some(&json!("taint")))
         };

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::class::{Class, Wrong};
 use crate::edit::Edit;
-use crate::object::{items, template};
+use crate::object::{is_away, is_leaving, items, template, wanted};
 use crate::recording::Recording;
 use crate::track::Track;
 
@@ -21,13 +21,12 @@ pub(super) const CLASSES: &[Class] = &[
     Class::new("binding-never", Wrong::Never, &["POLICY-01"], binding_never),
     Class::new("binding-outlives-its-template", Wrong::Stale, &["LIVENESS-07"], orphaned),
     Class::new("namespace-not-synced", Wrong::Never, &["DELIVERY-12"], namespace_not_synced),
-    Class::new(
-        "dependency-without-its-member",
-        Wrong::Never,
-        &["DELIVERY-10", "DELIVERY-13"],
-        dependency_lost,
-    ),
-    Class::new("dependency-outlives-its-need", Wrong::Stale, &["DELIVERY-10"], dependency_stays),
+    Class::new("dependency-without-its-member", Wrong::Never, &["DELIVERY-10", "DELIVERY-13"], |all| {
+        dependencies(all, true)
+    }),
+    Class::new("dependency-outlives-its-need", Wrong::Stale, &["DELIVERY-10"], |all| {
+        dependencies(all, false)
+    }),
     Class::new("service-addresses-lost", Wrong::Lost, &["SERVICES-01"], addresses_lost),
 ];
 
@@ -39,8 +38,7 @@ fn settled<'r>(recording: &'r Recording<'_>) -> impl Iterator<Item = (&'r Track,
         let is_settled = move |at: &f64| {
             let Some(now) = binding.object_at(*at) else { return false };
             let stays = binding.holds(at - 1.0, at + lasting, |object| {
-                object["spec"]["placement"] == now["spec"]["placement"]
-                    && object["metadata"]["deletionTimestamp"].is_null()
+                object["spec"]["placement"] == now["spec"]["placement"] && !is_leaving(object)
             });
             stays
                 && recording.is_calm(at - 1.0, at + lasting)
@@ -63,6 +61,10 @@ fn policy<'r>(recording: &'r Recording<'_>, binding: &Value) -> Option<&'r Track
     of("PropagationPolicy", annotation("propagationpolicy.karmada.io/name"), namespace).or_else(|| {
         of("ClusterPropagationPolicy", annotation("clusterpropagationpolicy.karmada.io/name"), "")
     })
+}
+
+fn is_lazy(policy: &Track) -> bool {
+    policy.versions.iter().any(|version| version.object["spec"]["activationPreference"] == "Lazy")
 }
 
 fn forget_claim(object: &mut Value) {
@@ -146,11 +148,7 @@ fn policy_ignored(recording: &Recording<'_>) -> Vec<Edit> {
             let stays = binding.holds(at, due, |object| &object["spec"]["placement"] == now);
             let known = policy(recording, &pair[1].object).is_some_and(|policy| {
                 let changed = policy.begins(|object| &object["spec"]["placement"] == now);
-                let lazy = policy
-                    .versions
-                    .iter()
-                    .any(|version| version.object["spec"]["activationPreference"] == "Lazy");
-                !lazy
+                !is_lazy(policy)
                     && changed.iter().any(|number| policy.versions[*number].at <= at)
                     && policy.stays(at, due)
             });
@@ -202,13 +200,8 @@ fn binding_never(recording: &Recording<'_>) -> Vec<Edit> {
             continue;
         };
         let due = created + recording.beyond(recording.timing("latency"));
-        let claimed = policy(recording, &binding.versions[0].object).is_some_and(|policy| {
-            policy.stays(created, due)
-                && !policy
-                    .versions
-                    .iter()
-                    .any(|version| version.object["spec"]["activationPreference"] == "Lazy")
-        });
+        let claimed = policy(recording, &binding.versions[0].object)
+            .is_some_and(|policy| policy.stays(created, due) && !is_lazy(policy));
         if claimed
             && template.stays(created, due)
             && binding.stays(created, due)
@@ -219,9 +212,10 @@ fn binding_never(recording: &Recording<'_>) -> Vec<Edit> {
                 forget_claim(object);
                 object["status"] = json!({});
             }));
-            for work in recording.tracks("Work").filter(|work| {
-                crate::object::wanted(&work.versions[0].object) == (kind.clone(), name.clone())
-            }) {
+            for work in recording
+                .tracks("Work")
+                .filter(|work| wanted(&work.versions[0].object) == (kind.clone(), name.clone()))
+            {
                 edit.extend(work.never());
             }
             for member in recording.tracks("Cluster") {
@@ -263,7 +257,7 @@ fn namespace_not_synced(recording: &Recording<'_>) -> Vec<Edit> {
     for namespace in recording.tracks("Namespace").filter(|_| recording.has(Feature::NamespaceSync)) {
         let Some(created) = namespace.created() else { continue };
         for work in recording.tracks("Work") {
-            let (kind, name) = crate::object::wanted(&work.versions[0].object);
+            let (kind, name) = wanted(&work.versions[0].object);
             let due = created + recording.beyond(0.0);
             let asked = kind == "Namespace" && name.trim_start_matches('/') == namespace.short();
             let member = work.namespace().strip_prefix("karmada-es-").unwrap_or_default();
@@ -303,13 +297,9 @@ fn requirements<'r>(recording: &'r Recording<'_>) -> impl Iterator<Item = (&'r T
     })
 }
 
-fn dependency_lost(recording: &Recording<'_>) -> Vec<Edit> {
-    let places = requirements(recording).filter(|(_, _, was, now)| now > was);
-    places.map(|(binding, number, ..)| binding.hold(number, None, &["/spec/requiredBy"])).collect()
-}
-
-fn dependency_stays(recording: &Recording<'_>) -> Vec<Edit> {
-    let places = requirements(recording).filter(|(_, _, was, now)| now < was);
+/// A change of the required members is lost. They become more, or fewer.
+fn dependencies(recording: &Recording<'_>, are_more: bool) -> Vec<Edit> {
+    let places = requirements(recording).filter(|(_, _, was, now)| (now > was) == are_more);
     places.map(|(binding, number, ..)| binding.hold(number, None, &["/spec/requiredBy"])).collect()
 }
 
@@ -317,13 +307,13 @@ fn dependency_stays(recording: &Recording<'_>) -> Vec<Edit> {
 fn addresses_lost(recording: &Recording<'_>) -> Vec<Edit> {
     let mut edits = Vec::new();
     for work in recording.tracks("Work").filter(|_| recording.has(Feature::MultiClusterServices)) {
-        let (kind, _) = crate::object::wanted(&work.versions[0].object);
+        let (kind, _) = wanted(&work.versions[0].object);
         let Some(member) = work.namespace().strip_prefix("karmada-es-").filter(|_| kind == "EndpointSlice")
         else {
             continue;
         };
         let Some(member) = recording.member(member) else { continue };
-        for number in member.begins(crate::object::is_away) {
+        for number in member.begins(is_away) {
             let at = member.versions[number].at + 0.5;
             if work.stays(at - 0.5, at) && recording.is_calm(at, at) {
                 let stamp = recording.stamp(at);

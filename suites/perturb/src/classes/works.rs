@@ -1,13 +1,14 @@
 //! Wrong behaviour about manifests (Works) and their contents.
 
+use capsize_history::EventType;
 use capsize_judge::profile::Feature;
 use serde_json::{Value, json};
 
 use crate::class::{Class, Wrong};
 use crate::edit::{Change, Edit};
-use crate::object::{is_assigned, is_evicted, items, manifest, task, template, wanted};
+use crate::object::{is_assigned, is_evicted, is_leaving, items, manifest, task, template, wanted};
 use crate::recording::Recording;
-use crate::track::Track;
+use crate::track::{Track, without};
 
 const MISSING: &[&str] = &["DELIVERY-01", "DELIVERY-13", "DELIVERY-16"];
 const KEPT: &[&str] = &["DELIVERY-02", "DELIVERY-16", "LIVENESS-05"];
@@ -50,6 +51,12 @@ fn member(work: &Track) -> &str {
     work.namespace().strip_prefix("karmada-es-").unwrap_or_default()
 }
 
+/// The copy that a Work asks for.
+fn copy_of<'r>(recording: &'r Recording<'_>, work: &Track) -> Option<&'r Track> {
+    let (kind, name) = wanted(&work.versions[0].object);
+    recording.track(member(work), &kind, &name)
+}
+
 /// The binding that a Work belongs to.
 fn binding<'r>(recording: &'r Recording<'_>, work: &Track) -> Option<&'r Track> {
     let asked = wanted(&work.versions.first()?.object);
@@ -73,11 +80,7 @@ fn due<'r>(recording: &'r Recording<'_>) -> impl Iterator<Item = (&'r Track, f64
         let created = work.created()?;
         let due = created + recording.beyond(5.0);
         let suspended = |object: &Value| !object["spec"]["suspension"]["dispatching"].is_null();
-        let held = |object: &Value| {
-            is_target(object, member)
-                && !suspended(object)
-                && object["metadata"]["deletionTimestamp"].is_null()
-        };
+        let held = |object: &Value| is_target(object, member) && !suspended(object) && !is_leaving(object);
         let wanted = binding.holds(created, due + 0.5, held);
         // Another manifest shows that the history records manifests.
         let is_shown =
@@ -89,8 +92,7 @@ fn due<'r>(recording: &'r Recording<'_>) -> impl Iterator<Item = (&'r Track, f64
 
 /// The edit that takes the copy of a Work away as long as the Work is missing.
 fn with_copy(recording: &Recording<'_>, work: &Track, until: Option<f64>, mut edit: Edit) -> Edit {
-    let (kind, name) = wanted(&work.versions[0].object);
-    if let Some(copy) = recording.track(member(work), &kind, &name) {
+    if let Some(copy) = copy_of(recording, work) {
         let created = work.versions[0].at;
         if copy.created().is_some_and(|at| at >= created) {
             edit.extend(match until {
@@ -119,16 +121,13 @@ fn lost(recording: &Recording<'_>) -> Vec<Edit> {
         for at in recording.moments(recording.beyond(0.0)) {
             let until = at + recording.beyond(0.0);
             let held = |object: &Value| {
-                is_assigned(object, member)
-                    && !is_evicted(object, member)
-                    && object["metadata"]["deletionTimestamp"].is_null()
+                is_assigned(object, member) && !is_evicted(object, member) && !is_leaving(object)
             };
             let stays = work.stays(at, until) && binding.holds(at, until, held);
             let present = recording.member(member).is_some_and(|member| member.stays(at, until));
             if stays && present && recording.is_untroubled(member, at, until) {
-                let (kind, name) = wanted(&work.versions[0].object);
                 let mut edit = work.lose(at, None);
-                if let Some(copy) = recording.track(member, &kind, &name) {
+                if let Some(copy) = copy_of(recording, work) {
                     edit.extend(copy.lose(at + 0.05, None));
                 }
                 edits.push(edit);
@@ -142,7 +141,7 @@ fn lost(recording: &Recording<'_>) -> Vec<Edit> {
 fn elsewhere(work: &Track, other: &str, object: &Value) -> Change {
     let mut object = object.clone();
     object["metadata"]["namespace"] = json!(format!("karmada-es-{other}"));
-    Change::Insert(work.versions[0].at, work.on.clone(), capsize_history::EventType::Added, object)
+    work.insert(work.versions[0].at, EventType::Added, object)
 }
 
 /// A cluster that a workload is not on at any time.
@@ -182,9 +181,7 @@ fn twice(recording: &Recording<'_>) -> Vec<Edit> {
         let mut second = work.versions[0].object.clone();
         second["metadata"]["name"] = json!(format!("{}-second", work.short()));
         let until = work.removal().map_or(recording.end, |number| work.versions[number].at);
-        (until > at + 0.1).then(|| {
-            vec![Change::Insert(at + 0.02, work.on.clone(), capsize_history::EventType::Added, second)]
-        })
+        (until > at + 0.1).then(|| vec![work.insert(at + 0.02, EventType::Added, second)])
     });
     places.collect()
 }
@@ -207,8 +204,7 @@ fn recalled<'r>(recording: &'r Recording<'_>) -> impl Iterator<Item = (&'r Track
 fn stays(recording: &Recording<'_>, late: bool) -> Vec<Edit> {
     let edit = |(work, number, due): (&Track, usize, f64)| {
         let mut edit = work.survives(number, late.then_some(due));
-        let (kind, name) = wanted(&work.versions[0].object);
-        if let Some(copy) = recording.track(member(work), &kind, &name)
+        if let Some(copy) = copy_of(recording, work)
             && let Some(removal) = copy.removal()
             && copy.versions[removal].at >= work.versions[number].at - 0.5
         {
@@ -223,16 +219,14 @@ fn stays(recording: &Recording<'_>, late: bool) -> Vec<Edit> {
 fn not_gone(recording: &Recording<'_>) -> Vec<Edit> {
     let places = recalled(recording).filter_map(|(work, number, _)| {
         let removal = work.removal()?;
-        let mut edit: Edit =
-            work.versions[removal..].iter().map(|version| Change::Remove(version.place)).collect();
-        let (kind, name) = wanted(&work.versions[0].object);
-        if let Some(copy) = recording.track(member(work), &kind, &name)
+        let mut edit = without(&work.versions[removal..]);
+        if let Some(copy) = copy_of(recording, work)
             && let Some(removal) = copy.removal()
         {
             edit.extend(copy.survives(removal, None));
         }
         let begun = &work.versions[number];
-        (removal > number && !begun.object["metadata"]["deletionTimestamp"].is_null()).then_some(edit)
+        (removal > number && is_leaving(&begun.object)).then_some(edit)
     });
     places.collect()
 }
@@ -431,14 +425,8 @@ fn before_the_purge(recording: &Recording<'_>) -> Vec<Edit> {
                 && gone - early > 0.005
                 && recording.is_calm(chosen, created)
             {
-                let mut edit = vec![Change::Insert(
-                    early,
-                    work.on.clone(),
-                    capsize_history::EventType::Added,
-                    work.versions[0].object.clone(),
-                )];
-                edit.push(Change::Remove(work.versions[0].place));
-                edits.push(edit);
+                let added = work.insert(early, EventType::Added, work.versions[0].object.clone());
+                edits.push(vec![added, Change::Remove(work.versions[0].place)]);
             }
         }
     }

@@ -2,14 +2,12 @@
 
 use std::path::Path;
 
-use miette::miette;
-
 use super::plan::batches;
 use super::slice::{FOUND, RESULTS, campaign_of, file, read_batch};
 use super::store::Store;
 use crate::chaos::tally::Tally;
 use crate::empty::EmptyArgs;
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, environment_error, input_error};
 use crate::output;
 
 /// Prints one summary of all results in `store`, and copies the failures into the folder `save`.
@@ -43,7 +41,7 @@ pub(super) fn collect(
     }
     if let Some(name) = names.first() {
         let why = format!("{RESULTS}/{name} in {store} is not a result of the campaign {campaign}");
-        return Err(CommandError::Input(miette!("{why}: it may be of another campaign")));
+        return Err(input_error!("{why}: it may be of another campaign"));
     }
     let failures = failures(store, save)?;
     let mut page = output::page();
@@ -67,11 +65,7 @@ pub(super) fn collect(
         return empty.verdict(tally.is_quiet(), None);
     }
     let help = "run the pods of these slices again, or wait for them";
-    Err(CommandError::Environment(miette!(
-        help = help,
-        "the campaign is not complete: {}",
-        lacking.join(", ")
-    )))
+    Err(environment_error!(help = help, "the campaign is not complete: {}", lacking.join(", ")))
 }
 
 /// Where the smallest scenario of each failure is.

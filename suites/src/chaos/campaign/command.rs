@@ -4,7 +4,6 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use miette::miette;
 
 use super::collect::collect;
 use super::manifests::Manifests;
@@ -12,7 +11,7 @@ use super::plan::Campaign;
 use super::store::{Store, is_bucket};
 use crate::chaos::command::DrawnArgs;
 use crate::empty::EmptyArgs;
-use crate::exit::{CommandError, ExitStatus};
+use crate::exit::{CommandError, ExitStatus, input_error};
 use crate::pods::{Pods, profile_file, yaml};
 use crate::{output, run, targets};
 
@@ -81,7 +80,7 @@ impl CampaignCommand {
         }
         let (Some(completions), Some(store), Some(image)) = (self.completions, &self.store, &self.image)
         else {
-            return Err(CommandError::Input(miette!("--completions, --store and --image are needed")));
+            return Err(input_error!("--completions, --store and --image are needed"));
         };
         // An option that would fail in each pod fails here.
         Campaign::new(&self.drawn.seeds, completions)?;
@@ -111,7 +110,7 @@ impl CampaignCommand {
 
     /// A directory needs a volume that outlasts the pods, and a bucket needs none.
     fn check_volume(&self, store: &str) -> Result<(), CommandError> {
-        let wrong = |why: &str| Err(CommandError::Input(miette!("--store {store}: {why}")));
+        let wrong = |why: &str| Err(input_error!("--store {store}: {why}"));
         match (is_bucket(store), &self.claim) {
             (true, Some(_)) => wrong("--claim does nothing for a bucket"),
             (false, None) => {

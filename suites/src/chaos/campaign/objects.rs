@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use miette::miette;
 use object_store::aws::AmazonS3Builder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::path::Path;
@@ -10,7 +9,7 @@ use object_store::{Error, ObjectStore, ObjectStoreExt};
 use tokio::runtime::{Builder, Runtime};
 use tokio_rustls::rustls::crypto::ring;
 
-use crate::exit::CommandError;
+use crate::exit::{CommandError, environment_error, input_error};
 
 /// The objects of a bucket whose names begin with a prefix.
 pub(in crate::chaos) struct Objects {
@@ -26,7 +25,7 @@ impl Objects {
     /// # Errors
     /// When the address or the environment is wrong. The bucket is not asked yet.
     pub(super) fn open(place: &str) -> Result<Self, CommandError> {
-        let wrong = |why: &dyn fmt::Display| CommandError::Input(miette!("{place}: {why}"));
+        let wrong = |why: &dyn fmt::Display| input_error!("{place}: {why}");
         // It is only refused where one is installed already.
         let _ = ring::default_provider().install_default();
         let (scheme, rest) = place.split_once("://").unwrap_or_default();
@@ -46,7 +45,7 @@ impl Objects {
 
     fn of(place: &str, bucket: Box<dyn ObjectStore>, prefix: &str) -> Result<Self, CommandError> {
         let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| CommandError::Environment(miette!("cannot start: {error}")))?;
+        let runtime = runtime.map_err(|error| environment_error!("cannot start: {error}"))?;
         Ok(Self { place: place.to_owned(), bucket, prefix: prefix.to_owned(), runtime })
     }
 

@@ -4,12 +4,10 @@ use std::fmt;
 use std::num::NonZeroU64;
 use std::ops::Range;
 
-use miette::miette;
-
 use crate::chaos::journal::{CampaignHeader, Header};
 use crate::chaos::seeds::Seeds;
 use crate::chaos::session::Session;
-use crate::exit::CommandError;
+use crate::exit::{CommandError, input_error};
 use crate::run::digest_of_profile;
 
 /// The largest batch. It bounds the work that is lost when a pod is killed.
@@ -32,9 +30,9 @@ impl Campaign {
     pub(in crate::chaos) fn new(seeds: &Seeds, completions: NonZeroU64) -> Result<Self, CommandError> {
         let count = seeds.0.end - seeds.0.start;
         if completions.get() > count {
-            return Err(CommandError::Input(miette!(
+            return Err(input_error!(
                 "--completions {completions}: there are only {count} seeds, and each slice needs one"
-            )));
+            ));
         }
         Ok(Self { seeds: seeds.clone(), completions: completions.get() })
     }
@@ -68,7 +66,7 @@ impl Campaign {
     pub(in crate::chaos) fn slice(&self, index: u64) -> Result<Range<u64>, CommandError> {
         if index >= self.completions {
             let last = self.completions - 1;
-            return Err(CommandError::Input(miette!("--index {index}: the slices are 0 to {last}")));
+            return Err(input_error!("--index {index}: the slices are 0 to {last}"));
         }
         Ok(self.start(index)..self.start(index + 1))
     }

@@ -5,14 +5,12 @@
 
 use std::ops::Range;
 
-use miette::miette;
-
 use super::plan::{Campaign, batches};
 use super::store::Store;
 use crate::chaos::find::Find;
 use crate::chaos::journal::{DIFFERS, Done, Header, line, read};
 use crate::chaos::session::Keep;
-use crate::exit::CommandError;
+use crate::exit::{CommandError, input_error};
 
 /// The file in a store with the header of its campaign.
 const CAMPAIGN: &str = "campaign.jsonl";
@@ -49,7 +47,7 @@ impl Slice {
             None => store.put(CAMPAIGN, line(&header).as_bytes())?,
             Some(found) if found == header => {}
             Some(_) => {
-                return Err(CommandError::Input(miette!("{store} is that of another campaign: {DIFFERS}")));
+                return Err(input_error!("{store} is that of another campaign: {DIFFERS}"));
             }
         }
         let names = store.list(RESULTS)?;
@@ -116,7 +114,7 @@ pub(super) fn read_batch(
     read(text.as_slice(), &place, |found| found == header, |done| results.push(done))?;
     if !results.iter().map(|done| done.seed).eq(batch.clone()) {
         let help = "delete it, and run its slice again";
-        return Err(CommandError::Input(miette!(help = help, "{place} does not have its seeds once each")));
+        return Err(input_error!(help = help, "{place} does not have its seeds once each"));
     }
     results.into_iter().for_each(&mut done);
     Ok(())
@@ -144,6 +142,5 @@ fn header_of(store: &Store) -> Result<Option<Header>, CommandError> {
 pub(super) fn campaign_of(store: &Store) -> Result<(Header, Campaign), CommandError> {
     let header = header_of(store)?;
     let found = header.and_then(|header| Campaign::of(&header).map(|campaign| (header, campaign)));
-    found
-        .ok_or_else(|| CommandError::Input(miette!("{store} has no campaign: no pod has begun to run seeds")))
+    found.ok_or_else(|| input_error!("{store} has no campaign: no pod has begun to run seeds"))
 }

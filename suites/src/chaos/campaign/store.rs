@@ -7,12 +7,11 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use miette::miette;
 use tempfile::Builder;
 
 #[cfg(feature = "object-store")]
 use super::objects::Objects;
-use crate::exit::CommandError;
+use crate::exit::{CommandError, environment_error, input_error};
 
 /// The schemes of addresses of buckets.
 const BUCKETS: [&str; 2] = ["s3://", "gs://"];
@@ -41,14 +40,14 @@ impl Store {
             #[cfg(feature = "object-store")]
             return Objects::open(place).map(Self::Objects);
             #[cfg(not(feature = "object-store"))]
-            return Err(CommandError::Input(miette!(
+            return Err(input_error!(
                 help = "build Capsize with `--features object-store`, or use a directory that all pods mount",
                 "{place}: this program was built without buckets"
-            )));
+            ));
         }
         if place.contains("://") {
             let why = "a store is a directory, or an address that begins with s3:// or gs://";
-            return Err(CommandError::Input(miette!("{place}: {why}")));
+            return Err(input_error!("{place}: {why}"));
         }
         Ok(Self::Directory(place.into()))
     }
@@ -98,7 +97,7 @@ impl Store {
     }
 
     fn failed(&self, name: &str, error: &dyn fmt::Display) -> CommandError {
-        CommandError::Environment(miette!("{name} in {self} cannot be read or written: {error}"))
+        environment_error!("{name} in {self} cannot be read or written: {error}")
     }
 }
 

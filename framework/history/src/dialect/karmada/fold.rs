@@ -3,7 +3,7 @@
 use super::observed_object::{ObservedObject, text};
 use super::stamps::Stamps;
 use super::{binding, cluster, copies, events, policies, taint_policy, templates, works};
-use crate::dialect::marks;
+use crate::dialect::{Fold, marks};
 use crate::facts::{Change, Fact, World};
 use crate::format::{CONTROL_PLANE, Entry, EventType, Kind};
 
@@ -22,21 +22,12 @@ pub struct Karmada {
     templates: templates::Templates,
 }
 
-impl Karmada {
-    /// A state that has observed no entry yet.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// The present state.
-    #[must_use]
-    pub fn world(&self) -> &World {
+impl Fold for Karmada {
+    fn world(&self) -> &World {
         &self.world
     }
 
-    /// Takes the next entry, and returns the changes that it makes, in order.
-    pub fn observe(&mut self, entry: &Entry) -> Vec<Fact> {
+    fn observe(&mut self, entry: &Entry) -> Vec<Fact> {
         let (at, uncertainty) = self.world.observers.place(entry);
         self.world.now = at;
         let (changes, witness) = match &entry.kind {
@@ -56,7 +47,9 @@ impl Karmada {
         };
         changes.into_iter().map(|change| Fact { at, uncertainty, change, witness: witness.clone() }).collect()
     }
+}
 
+impl Karmada {
     fn event(&mut self, on: &str, observed: &ObservedObject<'_>) -> Vec<Change> {
         let version = text(observed.object.whole("apiVersion"));
         let group = version.split('/').next().unwrap_or_default();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::{node, pod};
-use crate::dialect::{lease, marks};
+use crate::dialect::{Fold, lease, marks};
 use crate::facts::{Change, Fact, ObjectVersion, World};
 use crate::format::{CONTROL_PLANE, Entry, EventType, Field, Kind, Object, Tree};
 
@@ -66,21 +66,12 @@ impl<'a> ObservedObject<'a> {
     }
 }
 
-impl Nodes {
-    /// A state that has observed no entry yet.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// The present state.
-    #[must_use]
-    pub fn world(&self) -> &World {
+impl Fold for Nodes {
+    fn world(&self) -> &World {
         &self.world
     }
 
-    /// Takes the next entry, and returns the changes that it makes, in order.
-    pub fn observe(&mut self, entry: &Entry) -> Vec<Fact> {
+    fn observe(&mut self, entry: &Entry) -> Vec<Fact> {
         let (at, uncertainty) = self.world.observers.place(entry);
         self.world.now = at;
         let (changes, witness) = match &entry.kind {
@@ -117,7 +108,9 @@ impl Nodes {
         };
         changes.into_iter().map(|change| Fact { at, uncertainty, change, witness: witness.clone() }).collect()
     }
+}
 
+impl Nodes {
     /// Reads a Lease without building a tree.
     /// Most entries are Leases, and most versions of a Lease differ in one field.
     fn lease(&mut self, event: EventType, object: &Object) -> Option<Change> {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use serde_saphyr::Spanned;
+use capsize_history::FileValue;
 use tokio::time::{Instant, sleep_until};
 
 use crate::run::driver::{Driver, StepError};
@@ -34,7 +34,7 @@ struct Awaited<'a> {
 
 impl Driver<'_> {
     /// Begins and ends the faults of all `windows`.
-    pub(in crate::run) async fn faults(&mut self, windows: &[Spanned<Window>]) -> Result<(), StepError> {
+    pub(in crate::run) async fn faults(&mut self, windows: &[FileValue<Window>]) -> Result<(), StepError> {
         let mut agenda = Agenda::new();
         let mut awaited = Vec::new();
         for (index, window) in windows.iter().enumerate() {

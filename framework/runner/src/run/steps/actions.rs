@@ -2,11 +2,11 @@
 
 use capsize_clusters::StartUp;
 use capsize_history::FaultKind;
+use capsize_history::FileValue;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::ApiResource;
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
-use serde_saphyr::Spanned;
 
 use super::by_dialect::writer_of;
 use crate::nemesis::fault_mark;
@@ -93,7 +93,7 @@ impl Driver<'_> {
         changed.map(drop).map_err(|error| refused("the change of the Remedy", &error))
     }
 
-    pub(in crate::run) fn set_alias(&mut self, alias: &Spanned<String>, member: String) {
+    pub(in crate::run) fn set_alias(&mut self, alias: &FileValue<String>, member: String) {
         self.mark("call", &[(self.member_word(), &member), ("as", &alias.value)]);
         self.aliases.insert(alias.value.clone(), member);
     }

@@ -17,7 +17,6 @@ use crate::objects::neutral;
 use crate::record::of_control_plane;
 use crate::run::api_error::error_text;
 use crate::run::driver::{Driver, StepError};
-use crate::run::requirements::has_connection_fault;
 use crate::run::testbed::placed_member;
 use crate::scenario::{Case, ConnectionFault, Disturbance, Manifest, Place, Step, Taint, Toleration};
 
@@ -58,7 +57,7 @@ fn not_reported(case: &Case, writer: &dyn StepWriter, profile: &Profile) -> Opti
     let expects_taint = expects(|step| matches!(step, Step::Tainted(tainted) if tainted.key == "not-ready"));
     let expects_health =
         expects(|step| matches!(step, Step::Health(health) if health.is == Health::NotReady));
-    let own_api_fails = has_connection_fault(case, |fault| matches!(fault, ConnectionFault::OwnApi));
+    let own_api_fails = case.scenario.has_connection_fault(|fault| matches!(fault, ConnectionFault::OwnApi));
     let reads = profile.dialect.program().is_some_and(|dialect| dialect.reads(Health::NotReady));
     if own_api_fails && (expects_taint || expects_health) {
         return (!reads).then_some("the health NotReady");

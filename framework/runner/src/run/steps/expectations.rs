@@ -48,14 +48,25 @@ impl Driver<'_> {
         }
     }
 
+    /// Waits until `holds` is true of the workload called `name`, for at most `within`.
+    async fn until_workload(
+        &self,
+        name: &str,
+        what: String,
+        within: Duration,
+        holds: impl Fn(&Workload) -> bool,
+    ) -> Result<(), StepError> {
+        let holds = |world: &World, _: &[Eviction]| world.workload(name).is_some_and(&holds);
+        self.until(what, Subject::Workload(name.to_owned()), within, holds).await
+    }
+
     async fn settled(&self, settled: &Settled) -> Result<(), StepError> {
         let name = settled.workload.value.clone();
         let within = self.within(&settled.within, self.wait_limits().rest(self.tolerated, self.start_up))?;
-        let subject = Subject::Workload(name.clone());
         let what = format!("{name} is settled: wholly placed, ready everywhere, and not being evicted");
         // Without an object for an eviction, it lasts until the member deletes the copy: as long as the member is away.
         let waits_for_members = matches!(self.profile.dialect, DialectKind::Data(_));
-        let holds = move |world: &World, _: &[Eviction]| {
+        let holds = |world: &World, _: &[Eviction]| {
             let is_ready = |task: &EvictionTask| {
                 world
                     .members
@@ -66,7 +77,7 @@ impl Driver<'_> {
             let workload = world.workload(&name);
             workload.is_some_and(|it| runs_as_assigned(it) && it.evictions.iter().all(may_last))
         };
-        self.until(what, subject, within, holds).await
+        self.until(what, Subject::Workload(name.clone()), within, holds).await
     }
 
     async fn health(&self, health: &Health) -> Result<(), StepError> {
@@ -85,14 +96,12 @@ impl Driver<'_> {
         let (name, on) = (runs.workload.value.clone(), self.member_name(&runs.on.value)?);
         let within = self.within(&runs.within, self.wait_limits().rest(self.tolerated, self.start_up))?;
         let what = format!("{on} runs {name} from an image with the tag {}", runs.image_tag);
-        let subject = Subject::Workload(name.clone());
         let end = format!(":{}", runs.image_tag);
-        let holds = move |world: &World, _: &[Eviction]| {
-            let running = world.workload(&name).and_then(|workload| workload.running.get(&on));
-            running
-                .is_some_and(|running| running.asks.images.first().is_some_and(|image| image.ends_with(&end)))
-        };
-        self.until(what, subject, within, holds).await
+        self.until_workload(&name, what, within, |workload| {
+            let images = workload.running.get(&on).map(|running| &running.asks.images);
+            images.and_then(|images| images.first()).is_some_and(|image| image.ends_with(&end))
+        })
+        .await
     }
 
     async fn tainted(&self, tainted: &Tainted, wanted: bool) -> Result<(), StepError> {
@@ -121,37 +130,31 @@ impl Driver<'_> {
         let (name, from) = (moved.workload.value.clone(), self.member_name(&moved.from.value)?);
         let within = self.within(&moved.within, self.wait_limits().eviction(self.tolerated))?;
         let what = format!("{name} is evicted from {from}");
-        let subject = Subject::Workload(name.clone());
-        let holds = move |world: &World, _: &[Eviction]| {
-            world.workload(&name).is_some_and(|workload| !workload.assignment.contains_key(&from))
-        };
-        self.until(what, subject, within, holds).await
+        self.until_workload(&name, what, within, |workload| !workload.assignment.contains_key(&from)).await
     }
 
     async fn not_evicted(&self, stays: &Stay) -> Result<(), StepError> {
         let (name, on, lasts) = self.stays(stays)?;
         let what = format!("{name} stays assigned to {on} for {}", span(lasts));
-        let subject = Subject::Workload(name.clone());
-        let holds = move |world: &World, _: &[Eviction]| {
+        let holds = |world: &World, _: &[Eviction]| {
             world.workload(&name).is_some_and(|workload| {
                 workload.assignment.contains_key(&on) && workload.eviction(&on).is_none()
             })
         };
-        self.hold(what, subject, lasts, holds).await
+        self.hold(what, Subject::Workload(name.clone()), lasts, holds).await
     }
 
     async fn kept(&self, stays: &Stay) -> Result<(), StepError> {
         let (name, on, lasts) = self.stays(stays)?;
         let what = format!("the copy of {name} in {on} is kept for {}", span(lasts));
-        let subject = Subject::Workload(name.clone());
-        let holds = move |world: &World, _: &[Eviction]| {
+        let holds = |world: &World, _: &[Eviction]| {
             world.workload(&name).is_some_and(|workload| {
                 let delivered =
                     workload.deliveries.get(&on).is_some_and(|delivery| delivery.leaving.is_none());
                 delivered && workload.running.contains_key(&on)
             })
         };
-        self.hold(what, subject, lasts, holds).await
+        self.hold(what, Subject::Workload(name.clone()), lasts, holds).await
     }
 
     fn stays(&self, stays: &Stay) -> Result<(String, String, Duration), StepError> {
@@ -176,12 +179,11 @@ impl Driver<'_> {
         let bound = self.wait_limits().replacement(self.tolerated, self.start_up);
         let within = self.within(&instance.within, bound)?;
         let what = format!("all replicas of {name} in {on} are ready");
-        let subject = Subject::Workload(name.clone());
-        let holds = move |world: &World, _: &[Eviction]| {
-            let running = world.workload(&name).and_then(|workload| workload.running.get(&on));
+        self.until_workload(&name, what, within, |workload| {
+            let running = workload.running.get(&on);
             running.is_some_and(|running| running.replicas > 0 && running.ready >= running.replicas)
-        };
-        self.until(what, subject, within, holds).await
+        })
+        .await
     }
 
     async fn placed(&self, placed: &Placed) -> Result<(), StepError> {
@@ -190,11 +192,7 @@ impl Driver<'_> {
         let bound = self.wait_limits().replacement(self.tolerated, self.start_up);
         let within = self.within(&placed.within, bound)?;
         let what = format!("{name} is placed {}", wanted.text());
-        let subject = Subject::Workload(name.clone());
-        let holds = move |world: &World, _: &[Eviction]| {
-            world.workload(&name).is_some_and(|workload| wanted.holds(&workload.assignment))
-        };
-        self.until(what, subject, within, holds).await
+        self.until_workload(&name, what, within, |workload| wanted.holds(&workload.assignment)).await
     }
 
     async fn task_ended(&self, task: &TaskEnded) -> Result<(), StepError> {
@@ -212,10 +210,8 @@ impl Driver<'_> {
         .await?;
         if task.announced {
             let what = format!("an event announces the end of the eviction of {name} from {from}");
-            let announced = |world: &World, _: &[Eviction]| {
-                world.workload(&name).is_some_and(|workload| workload.announced.contains_key(&from))
-            };
-            self.until(what, Subject::Workload(name.clone()), within, announced).await?;
+            self.until_workload(&name, what, within, |workload| workload.announced.contains_key(&from))
+                .await?;
         }
         let Some(not_before) = &task.not_before else { return Ok(()) };
         let least = self.length(not_before)?;

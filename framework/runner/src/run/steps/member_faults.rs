@@ -2,7 +2,7 @@
 
 use capsize_clusters::{Machine, NodeFault};
 use capsize_history::FaultKind;
-use serde_saphyr::Spanned;
+use capsize_history::FileValue;
 use tokio::task::JoinSet;
 
 use crate::nemesis::{Fault, FaultGuard, Struck, break_node, breakdown_mark};
@@ -15,7 +15,7 @@ impl Driver<'_> {
     pub(in crate::run) fn resolve_member(
         &mut self,
         member: &scenario::MemberRef,
-        alias: Option<&Spanned<String>>,
+        alias: Option<&FileValue<String>>,
     ) -> Result<String, StepError> {
         let name = self.member_name(member)?;
         if let Some(alias) = alias {
@@ -28,7 +28,7 @@ impl Driver<'_> {
     pub(in crate::run) fn resolve_victims(
         &mut self,
         victims: &scenario::Victims,
-        alias: Option<&Spanned<String>>,
+        alias: Option<&FileValue<String>>,
     ) -> Result<Vec<String>, StepError> {
         match victims {
             scenario::Victims::Member(member) => Ok(vec![self.resolve_member(member, alias)?]),

@@ -13,7 +13,7 @@ use crate::run::pod_counts::PodCounts;
 use crate::run::run_state::Eviction;
 use crate::run::subject::Subject;
 use crate::scenario::{
-    Condition, Departure, Instance, NodeProblem, Placed, PodOwner, Pods, Settled, ShutDown, Skew, Stay, Step,
+    Condition, Departure, Instance, NodeProblem, Placed, PodOwner, Pods, Settled, Silence, Skew, Stay, Step,
     TaintedNodes,
 };
 use capsize_history::FaultKind;
@@ -100,7 +100,7 @@ impl Driver<'_> {
 
     /// Lets the kubelets report that their nodes shut down, and end the pods.
     /// Then the kubelets fall silent.
-    pub(in crate::run) async fn shut_down(&mut self, step: &ShutDown) -> Result<(), StepError> {
+    pub(in crate::run) async fn shut_down(&mut self, step: &Silence) -> Result<(), StepError> {
         let nodes = self.resolve_victims(&step.node.value, step.alias.as_ref())?;
         self.strike_nodes(&nodes, FaultKind::NotReady, &NodeFault::ShuttingDown).await?;
         let within = self.profile.timings.status_update_frequency * 2 + self.profile.timings.latency;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_saphyr::Spanned;
+use capsize_history::FileValue;
 
 use crate::run::driver::{Driver, StepError};
 use crate::scenario::{MemberRef, Placed, PlacedOn};
@@ -17,7 +17,7 @@ pub(in crate::run) struct WantedPlacement {
 
 impl WantedPlacement {
     pub(in crate::run) fn new(driver: &Driver<'_>, placed: &Placed) -> Result<Self, StepError> {
-        let names = |members: &[Spanned<MemberRef>]| -> Result<BTreeSet<String>, StepError> {
+        let names = |members: &[FileValue<MemberRef>]| -> Result<BTreeSet<String>, StepError> {
             members.iter().map(|member| driver.member_name(&member.value)).collect()
         };
         let exactly = match &placed.on {
