@@ -134,6 +134,7 @@ fn a_patch_that_is_not_json_gets_the_message_of_go() {
             (JSON, "[x", "error decoding patch: invalid character 'x' looking for beginning of value"),
             (STRATEGIC, "", "unexpected end of JSON input"),
             (STRATEGIC, "[]", "json: cannot unmarshal array into Go value of type map[string]interface {}"),
+            (STRATEGIC, "true", "json: cannot unmarshal bool into Go value of type map[string]interface {}"),
         ] {
             let answer = api.patch(&path, form, text).await;
             assert_eq!(answer.status.as_u16(), 400);

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::http::failure::Failure;
 use crate::kind::object::{is_too_deep, text_length};
+use crate::kind::types;
 
 /// The maximum number of operations in one patch.
 const MOST_OPERATIONS: usize = 10_000;
@@ -22,7 +23,7 @@ pub(super) fn read(body: &Bytes) -> Result<json_patch::Patch, Failure> {
     let operations = super::merge::parse(body)
         .map_err(|why| Failure::bad_request(format!("error decoding patch: {why}")))?;
     if !operations.is_array() {
-        let what = super::merge::go_type(&operations);
+        let what = types::go_type_of(&operations);
         return Err(Failure::bad_request(format!(
             "error decoding patch: json: cannot unmarshal {what} into Go value of type []handlers.jsonPatchOp"
         )));

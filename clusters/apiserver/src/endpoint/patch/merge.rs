@@ -5,21 +5,11 @@ use serde_json::Value;
 
 use crate::http::body::go_message;
 use crate::http::failure::Failure;
+use crate::kind::types::go_type_of;
 
 /// Parses the body as JSON; the error is the message of Go.
 pub(super) fn parse(body: &Bytes) -> Result<Value, String> {
     serde_json::from_slice(body).map_err(|error| go_message(&error, body))
-}
-
-/// The name of the type of a value in Go's messages.
-pub(super) fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Object(_) => "object",
-        Value::Array(_) => "array",
-        Value::String(_) => "string",
-        Value::Number(_) => "number",
-        _ => "value",
-    }
 }
 
 /// Parses the body as a map; the error is the message of Go.
@@ -28,7 +18,7 @@ pub(super) fn parse_map(body: &Bytes) -> Result<Value, String> {
     if patch.is_object() {
         return Ok(patch);
     }
-    let what = go_type(&patch);
+    let what = go_type_of(&patch);
     Err(format!("json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"))
 }
 
