@@ -93,6 +93,7 @@ fn content((version, kind): (&str, &str), [spec, data, binary_data]: [&Tree<'_>;
         environment: of_all(&["env", "envFrom"]),
         commands: of_all(&["command", "args"]),
         resources: resources(main.iter().chain(init)),
+        pods: pods(pod),
         service: (kind == "Service" && !spec.is_null()).then(|| service(spec)),
         custom: (is_custom(version, own) && !spec.is_null()).then(|| custom(spec)),
         data: has_data.then(|| data.map(digest).fold(0, u64::wrapping_add)),
@@ -116,6 +117,15 @@ fn of_containers<'a>(containers: impl Iterator<Item = &'a Tree<'a>>, fields: &[&
         there.map(move |field| digest(&container[*field]) ^ name.rotate_left(field.len() as u32))
     });
     named.reduce(u64::wrapping_add)
+}
+
+/// A digest of the node selector, the service account and the names of the volumes.
+/// It is `None` without any of them. Other fields of volumes have default values that a cluster fills in.
+fn pods(spec: &Tree<'_>) -> Option<u64> {
+    let names: Vec<_> = spec["volumes"].items().iter().map(|volume| volume["name"].clone()).collect();
+    let parts = [spec["nodeSelector"].clone(), spec["serviceAccountName"].clone(), Tree::List(names)];
+    let there = parts.iter().enumerate().filter(|(_, part)| !is_empty(part) && part.text() != "default");
+    there.map(|(place, part)| digest(part).rotate_left(place as u32)).reduce(u64::wrapping_add)
 }
 
 /// Returns a digest of the requests and limits of all containers.

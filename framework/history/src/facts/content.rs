@@ -19,6 +19,9 @@ pub struct Content {
     pub environment: Option<u64>,
     /// A digest of the commands and arguments; absent if no container has any.
     pub commands: Option<u64>,
+    /// A digest of the places and the identity of its pods; absent without any.
+    /// These are the node selector, the service account and the names of the volumes.
+    pub pods: Option<u64>,
     /// A digest of the requests and limits; absent if no container has any.
     pub resources: Option<u64>,
     /// A digest of the data of a `ConfigMap` or a Secret.
@@ -50,6 +53,9 @@ pub struct Template {
     pub orphans: bool,
     /// The ready replicas of its status; absent where it has none.
     pub ready: Option<u64>,
+    /// The replicas of any version, the updated replicas and the available ones of its status.
+    /// Each is absent where the status does not have it.
+    pub counts: [Option<u64>; 3],
     /// The policy that owns the template, by its marks; empty if there are none.
     pub policy: String,
 }
@@ -81,6 +87,7 @@ impl Content {
             (self.environment != present.environment, "environment"),
             (self.commands != present.commands, "commands"),
             (self.resources != present.resources, "resources"),
+            (self.pods != present.pods, "node selector, service account or volumes"),
             (self.data.is_some() && self.data != present.data, "data"),
             (self.service.is_some() && self.service != present.service, "selector and ports"),
             (

@@ -76,6 +76,8 @@ pub struct Member {
     /// The kinds that the API of the member serves, as `apps/v1/Deployment`.
     /// The field is absent if the kinds were never reported.
     pub serves: Option<Arc<BTreeSet<String>>>,
+    /// When these kinds last changed; zero if they never changed.
+    pub kinds_since: Duration,
     /// The free amount of each resource, in thousandths; absent if it was never reported.
     pub free: Option<Arc<BTreeMap<String, u64>>>,
     /// A digest of the status without the conditions.

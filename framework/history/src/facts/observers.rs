@@ -143,6 +143,13 @@ impl Observers {
         self.gaps.get(on).into_iter().flatten()
     }
 
+    /// Returns true if a list after a silence of the cluster `on` was observed at `at`.
+    /// One version in such a list may show several changes.
+    #[must_use]
+    pub fn is_in_gap(&self, on: &str, at: Duration) -> bool {
+        self.gaps(on).any(|gap| gap.begin <= at && at <= gap.end)
+    }
+
     /// The largest uncertainty of all clusters.
     #[must_use]
     pub fn widest(&self) -> Uncertainty {

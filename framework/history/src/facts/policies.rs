@@ -10,6 +10,10 @@ use super::{Affinity, Content, Placement, Requirement, WorkloadKey};
 pub struct Policy {
     /// The placement.
     pub placement: Placement,
+    /// A digest of the rules for failover; absent if there are none.
+    pub failover: Option<u64>,
+    /// Whether the policy propagates the dependencies of its templates.
+    pub leads: bool,
     /// Whether changes of the policy wait until the templates change.
     pub lazy: bool,
     /// Whether the policy takes templates away from other policies.

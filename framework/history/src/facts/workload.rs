@@ -70,6 +70,9 @@ pub struct Workload {
     pub replicas: u64,
     /// Whether the history may lack versions of the record just before the latest one.
     pub skipped: bool,
+    /// When a version was last observed that follows versions which the history surely lacks.
+    /// A silence of the recorder counts, too.
+    pub missed: Option<Duration>,
     /// The time at which the wanted replicas or the wanted placement last changed.
     /// The time is zero if they never changed since the first observation.
     pub wanted_since: Duration,
@@ -129,6 +132,10 @@ pub struct Workload {
     pub request: BTreeMap<String, u64>,
     /// The name of the group of members in use, if the placement has groups.
     pub group: String,
+    /// A digest of the rules for failover; absent if there are none.
+    pub failover: Option<u64>,
+    /// Whether the workload leaves members in which it stays unhealthy.
+    pub leaves_when_unhealthy: bool,
     /// How long the workload may be unhealthy in a member before it is evicted; absent if it stays.
     pub unhealthy_for: Option<Duration>,
     /// Paths into the status of a copy that is evicted for its health.
@@ -219,6 +226,9 @@ pub struct Instance {
     /// The ready replicas; absent if the status does not report them.
     /// Zero if the status omits all counts, as it omits zeros.
     pub ready: Option<u64>,
+    /// The replicas of any version, the updated replicas and the available ones.
+    /// Each is absent if the status does not report it.
+    pub counts: [Option<u64>; 3],
     /// Whether a status is reported.
     /// A history may leave it out.
     pub has_status: bool,

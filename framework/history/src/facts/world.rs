@@ -104,6 +104,9 @@ pub struct World {
     pub data_shown: [bool; 3],
     /// Whether a manifest for a recorded placement was ever observed. A history may record no manifests.
     pub manifests_shown: bool,
+    /// Whether any manifest for a recorded placement was ever reported as applied.
+    /// A history may leave out all reports.
+    pub applies_shown: bool,
     /// Whether the dialect reads no taints.
     pub taints_unread: bool,
     /// The workloads by the names of their records.

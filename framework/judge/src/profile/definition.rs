@@ -64,6 +64,9 @@ pub enum Feature {
     OverflowAffinities,
     /// Remedies of users request actions for members, by the conditions of the members.
     Remedies,
+    /// A workload leaves a member that no longer serves its kind.
+    /// It stays if the member may have reported too few kinds.
+    LeavesUnservedKinds,
     /// Workloads of an affinity group are placed together, or apart.
     WorkloadAffinity,
     /// A workload can be changed for some members.

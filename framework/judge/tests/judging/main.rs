@@ -20,6 +20,7 @@ mod history;
 mod inexact_times;
 mod lost_members;
 mod member_health;
+mod missed_versions;
 mod nodes;
 mod numbers;
 mod outcomes;

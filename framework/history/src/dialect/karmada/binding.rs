@@ -6,14 +6,16 @@ use std::time::Duration;
 use super::observed_object::{
     LastDigest, ObservedObject, conditions, list, replace, seconds, text, time, value,
 };
+use super::templates::COUNTS;
 use super::{placement, policies, task};
 use crate::dialect::changes::unrecorded;
+use crate::dialect::digest::digest;
 use crate::dialect::quantity::quantities;
 use crate::facts::{
     Assignment, Change, Instance, InstanceHealth, ObjectVersion, Toleration, Workload, WorkloadKey, World,
 };
 use crate::format::digest::Table;
-use crate::format::{Field, Tree};
+use crate::format::{CONTROL_PLANE, Field, Tree};
 
 /// The annotation with the placement that the scheduler last acted on.
 /// The tolerations are read from it.
@@ -26,6 +28,8 @@ pub(super) struct Bindings(Table<String, KnownBinding>);
 /// The part of a binding that [`World`] does not hold.
 #[derive(Debug, Default)]
 struct KnownBinding {
+    /// The identity of the binding; empty if the history leaves it out.
+    uid: String,
     /// The workload that the binding was for when it was first observed.
     workload: WorkloadKey,
     /// The latest version of the binding.
@@ -75,14 +79,24 @@ impl Bindings {
             let known = self.0.swap_remove(name);
             return known.map(|known| unrecorded(world, known.workload)).into_iter().collect();
         }
+        let uid = text(observed.metadata("uid"));
+        let replaced = |known: &KnownBinding| !known.uid.is_empty() && !uid.is_empty() && known.uid != uid;
+        let mut changes = Vec::new();
+        if self.0.get(name).is_some_and(replaced) {
+            // The history lacks the end of a binding with the same name.
+            let known = self.0.swap_remove(name);
+            changes.extend(known.map(|known| unrecorded(world, known.workload)));
+        }
         let first = !self.0.contains_key(name);
         let known = self.0.entry(name.to_owned()).or_default();
         let workload = known.read_workload(observed);
         if first {
+            known.uid = uid.into_owned();
             known.workload = workload.clone();
             world.records.insert(name.to_owned(), workload.clone());
         }
         let now = world.now;
+        let in_gap = world.observers.is_in_gap(CONTROL_PLANE, now);
         let entry = world.workloads.entry(workload.clone()).or_default();
         if entry.record != known.record {
             // The entry shows values of another record, or old values of this record.
@@ -91,12 +105,13 @@ impl Bindings {
         entry.recorded = true;
         entry.record = Some(observed.witness.clone());
         known.record.clone_from(&entry.record);
-        known.read_generation(entry, observed);
+        if known.read_generation(entry, observed) || in_gap {
+            entry.missed = Some(now);
+        }
         let spec_changed = known.fields.spec.differs(observed.object.whole("spec"));
-        let mut changes = Vec::new();
         if spec_changed && known.fields.evictions.differs(observed.spec("gracefulEvictionTasks")) {
             let tasks = list(observed.spec("gracefulEvictionTasks"));
-            changes = task::observe(entry, &tasks, now, first, &workload);
+            changes.extend(task::observe(entry, &tasks, now, first, &workload));
         }
         let placed = spec_changed && known.read_placement(entry, observed);
         let (wanted, tolerates) = known.read_wanted(entry, observed, spec_changed);
@@ -146,13 +161,16 @@ impl Bindings {
 
 impl KnownBinding {
     /// Reads whether the binding is scheduled, and whether versions before this one may be missing.
-    /// A history may leave out generations.
-    fn read_generation(&mut self, entry: &mut Workload, observed: &ObservedObject<'_>) {
+    /// A history may leave out generations. Returns true if versions are surely missing.
+    fn read_generation(&mut self, entry: &mut Workload, observed: &ObservedObject<'_>) -> bool {
         let generation = observed.metadata("generation").and_then(Field::number);
         let scheduled = observed.status("schedulerObservedGeneration").and_then(Field::number);
         let before = std::mem::replace(&mut self.generation, generation);
-        entry.skipped = before.zip(generation).is_none_or(|(before, now)| now > before.saturating_add(1));
+        let both = before.zip(generation);
+        let missed = both.is_some_and(|(before, now)| now > before.saturating_add(1));
+        entry.skipped = missed || both.is_none();
         entry.scheduled = generation.is_none() || scheduled == generation;
+        missed
     }
 
     /// Reads what is suspended.
@@ -264,6 +282,8 @@ impl BindingFields {
             text("resourceVersion").clone_into(&mut entry.template);
         }
         let failover = value(observed.spec("failover"));
+        entry.failover = observed.spec("failover").map(|_| digest(&failover));
+        entry.leaves_when_unhealthy = !failover["application"].is_null();
         let lasts = &failover["application"]["decisionConditions"]["tolerationSeconds"];
         entry.leads = observed.spec("propagateDeps").is_some_and(Field::is_true);
         entry.unhealthy_for = lasts.as_u64().filter(|_| entry.leads).map(seconds);
@@ -389,13 +409,17 @@ fn instance(value: &Tree<'_>, with_status: bool) -> Option<(String, Instance)> {
         _ => InstanceHealth::Unknown,
     };
     let ready = ready(&value["status"]);
+    let counts = COUNTS.map(|name| value["status"][name].as_u64());
     let has_status = !value["status"].is_null();
     let applied = value["applied"] == true;
     let mut says = BTreeSet::new();
     if with_status {
         paths(&value["status"], String::new(), &mut says);
     }
-    Some((value["clusterName"].as_str()?.to_owned(), Instance { health, ready, has_status, applied, says }))
+    Some((
+        value["clusterName"].as_str()?.to_owned(),
+        Instance { health, ready, counts, has_status, applied, says },
+    ))
 }
 
 /// The fields of a status that are not counts.

@@ -111,8 +111,12 @@ impl Clusters {
         if std::mem::replace(&mut member.status_digest, digest) != digest && !first {
             changes.push(Change::MemberReported { member: name.to_owned(), was });
         }
-        if status_changed && last.enablements.differs(observed.status("apiEnablements")) {
-            moved |= replace(&mut member.serves, self.shared.serves(observed));
+        if status_changed
+            && last.enablements.differs(observed.status("apiEnablements"))
+            && replace(&mut member.serves, self.shared.serves(observed))
+        {
+            moved = true;
+            member.kinds_since = if first { Duration::ZERO } else { now };
         }
         let measured = status_changed
             && last.resources.differs(observed.status("resourceSummary"))

@@ -23,6 +23,8 @@ pub(super) fn policy(world: &mut World, observed: &ObservedObject<'_>) -> Vec<Ch
     let was = world.policies.get(&name);
     let mut now = Policy {
         placement: observed.spec("placement").and_then(placement::read).unwrap_or_default().0,
+        failover: observed.spec("failover").map(|failover| digest(&failover.tree())),
+        leads: observed.spec("propagateDeps").is_some_and(Field::is_true),
         lazy: says("activationPreference", "Lazy"),
         preempts: says("preemption", "Always"),
         priority: value(observed.spec("priority")).as_i64().unwrap_or_default(),

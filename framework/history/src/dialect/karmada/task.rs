@@ -23,8 +23,10 @@ pub(super) fn observe(
     let mut is_written_by_person = false;
     for mut task in read.iter().cloned() {
         let of_member = |old: &EvictionTask| old.member == task.member;
-        // The only task of its member before and after is the same task, whatever its fields are.
-        let alone = count(&was, &task.member) == 1 && count(&read, &task.member) == 1;
+        // The only task of its member before and after is the same task, whatever its fields are. If versions were
+        // missed, a task with another stamp may have replaced it.
+        let alone =
+            entry.missed != Some(now) && count(&was, &task.member) == 1 && count(&read, &task.member) == 1;
         let known = was
             .iter()
             .position(|old| of_member(old) && old.created == task.created)
@@ -52,8 +54,11 @@ pub(super) fn observe(
         }
         Change::EvictionEnded { workload: key.clone(), task: Box::new(task) }
     };
-    changes.extend(was.into_iter().map(ended));
-    changes
+    // A task ends before another one for its member begins.
+    let is_replaced = |task: &EvictionTask| count(&entry.evictions, &task.member) > 0;
+    let (replaced, over): (Vec<_>, Vec<_>) = was.into_iter().partition(is_replaced);
+    let (replaced, over) = (replaced.into_iter().map(ended), over.into_iter().map(ended));
+    replaced.chain(changes).chain(over).collect()
 }
 
 fn difference(key: &WorkloadKey, was: EvictionTask, task: &EvictionTask) -> Option<Change> {

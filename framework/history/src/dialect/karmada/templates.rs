@@ -9,6 +9,9 @@ use crate::facts::{Change, Template, WorkloadKey, World};
 use crate::format::Field;
 use crate::format::digest::Table;
 
+/// The counts in a status apart from the ready replicas.
+pub(super) const COUNTS: [&str; 3] = ["replicas", "updatedReplicas", "availableReplicas"];
+
 /// The label of a namespace that is not propagated to members.
 const KEPT_BACK: &str = "namespace.karmada.io/skip-auto-propagation";
 
@@ -59,7 +62,8 @@ impl Templates {
         // A count of zero is omitted, also in a status that is still empty.
         let ready = number("readyReplicas").or(observed.object.whole("status").map(|_| 0));
         let orphans = list(observed.metadata("finalizers")).iter().any(|finalizer| *finalizer == "orphan");
-        let mut now = Template { leaving: observed.leaving, orphans, ready, ..known.clone() };
+        let counts = COUNTS.map(number);
+        let mut now = Template { leaving: observed.leaving, orphans, ready, counts, ..known.clone() };
         if differs {
             now.content = content::object(observed.object, OWN);
             now.content.drops_labels_of(&known.content);

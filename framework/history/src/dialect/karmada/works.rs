@@ -55,6 +55,7 @@ impl Works {
         }
         for manifest in &fields.manifests {
             world.manifests_shown |= fields.placed;
+            world.applies_shown |= fields.placed && fields.applied == Some(true);
             changes.extend(fields.deliver(manifest, member, world, observed));
         }
         if observed.gone {

@@ -18,6 +18,7 @@ const NAMESPACE: &str = "kube-node-lease";
 pub struct Nodes {
     world: World,
     leases: lease::Leases,
+    pods: pod::Pods,
 }
 
 /// One version of one object. Only the fields that are needed are parsed.
@@ -130,7 +131,7 @@ impl Nodes {
         let version = observed.object.whole("apiVersion").and_then(Field::text).unwrap_or_default();
         match (&*version, observed.witness.kind()) {
             ("v1", "Node") => node::observe(&mut self.world, observed),
-            ("v1", "Pod") => pod::observe(&mut self.world, observed),
+            ("v1", "Pod") => self.pods.observe(&mut self.world, observed),
             _ => Vec::new(),
         }
     }

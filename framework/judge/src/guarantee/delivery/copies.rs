@@ -64,13 +64,28 @@ pub(crate) struct CopyFollowsManifest {
     asking: BTreeMap<Subject, Duration>,
     /// The number of kinds that were observed in members, and the members that were observed.
     shown: (usize, BTreeSet<String>),
+    /// Whether a manifest was reported as applied.
+    reported: bool,
 }
 
 impl CopyFollowsManifest {
     pub(crate) fn new(spec: &'static GuaranteeSpec, check: CopyCheck) -> Self {
         let (deadlines, away, hit, unobserved, unwatched, lost, asked, asking) = Default::default();
-        let shown = Default::default();
-        Self { spec, check, deadlines, away, hit, unobserved, unwatched, lost, asked, asking, shown }
+        let (shown, reported) = Default::default();
+        Self {
+            spec,
+            check,
+            deadlines,
+            away,
+            hit,
+            unobserved,
+            unwatched,
+            lost,
+            asked,
+            asking,
+            shown,
+            reported,
+        }
     }
 
     /// Requirements T10, S17, V13 and E1: the copies match their manifests.
@@ -82,8 +97,11 @@ impl CopyFollowsManifest {
 fn not_applied(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Option<Expectation> {
     let delivery = workload.deliveries.get(member)?;
     let shown = world.kinds_shown.contains(key.kind()) && world.observers.observes(member);
+    if !shown {
+        return never_reported(key, delivery, world);
+    }
     // The manifest reports that it cannot be written; a suspended manifest need not be carried out.
-    if !shown || delivery.leaving.is_some() || delivery.suspended || delivery.applied == Some(false) {
+    if delivery.leaving.is_some() || delivery.suspended || delivery.applied == Some(false) {
         return None;
     }
     let retained = delivery.labels.contains_key("resourcetemplate.karmada.io/retain-replicas");
@@ -108,6 +126,20 @@ fn not_applied(key: &WorkloadKey, workload: &Workload, member: &str, world: &Wor
         replicas => format!("{key} is written for {member} with {replicas} replicas"),
     };
     Some(Expectation { because, missing })
+}
+
+/// Returns what is wrong with a manifest that no report says anything about.
+/// The report is all that a history shows if it does not contain the copies.
+fn never_reported(key: &WorkloadKey, delivery: &Delivery, world: &World) -> Option<Expectation> {
+    let due = delivery.placed
+        && delivery.collected.is_none()
+        && delivery.leaving.is_none()
+        && !delivery.suspended
+        && world.applies_shown;
+    (due && delivery.applied.is_none()).then(|| Expectation {
+        because: format!("{key} is written for the member, and other manifests are reported as applied"),
+        missing: "its manifest is not reported as applied".to_owned(),
+    })
 }
 
 /// The part of the manifest that the copy must have.
@@ -187,6 +219,9 @@ impl Guarantee for CopyFollowsManifest {
                 if matches!(fact.change, Change::Running { .. }) {
                     self.look_again(member, fact, context);
                 }
+                if !std::mem::replace(&mut self.reported, context.world.applies_shown) && self.reported {
+                    self.look_at_all(|_| true, fact, context);
+                }
             }
             Change::FaultBegan { member: Some(member), fault } => {
                 self.lost.extend(fault.loses_data().then(|| member.clone()));
@@ -244,7 +279,10 @@ impl CopyFollowsManifest {
         let until = self.unobserved.get(member).max(self.asking.get(&subject)).max(unwatched);
         let unobserved = until.map(|until| until.saturating_sub(fact.at)).unwrap_or_default();
         let waited = workload.map(|it| it.retried_after(member, fact.at)).unwrap_or_default();
-        let allowed = bounds::copy_written(context.timings(), away.max(waited)).max(unobserved);
+        // A report of the copy is a write of its own.
+        let observes = context.world.observers.observes(member);
+        let report = if observes { Duration::ZERO } else { context.timings().latency };
+        let allowed = bounds::copy_written(context.timings(), away.max(waited)).max(unobserved) + report;
         self.deadlines.expect_correction(subject, fact, allowed, wrong, context);
     }
 
@@ -258,9 +296,14 @@ impl CopyFollowsManifest {
         }
         self.shown.0 = kinds;
         self.shown.1.insert(member.to_owned());
+        self.look_at_all(|each| is_new_kind || each == member, fact, context);
+    }
+
+    /// Checks the copies of all manifests for the members that `which` selects.
+    fn look_at_all(&mut self, which: impl Fn(&str) -> bool, fact: &Fact, context: &mut JudgeContext<'_>) {
         for (key, workload) in &context.world.workloads {
-            for each in workload.deliveries.keys().filter(|each| is_new_kind || *each == member) {
-                self.look(key, each, Duration::ZERO, fact, context);
+            for member in workload.deliveries.keys().filter(|member| which(member)) {
+                self.look(key, member, Duration::ZERO, fact, context);
             }
         }
     }

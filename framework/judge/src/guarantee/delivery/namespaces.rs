@@ -36,12 +36,15 @@ fn is_held_back(name: &str) -> bool {
 }
 
 impl Guarantee for NamespacesOnAllMembers {
-    accessors!(DELIVERY_12, [Namespace, Health, Delivered, MemberLeaving, MemberGone], 0);
+    accessors!(DELIVERY_12, [Namespace, Health, Delivered, DeliveryGone, MemberLeaving, MemberGone], 0);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
             Change::Namespace(name) if !is_wanted(name, context.world) => {
                 self.0.cancel_of(&of(name), |_| true);
+                // The manifests of a member are gone with the namespace that they are in.
+                let world = context.world;
+                self.0.cancel_all(|subject| subject.member.as_ref().is_some_and(|it| world.is_closed(it)));
             }
             Change::Namespace(name) => {
                 let key = of(name);
@@ -70,6 +73,14 @@ impl Guarantee for NamespacesOnAllMembers {
                         seen,
                     ));
                 }
+                self.look(workload, member, context.member(member), fact, context);
+            }
+            // Real controllers do not write a manifest again that a person has deleted.
+            Change::DeliveryGone { workload, member }
+                if workload.kind() == "Namespace"
+                    && context.world.acts_are_marked
+                    && !context.is_by_a_person(fact.at) =>
+            {
                 self.look(workload, member, context.member(member), fact, context);
             }
             Change::MemberLeaving(member) | Change::MemberGone(member) => {

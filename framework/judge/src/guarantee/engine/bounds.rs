@@ -326,7 +326,8 @@ pub(crate) const COPY_WRITTEN: &str = "at most latency after the manifest is wri
     written soon after; the same for a copy that a person has changed or deleted, or changes soon after; if the member is back \
     without its data, 63 s + latency after its end, also for a manifest that is written soon after; if a request from before the end may still be \
     under way, silentProbe at most + latency after that; if an old copy was being deleted, as long as its \
-    deletion took (1000 s at most) after the end of the deletion";
+    deletion took (1000 s at most) after the end of the deletion; latency more for a report that a manifest is applied, \
+    where the history does not show the copy";
 
 /// The longest time until a manifest is carried out in its member.
 /// The time counts from the write, or from the end of an outage for which the member was `away`.

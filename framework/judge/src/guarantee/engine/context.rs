@@ -184,7 +184,9 @@ impl<'a> JudgeContext<'a> {
             ));
         }
         let uncertainty = uncertainty.or(self.uncertainty_after_gap(at));
-        if is_ambiguous(bound, at, uncertainty) || bound == Bound::Never && self.is_in_gap(at) {
+        let is_in_gap = self.world.observers.is_in_gap(CONTROL_PLANE, at);
+        let may_join_changes = is_in_gap || self.has_missed_versions(&subject, at);
+        if is_ambiguous(bound, at, uncertainty) || bound == Bound::Never && may_join_changes {
             return self.tally.record_undecided(Ambiguity::new(subject, bound, because, at, uncertainty));
         }
         let short_by = match bound {
@@ -240,10 +242,11 @@ impl<'a> JudgeContext<'a> {
         self.tally.record_held_by(margin.not_before(earliest, subject, fact.at));
     }
 
-    /// Returns true if a list after a silence was observed at `at`.
-    /// One version in such a list may show several changes.
-    fn is_in_gap(&self, at: Duration) -> bool {
-        self.world.observers.gaps(CONTROL_PLANE).any(|gap| gap.begin <= at && at <= gap.end)
+    /// Returns true if the history lacks versions of the record just before the version at `at`.
+    /// The version at `at` may show several changes.
+    pub(crate) fn has_missed_versions(&self, subject: &Subject, at: Duration) -> bool {
+        let workload = subject.workload.as_ref().and_then(|key| self.workload(key));
+        workload.is_some_and(|workload| workload.missed == Some(at))
     }
 
     /// Returns how much earlier the cause of a lower bound may have been.

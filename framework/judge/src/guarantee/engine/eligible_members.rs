@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::bounds;
 use super::context::{Deadlines, Expectation, JudgeContext};
 use crate::guarantee::Subject;
+use crate::profile::Feature;
 use capsize_history::facts::{Change, Fact, Member, Taint, TaintEffect, Workload, World};
 
 /// Returns the first taint of `member` that the workload does not tolerate.
@@ -19,6 +20,20 @@ pub(crate) fn repelled<'a>(workload: &Workload, member: &'a Member) -> Option<&'
 /// Returns `None` if its API resources were never reported.
 pub(crate) fn serves(workload: &Workload, member: &Member) -> Option<bool> {
     Some(member.serves.as_ref()?.contains(&workload.served_as))
+}
+
+/// Returns true if `member` may lose the workload because the member does not serve its kind.
+/// The same holds if the member did not serve the kind until recently. A member that says that it cannot report all kinds is in doubt, and keeps the workload.
+pub(crate) fn may_be_unserved(
+    workload: &Workload,
+    member: &Member,
+    at: Duration,
+    context: &JudgeContext<'_>,
+) -> bool {
+    let in_doubt = member.conditions.get("CompleteAPIEnablements").is_some_and(|status| status != "True");
+    let was_unserved = !member.kinds_since.is_zero() && context.may_have_missed(member.kinds_since, at);
+    context.profile.has(Feature::LeavesUnservedKinds)
+        && (was_unserved || !in_doubt && serves(workload, member) == Some(false))
 }
 
 /// Returns true if the workload has been scaled to zero.

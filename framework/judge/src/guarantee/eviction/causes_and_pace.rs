@@ -8,6 +8,7 @@ use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
 };
 use crate::guarantee::engine::formula::EVICTION_WORKERS;
+use crate::guarantee::engine::unmarked_acts::report_unless_by_a_person;
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::time_format::{clock, span};
@@ -261,7 +262,20 @@ impl EvictionOfUnhealthyWorkload {
     fn evicted(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::on(key, member);
         let margin = self.deadlines.met(&subject, fact);
-        let Some(lasts) = context.workload(key).and_then(|workload| workload.unhealthy_for) else {
+        let Some(workload) = context.workload(key) else { return };
+        let Some(lasts) = workload.unhealthy_for else {
+            let changed = self.policies.get(key).and_then(|policy| policy.changed);
+            let is_unseen = changed.is_some_and(|changed| context.may_have_missed(changed, fact.at));
+            // A history may leave out the policy, and then also its rules in the record.
+            let asks =
+                context.world.policies.get(&workload.policy).is_none_or(|policy| policy.failover.is_some());
+            let none_asks = !asks && !workload.leaves_when_unhealthy;
+            if none_asks && !is_unseen && !context.is_by_a_person(fact.at) {
+                let because = "its policy evicts no unhealthy workloads".to_owned();
+                let seen = format!("{key} is evicted from {member} for its health");
+                let violation = Violation::by(fact, subject, Bound::Never, because, seen);
+                report_unless_by_a_person(violation, context);
+            }
             return;
         };
         // The controllers may not have observed the last change of the policy.

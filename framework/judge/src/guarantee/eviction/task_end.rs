@@ -217,6 +217,13 @@ impl TaskEndsAtTimeout {
         let earliest = begun(task, context.world, latency)
             + bounds::earliest_task_timeout(context.timings(), task.grace);
         let (world, timings) = (context.world, context.timings());
+        // All members may have been healthy in a version that the history lacks.
+        if fact.at < earliest && context.has_missed_versions(&subject, fact.at) {
+            let because = "the history lacks versions of the record just before".to_owned();
+            let (bound, uncertainty) = (Bound::NotBefore(earliest), Uncertainty::UNKNOWN);
+            let ambiguity = Ambiguity::new(subject, bound, because, fact.at, uncertainty);
+            return context.tally.record_undecided(ambiguity);
+        }
         if fact.at < earliest && world.stamp_error(task) >= earliest - fact.at {
             let because = "the stamp of the task comes from a wrong clock".to_owned();
             let (bound, uncertainty) = (Bound::NotBefore(earliest), Uncertainty::UNKNOWN);

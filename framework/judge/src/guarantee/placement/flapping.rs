@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, accessors};
+use crate::guarantee::engine::suspected_violations::SuspectedViolations;
 use crate::guarantee::engine::tolerated_until::{TolerationEnd, tolerates};
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -26,6 +27,8 @@ static PLACEMENT_16: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct NoReturnToTaintedMember {
     /// The time when a workload last left a member for a taint.
     left: Table<Subject, Duration>,
+    /// Returns to members with a taint; the watch of members may still report that the taint is gone.
+    suspected_violations: SuspectedViolations,
 }
 
 impl Guarantee for NoReturnToTaintedMember {
@@ -70,7 +73,7 @@ impl Guarantee for NoReturnToTaintedMember {
                         continue;
                     }
                     let seen = format!("{name} is chosen");
-                    context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
+                    self.suspected_violations.add(subject, fact, because, seen);
                 }
             }
             Change::TaintRemoved { member, .. } | Change::MemberGone(member) => {
@@ -80,5 +83,16 @@ impl Guarantee for NoReturnToTaintedMember {
             Change::WorkloadGone(key) => self.left.retain(|subject, _| !subject.is_of(key)),
             _ => {}
         }
+    }
+
+    fn due(&mut self) -> Duration {
+        self.suspected_violations.due()
+    }
+
+    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+        self.suspected_violations.pass(now, context, |subject, _, context| {
+            let member = subject.member.as_ref().and_then(|name| context.member(name));
+            member.is_none_or(|member| member.evicting_taints().next().is_none())
+        });
     }
 }

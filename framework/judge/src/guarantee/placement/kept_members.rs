@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Violation, accessors};
-use crate::guarantee::engine::eligible_members::may_be_nowhere;
+use crate::guarantee::engine::eligible_members::{may_be_nowhere, may_be_unserved};
 use crate::guarantee::engine::tolerated_until::{TolerationEnd, tolerates};
 use crate::guarantee::replicas::divisions;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
@@ -109,8 +109,12 @@ impl HealthyPlacementStays {
     ) {
         let (kept, lost): (Vec<_>, Vec<_>) =
             was.keys().partition(|member| workload.assignment.contains_key(*member));
+        let is_unserved = |member: &String| {
+            context.member(member).is_some_and(|state| may_be_unserved(workload, state, fact.at, context))
+        };
         let goes = |member: &String| {
             may_go(workload, member, context)
+                || is_unserved(member)
                 || was_relabelled(member, fact, context)
                 || may_get_nothing(workload, member, was, fact, context)
                 || self.may_be_unknown(member, fact, context)

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
-use crate::guarantee::engine::eligible_members::{is_free_choice, is_settled, may_stay};
+use crate::guarantee::engine::eligible_members::{is_free_choice, is_settled, may_be_unserved, may_stay};
 use crate::guarantee::engine::suspected_violations::SuspectedViolations;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -200,8 +200,13 @@ impl NoFailback {
         let Some((gaining, _)) = now.iter().find(gains) else { return };
         let whole = sum(was) == workload.replicas && workload.replicas > 0;
         let divided = workload.placement.scheduling != Scheduling::Duplicated;
-        let stay =
-            was.keys().all(|name| may_stay(workload, name, context.world) && settled(name, fact, context));
+        let served = |name: &String| {
+            context.member(name).is_some_and(|member| !may_be_unserved(workload, member, fact.at, context))
+        };
+        let stays = |name: &String| {
+            may_stay(workload, name, context.world) && settled(name, fact, context) && served(name)
+        };
+        let stay = was.keys().all(stays);
         if divided && whole && !changed && !workload.asked_anew && stay {
             let because = "all replicas were assigned, and every member could keep its own".to_owned();
             self.suspected_violations.add(

@@ -15,7 +15,8 @@ use capsize_history::facts::{Change, Fact, Policy, Template, Workload, WorkloadK
 
 static POLICY_01: GuaranteeSpec = GuaranteeSpec {
     id: "POLICY-01",
-    sentence: "a template that a policy selects belongs to a policy, and its record has the placement of that policy, unless the policy is lazy",
+    sentence: "a template that a policy selects belongs to a policy, and its record has the placement and the rules of that policy and the replicas \
+               of the template, unless the policy is lazy",
     features: &[],
     formula: bounds::CHANGE_REPORTED,
     releases: "all; Karmada dropped changes of policies until 1.15 (#6674)",
@@ -28,6 +29,13 @@ pub(crate) struct PlacementFollowsPolicy {
     deadlines: Deadlines,
     /// The workloads whose open deadline is about the policy of the record.
     otherwise: BTreeSet<WorkloadKey>,
+    /// The workloads whose records go rightly.
+    /// Another template made the record, or other workloads required it.
+    excused: BTreeSet<WorkloadKey>,
+    /// The workloads with a record and a template.
+    whole: BTreeSet<WorkloadKey>,
+    /// The workloads that have lost their record, although their template stays.
+    lost: BTreeSet<WorkloadKey>,
 }
 
 /// The policy of a workload, if the history shows it.
@@ -36,12 +44,18 @@ fn policy_of<'a>(workload: &Workload, context: &JudgeContext<'a>) -> Option<&'a 
 }
 
 impl Guarantee for PlacementFollowsPolicy {
-    accessors!(POLICY_01, [Wanted, Claimed, Policy, Template, WorkloadGone], deadlines);
+    accessors!(POLICY_01, [Wanted, Recorded, Claimed, Policy, Template, Required, WorkloadGone], deadlines);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        if let Some(key) = fact.change.workload() {
+            self.follow_record(key, fact, context);
+        }
         match &fact.change {
             Change::Wanted(key) | Change::Claimed { workload: key, .. } => self.look(key, fact, context),
             Change::Template(key) => self.look(key, fact, context),
+            Change::Recorded(key) if self.deadlines.has(&Subject::workload(key)) => {
+                self.look(key, fact, context);
+            }
             Change::Policy(name) => {
                 let world = context.world;
                 for key in world.policies.get(name).into_iter().flat_map(|policy| &policy.names) {
@@ -57,7 +71,10 @@ impl Guarantee for PlacementFollowsPolicy {
                     self.look(&key, fact, context);
                 }
             }
-            Change::WorkloadGone(key) => self.deadlines.cancel(&Subject::workload(key)),
+            Change::WorkloadGone(key) => {
+                self.deadlines.cancel(&Subject::workload(key));
+                self.look(key, fact, context);
+            }
             _ => {}
         }
     }
@@ -101,10 +118,87 @@ fn claimed_otherwise(
     })
 }
 
+/// Returns what is wrong with a template whose record is lost.
+fn unrecorded(key: &WorkloadKey, context: &JudgeContext<'_>) -> Option<Expectation> {
+    let template = context.world.templates.get(key).filter(|template| !template.leaving)?;
+    let claimed = context.world.policies.contains_key(&template.policy);
+    claimed.then(|| Expectation {
+        because: format!("the template of {key} belongs to {}", template.policy),
+        missing: "its record is lost".to_owned(),
+    })
+}
+
+/// Returns what is wrong with a record that differs from its policy.
+fn unlike_policy(key: &WorkloadKey, workload: &Workload, policy: &Policy) -> Option<Expectation> {
+    let rules = [
+        (policy.placement != workload.placement, "placement"),
+        (policy.failover != workload.failover, "rule for failover"),
+        (policy.leads != workload.leads, "rule for dependencies"),
+    ];
+    let (_, what) = rules.into_iter().find(|(differs, _)| *differs)?;
+    Some(Expectation {
+        because: format!("{} has another {what}", workload.policy),
+        missing: format!("the record of {key} still has its old {what}"),
+    })
+}
+
+/// Returns what is wrong with a record that has other replicas than its template.
+fn unlike_template(
+    key: &WorkloadKey,
+    workload: &Workload,
+    context: &JudgeContext<'_>,
+) -> Option<Expectation> {
+    let template = context.world.templates.get(key).filter(|template| !template.leaving)?;
+    let scales = matches!(key.kind(), "Deployment" | "StatefulSet");
+    let replicas = template.content.replicas.filter(|_| scales)?;
+    (workload.recorded && replicas != workload.replicas).then(|| Expectation {
+        because: format!("the template of {key} asks for {replicas} replicas"),
+        missing: format!("its record has {}", workload.replicas),
+    })
+}
+
 impl PlacementFollowsPolicy {
+    /// Notes whether the record of a workload is lost.
+    /// The record of another template with the same name goes rightly, and so does a record that other workloads
+    /// required. Real controllers do not write a record again that a person has deleted.
+    fn follow_record(&mut self, key: &WorkloadKey, fact: &Fact, context: &JudgeContext<'_>) {
+        let recorded = context.workload(key).is_some_and(|workload| workload.recorded);
+        match &fact.change {
+            Change::WorkloadGone(_) => {
+                let by_nobody = context.world.acts_are_marked && !context.is_by_a_person(fact.at);
+                let is_excused = self.excused.remove(key);
+                if self.whole.remove(key) && by_nobody && !is_excused && !recorded {
+                    self.lost.insert(key.clone());
+                }
+            }
+            Change::Template(_) if !context.world.templates.contains_key(key) => {
+                self.lost.remove(key);
+                if recorded {
+                    self.excused.insert(key.clone());
+                }
+            }
+            Change::Required(_) => drop(self.excused.insert(key.clone())),
+            _ if recorded => {
+                self.lost.remove(key);
+                if context.world.templates.contains_key(key) {
+                    self.whole.insert(key.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+
     fn look(&mut self, key: &WorkloadKey, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::workload(key);
         if let Some(expectation) = unclaimed(key, context) {
+            return self.deadlines.start(
+                subject,
+                fact,
+                bounds::change_reported(context.timings()),
+                expectation,
+            );
+        }
+        if let Some(expectation) = unrecorded(key, context).filter(|_| self.lost.contains(key)) {
             return self.deadlines.start(
                 subject,
                 fact,
@@ -134,11 +228,12 @@ impl PlacementFollowsPolicy {
         let Some(policy) = policy_of(workload, context).filter(is_eager) else {
             return self.deadlines.cancel(&subject);
         };
-        let differs = policy.placement != workload.placement;
-        let wrong = differs.then(|| Expectation {
-            because: format!("{} has another placement", workload.policy),
-            missing: format!("the record of {key} still has its old placement"),
-        });
+        let wrong = unlike_policy(key, workload, policy).or_else(|| unlike_template(key, workload, context));
+        if let (Some(open), Some(now)) = (self.deadlines.missing(&subject), &wrong)
+            && open != now.missing
+        {
+            self.deadlines.cancel(&subject);
+        }
         if wrong.is_none() && !self.deadlines.has(&subject) {
             return context.tally.record_held();
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::static_weights::{by_largest_weight, by_webster_method, shares_in_words};
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
-use crate::guarantee::engine::eligible_members::{is_free_choice, is_settled, may_stay};
+use crate::guarantee::engine::eligible_members::{is_free_choice, is_settled, may_be_unserved, may_stay};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Assignment, Change, Fact, Member, Scheduling, Workload, sum};
@@ -245,7 +245,11 @@ fn fewest_members(change: &AssignmentChange<'_>) -> Assessment {
     if !divides || !workload.placement.spread.is_empty() || !change.members_are_settled() {
         return None;
     }
-    let stay = |name: &&String| may_stay(workload, name, change.context.world);
+    let context = change.context;
+    let is_unserved = |name: &&String| {
+        context.member(name).is_some_and(|it| may_be_unserved(workload, it, change.at, context))
+    };
+    let stay = |name: &&String| may_stay(workload, name, context.world) && !is_unserved(name);
     let (mut room, mut have) = (0_u64, 0_u64);
     for name in change.was.keys().filter(stay) {
         room = room.saturating_add(change.room(name)?);

@@ -1,7 +1,9 @@
 //! Checks how replicas are divided by static weights: REPLICAS.
 
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
-use crate::guarantee::engine::eligible_members::{is_free_choice, is_settled, may_stay, repelled, serves};
+use crate::guarantee::engine::eligible_members::{
+    is_free_choice, is_settled, may_be_unserved, may_stay, repelled, serves,
+};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Assignment, Change, Fact, Member, Scheduling, Workload, WorkloadKey};
@@ -96,7 +98,9 @@ fn candidates(
         if !workload.placement.admits(name, member) {
             continue;
         }
-        let stays = was.contains_key(name) && may_stay(workload, name, context.world);
+        let stays = was.contains_key(name)
+            && may_stay(workload, name, context.world)
+            && !may_be_unserved(workload, member, fact.at, context);
         // Recent changes of a member that keeps the workload do not matter.
         if !stays && !is_settled(member, fact.at, context) {
             return None;

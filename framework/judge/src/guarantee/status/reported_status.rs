@@ -9,7 +9,9 @@ use crate::guarantee::engine::faults_on_members::{OutdatedViews, is_hit};
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::digest::Table;
-use capsize_history::facts::{BackOffs, Change, Fact, Health, InstanceHealth, Workload, WorkloadKey, World};
+use capsize_history::facts::{
+    BackOffs, Change, Fact, Health, InstanceHealth, Template, Workload, WorkloadKey, World,
+};
 
 static STATUS_01: GuaranteeSpec = GuaranteeSpec {
     id: "STATUS-01",
@@ -31,7 +33,7 @@ static STATUS_02: GuaranteeSpec = GuaranteeSpec {
 
 static STATUS_03: GuaranteeSpec = GuaranteeSpec {
     id: "STATUS-03",
-    sentence: "the status of a template has the sum of the ready replicas that are reported for its copies",
+    sentence: "the status of a template has the sums of the replicas, and of the ready, updated and available ones, that are reported for its copies",
     features: &[Feature::HealthProbes],
     formula: bounds::STATUS_REPORTED,
     releases: "all; Karmada lost one member in the sum until 1.12 (#5853)",
@@ -281,8 +283,11 @@ impl Guarantee for TemplateStatusIsSumOfCopies {
         let reported =
             workload.instances.values().fold(0, |sum: u64, instance| sum.saturating_add(ready(instance)));
         let shown = template.ready.unwrap_or_default();
-        let wrong = (shown != reported).then(|| Expectation {
-            because: format!("{reported} ready replicas are reported for the copies of {key}"),
+        let sum = (shown != reported)
+            .then_some(("ready", reported, shown))
+            .or_else(|| other_sum(workload, template));
+        let wrong = sum.map(|(what, reported, shown)| Expectation {
+            because: format!("{reported} {what} replicas are reported for the copies of {key}"),
             missing: format!("its template shows {shown}"),
         });
         if wrong.is_none() && !self.deadlines.has(&subject) {
@@ -291,4 +296,15 @@ impl Guarantee for TemplateStatusIsSumOfCopies {
         let allowed: Duration = bounds::status_reported(context.timings());
         self.deadlines.expect_correction(subject, fact, allowed, wrong, context);
     }
+}
+
+/// Returns the first other count of the template that is not the sum of the reports.
+/// The result is the name, the sum and the count. Only counts that the template and every copy report are compared.
+fn other_sum(workload: &Workload, template: &Template) -> Option<(&'static str, u64, u64)> {
+    ["present", "updated", "available"].into_iter().enumerate().find_map(|(place, name)| {
+        let shown = template.counts[place]?;
+        let mut reported = workload.instances.values().map(|instance| instance.counts[place]);
+        let sum = reported.try_fold(0, |sum: u64, count| Some(sum.saturating_add(count?)))?;
+        (sum != shown).then_some((name, sum, shown))
+    })
 }

@@ -135,12 +135,10 @@ impl NoExecuteTaintAfterSilence {
     }
 
     fn expect(&mut self, member: &str, because: String, fact: &Fact, context: &JudgeContext<'_>) {
-        let is_unreachable_taint = |taint: &&Taint| taint.health == Some(Health::Unknown);
-        // The taint of an earlier silence stays until the member is Ready.
-        if context
-            .member(member)
-            .is_some_and(|it| it.evicting_taints().any(|taint| is_unreachable_taint(&taint)))
-        {
+        let is_unreachable_taint = |taint: &Taint| taint.health == Some(Health::Unknown);
+        // The taint of an earlier silence stays until the member is Ready, and the removal of a member forgets its health.
+        let needs_none = |it: &Member| it.leaving || it.evicting_taints().any(is_unreachable_taint);
+        if context.member(member).is_some_and(needs_none) {
             return;
         }
         let missing = format!("{member} has no NoExecute taint for its condition");

@@ -1,0 +1,348 @@
+//! Tests with objects that were replaced while the recorder heard nothing, or that are lost.
+
+use capsize_history::EventType;
+use capsize_judge::guarantee::Outcome;
+use serde_json::{Value, json};
+
+use crate::nodes::{self, cluster_by};
+use crate::outcomes::ids;
+use crate::story::{PROFILE, Story};
+
+fn is_broken(id: &str, story: Story, until: f64) -> bool {
+    ids(&story.until(until), Outcome::is_violated).contains(&id)
+}
+
+/// The recorder hears nothing of the control plane from 11 s on, and lists its objects at `end`.
+fn listed(story: Story, end: f64, list: impl FnOnce(Story) -> Story) -> Story {
+    let observer =
+        |story: Story, late: f64| story.mark(json!({"observer": {"on": "control-plane", "latency": late}}));
+    let deaf = observer(story.at(11.0), 3e9).at(end);
+    observer(list(observer(deaf, end - 11.0)).at(end + 0.1), 0.0)
+}
+
+/// A pod on a1 with this identity that tolerates taints for `seconds`, in this state.
+fn pod(uid: &str, seconds: u64, condemned: bool, leaving: bool) -> Value {
+    let mut pod = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default", "uid": uid},
+        "spec": {"nodeName": "a1", "tolerations": [
+            {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds},
+        ]},
+        "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+    });
+    if condemned {
+        let reason =
+            json!({"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"});
+        pod["status"]["conditions"].as_array_mut().unwrap().push(reason);
+    }
+    if leaving {
+        pod["metadata"]["deletionTimestamp"] = "2030-01-01T00:01:00Z".into();
+    }
+    pod
+}
+
+/// a1 has a pod, and gets a taint at 2 s.
+fn tainted(pod: Value) -> nodes::Story {
+    let story = cluster_by(nodes::PROFILE, 2, 0).at(1.2).sees(EventType::Added, pod).at(2.0);
+    story.taint("a1", "first", "NoExecute").at(4.0).lease("a1", 4).lease("a2", 4)
+}
+
+#[test]
+fn a_pod_of_the_same_name_has_a_toleration_of_its_own() {
+    let stays = |uid: &str| {
+        let again =
+            tainted(pod("one", 4, false, false)).at(5.0).sees(EventType::Modified, pod(uid, 4, false, false));
+        let heard = [8].into_iter().fold(again, |story, second: u32| {
+            story.at(f64::from(second)).lease("a1", second).lease("a2", second)
+        });
+        heard.ends(8.9).0.contains("TOLERATION-01")
+    };
+    assert!(stays("one"));
+    assert!(!stays("two"), "the other pod arrived later");
+}
+
+#[test]
+fn a_condition_explains_no_deletion_that_comes_much_later() {
+    let deleted = |at: f64| {
+        let story = tainted(pod("one", 600, false, false)).at(5.0);
+        let condemned = story.sees(EventType::Modified, pod("one", 600, true, false));
+        let story = [8, 12, 16, 20]
+            .into_iter()
+            .filter(|second| f64::from(*second) < at)
+            .fold(condemned, |story, second: u32| {
+                story.at(f64::from(second)).lease("a1", second).lease("a2", second)
+            });
+        story.at(at).sees(EventType::Modified, pod("one", 600, true, true)).ends(at + 1.0).0
+    };
+    assert!(deleted(5.1).contains("TOLERATION-01"));
+    assert_eq!(deleted(20.0), "", "the deletion for the taint has failed, and another one follows");
+}
+
+#[test]
+fn a_task_of_the_same_member_may_have_replaced_another_during_a_silence() {
+    let evicted = || {
+        let left = Story::new().at(10.2).taint("m1", "maintenance", "NoExecute");
+        left.at(10.5).evict("m1").stamp("m1").at(10.6).assign(&["m2", "m3"])
+    };
+    let renewed = |story: Story| story.stamp_with("m1", 24.0);
+    // The task that replaced the first one may last until 44 s.
+    let replaced = || listed(evicted(), 25.0, renewed);
+    assert!(!is_broken("EVICTION-07", replaced(), 26.0));
+    assert!(!is_broken("EVICTION-02", replaced(), 40.0));
+    assert!(!is_broken("EVICTION-02", replaced().at(45.0).end("m1"), 46.0));
+    assert!(is_broken("EVICTION-02", replaced(), 60.0));
+    assert!(is_broken("EVICTION-07", renewed(evicted().at(25.0)), 26.0), "nothing was missed");
+}
+
+#[test]
+fn a_binding_of_the_same_name_may_have_replaced_another_during_a_silence() {
+    let other = |story: Story| {
+        let binding = json!({
+            "apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
+            "metadata": {"name": "web-deployment", "namespace": "default", "generation": 1, "uid": "two"},
+            "spec": {
+                "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "default", "name": "web"},
+                "replicas": 2, "clusters": [{"name": "m3", "replicas": 2}],
+                "placement": {"clusterAffinity": {"clusterNames": ["m3"]}},
+            },
+            "status": {"schedulerObservedGeneration": 1, "conditions": [{"type": "Scheduled", "status": "True"}]},
+        });
+        story.object(binding)
+    };
+    let evicted =
+        Story::new().at(10.2).taint("m1", "maintenance", "NoExecute").at(10.5).evict("m1").stamp("m1");
+    let replaced = listed(evicted, 12.0, other).until(13.0);
+    assert_eq!(ids(&replaced, Outcome::is_violated), [""; 0]);
+}
+
+fn policy() -> Value {
+    json!({
+        "apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {
+            "resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}],
+            "placement": {
+                "replicaScheduling": {"replicaSchedulingType": "Duplicated"},
+                "spreadConstraints": [{"spreadByField": "cluster", "minGroups": 2, "maxGroups": 2}],
+            },
+        },
+    })
+}
+
+/// The policy, and a template that belongs to it.
+fn claimed() -> Story {
+    Story::new().object(policy()).object(template()).belongs_to("web")
+}
+
+fn template() -> Value {
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "default", "annotations": {
+            "propagationpolicy.karmada.io/namespace": "default", "propagationpolicy.karmada.io/name": "web",
+        }},
+        "spec": {"replicas": 2},
+    })
+}
+
+fn record_gone(story: Story) -> Story {
+    let metadata = json!({"name": "web-deployment", "namespace": "default"});
+    let kind =
+        json!({"apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding", "metadata": metadata});
+    story.object_gone(kind)
+}
+
+#[test]
+fn a_record_stays_as_long_as_its_template() {
+    assert!(is_broken("POLICY-01", record_gone(claimed().at(20.0)), 21.1));
+    assert!(!is_broken("POLICY-01", record_gone(claimed().at(20.0)), 20.9));
+    assert!(!is_broken("POLICY-01", record_gone(claimed().at(20.0)).at(20.5).binding(), 22.0));
+    let by_hand = json!({"step": "delete", "object": "ResourceBinding default/web-deployment"});
+    assert!(!is_broken("POLICY-01", record_gone(claimed().at(20.0).mark(by_hand)), 22.0));
+    let going = record_gone(claimed().at(20.0)).at(20.1).object_gone(template());
+    assert!(!is_broken("POLICY-01", going, 22.0), "its template is gone, too");
+    // The record of a template that was deleted goes, even if there is another template of this name.
+    let anew = claimed().at(20.0).object_gone(template()).at(20.1).object(template()).at(20.2).binding();
+    assert!(!is_broken("POLICY-01", record_gone(anew.at(21.0)), 23.0));
+}
+
+#[test]
+fn the_manifest_of_a_namespace_stays() {
+    let manifest = |member: &str| {
+        json!({
+            "apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
+            "metadata": {"name": "ns-1", "namespace": format!("karmada-es-{member}")},
+            "spec": {"workload": {"manifests": [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "apps"}}]}},
+        })
+    };
+    let written = || {
+        let apps = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "apps"}});
+        let story = Story::new().work("m1", &json!({})).work("m2", &json!({})).object(apps);
+        ["m1", "m2", "m3"].into_iter().fold(story, |story, member| story.object(manifest(member)))
+    };
+    assert!(is_broken("DELIVERY-12", written().at(20.0).object_gone(manifest("m2")), 21.1));
+    let again = written().at(20.0).object_gone(manifest("m2")).at(20.5).object(manifest("m2"));
+    assert!(!is_broken("DELIVERY-12", again, 22.0));
+    let by_hand = json!({"step": "delete", "object": "Work karmada-es-m2/ns-1"});
+    assert!(!is_broken("DELIVERY-12", written().at(20.0).mark(by_hand).object_gone(manifest("m2")), 22.0));
+    let mut closing = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "karmada-es-m2"}});
+    let story = written().object(closing.clone()).at(20.0);
+    closing["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:20Z".into();
+    assert!(!is_broken("DELIVERY-12", story.object_gone(manifest("m2")).at(20.05).object(closing), 22.0));
+}
+
+#[test]
+fn a_workload_may_leave_a_member_that_no_longer_serves_its_kind() {
+    let left = |feature: &str, complete: &str| {
+        let profile =
+            PROFILE.replace("  - SpreadConstraints\n", &format!("  - SpreadConstraints\n{feature}"));
+        let serves = |kinds: Value| {
+            json!({"status": {"apiEnablements": kinds, "conditions": [
+                {"type": "Ready", "status": "True"}, {"type": "CompleteAPIEnablements", "status": complete},
+            ]}})
+        };
+        let all = json!([{"groupVersion": "apps/v1", "resources": [{"kind": "Deployment"}]}]);
+        let story = ["m1", "m2", "m3"]
+            .into_iter()
+            .fold(Story::by(&profile), |story, member| story.member(member, serves(all.clone())));
+        let fewer = json!([{"groupVersion": "v1", "resources": [{"kind": "Pod"}]}]);
+        let story = story.at(20.0).member("m1", serves(fewer)).at(30.0);
+        is_broken("PLACEMENT-01", story.assign(&["m2", "m3"]), 31.0)
+    };
+    let leaves = "  - LeavesUnservedKinds\n";
+    assert!(!left(leaves, "True"));
+    assert!(left(leaves, "False"), "the member may have reported too few kinds");
+    assert!(left("", "True"));
+}
+
+#[test]
+fn a_member_that_is_being_removed_needs_no_further_taint() {
+    let unknown = |leaves: bool| {
+        let cut = Story::new().pulls("m1").fault("partition", "m1", "begin").at(12.0);
+        let going = json!({"metadata": {"deletionTimestamp": "2030-01-01T00:00:12Z"}});
+        let cut = if leaves { cut.member("m1", going) } else { cut };
+        let unknown = cut.at(20.0).ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
+        is_broken("TAINT-07", unknown, 40.0)
+    };
+    assert!(!unknown(true));
+    assert!(unknown(false));
+}
+
+#[test]
+fn a_manifest_is_reported_as_applied_even_if_the_history_shows_no_copies() {
+    let applied = json!({"status": {"conditions": [{"type": "Applied", "status": "True"}]}});
+    let written = || Story::new().pulls("m3").copy("m1").assign(&["m1", "m3"]).at(20.0);
+    let idle = || written().work("m3", &json!({})).work("m1", &applied);
+    assert!(!is_broken("DELIVERY-04", idle(), 21.9));
+    assert!(is_broken("DELIVERY-04", idle(), 22.1));
+    assert!(!is_broken("DELIVERY-04", idle().at(21.5).work("m3", &applied), 30.0));
+    let suspended = json!({"spec": {"suspendDispatching": true}});
+    assert!(!is_broken("DELIVERY-04", idle().work("m3", &suspended), 30.0));
+    assert!(!is_broken("DELIVERY-04", written().work("m3", &json!({})).work("m1", &json!({})), 30.0));
+    assert!(!is_broken("DELIVERY-04", idle().at(20.5).fault("partition", "m3", "begin"), 30.0));
+}
+
+#[test]
+fn a_record_has_the_replicas_of_its_template_and_the_rules_of_its_policy() {
+    let scaled = || {
+        let mut more = template();
+        more["spec"]["replicas"] = json!(5);
+        claimed().at(20.0).object(more)
+    };
+    assert!(is_broken("POLICY-01", scaled(), 21.1));
+    assert!(!is_broken("POLICY-01", scaled().at(20.5).policy_replicas(5).binding(), 22.0));
+    let directly = json!({"cluster": {"purgeMode": "Directly"}});
+    let changed = || {
+        let mut policy = policy();
+        policy["spec"]["failover"] = directly.clone();
+        claimed().at(20.0).object(policy)
+    };
+    assert!(is_broken("POLICY-01", changed(), 21.1));
+    assert!(!is_broken("POLICY-01", changed().at(20.5).spec(&json!({"failover": directly.clone()})), 22.0));
+    // Each difference has a time of its own.
+    let both = || {
+        let mut more = template();
+        more["spec"]["replicas"] = json!(5);
+        changed().at(20.8).object(more).at(20.9).spec(&json!({"failover": directly.clone()}))
+    };
+    assert!(!is_broken("POLICY-01", both(), 21.5));
+    assert!(is_broken("POLICY-01", both(), 22.1));
+}
+
+#[test]
+fn a_workload_is_evicted_for_its_health_only_by_a_policy_that_says_so() {
+    let evicted = |spec: Value| {
+        let task = json!([{
+            "fromCluster": "m1", "producer": "ResourceBindingApplicationFailoverController",
+            "reason": "ApplicationFailure", "creationTimestamp": "2030-01-01T00:00:20Z",
+        }]);
+        let story = claimed().spec(&spec).at(12.0).health("m1", "Unhealthy").at(20.0);
+        story.spec(&json!({"clusters": [{"name": "m2", "replicas": 2}], "gracefulEvictionTasks": task}))
+    };
+    let failover = json!({"application": {"decisionConditions": {"tolerationSeconds": 5}}});
+    assert!(is_broken("EVICTION-12", evicted(json!({})), 21.0));
+    assert!(!is_broken("EVICTION-12", evicted(json!({"failover": failover})), 21.0), "the record says so");
+}
+
+#[test]
+fn a_version_that_shows_several_changes_violates_nothing_by_itself() {
+    let moved = |generation: u64| {
+        let binding = json!({
+            "apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
+            "metadata": {"name": "web-deployment", "namespace": "default", "generation": generation},
+            "spec": {
+                "resource": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "default", "name": "web"},
+                "replicas": 2, "replicaRequirements": {},
+                "clusters": [{"name": "m2", "replicas": 2}, {"name": "m3", "replicas": 2}],
+                "placement": {
+                    "replicaScheduling": {"replicaSchedulingType": "Duplicated"},
+                    "spreadConstraints": [{"spreadByField": "cluster", "minGroups": 2, "maxGroups": 2}],
+                },
+            },
+            "status": {"schedulerObservedGeneration": generation, "conditions": [{"type": "Scheduled", "status": "True"}]},
+        });
+        Story::new().at(20.0).object(binding)
+    };
+    assert!(is_broken("PLACEMENT-01", moved(2), 21.0));
+    assert!(!is_broken("PLACEMENT-01", moved(3), 21.0), "a version is missing");
+}
+
+#[test]
+fn a_template_shows_the_sum_of_every_count() {
+    let shown = |available: u64| {
+        let counts = |ready: u64, available: u64| {
+            json!({
+                "replicas": ready, "updatedReplicas": ready, "readyReplicas": ready, "availableReplicas": available,
+            })
+        };
+        let reported = |member: &str| json!({"clusterName": member, "applied": true, "health": "Healthy", "status": counts(2, 2)});
+        let mut template = template();
+        template["status"] = counts(4, available);
+        let story = Story::new()
+            .object(template)
+            .reports(&json!({"aggregatedStatus": [reported("m1"), reported("m2")]}));
+        is_broken("STATUS-03", story.binding(), 30.0)
+    };
+    assert!(!shown(4));
+    assert!(shown(3));
+}
+
+#[test]
+fn a_manifest_has_the_node_selector_the_account_and_the_volumes_of_its_template() {
+    let written = |pod: Value| {
+        let with = |pod: &Value| {
+            let mut object = template();
+            object["spec"]["template"] = json!({"spec": pod});
+            object
+        };
+        let own = json!({"nodeSelector": {"disk": "ssd"}, "volumes": [{"name": "data", "emptyDir": {}}]});
+        let story = Story::new().object(with(&own)).at(20.0);
+        let work = json!({"spec": {"workload": {"manifests": [with(&pod)]}}});
+        is_broken("DELIVERY-11", story.work("m1", &work), 21.5)
+    };
+    let defaulted = json!({
+        "nodeSelector": {"disk": "ssd"}, "serviceAccountName": "default",
+        "volumes": [{"name": "data", "emptyDir": {"medium": ""}}],
+    });
+    assert!(!written(defaulted));
+    assert!(written(json!({"nodeSelector": {"disk": "ssd"}})));
+    assert!(written(json!({"volumes": [{"name": "data"}]})));
+}
