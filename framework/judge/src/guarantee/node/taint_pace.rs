@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use super::zone::{Pace, awaits_taint, is_by_hand, is_of_health, paces};
+use super::zone::{Pace, awaits_taint, is_of_health, paces};
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, accessors};
+use crate::guarantee::engine::taints_by_hand::is_by_hand;
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::time_format::{clock, span};
