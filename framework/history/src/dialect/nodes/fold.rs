@@ -1,6 +1,7 @@
 //! Folds the entries of a history with nodes: passes each entry to the module of its kind.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -18,9 +19,12 @@ const NAMESPACE: &str = "kube-node-lease";
 pub struct Nodes {
     world: World,
     leases: lease::Leases,
+    /// The uid of each Node and Pod, by kind and name.
+    uids: BTreeMap<(String, String), String>,
 }
 
 /// One version of one object. Only the fields that are needed are parsed.
+#[derive(Clone)]
 pub(super) struct ObservedObject<'a> {
     object: &'a Object,
     pub(super) name: Cow<'a, str>,
@@ -106,12 +110,19 @@ impl Nodes {
                 self.see_stamps(&observed);
                 // A watch from the beginning reports each existing node as added.
                 let is_known = self.world.members.contains_key(&*observed.name);
-                if *event == EventType::Added && observed.witness.kind() == "Node" {
+                let is_another = self.is_another(&observed);
+                if (*event == EventType::Added || is_another) && observed.witness.kind() == "Node" {
                     self.leases.made_anew(&observed.name);
                 }
                 self.world.begun_late |=
                     *event == EventType::Modified && observed.witness.kind() == "Node" && !is_known;
-                let changes = if &**on == CONTROL_PLANE { self.event(&observed) } else { Vec::new() };
+                let mut changes = Vec::new();
+                if &**on == CONTROL_PLANE {
+                    if is_another {
+                        changes = self.event(&ObservedObject { gone: true, ..observed.clone() });
+                    }
+                    changes.extend(self.event(&observed));
+                }
                 (changes, Some(observed.witness))
             }
         };
@@ -131,6 +142,21 @@ impl Nodes {
         }
         let renewed = capsize_clock::parse_time(&object.text("spec", "renewTime"))?;
         self.leases.observe(&mut self.world, &name, renewed)
+    }
+
+    /// Returns true if the object has replaced one of the same name whose deletion was not observed.
+    /// A list after a silence of the recorder shows only the new object.
+    fn is_another(&mut self, observed: &ObservedObject<'_>) -> bool {
+        let name = (observed.witness.kind().to_owned(), observed.witness.name().to_owned());
+        let uid = observed.text("metadata", "uid");
+        if observed.gone {
+            self.uids.remove(&name);
+        }
+        if observed.gone || uid.is_empty() {
+            return false;
+        }
+        let before = self.uids.insert(name, uid.to_string());
+        before.is_some_and(|before| before != *uid)
     }
 
     fn event(&mut self, observed: &ObservedObject<'_>) -> Vec<Change> {
