@@ -30,4 +30,5 @@ mod policies;
 mod profile;
 mod real_defects;
 mod reports;
+mod silent_nodes;
 mod story;
