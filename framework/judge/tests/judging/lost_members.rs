@@ -165,6 +165,32 @@ fn a_clock_that_is_right_again_shifts_no_silence_once_its_renewals_are_the_newes
 }
 
 #[test]
+fn silence_lasts_for_the_present_grace_period() {
+    let heard = || Story::new().renewed("m1", 9).at(11.0).renewed("m1", 11);
+    let unknown = |story: Story, at: f64| story.at(at).health("m1", "Unknown").until(at + 0.5);
+    let raised = || heard().at(15.0).grace("m1", 20);
+    assert_eq!(violated(&raised().until(33.9).1), [""; 0]);
+    breaks("HEALTH-08", &raised().until(34.1).1);
+    breaks("HEALTH-08", &unknown(raised(), 19.5).1);
+    kept("HEALTH-08", &unknown(raised(), 31.5));
+    // The control plane need not know the new time yet.
+    kept("HEALTH-08", &unknown(heard().at(19.0).grace("m1", 20), 19.2));
+    let lowered = || heard().at(15.0).grace("m1", 2);
+    kept("HEALTH-08", &unknown(lowered(), 15.1));
+    assert_eq!(violated(&lowered().until(17.9).1), [""; 0]);
+    breaks("HEALTH-08", &lowered().until(18.1).1);
+}
+
+#[test]
+fn a_lease_that_is_checked_once_in_a_grace_period_may_be_over_for_as_long() {
+    let features = FEATURES.replace(" ChecksLeasesAtExpiry,", "");
+    let heard = || Story::by(&features).renewed("m1", 9).at(11.0).renewed("m1", 11);
+    kept("HEALTH-08", &heard().at(29.5).health("m1", "Unknown").until(30.0));
+    breaks("HEALTH-08", &heard().until(30.1).1);
+    breaks("HEALTH-08", &heard().at(18.5).health("m1", "Unknown").until(19.0).1);
+}
+
+#[test]
 fn a_member_that_is_ready_again_stays_ready() {
     let back = || Story::new().health("m1", "Unknown").at(20.0).health("m1", "Ready");
     shows("HEALTH-09", &back().at(20.1).health("m1", "Unknown").until(21.0));

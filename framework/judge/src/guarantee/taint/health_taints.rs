@@ -63,7 +63,11 @@ impl Guarantee for NoScheduleTaintFollowsHealth {
         let Some(health) = tainted_health(member).filter(|_| is_reporting) else {
             return self.0.cancel(&subject);
         };
-        if member.health_taint(health, TaintEffect::NoSchedule).is_none() {
+        // Open Cluster Management takes a member that has never reported for an unreachable one, and Karmada does not.
+        let is_any_right = member.health.is_none() && matches!(context.profile.dialect, DialectKind::Data(_));
+        let is_right = |taint: &Taint| is_any_right || taint.health == Some(health);
+        let is_tainted = |taint: &Taint| is_health_taint(taint, TaintEffect::NoSchedule) && is_right(taint);
+        if !member.taints.iter().any(is_tainted) {
             let expectation = Expectation {
                 because: format!("{name} has been {health} since {}", clock(member.health_since)),
                 missing: format!("{name} has no NoSchedule taint for {health}"),
@@ -340,10 +344,10 @@ impl Guarantee for HealthTaintsExcludeEachOther {
     accessors!(TAINT_05, [TaintAdded, TaintRemoved, Conditions, TaintPolicy, MemberGone], deadlines);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        self.by_hand.observe(fact, context);
         let (name, taint, first) = match &fact.change {
             Change::TaintAdded { member, taint, first } => (member, taint, first),
             Change::TaintRemoved { member, taint } => {
-        self.by_hand.observe(fact, context);
                 if context.profile.dialect == DialectKind::Nodes && taint.health.is_some() {
                     self.look_at_node(member, fact, context);
                 }
