@@ -148,7 +148,8 @@ fn usual_silence(context: &JudgeContext<'_>) -> Duration {
     longest_silence(context.timings().monitor_grace_period, context)
 }
 
-/// Returns the longest time from the cut of an agent with this `grace` period until its member is unknown.
+/// Returns the longest time from the cut of an agent until its member is unknown.
+/// The agent has this `grace` period.
 /// The grace period of a node begins when a report is first observed, and ends at a later look: each takes a period more.
 fn longest_silence(grace: Duration, context: &JudgeContext<'_>) -> Duration {
     let timings = context.timings();

@@ -252,7 +252,7 @@ impl ReadyAfterSuccessThreshold {
         }
     }
 
-    /// Suspects a report on the health of a member whose agent is cut off.
+    /// Adds a suspected violation if the agent of a member reports although it is cut off.
     /// NODE-10 checks nodes, whose reports have times of their own.
     fn reported_in_an_outage(&mut self, member: &str, now: Health, fact: &Fact, context: &JudgeContext<'_>) {
         let pulls = context.member(member).is_some_and(|known| known.pulls);

@@ -51,7 +51,7 @@ fn is_of_cloud_provider(taint: &Taint) -> bool {
     taint.key.starts_with("node.cloudprovider.kubernetes.io/")
 }
 
-/// Returns true if a person has removed a taint from the node just before `at`, by a mark of the history.
+/// Returns true if a mark says that a person has removed a taint from the node just before `at`.
 fn by_hand(member: &Member, at: Duration, context: &JudgeContext<'_>) -> bool {
     let slack = context.timings().latency.saturating_add(context.disorder());
     let actions = [member.untainted_by_hand, Some(context.world.acted).filter(|acted| !acted.is_zero())];

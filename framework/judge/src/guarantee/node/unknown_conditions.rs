@@ -187,7 +187,7 @@ const REPORTED_CONDITIONS: [&str; 4] = ["Ready", "MemoryPressure", "DiskPressure
 /// Returns what is wrong with a node, given its conditions before.
 type Check = fn(&BTreeMap<String, String>, &Member) -> Option<String>;
 
-/// Requirements I4, I5 and I6: checks the versions in which a node becomes Unknown, or is no longer Unknown.
+/// Requirements I4, I5 and I6: checks the versions in which a node becomes or stops being Unknown.
 pub(crate) struct UnknownConditions {
     spec: &'static GuaranteeSpec,
     /// The check of a node that becomes Unknown.
@@ -199,9 +199,10 @@ pub(crate) struct UnknownConditions {
     reasons_shown: bool,
     /// The nodes whose kubelets have not reported since the nodes became Unknown, and since when.
     silent: BTreeMap<String, Duration>,
-    /// Nodes whose conditions are no longer Unknown without a report: the fact, the reason and the observation.
+    /// Nodes whose conditions are no longer Unknown without a report.
+    /// Each has the fact, the reason and the observation.
     /// A renewal that is observed just afterwards explains the change.
-    suspects: BTreeMap<String, (Fact, String, String)>,
+    suspected_violations: BTreeMap<String, (Fact, String, String)>,
 }
 
 impl UnknownConditions {
@@ -216,8 +217,8 @@ impl UnknownConditions {
     }
 
     fn new(spec: &'static GuaranteeSpec, wrong: Check, wrong_in_silence: Check) -> Self {
-        let (before, silent, suspects) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Self { spec, wrong, wrong_in_silence, before, reasons_shown: false, silent, suspects }
+        let (before, silent, suspected_violations) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { spec, wrong, wrong_in_silence, before, reasons_shown: false, silent, suspected_violations }
     }
 
     /// Checks the conditions of a node whose kubelet has been silent since the node became Unknown.
@@ -233,15 +234,15 @@ impl UnknownConditions {
         if let Some(wrong) = (self.wrong_in_silence)(before, member) {
             let because =
                 format!("its kubelet has not reported since the node became Unknown at {}", clock(since));
-            let suspect = (fact.clone(), because, format!("{name} {wrong}"));
-            self.suspects.entry(name.to_owned()).or_insert(suspect);
+            let suspected = (fact.clone(), because, format!("{name} {wrong}"));
+            self.suspected_violations.entry(name.to_owned()).or_insert(suspected);
         }
     }
 
     /// Forgets the silence of a node that is gone, or whose kubelet has reported.
     fn forget_silence(&mut self, name: &str) {
         self.silent.remove(name);
-        self.suspects.remove(name);
+        self.suspected_violations.remove(name);
     }
 }
 
@@ -288,14 +289,14 @@ impl Guarantee for UnknownConditions {
     }
 
     fn due(&mut self) -> Duration {
-        self.suspects.values().map(|(fact, ..)| fact.at).min().unwrap_or(NEVER)
+        self.suspected_violations.values().map(|(fact, ..)| fact.at).min().unwrap_or(NEVER)
     }
 
     /// Reports the nodes whose kubelets have not renewed their Leases either.
     fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
         let slack = context.timings().latency.saturating_add(context.disorder());
         for (name, (fact, because, seen)) in
-            self.suspects.extract_if(.., |_, (fact, ..)| now > fact.at.saturating_add(slack))
+            self.suspected_violations.extract_if(.., |_, (fact, ..)| now > fact.at.saturating_add(slack))
         {
             self.silent.remove(&name);
             report_never_allowed(Subject::member(&name), &fact, &because, seen, context);
