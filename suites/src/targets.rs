@@ -7,7 +7,7 @@ use capsize_judge::profile::{Feature, Profile, ProfileError, Profiles};
 
 use crate::dialects;
 
-const SHIPPED: [(&str, &str); 17] = [
+const SHIPPED: [(&str, &str); 20] = [
     ("reference.yaml", include_str!("../targets/reference.yaml")),
     ("reference-1.5.yaml", include_str!("../targets/reference-1.5.yaml")),
     ("reference-1.13.yaml", include_str!("../targets/reference-1.13.yaml")),
@@ -22,7 +22,10 @@ const SHIPPED: [(&str, &str); 17] = [
     ("reference-nodes-1.16.yaml", include_str!("../targets/reference-nodes-1.16.yaml")),
     ("reference-nodes-1.16-drains.yaml", include_str!("../targets/reference-nodes-1.16-drains.yaml")),
     ("capsize-controllers.yaml", include_str!("../targets/capsize-controllers.yaml")),
+    ("kube-controller-manager-1.25.yaml", include_str!("../targets/kube-controller-manager-1.25.yaml")),
+    ("kube-controller-manager-1.31.yaml", include_str!("../targets/kube-controller-manager-1.31.yaml")),
     ("kube-controller-manager-1.36.yaml", include_str!("../targets/kube-controller-manager-1.36.yaml")),
+    ("ocm-1.1.yaml", include_str!("../targets/ocm-1.1.yaml")),
     ("ocm.yaml", include_str!("../targets/ocm.yaml")),
     ("sig-multicluster.yaml", include_str!("../targets/sig-multicluster.yaml")),
 ];

@@ -166,7 +166,10 @@ impl MemberReader {
         if first || member.health != was {
             changes.push(health_changed(&name, member, was, now, first));
         }
-        self.read_settings(known, member, observation);
+        let grace = self.read_settings(known, member, observation);
+        if let Some(was) = grace.filter(|was| !first && *was != member.grace) {
+            changes.push(Change::GraceChanged { member: name.clone(), was });
+        }
         let mut moved = self.read_properties(known, member, observation);
         if self.read_access(known, member, observation) && !first {
             changes.push(Change::Access(name.clone()));
@@ -232,12 +235,18 @@ impl MemberReader {
         replace(&mut member.conditions, of("status"))
     }
 
-    fn read_settings(&self, known: &mut Known, member: &mut Member, observation: &Observation<'_>) {
+    /// Reads the settings, and returns the grace period before if they had to be read again.
+    fn read_settings(
+        &self,
+        known: &mut Known,
+        member: &mut Member,
+        observation: &Observation<'_>,
+    ) -> Option<Option<Duration>> {
         known.settings.refresh(&self.reads.settings, observation, |scope| {
             member.created = scope.maybe(self.created.as_ref(), time);
             member.pulls = scope.is_true(self.pulls.as_ref());
-            member.grace = scope.maybe(self.grace.as_ref(), seconds);
-        });
+            std::mem::replace(&mut member.grace, scope.maybe(self.grace.as_ref(), seconds))
+        })
     }
 
     /// Reads the properties by which members are chosen, and returns whether any has changed.

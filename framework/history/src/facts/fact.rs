@@ -142,6 +142,13 @@ pub enum Change {
     Conditions(String),
     /// A member that reports by itself has reported.
     SignOfLife(String),
+    /// The time for which a member may be silent has changed.
+    GraceChanged {
+        /// The member.
+        member: String,
+        /// The time before; absent if the same time held for all members.
+        was: Option<Duration>,
+    },
     /// The way in which the control plane reaches a member changed.
     Access(String),
     /// A policy on the placement of templates was created, changed or deleted.
@@ -335,6 +342,7 @@ impl Change {
             | Self::TaintRemoved { member, .. }
             | Self::MemberChanged(member)
             | Self::MemberReported { member, .. }
+            | Self::GraceChanged { member, .. }
             | Self::Conditions(member)
             | Self::SignOfLife(member)
             | Self::Access(member)

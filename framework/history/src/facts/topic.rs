@@ -27,7 +27,8 @@ macro_rules! topics {
 
 topics! {
     FaultBegan FaultEnded ClockWrong ClockRight Step
-    Health TaintAdded TaintRemoved MemberChanged MemberReported Conditions SignOfLife Access MemberLeaving MemberGone
+    Health TaintAdded TaintRemoved MemberChanged MemberReported Conditions SignOfLife GraceChanged Access
+    MemberLeaving MemberGone
     Policy Overrides Template Namespace TaintPolicy
     Claimed HeldBack Recorded Required Wanted Assigned WorkloadGone
     EvictionBegan EvictionStamped EvictionChanged EvictionEnded EvictionAnnounced InstanceHealth

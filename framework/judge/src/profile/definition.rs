@@ -128,6 +128,9 @@ pub enum Feature {
     MarksNewcomers,
     /// Members renew a lease, and become Unknown by the silence that its renewals show.
     LeaseHeartbeats,
+    /// The lease of a member is checked at the moment when its grace period ends.
+    /// Without this feature, the control plane checks each lease once in a grace period.
+    ChecksLeasesAtExpiry,
     /// A member that recovers becomes Ready once, and stays so until the next silence.
     SteadyRecovery,
     /// The time on a health taint is the time at which the taint was set.

@@ -10,6 +10,7 @@ use capsize_judge::guarantee::Verdict;
 use capsize_judge::judge::Judge;
 use capsize_judge::profile::Profile;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::examples::is_shown;
@@ -17,7 +18,7 @@ use crate::outcomes::{breaks, holds, violations};
 use crate::story::PROFILE;
 
 /// The features of the guarantees that are tested here.
-const FEATURES: &str = "[LeaseHeartbeats, SteadyRecovery, TruthfulTaintTimes, AvoidsUnreadyMembers, KeepsChosenCopies, \
+const FEATURES: &str = "[LeaseHeartbeats, ChecksLeasesAtExpiry, SteadyRecovery, TruthfulTaintTimes, AvoidsUnreadyMembers, KeepsChosenCopies, \
     HaltsWhenNoneReady, ReplacesBeforeRemoval, RemovesLeftCopies, ReportsLostCopies, ReportsRollouts]";
 
 /// A story that is built step by step.
@@ -26,17 +27,25 @@ struct Story {
     version: u64,
     judge: Judge,
     facts: Vec<Fact>,
+    /// The grace periods that differ from the usual one, in seconds.
+    graces: BTreeMap<String, u64>,
 }
 
 impl Story {
     /// The members m1, m2 and m3 are ready, and a workload is assigned to m1 and m2.
     fn new() -> Self {
+        Self::by(FEATURES)
+    }
+
+    /// The same members, whose control plane has these features.
+    fn by(features: &str) -> Self {
         let (before, rest) = PROFILE.split_once("features:\n").unwrap();
         let (_, after) = rest.split_once("timings:").unwrap();
-        let text = format!("{before}features: {FEATURES}\ntimings:{after}");
+        let text = format!("{before}features: {features}\ntimings:{after}");
         let mut profile = Profile::parse("test.yaml", &text).unwrap();
         profile.dialect = Dialect::parse("small.yaml", include_str!("small.yaml")).unwrap().kind();
-        let story = Self { now: 0.0, version: 0, judge: Judge::new(profile), facts: Vec::new() };
+        let (facts, graces) = (Vec::new(), BTreeMap::new());
+        let story = Self { now: 0.0, version: 0, judge: Judge::new(profile), facts, graces };
         let story =
             story.mark(json!({"history": "v1", "scenario": "story", "start": "2030-01-01T00:00:00Z"}));
         let story = story.health("m1", "Ready").health("m2", "Ready").health("m3", "Ready").at(1.0);
@@ -70,9 +79,18 @@ impl Story {
 
     fn cluster(self, name: &str, health: &str, taints: Value) -> Self {
         let event = if self.now < 1.0 { Added } else { Modified };
-        let object = json!({"apiVersion": "example.com/v1", "kind": "Cluster", "metadata": {"name": name},
+        let mut object = json!({"apiVersion": "example.com/v1", "kind": "Cluster", "metadata": {"name": name},
             "spec": {"taints": taints}, "status": {"health": health}});
+        if let Some(grace) = self.graces.get(name) {
+            object["spec"]["grace"] = json!(grace);
+        }
         self.event(CONTROL_PLANE, event, object)
+    }
+
+    /// A person sets the grace period of a member that is ready.
+    fn grace(mut self, name: &str, seconds: u64) -> Self {
+        self.graces.insert(name.to_owned(), seconds);
+        self.health(name, "Ready")
     }
 
     fn health(self, name: &str, health: &str) -> Self {
@@ -147,6 +165,32 @@ fn silence_counts_from_the_last_renewal() {
 }
 
 #[test]
+fn silence_lasts_for_the_present_grace_period() {
+    let heard = || Story::new().renewed("m1", 9).at(11.0).renewed("m1", 11);
+    let unknown = |story: Story, at: f64| story.at(at).health("m1", "Unknown").until(at + 0.5);
+    let raised = || heard().at(15.0).grace("m1", 20);
+    assert_eq!(violated(&raised().until(33.9).1), [""; 0]);
+    breaks("HEALTH-08", &raised().until(34.1).1);
+    breaks("HEALTH-08", &unknown(raised(), 19.5).1);
+    kept("HEALTH-08", &unknown(raised(), 31.5));
+    // The control plane need not know the new time yet.
+    kept("HEALTH-08", &unknown(heard().at(19.0).grace("m1", 20), 19.2));
+    let lowered = || heard().at(15.0).grace("m1", 2);
+    kept("HEALTH-08", &unknown(lowered(), 15.1));
+    assert_eq!(violated(&lowered().until(17.9).1), [""; 0]);
+    breaks("HEALTH-08", &lowered().until(18.1).1);
+}
+
+#[test]
+fn a_lease_that_is_checked_once_in_a_grace_period_may_be_over_for_as_long() {
+    let features = FEATURES.replace(" ChecksLeasesAtExpiry,", "");
+    let heard = || Story::by(&features).renewed("m1", 9).at(11.0).renewed("m1", 11);
+    kept("HEALTH-08", &heard().at(29.5).health("m1", "Unknown").until(30.0));
+    breaks("HEALTH-08", &heard().until(30.1).1);
+    breaks("HEALTH-08", &heard().at(18.5).health("m1", "Unknown").until(19.0).1);
+}
+
+#[test]
 fn a_clock_that_is_wrong_by_some_seconds_shifts_the_silence_by_as_much() {
     let wrong = json!({"fault": "skew", "cluster": "m1", "state": "begin", "seconds": 4.0});
     let renewing = Story::new().mark(wrong).renewed("m1", 9).at(11.0).renewed("m1", 11);
@@ -174,6 +218,19 @@ fn a_member_that_is_ready_again_stays_ready() {
     let again = skewed.at(20.0).health("m1", "Ready").at(20.1).health("m1", "Unknown").until(21.0);
     // The stamps before 15 s are later than all renewals since then.
     assert!(!violated(&again.1).contains(&"HEALTH-09"));
+}
+
+#[test]
+fn a_member_that_has_never_reported_may_have_either_health_taint() {
+    let tainted = |key: &str| json!([{"key": key, "effect": "NoSchedule"}]);
+    let again = |key: &str| {
+        let new = Story::by("[HealthProbes]").at(11.0).cluster("m4", "", tainted("unreachable"));
+        let removed = new.at(12.0).cluster("m4", "", json!([]));
+        violated(&removed.at(12.2).cluster("m4", "", tainted(key)).until(15.0).1)
+    };
+    assert_eq!(again("unreachable"), [""; 0]);
+    assert_eq!(again("not-ready"), [""; 0]);
+    assert_eq!(again("own"), ["TAINT-01"]);
 }
 
 #[test]

@@ -31,4 +31,5 @@ mod policies;
 mod profile;
 mod real_defects;
 mod reports;
+mod silent_nodes;
 mod story;

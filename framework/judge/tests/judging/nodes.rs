@@ -45,11 +45,11 @@ pub(crate) struct Story {
     facts: Vec<Fact>,
     now: f64,
     version: u64,
-    nodes: BTreeMap<String, Value>,
+    pub(crate) nodes: BTreeMap<String, Value>,
 }
 
 /// A cluster with this many nodes in each zone; all are ready, and send a heartbeat at 1 s.
-fn cluster(a: usize, b: usize) -> Story {
+pub(crate) fn cluster(a: usize, b: usize) -> Story {
     cluster_by(PROFILE, a, b)
 }
 
@@ -114,14 +114,14 @@ impl Story {
     }
 
     /// Changes a node.
-    fn node(mut self, name: &str, change: impl FnOnce(&mut Value)) -> Self {
+    pub(crate) fn node(mut self, name: &str, change: impl FnOnce(&mut Value)) -> Self {
         let node = self.nodes.get_mut(name).unwrap();
         change(node);
         let node = node.clone();
         self.sees(EventType::Modified, node)
     }
 
-    fn condition(self, name: &str, kind: &str, status: &str) -> Self {
+    pub(crate) fn condition(self, name: &str, kind: &str, status: &str) -> Self {
         self.node(name, |node| {
             let conditions = node["status"]["conditions"].as_array_mut().unwrap();
             let reason = if status == "Unknown" { "NodeStatusUnknown" } else { "ItSays" };
@@ -273,7 +273,7 @@ fn an_older_lease_counts_for_a_node_that_was_deleted_and_created_again() {
 }
 
 /// A cluster in which the nodes `names` become Unknown, rightly, at 7.9 s.
-fn unhealthy(a: usize, b: usize, names: &[&str]) -> Story {
+pub(crate) fn unhealthy(a: usize, b: usize, names: &[&str]) -> Story {
     unhealthy_until(a, b, names, 32)
 }
 

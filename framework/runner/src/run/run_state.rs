@@ -261,6 +261,7 @@ fn explains_failures(change: &Change) -> bool {
             | Change::MemberChanged(_)
             | Change::MemberReported { .. }
             | Change::Conditions(_)
+            | Change::GraceChanged { .. }
             | Change::Access(_)
             | Change::Policy(_)
             | Change::Overrides

@@ -20,6 +20,7 @@ pub(super) const CLASSES: &[Class] = &[
     Class::new("only-ready-turns-unknown", Wrong::Stale, &["NODE-10"], only_ready),
     Class::new("another-condition-turns-unknown", Wrong::Other, &["NODE-10"], another_condition),
     Class::new("unknown-for-the-wrong-reason", Wrong::Other, &["NODE-11"], wrong_reason),
+    Class::new("node-back-without-a-report", Wrong::Causeless, &["NODE-10"], no_report),
     Class::new("beta-label-differs", Wrong::Stale, &["NODE-07"], beta_label),
     Class::new("pressure-taint-never", Wrong::Never, &["NODE-06"], |all| derived(all, true)),
     Class::new("pressure-taint-stays", Wrong::Stale, &["NODE-06"], |all| derived(all, false)),
@@ -189,6 +190,18 @@ fn another_condition(recording: &Recording<'_>) -> Vec<Edit> {
         node.versions.iter().any(|version| !condition(&version.object, "NetworkUnavailable").is_empty())
     };
     places.filter(|(node, ..)| !has_own(node)).map(edit).collect()
+}
+
+/// A silent node is Ready for a while, although its kubelet reports nothing.
+fn no_report(recording: &Recording<'_>) -> Vec<Edit> {
+    let places = unknown(recording).filter_map(|(node, number, fault, until)| {
+        let (begin, end) = (node.versions[number].at + 1.0, fault?.end.min(until) - 1.0);
+        let lasts = begin + recording.beyond(1.0) + 1.0 < end && reported_before(node, number);
+        (lasts && recording.is_calm(begin, end)).then(|| {
+            node.alter(begin, Some(end), |object| set_condition(object, "Ready", "True", "KubeletReady"))
+        })
+    });
+    places.collect()
 }
 
 fn wrong_reason(recording: &Recording<'_>) -> Vec<Edit> {

@@ -1,6 +1,7 @@
 //! Folds the entries of a history with nodes: passes each entry to the module of its kind.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -19,9 +20,12 @@ pub struct Nodes {
     world: World,
     leases: lease::Leases,
     pods: pod::Pods,
+    /// The uid of each Node, by name.
+    uids: BTreeMap<String, String>,
 }
 
 /// One version of one object. Only the fields that are needed are parsed.
+#[derive(Clone)]
 pub(super) struct ObservedObject<'a> {
     object: &'a Object,
     pub(super) name: Cow<'a, str>,
@@ -98,12 +102,19 @@ impl Fold for Nodes {
                 self.see_stamps(&observed);
                 // A watch from the beginning reports each existing node as added.
                 let is_known = self.world.members.contains_key(&*observed.name);
-                if *event == EventType::Added && observed.witness.kind() == "Node" {
+                let is_node = observed.witness.kind() == "Node";
+                let is_another = is_node && self.is_another_node(&observed);
+                if (*event == EventType::Added && is_node) || is_another {
                     self.leases.made_anew(&observed.name);
                 }
-                self.world.begun_late |=
-                    *event == EventType::Modified && observed.witness.kind() == "Node" && !is_known;
-                let changes = if &**on == CONTROL_PLANE { self.event(&observed) } else { Vec::new() };
+                self.world.begun_late |= *event == EventType::Modified && is_node && !is_known;
+                let mut changes = Vec::new();
+                if &**on == CONTROL_PLANE {
+                    if is_another {
+                        changes = self.event(&ObservedObject { gone: true, ..observed.clone() });
+                    }
+                    changes.extend(self.event(&observed));
+                }
                 (changes, Some(observed.witness))
             }
         };
@@ -125,6 +136,20 @@ impl Nodes {
         }
         let renewed = capsize_clock::parse_time(&object.text("spec", "renewTime"))?;
         self.leases.observe(&mut self.world, &name, renewed)
+    }
+
+    /// Returns true if the Node has replaced one of the same name whose deletion was not observed.
+    /// A list after a silence of the recorder shows only the new Node.
+    fn is_another_node(&mut self, observed: &ObservedObject<'_>) -> bool {
+        let uid = observed.text("metadata", "uid");
+        if observed.gone {
+            self.uids.remove(&*observed.name);
+        }
+        if observed.gone || uid.is_empty() {
+            return false;
+        }
+        let before = self.uids.insert(observed.name.to_string(), uid.to_string());
+        before.is_some_and(|before| before != *uid)
     }
 
     fn event(&mut self, observed: &ObservedObject<'_>) -> Vec<Change> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::formula::{Formula, FormulaInput};
 use super::transition;
-use crate::profile::Timings;
+use crate::profile::{Feature, Profile, Timings};
 use capsize_history::FOREVER;
 pub(crate) use capsize_history::ProbeFailure;
 use capsize_history::facts::FaultInForce;
@@ -83,12 +83,21 @@ pub(crate) fn agent_silent(timings: &Timings) -> Duration {
 }
 
 pub(crate) const RENEWAL_MISSED: &str = "not before the grace period of the member (monitorGracePeriod, or its own) after its last \
-     renewal - skew; at most the grace period + 2 x monitorPeriod + latency after it; clocks that are wrong widen both";
+     renewal - skew; at most the grace period + 2 x monitorPeriod + latency after it, and without ChecksLeasesAtExpiry twice the \
+     grace period; clocks that are wrong widen both";
 
 /// The longest time from the last renewal of a member until the member is Unknown.
 /// The member has this `grace` period.
-pub(crate) fn renewal_missed(timings: &Timings, grace: Duration) -> Duration {
-    grace + timings.monitor_period * 2 + timings.latency
+pub(crate) fn renewal_missed(profile: &Profile, grace: Duration) -> Duration {
+    let timings = &profile.timings;
+    grace + lease_checked(profile, grace) + timings.monitor_period * 2 + timings.latency
+}
+
+/// The longest time from the end of the `grace` period of a lease until the lease is checked.
+/// The control plane checks the lease when the period ends, or once in each period.
+pub(crate) fn lease_checked(profile: &Profile, grace: Duration) -> Duration {
+    let is_periodic = profile.has(Feature::LeaseHeartbeats) && !profile.has(Feature::ChecksLeasesAtExpiry);
+    if is_periodic { grace } else { Duration::ZERO }
 }
 
 pub(crate) const LEFT_COPY_REMOVED: &str = "at most recheck + 2 x latency after the member is Ready and the workload has left it, plus the back-off after the outage";

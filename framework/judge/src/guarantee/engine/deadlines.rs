@@ -182,6 +182,13 @@ impl Deadlines {
         self.deadlines.get(subject).map(|deadline| deadline.missing.as_str())
     }
 
+    /// Moves the open deadline of `subject` to a later time, by `length`.
+    pub(crate) fn postpone(&mut self, subject: &Subject, length: Duration) {
+        if let Some(deadline) = self.deadlines.get_mut(subject) {
+            deadline.until = deadline.until.saturating_add(length);
+        }
+    }
+
     /// Returns true if a deadline is open for `subject`.
     pub(crate) fn has(&self, subject: &Subject) -> bool {
         self.deadlines.contains_key(subject)

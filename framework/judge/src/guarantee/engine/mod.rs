@@ -10,6 +10,7 @@ pub(crate) mod faults_on_members;
 pub(crate) mod formula;
 pub(crate) mod spec;
 pub(crate) mod suspected_violations;
+pub(crate) mod taints_by_hand;
 pub(crate) mod tally;
 pub(crate) mod timeline;
 pub(crate) mod tolerated_until;

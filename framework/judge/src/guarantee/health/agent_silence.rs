@@ -45,7 +45,7 @@ static HEALTH_02: GuaranteeSpec = GuaranteeSpec {
 impl Guarantee for UnknownAfterAgentSilence {
     accessors!(
         HEALTH_02,
-        [FaultBegan, FaultEnded, ClockWrong, ClockRight, Health, MemberLeaving, MemberGone],
+        [FaultBegan, FaultEnded, ClockWrong, ClockRight, GraceChanged, Health, MemberLeaving, MemberGone],
         deadlines
     );
 
@@ -59,6 +59,12 @@ impl Guarantee for UnknownAfterAgentSilence {
             }
             Change::Health { member, was: Some(_), now: Some(Health::Unknown), .. } => {
                 self.unknown(member, fact, context);
+            }
+            Change::GraceChanged { member, was } => {
+                let was = was.unwrap_or(context.timings().monitor_grace_period);
+                let (before, now) =
+                    (longest_silence(was, context), longest_silence(grace(member, context), context));
+                self.deadlines.postpone(&Subject::member(member), now.saturating_sub(before));
             }
             Change::MemberLeaving(member) => self.deadlines.cancel(&Subject::member(member)),
             Change::MemberGone(member) => {
@@ -138,18 +144,19 @@ pub(super) fn grace(member: &str, context: &JudgeContext<'_>) -> Duration {
 }
 
 /// Returns the longest time from the last report of an agent to Unknown, by the usual grace period.
-/// The grace period of a node begins when a report is first observed, and ends at a later look: each takes a period more.
 fn usual_silence(context: &JudgeContext<'_>) -> Duration {
-    let timings = context.timings();
-    let is_node = context.profile.zones.is_some();
-    bounds::agent_silent(timings) + if is_node { timings.monitor_period } else { Duration::ZERO }
+    longest_silence(context.timings().monitor_grace_period, context)
 }
 
-/// Returns the longest time from the cut of the agent of `member` until the member is unknown.
-fn longest_silence(member: &str, context: &JudgeContext<'_>) -> Duration {
+/// Returns the longest time from the cut of an agent until its member is unknown.
+/// The agent has this `grace` period.
+/// The grace period of a node begins when a report is first observed, and ends at a later look: each takes a period more.
+fn longest_silence(grace: Duration, context: &JudgeContext<'_>) -> Duration {
     let timings = context.timings();
-    let usual = usual_silence(context);
-    usual.saturating_sub(timings.monitor_grace_period) + grace(member, context)
+    let is_node = context.profile.zones.is_some();
+    let looked = if is_node { timings.monitor_period } else { Duration::ZERO };
+    let usual = bounds::agent_silent(timings).saturating_sub(timings.monitor_grace_period);
+    usual + looked + bounds::lease_checked(context.profile, grace) + grace
 }
 
 /// Returns true if the history shows no new report from `member` for the grace period.
@@ -189,7 +196,7 @@ impl UnknownAfterAgentSilence {
         }
         let Some(known) = known.filter(|known| known.pulls) else { return };
         if is_cut(member, context) && !matches!(known.health, None | Some(Health::Unknown)) {
-            let limit = longest_silence(member, context);
+            let limit = longest_silence(grace(member, context), context);
             let expectation = Expectation {
                 because: format!(
                     "the agent of {member} has been cut off since {}, and silence may last {} at most",

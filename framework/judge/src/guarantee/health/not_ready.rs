@@ -17,7 +17,8 @@ use capsize_history::facts::{Change, Fact, FaultInForce, Health};
 /// Checks that a member that fails is reported as not ready in time (requirement T1).
 /// The report does not come before the failure threshold has passed.
 ///
-/// This concerns probed members. The agent of a pull member becomes silent instead, which `agent_silence.rs` checks.
+/// This concerns probed members. The agent of a pull member becomes silent instead, which `agent_silence.rs` checks. An
+/// agent that reports its member as not ready also needs a fault.
 ///
 /// The time counts from the beginning of a fault. If possibly no probe succeeded between two faults, they are one
 /// outage for the lower bound. The upper bound starts again with each fault.
@@ -256,7 +257,8 @@ impl NotReadyAfterFailureThreshold {
         let (timings, world) = (context.timings(), context.world);
         let known = context.member(member);
         let by_hand = known.and_then(|known| known.untainted_by_hand);
-        if known.is_some_and(|known| known.pulls)
+        // A kubelet has reasons of its own.
+        if context.profile.zones.is_some()
             || !world.faults_are_marked
             || world.access_touched
             || known.is_none_or(|known| known.leaving)

@@ -10,12 +10,13 @@ use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, NEVER, Violation, accessors,
 };
 use crate::guarantee::engine::faults_on_members::{in_force, is_hit};
+use crate::guarantee::engine::suspected_violations::SuspectedViolations;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::{Feature, Timings};
 use crate::time_format::{clock, span};
 use capsize_history::FaultKind;
 use capsize_history::digest::Table;
-use capsize_history::facts::{Change, Fact, Health};
+use capsize_history::facts::{Change, Fact, FaultInForce, Health};
 
 static HEALTH_03: GuaranteeSpec = GuaranteeSpec {
     id: "HEALTH-03",
@@ -81,6 +82,8 @@ pub(crate) struct ReadyAfterSuccessThreshold {
     /// The members whose address or credentials have changed.
     /// Until such a member is reported as ready, it is not known whether it answers.
     access_changed: BTreeSet<String>,
+    /// Reports of agents that are cut off.
+    reports: SuspectedViolations,
 }
 
 /// A period in which faults keep probes from succeeding.
@@ -125,6 +128,18 @@ impl FailurePeriod {
 impl Guarantee for ReadyAfterSuccessThreshold {
     accessors!(HEALTH_04, [FaultBegan, FaultEnded, Health, Access, MemberLeaving, MemberGone], deadlines);
 
+    fn due(&mut self) -> Duration {
+        self.deadlines.due().min(self.reports.due())
+    }
+
+    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+        self.deadlines.pass(now, context);
+        // The end of the fault may be observed after the report.
+        self.reports.pass(now, context, |subject, _, context| {
+            subject.member.as_ref().is_none_or(|member| cut_off_since(member, context).is_none())
+        });
+    }
+
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
             Change::FaultBegan { member: Some(member), .. } => self.began(member, fact, context),
@@ -134,6 +149,9 @@ impl Guarantee for ReadyAfterSuccessThreshold {
                 let known = !self.access_changed.remove(member);
                 self.became_ready(member, fact, context);
                 self.ready_in_an_outage(member, known, fact, context);
+            }
+            Change::Health { member, was: Some(Health::Unknown), now: Some(now), .. } => {
+                self.reported_in_an_outage(member, *now, fact, context);
             }
             Change::Access(member) => {
                 self.access_changed.insert(member.clone());
@@ -153,6 +171,16 @@ impl Guarantee for ReadyAfterSuccessThreshold {
 fn is_written_by_hand(member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
     let by_hand = context.member(member).and_then(|member| member.untainted_by_hand);
     by_hand.is_some_and(|by_hand| fact.at <= by_hand + context.timings().latency)
+}
+
+/// Returns the time since which the agent of `member` is surely cut off from the control plane.
+/// Under other faults, the agent reports that its member does not work.
+fn cut_off_since(member: &str, context: &JudgeContext<'_>) -> Option<Duration> {
+    let cuts = |fault: &&FaultInForce| {
+        let kinds = [FaultKind::Partition, FaultKind::Refuse, FaultKind::AgentDown];
+        kinds.contains(&fault.fault) && !is_one_way(fault)
+    };
+    in_force(member, context).filter(cuts).map(|fault| fault.since).max()
 }
 
 impl ReadyAfterSuccessThreshold {
@@ -221,6 +249,22 @@ impl ReadyAfterSuccessThreshold {
                 missing: format!("{member} is not Ready"),
             };
             self.deadlines.start(Subject::member(member), fact, limit, expectation);
+        }
+    }
+
+    /// Adds a suspected violation if the agent of a member reports although it is cut off.
+    /// NODE-10 checks nodes, whose reports have times of their own.
+    fn reported_in_an_outage(&mut self, member: &str, now: Health, fact: &Fact, context: &JudgeContext<'_>) {
+        let pulls = context.member(member).is_some_and(|known| known.pulls);
+        if !pulls || context.profile.zones.is_some() || now == Health::Unknown {
+            return;
+        }
+        let Some(since) = cut_off_since(member, context) else { return };
+        // A report from before the fault may still be under way.
+        let under_way = context.timings().latency.saturating_add(context.disorder());
+        if fact.at > since.saturating_add(under_way) && !context.controllers_are_hindered(fact.at) {
+            let because = format!("its agent has been cut off since {}", clock(since));
+            self.reports.add(Subject::member(member), fact, because, format!("{member} is {now}"));
         }
     }
 

@@ -35,17 +35,24 @@ pub(crate) struct UnknownAfterLastRenewal {
     /// The error of the clock of each member.
     /// It is the present error, or the error at the time when the last renewal that counts may have been made.
     off: BTreeMap<String, Duration>,
+    /// When the grace period of each member last changed, and the grace period before.
+    changed: BTreeMap<String, (Duration, Duration)>,
     /// A renewal may count only when its time is later than that of all before.
     clocks: ClocksSetBack,
 }
 
 impl Guarantee for UnknownAfterLastRenewal {
-    accessors!(HEALTH_08, [SignOfLife, Health, ClockWrong, ClockRight, MemberLeaving, MemberGone], deadlines);
+    accessors!(
+        HEALTH_08,
+        [SignOfLife, GraceChanged, Health, ClockWrong, ClockRight, MemberLeaving, MemberGone],
+        deadlines
+    );
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         self.clocks.observe(fact, context);
         match &fact.change {
             Change::SignOfLife(name) => self.renewed(name, fact, context),
+            Change::GraceChanged { member, was } => self.grace_changed(member, *was, fact, context),
             Change::Health { member, now: Some(Health::Unknown), was: Some(_), .. } => {
                 self.unknown(member, fact, context);
             }
@@ -56,6 +63,7 @@ impl Guarantee for UnknownAfterLastRenewal {
             Change::MemberLeaving(member) | Change::MemberGone(member) => {
                 self.deadlines.cancel(&Subject::member(member));
                 self.late.remove(member);
+                self.changed.remove(member);
             }
             _ => {}
         }
@@ -81,23 +89,44 @@ impl UnknownAfterLastRenewal {
         if clock_offset(name, context).is_zero() && self.clocks.since(name, fact.at).is_none() {
             self.off.remove(name);
         }
+        self.start_deadline(name, fact.at, fact, context);
+    }
+
+    /// Computes the open deadline of a member anew, because its grace period has changed.
+    fn grace_changed(&mut self, name: &str, was: Option<Duration>, fact: &Fact, context: &JudgeContext<'_>) {
+        let was = was.unwrap_or(context.timings().monitor_grace_period);
+        self.changed.insert(name.to_owned(), (fact.at, was));
+        let heard = context.member(name).and_then(|member| member.sign_of_life);
+        if let Some(heard) = heard.filter(|_| self.deadlines.has(&Subject::member(name))) {
+            self.start_deadline(name, heard, fact, context);
+        }
+    }
+
+    /// Opens the deadline of a member that was `heard` of then.
+    fn start_deadline(&mut self, name: &str, heard: Duration, fact: &Fact, context: &JudgeContext<'_>) {
         let off = self.off.get(name).copied().unwrap_or_default();
-        let limit = bounds::renewal_missed(context.timings(), grace(name, context)).saturating_add(off);
+        let grace = grace(name, context);
+        let limit = bounds::renewal_missed(context.profile, grace).saturating_add(off);
         let expectation = Expectation {
             because: format!(
                 "the last renewal of {name} was at {}, and silence may last {} at most",
-                clock(fact.at),
+                clock(heard),
                 span(limit)
             ),
             missing: format!("{name} is not Unknown"),
         };
-        self.deadlines.restart(
-            Subject::member(name),
-            fact,
-            fact.at.saturating_add(limit),
-            limit,
-            expectation,
-        );
+        // A grace period that is shorter now may be over already.
+        let until = heard.saturating_add(limit).max(fact.at.saturating_add(limit.saturating_sub(grace)));
+        self.deadlines.restart(Subject::member(name), fact, until, limit, expectation);
+    }
+
+    /// Returns the least grace period that the control plane may know for a member.
+    fn least_grace(&self, name: &str, fact: &Fact, context: &JudgeContext<'_>) -> Duration {
+        let changed = self.changed.get(name);
+        let before =
+            changed.filter(|(at, _)| context.may_have_missed(*at, fact.at)).map(|(_, before)| *before);
+        let now = grace(name, context);
+        before.map_or(now, |before| before.min(now))
     }
 
     fn unknown(&mut self, name: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
@@ -110,7 +139,7 @@ impl UnknownAfterLastRenewal {
         if self.late.get(name) == Some(&true) || context.controllers_are_hindered(fact.at) {
             return;
         }
-        let grace = grace(name, context);
+        let grace = self.least_grace(name, fact, context);
         let off = self.off.get(name).copied().unwrap_or_default().saturating_add(context.world.clock_set);
         let earliest = (heard + grace).saturating_sub(context.timings().skew).saturating_sub(off);
         context.check_arrival(subject, fact, earliest, margin, || {

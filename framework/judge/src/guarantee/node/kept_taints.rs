@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use super::zone::{Pace, is_of_health, paces};
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, accessors, report_never_allowed};
-use crate::guarantee::{GuaranteeSpec, Subject};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Violation, accessors};
+use crate::guarantee::engine::unmarked_acts::{report_unless_by_a_person, report_unless_restarted};
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::time_format::clock;
-use capsize_history::facts::{Change, Fact, Member, Taint, TaintEffect, World};
+use capsize_history::facts::{Change, Fact, Member, Taint, TaintEffect};
 
 static NODE_12: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-12",
@@ -50,11 +51,11 @@ fn is_of_cloud_provider(taint: &Taint) -> bool {
     taint.key.starts_with("node.cloudprovider.kubernetes.io/")
 }
 
-/// Returns true if a person has removed a taint from the node just before `at`, or may have.
-/// Only a scenario marks every action of a person; a record with marks of its faults does not.
-fn by_hand(member: &Member, world: &World, at: Duration, slack: Duration) -> bool {
-    let actions = [member.untainted_by_hand, Some(world.acted)];
-    !world.is_of_a_scenario || actions.iter().flatten().any(|action| at <= *action + slack)
+/// Returns true if a mark says that a person has removed a taint from the node just before `at`.
+fn by_hand(member: &Member, at: Duration, context: &JudgeContext<'_>) -> bool {
+    let slack = context.timings().latency.saturating_add(context.disorder());
+    let actions = [member.untainted_by_hand, Some(context.world.acted).filter(|acted| !acted.is_zero())];
+    actions.into_iter().flatten().any(|action| at <= action.saturating_add(slack))
 }
 
 impl Guarantee for ForeignTaintsStay {
@@ -80,10 +81,11 @@ impl Guarantee for ForeignTaintsStay {
         let replaced = |other: &Taint| other.key == taint.key && other.effect == taint.effect;
         let removed =
             matches!(fact.change, Change::TaintRemoved { .. }) && !member.taints.iter().any(replaced);
-        let slack = context.timings().latency.max(context.disorder());
-        if removed && !by_hand(member, context.world, fact.at, slack) {
+        if removed && !by_hand(member, fact.at, context) {
+            let because = "no person has removed it".to_owned();
             let seen = format!("{name} has lost the taint {taint}");
-            report_never_allowed(Subject::member(name), fact, "no person has removed it", seen, context);
+            let violation = Violation::by(fact, Subject::member(name), Bound::Never, because, seen);
+            report_unless_by_a_person(violation, context);
         }
     }
 }
@@ -124,13 +126,19 @@ impl Guarantee for TaintStaysWhileJustified {
                 let latency = context.timings().latency.max(context.disorder());
                 let excused = self.all_halted_until.is_some_and(|until| fact.at <= until)
                     || context.world.has_strangers()
-                    || by_hand(member, context.world, fact.at, latency);
+                    || by_hand(member, fact.at, context);
                 if member.health != taint.health {
                     context.tally.record_held();
                 } else if !excused && fact.at > member.health_since + latency {
                     let because = format!("the node has been unhealthy since {}", clock(member.health_since));
                     let seen = format!("{name} has lost the taint {taint}");
-                    report_never_allowed(Subject::member(name), fact, &because, seen, context);
+                    let violation = Violation::by(fact, Subject::member(name), Bound::Never, because, seen);
+                    // A person may have removed the taint, and controllers that start remove all of them.
+                    if context.world.acts_are_marked {
+                        report_unless_restarted(violation, context);
+                    } else {
+                        report_unless_by_a_person(violation, context);
+                    }
                 }
             }
             _ => {}

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::zone::{Pace, awaits_taint, is_by_hand, is_of_health, paces, sure_paces};
+use super::zone::{Pace, awaits_taint, is_of_health, paces, sure_paces};
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, accessors, report_never_allowed,
 };
+use crate::guarantee::engine::taints_by_hand::TaintsByHand;
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::time_format::{clock, span};
@@ -175,8 +176,7 @@ pub(crate) struct NoTaintsInHaltedZone {
     paces: BTreeMap<Zone, Pace>,
     /// The members that wait in a halted zone, and the time since which they do.
     since: BTreeMap<String, Duration>,
-    /// The members whose health taint a person has added.
-    by_hand: BTreeSet<String>,
+    by_hand: TaintsByHand,
     /// The taints that must be removed.
     deadlines: Deadlines,
 }
@@ -185,21 +185,18 @@ impl Guarantee for NoTaintsInHaltedZone {
     accessors!(NODE_04, [Health, MemberGone, MemberChanged, TaintRemoved, TaintAdded], deadlines);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        self.by_hand.observe(fact, context);
         match &fact.change {
             Change::Health { member, .. } | Change::MemberGone(member) | Change::MemberChanged(member) => {
                 self.look(member, fact, context);
             }
             Change::TaintRemoved { member, taint } if is_of_health(taint) => {
-                self.by_hand.remove(member);
                 if let Some(margin) = self.deadlines.met(&Subject::member(member), fact) {
                     context.tally.record_held_by(margin);
                 }
             }
             Change::TaintAdded { member, taint, first: false } if is_of_health(taint) => {
-                let by_hand = context.member(member).is_some_and(|each| is_by_hand(each, fact.at, context));
-                if by_hand {
-                    self.by_hand.insert(member.clone());
-                }
+                let by_hand = self.by_hand.has(member, taint);
                 let lag = bounds::zone_observed(context.timings());
                 let held_back = self.since.get(member).filter(|since| fact.at > **since + lag);
                 if let Some(since) = held_back.filter(|_| !by_hand) {
@@ -233,7 +230,6 @@ impl NoTaintsInHaltedZone {
         let all = world.members.iter().filter(|_| first.is_none());
         if !world.members.contains_key(changed) {
             self.since.remove(changed);
-            self.by_hand.remove(changed);
             self.deadlines.cancel(&Subject::member(changed));
         }
         for (name, member) in alone.into_iter().chain(all) {
@@ -249,7 +245,7 @@ impl NoTaintsInHaltedZone {
             }
             let subject = Subject::member(name);
             let tainted =
-                member.taints.iter().any(|taint| is_of_health(taint) && !self.by_hand.contains(name));
+                member.taints.iter().any(|taint| is_of_health(taint) && !self.by_hand.has(name, taint));
             if pace != Some(&Pace::AllHalted) || !tainted {
                 self.deadlines.cancel(&subject);
             } else {

@@ -1,9 +1,10 @@
 //! Checks that a pod gets a condition before it is evicted for a taint: NODE.
 
 use crate::guarantee::engine::bounds;
-use crate::guarantee::engine::context::{Guarantee, JudgeContext, accessors, report_never_allowed};
+use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
 use crate::guarantee::engine::tolerated_until::{TolerationEnd, tolerates};
-use crate::guarantee::{GuaranteeSpec, Subject};
+use crate::guarantee::engine::unmarked_acts::report_unless_by_a_person;
+use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Change, Fact};
 
@@ -41,20 +42,12 @@ impl Guarantee for PodConditionBeforeEviction {
         };
         if due && task.by_taint {
             context.tally.record_held();
-        } else if due
-            && !pod.everywhere
-            && world.is_of_a_scenario
-            && fact.at > world.acted + context.timings().latency
-        {
+        } else if due && !pod.everywhere && !context.is_by_a_person(fact.at) {
+            let because = "its node has a taint that it no longer tolerates".to_owned();
             let seen = format!("{workload} is deleted without the condition DisruptionTarget");
             let subject = Subject::on(workload, &task.member);
-            report_never_allowed(
-                subject,
-                fact,
-                "its node has a taint that it no longer tolerates",
-                seen,
-                context,
-            );
+            let violation = Violation::by(fact, subject, Bound::Never, because, seen);
+            report_unless_by_a_person(violation, context);
         }
     }
 }

@@ -320,6 +320,10 @@ impl PodDeletionPace {
             self.restarts.restart(now, context.world, since, |start| start + timeout <= now + seen);
         }
         for (zone, pace) in paces {
+            // Controllers forget a zone without nodes, and a new zone has a new token.
+            if context.world.census.get(&zone).is_none_or(|census| census.size == 0) {
+                self.last.remove(&zone);
+            }
             if self.paces.get(&zone).is_none_or(|(was, _)| *was != pace) {
                 self.last.remove(&zone);
                 self.paces.insert(zone, (pace, now));

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use super::zone::{Pace, awaits_taint, is_by_hand, is_of_health, paces};
+use super::zone::{Pace, awaits_taint, is_of_health, paces};
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, accessors};
+use crate::guarantee::engine::taints_by_hand::is_by_hand;
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::time_format::{clock, span};
@@ -33,8 +34,11 @@ pub(crate) struct TaintPaceOfZone {
 }
 
 /// A period in which the pace of a zone does not change.
+/// Controllers forget a zone without nodes that count, and a zone that is new to them has a new token.
 struct Epoch {
     pace: Pace,
+    /// Whether any node of the zone counts.
+    counts: bool,
     /// The times when its nodes were tainted.
     tainted: VecDeque<Duration>,
     /// The time before which the controllers may not have observed the state.
@@ -79,8 +83,9 @@ impl TaintPaceOfZone {
         let Some(zones) = &context.profile.zones else { return };
         let lag = bounds::zone_observed(context.timings());
         for (zone, pace) in paces(context.world, zones) {
-            if self.zones.get(&zone).is_none_or(|epoch| epoch.pace != pace) {
-                self.zones.insert(zone, Epoch { pace, tainted: VecDeque::new(), from: now + lag });
+            let counts = context.world.census.get(&zone).is_some_and(|census| census.size > 0);
+            if self.zones.get(&zone).is_none_or(|epoch| (epoch.pace, epoch.counts) != (pace, counts)) {
+                self.zones.insert(zone, Epoch { pace, counts, tainted: VecDeque::new(), from: now + lag });
             }
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::zone::AllNodesNotReady;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
-    Deadlines, Expectation, Guarantee, JudgeContext, accessors, report_never_allowed,
+    Deadlines, Expectation, Guarantee, JudgeContext, NEVER, accessors, report_never_allowed,
 };
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -164,7 +164,8 @@ fn began(member: &str, context: &JudgeContext<'_>) -> Option<(Duration, Duration
 
 static NODE_10: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-10",
-    sentence: "when a kubelet becomes silent, the conditions that it reports become Unknown, and no other condition changes",
+    sentence: "when a kubelet becomes silent, the conditions that it reports are Unknown until it reports again, and no other \
+        condition changes",
     features: &[Feature::PullMembers],
     formula: bounds::SAME_MOMENT,
     releases: "Kubernetes, all",
@@ -183,28 +184,70 @@ static NODE_11: GuaranteeSpec = GuaranteeSpec {
 /// The conditions that a kubelet reports.
 const REPORTED_CONDITIONS: [&str; 4] = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"];
 
-/// Requirements I4 and I5: checks the version in which a node becomes Unknown.
+/// Returns what is wrong with a node, given its conditions before.
+type Check = fn(&BTreeMap<String, String>, &Member) -> Option<String>;
+
+/// Requirements I4, I5 and I6: checks the versions in which a node becomes or stops being Unknown.
 pub(crate) struct UnknownConditions {
     spec: &'static GuaranteeSpec,
-    /// Returns what is wrong with the node, given its conditions before.
-    wrong: fn(&BTreeMap<String, String>, &Member) -> Option<String>,
+    /// The check of a node that becomes Unknown.
+    wrong: Check,
+    /// The check of a node whose kubelet stays silent.
+    wrong_in_silence: Check,
     before: BTreeMap<String, BTreeMap<String, String>>,
+    /// Whether any condition has had a reason. A history may leave the reasons out.
+    reasons_shown: bool,
+    /// The nodes whose kubelets have not reported since the nodes became Unknown, and since when.
+    silent: BTreeMap<String, Duration>,
+    /// Nodes whose conditions are no longer Unknown without a report.
+    /// Each has the fact, the reason and the observation.
+    /// A renewal that is observed just afterwards explains the change.
+    suspected_violations: BTreeMap<String, (Fact, String, String)>,
 }
 
 impl UnknownConditions {
     /// Checks that all reported conditions change, and no others.
     pub(crate) fn no_other_condition_changes() -> Self {
-        Self { spec: &NODE_10, wrong: wrong_change, before: BTreeMap::new() }
+        Self::new(&NODE_10, wrong_change, no_longer_unknown)
     }
 
     /// Checks the reasons.
     pub(crate) fn reasons() -> Self {
-        Self { spec: &NODE_11, wrong: wrong_reason, before: BTreeMap::new() }
+        Self::new(&NODE_11, wrong_reason, |_, _| None)
+    }
+
+    fn new(spec: &'static GuaranteeSpec, wrong: Check, wrong_in_silence: Check) -> Self {
+        let (before, silent, suspected_violations) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { spec, wrong, wrong_in_silence, before, reasons_shown: false, silent, suspected_violations }
+    }
+
+    /// Checks the conditions of a node whose kubelet has been silent since the node became Unknown.
+    /// A report has a time of its own, so that it is a sign of life. A history may leave these times out.
+    fn look_at_silent(&mut self, name: &str, fact: &Fact, context: &JudgeContext<'_>) {
+        let (Some(since), Some(member)) = (self.silent.get(name).copied(), context.member(name)) else {
+            return;
+        };
+        let Some(before) = self.before.get(name) else { return };
+        if member.sign_of_life == Some(fact.at) || member.heartbeat.is_empty() {
+            return;
+        }
+        if let Some(wrong) = (self.wrong_in_silence)(before, member) {
+            let because =
+                format!("its kubelet has not reported since the node became Unknown at {}", clock(since));
+            let suspected = (fact.clone(), because, format!("{name} {wrong}"));
+            self.suspected_violations.entry(name.to_owned()).or_insert(suspected);
+        }
+    }
+
+    /// Forgets the silence of a node that is gone, or whose kubelet has reported.
+    fn forget_silence(&mut self, name: &str) {
+        self.silent.remove(name);
+        self.suspected_violations.remove(name);
     }
 }
 
 impl Guarantee for UnknownConditions {
-    accessors!(self.spec, [Health, Conditions, MemberGone]);
+    accessors!(self.spec, [Health, Conditions, SignOfLife, MemberGone]);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
@@ -212,7 +255,10 @@ impl Guarantee for UnknownConditions {
                 let (Some(before), Some(member)) = (self.before.get(name), context.member(name)) else {
                     return;
                 };
+                self.silent.insert(name.clone(), fact.at);
+                self.reasons_shown |= has_reasons(member);
                 match (self.wrong)(before, member) {
+                    _ if self.spec.id == NODE_11.id && !self.reasons_shown => {}
                     None => context.tally.record_held(),
                     Some(wrong) => {
                         let seen = format!("{name} {wrong}");
@@ -227,14 +273,49 @@ impl Guarantee for UnknownConditions {
                 }
             }
             Change::Conditions(name) => {
+                self.look_at_silent(name, fact, context);
                 if let Some(member) = context.member(name) {
+                    self.reasons_shown |= has_reasons(member);
                     self.before.insert(name.clone(), member.conditions.clone());
                 }
             }
-            Change::MemberGone(name) => drop(self.before.remove(name)),
+            Change::SignOfLife(name) => self.forget_silence(name),
+            Change::MemberGone(name) => {
+                self.before.remove(name);
+                self.forget_silence(name);
+            }
             _ => {}
         }
     }
+
+    fn due(&mut self) -> Duration {
+        self.suspected_violations.values().map(|(fact, ..)| fact.at).min().unwrap_or(NEVER)
+    }
+
+    /// Reports the nodes whose kubelets have not renewed their Leases either.
+    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+        let slack = context.timings().latency.saturating_add(context.disorder());
+        for (name, (fact, because, seen)) in
+            self.suspected_violations.extract_if(.., |_, (fact, ..)| now > fact.at.saturating_add(slack))
+        {
+            self.silent.remove(&name);
+            report_never_allowed(Subject::member(&name), &fact, &because, seen, context);
+        }
+    }
+}
+
+fn has_reasons(member: &Member) -> bool {
+    member.reasons.values().any(|reason| !reason.is_empty())
+}
+
+/// Returns which reported condition is no longer Unknown.
+fn no_longer_unknown(before: &BTreeMap<String, String>, member: &Member) -> Option<String> {
+    let is_unknown = |status: Option<&String>| status.is_some_and(|status| status == "Unknown");
+    REPORTED_CONDITIONS.iter().find_map(|kind| {
+        let now = member.conditions.get(*kind);
+        let changed = is_unknown(before.get(*kind)) && !is_unknown(now);
+        now.filter(|_| changed).map(|status| format!("has {kind} {status} without a report"))
+    })
 }
 
 fn wrong_change(before: &BTreeMap<String, String>, member: &Member) -> Option<String> {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::guarantee::engine::context::JudgeContext;
 use crate::profile::Zones;
 use capsize_history::facts::{Census, Health, Member, Taint, TaintEffect, World, Zone};
 
@@ -68,12 +67,6 @@ impl AllNodesNotReady {
 /// Returns true if the taint is a `NoExecute` health taint.
 pub(super) fn is_of_health(taint: &Taint) -> bool {
     taint.health.is_some() && taint.effect == TaintEffect::NoExecute
-}
-
-/// Returns true if a person has added a taint to the member just before `at`.
-pub(super) fn is_by_hand(member: &Member, at: Duration, context: &JudgeContext<'_>) -> bool {
-    let slack = context.timings().latency.max(context.disorder());
-    member.tainted_by_hand.is_some_and(|hand| at <= hand + slack)
 }
 
 /// Returns true if the member waits for the `NoExecute` taint for its condition.

@@ -1,12 +1,13 @@
 //! Checks that the taints of a member follow its health: TAINT.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, NEVER, Topics, Violation, accessors, topics,
 };
+use crate::guarantee::engine::taints_by_hand::TaintsByHand;
 use crate::guarantee::engine::unmarked_acts::report_unless_by_a_person;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -62,7 +63,11 @@ impl Guarantee for NoScheduleTaintFollowsHealth {
         let Some(health) = tainted_health(member).filter(|_| is_reporting) else {
             return self.0.cancel(&subject);
         };
-        if member.health_taint(health, TaintEffect::NoSchedule).is_none() {
+        // Open Cluster Management takes a member that has never reported for an unreachable one, and Karmada does not.
+        let is_any_right = member.health.is_none() && matches!(context.profile.dialect, DialectKind::Data(_));
+        let is_right = |taint: &Taint| is_any_right || taint.health == Some(health);
+        let is_tainted = |taint: &Taint| is_health_taint(taint, TaintEffect::NoSchedule) && is_right(taint);
+        if !member.taints.iter().any(is_tainted) {
             let expectation = Expectation {
                 because: format!("{name} has been {health} since {}", clock(member.health_since)),
                 missing: format!("{name} has no NoSchedule taint for {health}"),
@@ -295,8 +300,7 @@ static TAINT_05: GuaranteeSpec = GuaranteeSpec {
 pub(crate) struct HealthTaintsExcludeEachOther {
     /// The nodes that have both taints of one effect for the moment.
     deadlines: Deadlines,
-    /// The members and the keys of their health taints that a person has set.
-    by_hand: BTreeSet<(String, String)>,
+    by_hand: TaintsByHand,
     /// Until when a policy required a NoExecute taint, by member and key.
     required: BTreeMap<(String, String), Duration>,
 }
@@ -340,10 +344,10 @@ impl Guarantee for HealthTaintsExcludeEachOther {
     accessors!(TAINT_05, [TaintAdded, TaintRemoved, Conditions, TaintPolicy, MemberGone], deadlines);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
+        self.by_hand.observe(fact, context);
         let (name, taint, first) = match &fact.change {
             Change::TaintAdded { member, taint, first } => (member, taint, first),
             Change::TaintRemoved { member, taint } => {
-                self.by_hand.remove(&(member.clone(), taint.key.clone()));
                 if context.profile.dialect == DialectKind::Nodes && taint.health.is_some() {
                     self.look_at_node(member, fact, context);
                 }
@@ -358,20 +362,13 @@ impl Guarantee for HealthTaintsExcludeEachOther {
             }
             Change::MemberGone(member) => {
                 self.required.retain(|(name, _), _| name != member);
-                self.deadlines.cancel(&Subject::member(member));
-                return self.by_hand.retain(|(name, _)| name != member);
+                return self.deadlines.cancel(&Subject::member(member));
             }
             _ => return,
         };
         let member = context.member(name);
         let Some(member) = member.filter(|_| taint.health.is_some()) else { return };
-        let recent = |by_hand: Duration| {
-            fact.at <= by_hand.saturating_add(context.timings().latency).saturating_add(context.disorder())
-        };
-        if member.tainted_by_hand.is_some_and(recent) {
-            self.by_hand.insert((name.clone(), taint.key.clone()));
-        }
-        if self.by_hand.iter().any(|(of, _)| of == name) {
+        if self.by_hand.is_any_on(name) {
             return;
         }
         if self.is_of_a_policy(name, (taint, *first), fact, context) {
@@ -397,7 +394,7 @@ impl HealthTaintsExcludeEachOther {
     fn look_at_node(&mut self, name: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Some(member) = context.member(name) else { return };
         let subject = Subject::member(name);
-        if self.by_hand.iter().any(|(of, _)| of == name) {
+        if self.by_hand.is_any_on(name) {
             return self.deadlines.cancel(&subject);
         }
         let wrong = both_taints(name, member, &[TaintEffect::NoSchedule, TaintEffect::NoExecute]);
