@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::{node, pod};
 use crate::dialect::{lease, marks};
-use crate::facts::{Change, Fact, ObjectVersion, World};
+use crate::facts::{Change, Fact, Health, ObjectVersion, World};
 use crate::format::{CONTROL_PLANE, Entry, EventType, Field, Kind, Object, Tree};
 
 /// The namespace of the Leases of nodes.
@@ -112,6 +112,11 @@ impl Nodes {
                 self.world.begun_late |=
                     *event == EventType::Modified && observed.witness.kind() == "Node" && !is_known;
                 let changes = if &**on == CONTROL_PLANE { self.event(&observed) } else { Vec::new() };
+                for change in &changes {
+                    if let Change::Health { member, now: Some(Health::Unknown), .. } = change {
+                        self.leases.became_unknown(member);
+                    }
+                }
                 (changes, Some(observed.witness))
             }
         };
