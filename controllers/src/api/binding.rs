@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::api::core::v1::{NodeSelector, Toleration};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::CustomResource;
@@ -94,13 +95,31 @@ pub struct ClusterResourceBindingSpec {
     pub binding: ResourceBindingSpec,
 }
 
-/// The resources that one replica needs.
+/// The nodes and the resources that one replica needs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReplicaRequirements {
+    /// The nodes on which a replica can run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_claim: Option<NodeClaim>,
     /// The requests by resource.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub resource_request: BTreeMap<String, Quantity>,
+}
+
+/// The nodes on which a replica can run, as in the specification of its pod.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeClaim {
+    /// The required terms of the node affinity.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hard_node_affinity: Option<NodeSelector>,
+    /// The labels of the nodes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub node_selector: BTreeMap<String, String>,
+    /// The taints of nodes that a replica tolerates.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tolerations: Vec<Toleration>,
 }
 
 /// The groups of a workload, each written as `key=value` of the label that defines it.

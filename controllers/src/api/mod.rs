@@ -24,8 +24,8 @@ mod work;
 
 pub use binding::{
     AggregatedStatus, BindingSnapshot, BindingStatus, ClusterResourceBinding, Component,
-    GracefulEvictionTask, Health, ObjectReference, ReplicaRequirements, ResourceBinding, ResourceBindingSpec,
-    SchedulePriority, Suspension, TargetCluster, WorkloadAffinityGroups,
+    GracefulEvictionTask, Health, NodeClaim, ObjectReference, ReplicaRequirements, ResourceBinding,
+    ResourceBindingSpec, SchedulePriority, Suspension, TargetCluster, WorkloadAffinityGroups,
 };
 pub use cluster::{
     AllocatableModeling, ApiEnablement, ApiResource, Cluster, ClusterSpec, ClusterStatus, NodeSummary,

@@ -232,6 +232,7 @@ pub trait Rules: AsRules + Send + Sync {
         |rules| rules.behaviour() =>
         fn dependencies(kind: &str, template: &Value) -> Vec<ResourceSelector>;
         fn replica_requirements(kind: &str, template: &Value) -> Option<ReplicaRequirements>;
+        fn free_replicas(spec: &ResourceBindingSpec, cluster: &Cluster) -> i64;
         fn template_replicas(kind: &str, template: &Value) -> i32;
         fn claim_marks(owner: Option<&Owner>) -> Value;
         fn policy_finalizer(kind: &str) -> Option<&'static str>;
@@ -263,7 +264,6 @@ pub trait Rules: AsRules + Send + Sync {
         fn workload_affinity_filter(affinity_clusters: &AffinityClusters, cluster: &str, is_target: bool) -> Refusal;
         fn workload_anti_affinity_filter(affinity_clusters: &AffinityClusters, cluster: &str, is_target: bool) -> Refusal;
         fn locality_score(targets: &[TargetCluster], cluster: &str) -> i64;
-        fn free_replicas(spec: &ResourceBindingSpec, cluster: &Cluster) -> i64;
         fn free_sets(spec: &ResourceBindingSpec, cluster: &Cluster) -> i64;
         fn ranked(candidates: Vec<Candidate>, by_room: bool) -> Vec<Candidate>;
         fn still_assigned(targets: &[TargetCluster], selected: &[&Cluster]) -> Vec<TargetCluster>;

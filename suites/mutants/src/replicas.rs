@@ -75,7 +75,7 @@ mutants! {
 
     members_have_ten_times_the_room("placement/too-little-room", "REPLICAS-10") {
         fn free_replicas(&self, spec: &ResourceBindingSpec, cluster: &Cluster) -> i64 {
-            free_replicas(spec, cluster).saturating_mul(10)
+            free_replicas(self.behaviour(), spec, cluster).saturating_mul(10)
         }
     }
 

@@ -13,7 +13,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use super::resource_summary::takes_room_on;
 use crate::api::{AllocatableModeling, ResourceModel, ResourceModelRange};
-use crate::rules::{add_quantities, milli, pod_requests};
+use crate::rules::{Behaviour, add_quantities, milli, pod_requests};
 
 /// The largest possible amount: `math.MaxInt64`.
 const NO_END: &str = "9223372036854775807";
@@ -100,26 +100,34 @@ pub fn modelings<'a>(
     counts
 }
 
+/// The number of pods for which a node has room if only its grade is known: `maxPodsCountPerNode`.
+const PODS_OF_A_NODE: i128 = 110;
+
 /// Returns how many replicas fit on nodes of these grades if each node has the minimum of its grade.
 /// A grade whose minimum is too little for one replica counts as nothing. `None` if grades cannot answer: there are no
-/// grades, no resource is requested, or a requested resource is not part of the grades.
+/// grades or, in releases that do not schedule on them, no resource is requested or a requested resource is not part of
+/// the grades.
 #[must_use]
 pub fn replicas_by_models(
+    behaviour: Behaviour,
     models: &[ResourceModel],
     modelings: &[AllocatableModeling],
     requests: &BTreeMap<String, Quantity>,
 ) -> Option<i64> {
     let asked = requests.iter().map(|(resource, amount)| (resource, least(amount)));
     let asked: Vec<_> = asked.filter(|(_, amount)| *amount > 0).collect();
-    if modelings.is_empty() || asked.is_empty() {
+    let schedules = behaviour.schedules_on_grades;
+    let is_unknown = if schedules { models.is_empty() } else { asked.is_empty() };
+    if modelings.is_empty() || is_unknown {
         return None;
     }
     let on_a_node = |model: &ResourceModel| -> Option<i128> {
         let fits = asked.iter().map(|(resource, amount)| {
-            let range = model.ranges.iter().find(|range| range.name == **resource)?;
-            Some(least(&range.min) / amount)
+            let range = model.ranges.iter().find(|range| range.name == **resource);
+            Some(range.map(|range| least(&range.min)).or(schedules.then_some(0))? / amount)
         });
-        Some(fits.collect::<Option<Vec<_>>>()?.into_iter().min().unwrap_or_default())
+        let pods = schedules.then_some(Some(PODS_OF_A_NODE));
+        Some(fits.chain(pods).collect::<Option<Vec<_>>>()?.into_iter().min().unwrap_or_default())
     };
     let per_node = models.iter().map(on_a_node).collect::<Option<Vec<_>>>()?;
     let total = models.iter().zip(per_node).map(|(model, replicas)| {
@@ -240,19 +248,28 @@ mod tests {
     fn replicas_fit_by_what_a_grade_has_at_least() {
         let modelings: Vec<AllocatableModeling> =
             from_json(json!([{"grade": 0, "count": 3}, {"grade": 1, "count": 2}, {"grade": 2, "count": 1}]));
-        let fit = |requests: Value| replicas_by_models(&models(), &modelings, &from_json(requests));
         let cases = [
-            ("two on each node of the second grade, four on the third", json!({"cpu": "1"}), Some(8)),
-            ("between two grades", json!({"cpu": "1500m"}), Some(4)),
-            ("memory is scarcer", json!({"cpu": "1", "memory": "8Gi"}), Some(2)),
-            ("more than any grade has for sure", json!({"cpu": "5"}), Some(0)),
-            ("a resource that grades leave out", json!({"gpu": "1"}), None),
-            ("nothing", json!({"cpu": "0"}), None),
+            (
+                "two on each node of the second grade, four on the third",
+                json!({"cpu": "1"}),
+                Some(8),
+                Some(8),
+            ),
+            ("between two grades", json!({"cpu": "1500m"}), Some(4), Some(4)),
+            ("memory is scarcer", json!({"cpu": "1", "memory": "8Gi"}), Some(2), Some(2)),
+            ("more than any grade has for sure", json!({"cpu": "5"}), Some(0), Some(0)),
+            ("a resource that grades leave out", json!({"gpu": "1"}), None, Some(0)),
+            ("nothing", json!({"cpu": "0"}), None, Some(660)),
+            ("more than a node has pods for", json!({"cpu": "1m"}), Some(8000), Some(330)),
         ];
-        for (about, requests, expected) in cases {
-            assert_eq!(fit(requests), expected, "{about}");
+        for (about, request, until_1_17, from_1_18) in cases {
+            for (release, expected) in [("1.5", until_1_17), ("1.17", until_1_17), ("1.18", from_1_18)] {
+                let fit = |models: &[_], modelings: &[_]| {
+                    replicas_by_models(Behaviour::of(release), models, modelings, &from_json(request.clone()))
+                };
+                assert_eq!(fit(&models(), &modelings), expected, "{about}, {release}");
+                assert_eq!(fit(&models(), &[]), None, "{about}, {release}");
+            }
         }
-        let none = replicas_by_models(&models(), &[], &from_json(json!({"cpu": "1"})));
-        assert_eq!(none, None);
     }
 }

@@ -108,6 +108,10 @@ pub struct Behaviour {
     /// A `ReplicaSet` has replicas, dependencies and an aggregated status; as from 1.16.
     /// Before, only its health was known.
     pub interprets_replica_sets: bool,
+    /// Grades of nodes say how many replicas fit as if the replicas were scheduled on such nodes; as from 1.18.
+    /// A node then has room for 110 pods and for none of a resource that its grade leaves out
+    /// (`getMaximumReplicasBasedOnResourceModels`). Before, grades that left out a requested resource did not count.
+    pub schedules_on_grades: bool,
     /// Which zones of a cluster the operator `In` of an affinity must list.
     pub zones: Zones,
 }
@@ -237,6 +241,7 @@ impl Behaviour {
             pods_have_a_replica: release >= (1, 7),
             caps_jobs_by_completions: release >= (1, 11),
             interprets_replica_sets: release >= (1, 16),
+            schedules_on_grades: release >= (1, 18),
             zones: if release >= (1, 18) { Zones::Any } else { Zones::All },
         }
     }
@@ -300,6 +305,7 @@ mod tests {
             pods_have_a_replica: false,
             caps_jobs_by_completions: false,
             interprets_replica_sets: false,
+            schedules_on_grades: false,
             zones: Zones::All,
         }
     }
@@ -373,7 +379,7 @@ mod tests {
             ..newest
         };
         let started = Behaviour { keeps_start_of_jobs: true, refuses_foreign_selectors: true, ..seats };
-        let any_zone = Behaviour { zones: Zones::Any, ..started };
+        let any_zone = Behaviour { zones: Zones::Any, schedules_on_grades: true, ..started };
         let by_priority = Behaviour {
             retries: Retries::ByPriority,
             rebalances_from_the_first: true,

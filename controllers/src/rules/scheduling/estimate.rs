@@ -1,6 +1,6 @@
 //! Requested replicas, the needs of one replica, and the room of a cluster for more replicas.
 //!
-//! karmada-io/karmada `pkg/estimator/client/general.go`, `pkg/util/helper/{pod,work}.go`. The estimators that run
+//! karmada-io/karmada `pkg/estimator/client/general.go`, `pkg/util/helper/{binding,pod,work}.go`. The estimators that run
 //! beside members are not implemented: only the status of the Cluster counts.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use serde_json::Value;
 
 use super::quantities::{add_quantities, milli};
-use crate::api::{Cluster, ReplicaRequirements, ResourceBindingSpec};
+use crate::api::{Cluster, NodeClaim, ReplicaRequirements, ResourceBindingSpec};
 use crate::rules::{Behaviour, replicas_by_models};
 
 /// Returns how many more replicas the cluster has room for.
@@ -18,7 +18,7 @@ use crate::rules::{Behaviour, replicas_by_models};
 /// the room instead of the resources ([`replicas_by_models`]). A cluster that has not reported its capacity has no
 /// room. A workload without replicas always fits.
 #[must_use]
-pub fn free_replicas(spec: &ResourceBindingSpec, cluster: &Cluster) -> i64 {
+pub fn free_replicas(behaviour: Behaviour, spec: &ResourceBindingSpec, cluster: &Cluster) -> i64 {
     if spec.replicas == 0 {
         return i64::from(i32::MAX);
     }
@@ -28,7 +28,8 @@ pub fn free_replicas(spec: &ResourceBindingSpec, cluster: &Cluster) -> i64 {
     let Some(needs) = &spec.replica_requirements else { return pods };
     let summary = cluster.status.as_ref().and_then(|status| status.resource_summary.as_ref());
     let modelings = summary.map_or(&[][..], |summary| &summary.allocatable_modelings);
-    let by_models = replicas_by_models(&cluster.spec.resource_models, modelings, &needs.resource_request);
+    let by_models =
+        replicas_by_models(behaviour, &cluster.spec.resource_models, modelings, &needs.resource_request);
     let by_summary = || {
         let each = needs
             .resource_request
@@ -48,8 +49,8 @@ pub(super) fn free(cluster: &Cluster, resource: &str) -> i128 {
     amount(&summary.allocatable) - amount(&summary.allocated) - amount(&summary.allocating)
 }
 
-/// Returns what one replica of a template needs; `None` if there are no requests.
-/// This is the sum over its containers, or the request of its largest init container if that is more. A limit without a
+/// Returns what one replica of a template needs; `None` if it has no requests and can run on every node.
+/// The requests are the sum over its containers, or the request of its largest init container if that is more. A limit without a
 /// request is the request, as the API server of a member will set it (`AddPodTemplateRequest` of
 /// `pkg/util/resource.go`).
 #[must_use]
@@ -66,7 +67,21 @@ pub fn replica_requirements(
     };
     let pod = template.pointer(path)?;
     let resource_request = needs_of_pod(pod, requests_or_limits);
-    (!resource_request.is_empty()).then_some(ReplicaRequirements { resource_request })
+    let node_claim = node_claim(pod);
+    (node_claim.is_some() || !resource_request.is_empty())
+        .then_some(ReplicaRequirements { node_claim, resource_request })
+}
+
+/// Returns what a pod requires of its node; `None` if it requires nothing (`GenerateNodeClaimByPodSpec`).
+/// Tolerations count as a requirement, too.
+fn node_claim(pod: &Value) -> Option<NodeClaim> {
+    let affinity = &pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+    let claim = NodeClaim {
+        hard_node_affinity: serde_json::from_value(affinity.clone()).ok().flatten(),
+        node_selector: serde_json::from_value(pod["nodeSelector"].clone()).unwrap_or_default(),
+        tolerations: serde_json::from_value(pod["tolerations"].clone()).unwrap_or_default(),
+    };
+    (claim != NodeClaim::default()).then_some(claim)
 }
 
 /// Returns the requests of a running pod, by resource (`AddPodRequest` of `pkg/util/resource.go`).
@@ -122,7 +137,7 @@ mod tests {
         cluster.status = from_json(json!({"resourceSummary": summary}));
         let spec = json!({"resource": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
             "replicas": 3, "replicaRequirements": {"resourceRequest": needs}});
-        free_replicas(&from_json(spec), &cluster)
+        free_replicas(Behaviour::default(), &from_json(spec), &cluster)
     }
 
     #[test]
@@ -163,15 +178,39 @@ mod tests {
         let room = |needs: Value| {
             let spec = json!({"resource": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
                 "replicas": 3, "replicaRequirements": {"resourceRequest": needs}});
-            free_replicas(&from_json(spec), &cluster)
+            let spec = from_json(spec);
+            ["1.17", "1.18"].map(|release| free_replicas(Behaviour::of(release), &spec, &cluster))
         };
         let cases = [
-            ("one on each large node", json!({"cpu": "2"}), 2),
-            ("pods are scarcer", json!({"cpu": "1"}), 3),
-            ("a resource without grades: by the sum", json!({"memory": "4Gi"}), 2),
+            ("one on each large node", json!({"cpu": "2"}), [2, 2]),
+            ("pods are scarcer", json!({"cpu": "1"}), [3, 3]),
+            ("a resource without grades: by the sum until 1.17", json!({"memory": "4Gi"}), [2, 0]),
         ];
         for (about, needs, expected) in cases {
             assert_eq!(room(needs), expected, "{about}");
+        }
+    }
+
+    #[test]
+    fn a_replica_may_need_certain_nodes_and_no_resources() {
+        let affinity = |kind: &str, terms: Value| json!({"affinity": {"nodeAffinity": {kind: terms}}});
+        let (required, preferred) = (
+            "requiredDuringSchedulingIgnoredDuringExecution",
+            "preferredDuringSchedulingIgnoredDuringExecution",
+        );
+        let cases = [
+            ("a selector", json!({"nodeSelector": {"disk": "ssd"}}), true),
+            ("a toleration", json!({"tolerations": [{"key": "gpu", "operator": "Exists"}]}), true),
+            ("an affinity", affinity(required, json!({"nodeSelectorTerms": []})), true),
+            ("a preference", affinity(preferred, json!([])), false),
+            ("empty fields", json!({"tolerations": [], "affinity": {}}), false),
+            ("nothing", json!({"containers": []}), false),
+        ];
+        for (about, pod, expected) in cases {
+            let template = json!({"spec": {"template": {"spec": pod}}});
+            let needs = replica_requirements(Behaviour::default(), "Deployment", &template);
+            let claim = needs.map(|needs| (needs.node_claim.is_some(), needs.resource_request.is_empty()));
+            assert_eq!(claim, expected.then_some((true, true)), "{about}");
         }
     }
 

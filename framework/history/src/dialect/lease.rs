@@ -17,8 +17,9 @@ struct LeaseRenewal {
     latest: Timestamp,
     /// The time of the latest version, which is earlier than `latest` if a clock was set back.
     last: Timestamp,
-    /// Whether the member was created again since `latest`.
-    /// A controller that forgets deleted members knows only the last renewal. Real controllers never forget.
+    /// Whether the member was created again, or became Unknown, since `latest`.
+    /// A controller that forgets deleted members knows only the last renewal. Real controllers never forget them, but
+    /// they know only the last renewal of a node that they have made Unknown.
     may_be_forgotten: bool,
     /// Whether the record of the member was ever observed.
     /// A member that is deleted may go on to renew its Lease.
@@ -42,6 +43,13 @@ impl Leases {
         if let Some(known) = self.0.get_mut(name) {
             known.may_be_forgotten = true;
             known.was_member = true;
+        }
+    }
+
+    /// Notes that the member with this name has become Unknown, so that controllers may know only its last renewal.
+    pub fn became_unknown(&mut self, name: &str) {
+        if let Some(known) = self.0.get_mut(name) {
+            known.may_be_forgotten = true;
         }
     }
 

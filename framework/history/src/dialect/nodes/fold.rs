@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::{node, pod};
 use crate::dialect::{Fold, lease, marks};
-use crate::facts::{Change, Fact, ObjectVersion, World};
+use crate::facts::{Change, Fact, Health, ObjectVersion, World};
 use crate::format::{CONTROL_PLANE, Entry, EventType, Field, Kind, Object, Tree};
 
 /// The namespace of the Leases of nodes.
@@ -114,6 +114,11 @@ impl Fold for Nodes {
                         changes = self.event(&ObservedObject { gone: true, ..observed.clone() });
                     }
                     changes.extend(self.event(&observed));
+                }
+                for change in &changes {
+                    if let Change::Health { member, now: Some(Health::Unknown), .. } = change {
+                        self.leases.became_unknown(member);
+                    }
                 }
                 (changes, Some(observed.witness))
             }

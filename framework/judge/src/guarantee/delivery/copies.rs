@@ -51,6 +51,8 @@ pub(crate) struct CopyFollowsManifest {
     away: Table<String, BTreeSet<WorkloadKey>>,
     /// The time since which faults have hit a member.
     hit: Table<String, Duration>,
+    /// The beginning and the end of the latest series of outages of a member.
+    outages: Table<String, (Duration, Duration)>,
     /// The time until which the agent of a recovered member may not have observed new manifests.
     /// The same time holds for controllers of a member that has lost its data.
     unobserved: Table<String, Duration>,
@@ -71,13 +73,14 @@ pub(crate) struct CopyFollowsManifest {
 impl CopyFollowsManifest {
     pub(crate) fn new(spec: &'static GuaranteeSpec, check: CopyCheck) -> Self {
         let (deadlines, away, hit, unobserved, unwatched, lost, asked, asking) = Default::default();
-        let (shown, reported) = Default::default();
+        let (shown, reported, outages) = Default::default();
         Self {
             spec,
             check,
             deadlines,
             away,
             hit,
+            outages,
             unobserved,
             unwatched,
             lost,
@@ -240,6 +243,7 @@ impl Guarantee for CopyFollowsManifest {
             Change::MemberLeaving(member) | Change::MemberGone(member) => {
                 self.away.swap_remove(member);
                 self.forget_faults(member, context);
+                self.outages.swap_remove(member);
                 self.unobserved.swap_remove(member);
                 self.unwatched.swap_remove(member);
                 self.lost.remove(member);
@@ -360,9 +364,23 @@ impl CopyFollowsManifest {
             let unobserved = self.unobserved.entry(member.to_owned()).or_default();
             *unobserved = until.max(*unobserved);
         }
+        let series = self.series(member, away, fact);
         for key in self.away.swap_remove(member).into_iter().flatten() {
-            self.look(&key, member, away, fact, context);
+            self.look(&key, member, series, fact, context);
         }
+    }
+
+    /// Returns the length of the series of outages of a member that ends now with an outage of this length.
+    /// A retry comes after an outage by as much as the outage lasted. If the next outage begins before that, the retry
+    /// may fail too, and the back-off goes on growing.
+    fn series(&mut self, member: &str, away: Duration, fact: &Fact) -> Duration {
+        let began = fact.at.saturating_sub(away);
+        let (since, until) = self.outages.entry(member.to_owned()).or_insert((began, fact.at));
+        if began.saturating_sub(*until) > until.saturating_sub(*since) {
+            *since = began;
+        }
+        *until = fact.at;
+        fact.at.saturating_sub((*since).min(began))
     }
 }
 

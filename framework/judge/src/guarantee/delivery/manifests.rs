@@ -104,6 +104,9 @@ impl ManifestsFollowAssignment {
             Some(wrong) => {
                 // After a slow deletion of an old manifest, controllers that waited for it may retry late.
                 let mut waited = workload.retried_after(member, fact.at);
+                if self.spec.id == DELIVERY_01.id {
+                    waited = waited.max(retried_for_others(workload, fact.at));
+                }
                 if self.spec.id == DELIVERY_02.id && chooses_again(workload, member, context) {
                     waited += context.timings().recheck;
                 }
@@ -206,6 +209,17 @@ impl Guarantee for ManifestsFollowAssignment {
 fn awaits_purge(workload: &Workload) -> bool {
     let mut purged = workload.evictions.iter().filter(|task| task.directly);
     purged.any(|task| workload.deliveries.contains_key(&task.member))
+}
+
+/// Returns how long the controllers may still back off for the old manifests of the workload in any member.
+/// One failure for a member lets the controllers try the whole workload again later. The back-off is at most as long as
+/// the manifest has been in deletion.
+fn retried_for_others(workload: &Workload, now: Duration) -> Duration {
+    let targets = || workload.targets();
+    let ended = targets().map(|member| workload.retried_after(member, now)).max();
+    let going = targets().filter_map(|member| workload.deliveries.get(member)?.leaving);
+    let going = going.map(|since| now.saturating_sub(since)).max();
+    ended.max(going).unwrap_or_default().min(bounds::LONGEST_BACK_OFF)
 }
 
 fn written(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) -> Assessment {

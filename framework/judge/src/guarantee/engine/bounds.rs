@@ -275,7 +275,8 @@ pub(crate) fn unhealthy_evicted(timings: &Timings) -> Duration {
 const PURGE_CHECK: Duration = Duration::from_secs(5);
 
 pub(crate) const MANIFEST_WRITTEN: &str = "at most latency after the assignment; 5 s more if an old copy was purged first; if an old manifest was being deleted, \
-     as long as its deletion took (1000 s at most) after the end of the deletion";
+     as long as its deletion took (1000 s at most) after the end of the deletion; if an old manifest for another member is being deleted, \
+     as long as the deletion has taken so far";
 
 /// The longest time from an assignment until the manifest is written.
 pub(crate) fn manifest_written(timings: &Timings, purged: bool) -> Duration {
@@ -331,7 +332,7 @@ pub(crate) fn retried_after_outage(away: Duration, overlaps: bool) -> Duration {
 }
 
 pub(crate) const COPY_WRITTEN: &str = "at most latency after the manifest is written; if the member was away, as long as the outage (1000 s at most) + latency after \
-    its end; for an agent, also 2 x as long as the outage (60 s at most) + latency after its end, and the same for a manifest that is \
+    its end, and outages count as one if the next one begins that soon after the last one; for an agent, also 2 x as long as the outage (60 s at most) + latency after its end, and the same for a manifest that is \
     written soon after; the same for a copy that a person has changed or deleted, or changes soon after; if the member is back \
     without its data, 63 s + latency after its end, also for a manifest that is written soon after; if a request from before the end may still be \
     under way, silentProbe at most + latency after that; if an old copy was being deleted, as long as its \

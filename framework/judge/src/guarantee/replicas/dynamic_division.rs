@@ -41,7 +41,7 @@ static REPLICAS_10: GuaranteeSpec = GuaranteeSpec {
     sentence: "a member gets no more replicas than it reports room for",
     features: &[Feature::WeightsByRoom],
     formula: "at every change of an assignment; a report of a member counts from latency after it is observed",
-    releases: "all",
+    releases: "all; by pods alone if a member also reports the sizes of its nodes",
     source: "Karmada pkg/estimator/client/general.go",
 };
 
@@ -50,7 +50,7 @@ static REPLICAS_11: GuaranteeSpec = GuaranteeSpec {
     sentence: "an aggregated workload gets another member only if its members lack room",
     features: &[Feature::WeightsByRoom],
     formula: "at every change of an assignment; a report of a member counts from latency after it is observed",
-    releases: "all",
+    releases: "all; not if a member also reports the sizes of its nodes",
     source: "Karmada pkg/scheduler/core/division_algorithm.go, dynamicDivideReplicas",
 };
 
@@ -157,11 +157,24 @@ impl AssignmentChange<'_> {
     }
 
     /// Returns how many more replicas fit into a member.
-    /// The result is known only if the member has reported it and the scheduler has observed the report.
+    /// The result is not known if the member also reports the sizes of its nodes, because these count instead.
     fn room(&self, name: &str) -> Option<u64> {
+        let member = self.observed_member(name).filter(|member| !member.modelled)?;
+        room(&self.workload.request, member)
+    }
+
+    /// Returns how many more replicas fit into a member at most.
+    /// By the sizes of its nodes, a member may have more room than its free resources show. The number of pods limits
+    /// the room in each case.
+    fn largest_room(&self, name: &str) -> Option<u64> {
+        let member = self.observed_member(name)?;
+        if member.modelled { room(&BTreeMap::new(), member) } else { room(&self.workload.request, member) }
+    }
+
+    /// Returns the member if the scheduler has observed its latest report.
+    fn observed_member(&self, name: &str) -> Option<&Member> {
         let member = self.context.member(name)?;
-        let settled = !self.context.may_have_missed(member.measured, self.at);
-        room(self.workload, member).filter(|_| settled)
+        (!self.context.may_have_missed(member.measured, self.at)).then_some(member)
     }
 
     /// Returns true if the scheduler has surely observed the present state of every member.
@@ -170,16 +183,12 @@ impl AssignmentChange<'_> {
     }
 }
 
-/// Returns how many more replicas fit into `member`, by the scarcest resource of a replica.
+/// Returns how many more replicas with this request fit into `member`, by the scarcest resource of a replica.
 /// Returns `None` if the member has never reported its room.
-fn room(workload: &Workload, member: &Member) -> Option<u64> {
+fn room(request: &BTreeMap<String, u64>, member: &Member) -> Option<u64> {
     let free = member.free.as_ref()?;
-    let one: BTreeMap<&str, u64> = workload
-        .request
-        .iter()
-        .map(|(name, amount)| (name.as_str(), *amount))
-        .chain([("pods", 1000)])
-        .collect();
+    let one: BTreeMap<&str, u64> =
+        request.iter().map(|(name, amount)| (name.as_str(), *amount)).chain([("pods", 1000)]).collect();
     one.into_iter()
         .filter(|(_, amount)| *amount > 0)
         .map(|(resource, amount)| free.get(resource).copied().unwrap_or_default() / amount)
@@ -229,7 +238,7 @@ fn all_or_nothing(change: &AssignmentChange<'_>) -> Assessment {
 }
 
 fn within_room(change: &AssignmentChange<'_>) -> Assessment {
-    let measured = |(name, more): (&String, u64)| Some((name.clone(), more, change.room(name)?));
+    let measured = |(name, more): (&String, u64)| Some((name.clone(), more, change.largest_room(name)?));
     let measured: Vec<_> = change.gains().filter_map(measured).collect();
     let (name, more, room) = measured.iter().max_by_key(|(_, more, room)| more.saturating_sub(*room))?;
     Some((more > room).then(|| {
@@ -292,7 +301,7 @@ fn in_proportion(change: &AssignmentChange<'_>) -> Assessment {
     let mut rooms = Vec::new();
     for (name, member) in members {
         if change.now.contains_key(name) || is_free_choice(workload, name, member) {
-            rooms.push((name.clone(), change.room(name).filter(|_| !member.modelled)?));
+            rooms.push((name.clone(), change.room(name)?));
         }
     }
     rooms.retain(|(_, room)| *room > 0);
