@@ -108,7 +108,7 @@ pub struct Behaviour {
     /// A `ReplicaSet` has replicas, dependencies and an aggregated status; as from 1.16.
     /// Before, only its health was known.
     pub interprets_replica_sets: bool,
-    /// Grades of nodes say how many replicas fit as if the replicas were scheduled on such nodes; as from 1.18.
+    /// Grades of nodes count as if the replicas were scheduled on such nodes; as from 1.18.
     /// A node then has room for 110 pods and for none of a resource that its grade leaves out
     /// (`getMaximumReplicasBasedOnResourceModels`). Before, grades that left out a requested resource did not count.
     pub schedules_on_grades: bool,

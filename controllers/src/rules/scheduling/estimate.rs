@@ -49,8 +49,8 @@ pub(super) fn free(cluster: &Cluster, resource: &str) -> i128 {
     amount(&summary.allocatable) - amount(&summary.allocated) - amount(&summary.allocating)
 }
 
-/// Returns what one replica of a template needs; `None` if it has no requests and can run on every node.
-/// The requests are the sum over its containers, or the request of its largest init container if that is more. A limit without a
+/// Returns what one replica of a template needs.
+/// `None` if the replica has no requests and can run on every node. The requests are the sum over its containers, or the request of its largest init container if that is more. A limit without a
 /// request is the request, as the API server of a member will set it (`AddPodTemplateRequest` of
 /// `pkg/util/resource.go`).
 #[must_use]
@@ -72,8 +72,8 @@ pub fn replica_requirements(
         .then_some(ReplicaRequirements { node_claim, resource_request })
 }
 
-/// Returns what a pod requires of its node; `None` if it requires nothing (`GenerateNodeClaimByPodSpec`).
-/// Tolerations count as a requirement, too.
+/// Returns what a pod requires of its node; `None` if it requires nothing.
+/// The source is `GenerateNodeClaimByPodSpec`. Tolerations count as a requirement, too.
 fn node_claim(pod: &Value) -> Option<NodeClaim> {
     let affinity = &pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
     let claim = NodeClaim {

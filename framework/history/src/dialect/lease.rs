@@ -46,7 +46,8 @@ impl Leases {
         }
     }
 
-    /// Notes that the member with this name has become Unknown, so that controllers may know only its last renewal.
+    /// Notes that the member with this name has become Unknown.
+    /// Controllers may know only its last renewal from then on.
     pub fn became_unknown(&mut self, name: &str) {
         if let Some(known) = self.0.get_mut(name) {
             known.may_be_forgotten = true;

@@ -211,7 +211,7 @@ fn awaits_purge(workload: &Workload) -> bool {
     purged.any(|task| workload.deliveries.contains_key(&task.member))
 }
 
-/// Returns how long the controllers may still back off for the old manifests of the workload in any member.
+/// Returns how long controllers may still back off for old manifests of the workload in any member.
 /// One failure for a member lets the controllers try the whole workload again later. The back-off is at most as long as
 /// the manifest has been in deletion.
 fn retried_for_others(workload: &Workload, now: Duration) -> Duration {

@@ -183,7 +183,7 @@ impl AssignmentChange<'_> {
     }
 }
 
-/// Returns how many more replicas with this request fit into `member`, by the scarcest resource of a replica.
+/// Returns how many more replicas with this request fit into `member`, by the scarcest resource.
 /// Returns `None` if the member has never reported its room.
 fn room(request: &BTreeMap<String, u64>, member: &Member) -> Option<u64> {
     let free = member.free.as_ref()?;
