@@ -6,6 +6,9 @@
 
 mod browser;
 #[expect(dead_code, reason = "only a part is needed here")]
+#[path = "../live/command.rs"]
+mod command;
+#[expect(dead_code, reason = "only a part is needed here")]
 #[path = "../live/fleet.rs"]
 mod fleet;
 

@@ -102,9 +102,9 @@ fn an_agent_that_is_cut_off_reports_nothing() {
     let cut = || Story::new().pulls("m1").fault("partition", "m1", "begin").at(20.0).ready("m1", "Unknown");
     let unknown = || cut().taint("m1", "unreachable", "NoSchedule");
     let back = |story: Story| story.ready("m1", "True").untaint("m1", "NoSchedule");
-    assert!(ids(&back(unknown().at(22.0)).until(22.5), Outcome::is_violated).contains(&"HEALTH-04"));
+    assert!(violations(&back(unknown().at(22.0)).until(22.5)).contains(&"HEALTH-04"));
     let ended = || unknown().at(22.0).fault("partition", "m1", "end").at(22.2);
-    assert!(ids(&back(ended()).until(22.5), Outcome::is_violated).is_empty());
+    assert!(violations(&back(ended()).until(22.5)).is_empty());
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn an_agent_does_not_report_its_member_as_not_ready_without_a_fault() {
     let not_ready = |story: Story| story.ready("m1", "False").taint("m1", "not-ready", "NoSchedule");
     breaks("HEALTH-01", &not_ready(story()).until(200.5));
     let down = || story().fault("api-server", "m1", "begin").at(204.0);
-    assert!(ids(&not_ready(down()).until(204.5), Outcome::is_violated).is_empty());
+    assert!(violations(&not_ready(down()).until(204.5)).is_empty());
 }
 
 #[test]

@@ -1,15 +1,14 @@
 //! Tests with objects that were replaced while the recorder heard nothing, or that are lost.
 
 use capsize_history::EventType;
-use capsize_judge::guarantee::Outcome;
 use serde_json::{Value, json};
 
 use crate::nodes::{self, cluster_by};
-use crate::outcomes::ids;
+use crate::outcomes::violations;
 use crate::story::{PROFILE, Story};
 
 fn is_broken(id: &str, story: Story, until: f64) -> bool {
-    ids(&story.until(until), Outcome::is_violated).contains(&id)
+    violations(&story.until(until)).contains(&id)
 }
 
 /// The recorder hears nothing of the control plane from 11 s on, and lists its objects at `end`.
@@ -111,7 +110,7 @@ fn a_binding_of_the_same_name_may_have_replaced_another_during_a_silence() {
     let evicted =
         Story::new().at(10.2).taint("m1", "maintenance", "NoExecute").at(10.5).evict("m1").stamp("m1");
     let replaced = listed(evicted, 12.0, other).until(13.0);
-    assert_eq!(ids(&replaced, Outcome::is_violated), [""; 0]);
+    assert_eq!(violations(&replaced), [""; 0]);
 }
 
 fn policy() -> Value {
