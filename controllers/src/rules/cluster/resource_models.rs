@@ -144,7 +144,7 @@ fn least(amount: &Quantity) -> i128 {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
     use crate::test_values::from_json;
