@@ -61,6 +61,7 @@ pub(super) fn phrase(change: &Change) -> String {
         Change::EvictionEnded { task, .. } => format!("task {} ends", task.member),
         Change::EvictionAnnounced { member, .. } => format!("an event says that {member} is evicted from"),
         Change::InstanceHealth { member, .. } => format!("health on {member} changes"),
+        Change::InstanceCounts { member, .. } => format!("counts of replicas on {member} change"),
         Change::Delivered { member, .. } => format!("copy for {member} written"),
         Change::Rewritten { member, .. } => format!("copy for {member} rewritten"),
         Change::DeliveryReported { member, .. } => format!("more is reported of the copy for {member}"),

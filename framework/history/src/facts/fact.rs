@@ -236,6 +236,13 @@ pub enum Change {
         /// The member.
         member: String,
     },
+    /// Only counts of replicas in the report about a workload in a member changed.
+    InstanceCounts {
+        /// The workload.
+        workload: WorkloadKey,
+        /// The member.
+        member: String,
+    },
     /// A manifest for a member was written, or rewritten with other replicas.
     Delivered {
         /// The workload.
@@ -316,6 +323,7 @@ impl Change {
             | Self::EvictionEnded { workload, .. }
             | Self::EvictionAnnounced { workload, .. }
             | Self::InstanceHealth { workload, .. }
+            | Self::InstanceCounts { workload, .. }
             | Self::Delivered { workload, .. }
             | Self::Rewritten { workload, .. }
             | Self::DeliveryReported { workload, .. }
@@ -350,6 +358,7 @@ impl Change {
             | Self::MemberGone(member)
             | Self::EvictionAnnounced { member, .. }
             | Self::InstanceHealth { member, .. }
+            | Self::InstanceCounts { member, .. }
             | Self::Delivered { member, .. }
             | Self::Rewritten { member, .. }
             | Self::DeliveryReported { member, .. }

@@ -31,7 +31,7 @@ topics! {
     MemberLeaving MemberGone
     Policy Overrides Template Namespace TaintPolicy
     Claimed HeldBack Recorded Required Wanted Assigned WorkloadGone
-    EvictionBegan EvictionStamped EvictionChanged EvictionEnded EvictionAnnounced InstanceHealth
+    EvictionBegan EvictionStamped EvictionChanged EvictionEnded EvictionAnnounced InstanceHealth InstanceCounts
     Delivered Rewritten DeliveryReported DeliveredTwice Recalled DeliveryGone Running RunningGone
 }
 

@@ -255,6 +255,7 @@ fn explains_failures(change: &Change) -> bool {
         Change::Recorded(_)
             | Change::Step(_)
             | Change::InstanceHealth { .. }
+            | Change::InstanceCounts { .. }
             | Change::Delivered { .. }
             | Change::Rewritten { .. }
             | Change::DeliveryReported { .. }

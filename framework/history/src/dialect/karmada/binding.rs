@@ -339,10 +339,29 @@ impl BindingFields {
         let was = std::mem::replace(&mut entry.instances, now);
         let members = was.keys().chain(entry.instances.keys().filter(|member| !was.contains_key(*member)));
         members
-            .filter(|member| was.get(*member) != entry.instances.get(*member))
-            .map(|member| Change::InstanceHealth { workload: workload.clone(), member: member.clone() })
+            .filter_map(|member| {
+                let change = report_change(was.get(member), entry.instances.get(member))?;
+                Some(change(workload.clone(), member.clone()))
+            })
             .collect()
     }
+}
+
+/// Returns the kind of the change from one report about a copy to the next one; `None` if they are equal.
+fn report_change(
+    was: Option<&Instance>,
+    now: Option<&Instance>,
+) -> Option<fn(WorkloadKey, String) -> Change> {
+    if was == now {
+        return None;
+    }
+    let only_counts =
+        was.zip(now).is_some_and(|(was, now)| *was == Instance { counts: was.counts, ..now.clone() });
+    Some(if only_counts {
+        |workload, member| Change::InstanceCounts { workload, member }
+    } else {
+        |workload, member| Change::InstanceHealth { workload, member }
+    })
 }
 
 /// Reads when a new schedule was requested last, and whether the scheduler has yet to make it.

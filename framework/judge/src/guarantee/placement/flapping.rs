@@ -10,7 +10,7 @@ use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::time_format::clock;
 use capsize_history::digest::Table;
-use capsize_history::facts::{Change, Fact, Member, Taint, Workload};
+use capsize_history::facts::{Change, Fact, Member, ObjectVersion, Taint, TaintEffect, Workload};
 
 static PLACEMENT_16: GuaranteeSpec = GuaranteeSpec {
     id: "PLACEMENT-16",
@@ -29,6 +29,8 @@ pub(crate) struct NoReturnToTaintedMember {
     left: Table<Subject, Duration>,
     /// Returns to members with a taint; the watch of members may still report that the taint is gone.
     suspected_violations: SuspectedViolations,
+    /// The version of each member in which its last NoExecute taint was gone.
+    untainted: Table<String, ObjectVersion>,
 }
 
 impl Guarantee for NoReturnToTaintedMember {
@@ -76,9 +78,16 @@ impl Guarantee for NoReturnToTaintedMember {
                     self.suspected_violations.add(subject, fact, because, seen);
                 }
             }
-            Change::TaintRemoved { member, .. } | Change::MemberGone(member) => {
-                let bare = context.member(member).is_none_or(|it| it.evicting_taints().next().is_none());
-                self.left.retain(|subject, _| !(bare && subject.is_on(member)));
+            Change::TaintRemoved { member, taint } => {
+                if context.member(member).is_none_or(|it| it.evicting_taints().next().is_none()) {
+                    self.left.retain(|subject, _| !subject.is_on(member));
+                    let version = fact.witness.as_ref().filter(|_| taint.effect == TaintEffect::NoExecute);
+                    self.untainted.extend(version.map(|version| (member.clone(), version.clone())));
+                }
+            }
+            Change::MemberGone(member) => {
+                self.left.retain(|subject, _| !subject.is_on(member));
+                self.untainted.swap_remove(member);
             }
             Change::WorkloadGone(key) => self.left.retain(|subject, _| !subject.is_of(key)),
             _ => {}
@@ -90,9 +99,19 @@ impl Guarantee for NoReturnToTaintedMember {
     }
 
     fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
-        self.suspected_violations.pass(now, context, |subject, _, context| {
-            let member = subject.member.as_ref().and_then(|name| context.member(name));
-            member.is_none_or(|member| member.evicting_taints().next().is_none())
+        let Self { suspected_violations, untainted, .. } = self;
+        suspected_violations.pass(now, context, |subject, returned, context| {
+            let name = subject.member.as_deref().unwrap_or_default();
+            let is_bare = context.member(name).is_none_or(|member| member.evicting_taints().next().is_none());
+            let without = untainted.get(name).zip(returned.witness.as_ref());
+            is_bare && !without.is_some_and(|(without, returned)| is_later(without, returned))
         });
     }
+}
+
+/// Returns true if the API server wrote one version after the other for certain.
+/// The versions of all objects of an API server count upwards together.
+fn is_later(one: &ObjectVersion, other: &ObjectVersion) -> bool {
+    let number = |version: &ObjectVersion| version.version().parse::<u64>().ok();
+    one.on() == other.on() && number(one).zip(number(other)).is_some_and(|(one, other)| one > other)
 }

@@ -253,11 +253,13 @@ pub(crate) struct TemplateStatusIsSumOfCopies {
 }
 
 impl Guarantee for TemplateStatusIsSumOfCopies {
-    accessors!(STATUS_03, [InstanceHealth, Template, WorkloadGone], deadlines);
+    accessors!(STATUS_03, [InstanceHealth, InstanceCounts, Template, WorkloadGone], deadlines);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let key = match &fact.change {
-            Change::InstanceHealth { workload: key, .. } | Change::Template(key) => key,
+            Change::InstanceHealth { workload: key, .. }
+            | Change::InstanceCounts { workload: key, .. }
+            | Change::Template(key) => key,
             Change::WorkloadGone(key) => {
                 self.known.remove(key);
                 return self.deadlines.cancel(&Subject::workload(key));
