@@ -347,7 +347,8 @@ impl BindingFields {
     }
 }
 
-/// Returns the kind of the change from one report about a copy to the next one; `None` if they are equal.
+/// Returns the kind of the change from one report about a copy to the next one.
+/// The result is `None` if both are equal.
 fn report_change(
     was: Option<&Instance>,
     now: Option<&Instance>,
