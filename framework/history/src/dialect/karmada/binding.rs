@@ -79,32 +79,19 @@ impl Bindings {
             let known = self.0.swap_remove(name);
             return known.map(|known| unrecorded(world, known.workload)).into_iter().collect();
         }
-        let uid = text(observed.metadata("uid"));
-        let replaced = |known: &KnownBinding| !known.uid.is_empty() && !uid.is_empty() && known.uid != uid;
-        let mut changes = Vec::new();
-        if self.0.get(name).is_some_and(replaced) {
-            // The history lacks the end of a binding with the same name.
-            let known = self.0.swap_remove(name);
-            changes.extend(known.map(|known| unrecorded(world, known.workload)));
-        }
+        let mut changes = Vec::from_iter(self.forget_replaced(world, observed));
         let first = !self.0.contains_key(name);
         let known = self.0.entry(name.to_owned()).or_default();
         let workload = known.read_workload(observed);
         if first {
-            known.uid = uid.into_owned();
+            known.uid = text(observed.metadata("uid")).into_owned();
             known.workload = workload.clone();
             world.records.insert(name.to_owned(), workload.clone());
         }
         let now = world.now;
         let in_gap = world.observers.is_in_gap(CONTROL_PLANE, now);
         let entry = world.workloads.entry(workload.clone()).or_default();
-        if entry.record != known.record {
-            // The entry shows values of another record, or old values of this record.
-            known.fields = BindingFields::default();
-        }
-        entry.recorded = true;
-        entry.record = Some(observed.witness.clone());
-        known.record.clone_from(&entry.record);
+        known.take_over(entry, observed);
         if known.read_generation(entry, observed) || in_gap {
             entry.missed = Some(now);
         }
@@ -157,9 +144,31 @@ impl Bindings {
         changes.push(Change::Recorded(workload));
         changes
     }
+
+    /// Forgets a binding that another binding with the same name has replaced.
+    /// The history lacks the end of the old binding.
+    fn forget_replaced(&mut self, world: &mut World, observed: &ObservedObject<'_>) -> Option<Change> {
+        let (name, uid) = (observed.witness.name(), text(observed.metadata("uid")));
+        let before = &self.0.get(name)?.uid;
+        if before.is_empty() || uid.is_empty() || *before == uid {
+            return None;
+        }
+        self.0.swap_remove(name).map(|known| unrecorded(world, known.workload))
+    }
 }
 
 impl KnownBinding {
+    /// Makes this binding the record of the workload.
+    fn take_over(&mut self, entry: &mut Workload, observed: &ObservedObject<'_>) {
+        if entry.record != self.record {
+            // The entry shows values of another record, or old values of this record.
+            self.fields = BindingFields::default();
+        }
+        entry.recorded = true;
+        entry.record = Some(observed.witness.clone());
+        self.record.clone_from(&entry.record);
+    }
+
     /// Reads whether the binding is scheduled, and whether versions before this one may be missing.
     /// A history may leave out generations. Returns true if versions are surely missing.
     fn read_generation(&mut self, entry: &mut Workload, observed: &ObservedObject<'_>) -> bool {

@@ -16,10 +16,11 @@ impl TaintsByHand {
     pub(crate) fn observe(&mut self, fact: &Fact, context: &JudgeContext<'_>) {
         let named = |member: &str, taint: &Taint| (member.to_owned(), taint.key.clone(), taint.effect);
         match &fact.change {
-            Change::TaintAdded { member, taint, .. } if taint.health.is_some() => {
-                if context.member(member).is_some_and(|known| is_by_hand(known, fact.at, context)) {
-                    self.0.insert(named(member, taint));
-                }
+            Change::TaintAdded { member, taint, .. }
+                if taint.health.is_some()
+                    && context.member(member).is_some_and(|known| is_by_hand(known, fact.at, context)) =>
+            {
+                self.0.insert(named(member, taint));
             }
             Change::TaintRemoved { member, taint } => drop(self.0.remove(&named(member, taint))),
             Change::MemberGone(member) => self.0.retain(|(name, ..)| name != member),

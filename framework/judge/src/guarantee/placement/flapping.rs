@@ -78,12 +78,10 @@ impl Guarantee for NoReturnToTaintedMember {
                     self.suspected_violations.add(subject, fact, because, seen);
                 }
             }
-            Change::TaintRemoved { member, taint } => {
-                if context.member(member).is_none_or(|it| it.evicting_taints().next().is_none()) {
-                    self.left.retain(|subject, _| !subject.is_on(member));
-                    let version = fact.witness.as_ref().filter(|_| taint.effect == TaintEffect::NoExecute);
-                    self.untainted.extend(version.map(|version| (member.clone(), version.clone())));
-                }
+            Change::TaintRemoved { member, taint } if is_bare(member, context) => {
+                self.left.retain(|subject, _| !subject.is_on(member));
+                let version = fact.witness.as_ref().filter(|_| taint.effect == TaintEffect::NoExecute);
+                self.untainted.extend(version.map(|version| (member.clone(), version.clone())));
             }
             Change::MemberGone(member) => {
                 self.left.retain(|subject, _| !subject.is_on(member));
@@ -102,11 +100,15 @@ impl Guarantee for NoReturnToTaintedMember {
         let Self { suspected_violations, untainted, .. } = self;
         suspected_violations.pass(now, context, |subject, returned, context| {
             let name = subject.member.as_deref().unwrap_or_default();
-            let is_bare = context.member(name).is_none_or(|member| member.evicting_taints().next().is_none());
             let without = untainted.get(name).zip(returned.witness.as_ref());
-            is_bare && !without.is_some_and(|(without, returned)| is_later(without, returned))
+            is_bare(name, context) && !without.is_some_and(|(without, returned)| is_later(without, returned))
         });
     }
+}
+
+/// Returns true if no taint of the member evicts workloads.
+fn is_bare(member: &str, context: &JudgeContext<'_>) -> bool {
+    context.member(member).is_none_or(|member| member.evicting_taints().next().is_none())
 }
 
 /// Returns true if the API server wrote one version after the other for certain.
