@@ -348,30 +348,23 @@ impl BindingFields {
         let was = std::mem::replace(&mut entry.instances, now);
         let members = was.keys().chain(entry.instances.keys().filter(|member| !was.contains_key(*member)));
         members
-            .filter_map(|member| {
-                let change = report_change(was.get(member), entry.instances.get(member))?;
-                Some(change(workload.clone(), member.clone()))
+            .filter(|member| was.get(*member) != entry.instances.get(*member))
+            .map(|member| {
+                let only_counts = differ_in_counts(was.get(member), entry.instances.get(member));
+                let (workload, member) = (workload.clone(), member.clone());
+                if only_counts {
+                    Change::InstanceCounts { workload, member }
+                } else {
+                    Change::InstanceHealth { workload, member }
+                }
             })
             .collect()
     }
 }
 
-/// Returns the kind of the change from one report about a copy to the next one.
-/// The result is `None` if both are equal.
-fn report_change(
-    was: Option<&Instance>,
-    now: Option<&Instance>,
-) -> Option<fn(WorkloadKey, String) -> Change> {
-    if was == now {
-        return None;
-    }
-    let only_counts =
-        was.zip(now).is_some_and(|(was, now)| *was == Instance { counts: was.counts, ..now.clone() });
-    Some(if only_counts {
-        |workload, member| Change::InstanceCounts { workload, member }
-    } else {
-        |workload, member| Change::InstanceHealth { workload, member }
-    })
+/// Returns true if two different reports about a copy differ in nothing but counts of replicas.
+fn differ_in_counts(was: Option<&Instance>, now: Option<&Instance>) -> bool {
+    was.zip(now).is_some_and(|(was, now)| *was == Instance { counts: was.counts, ..now.clone() })
 }
 
 /// Reads when a new schedule was requested last, and whether the scheduler has yet to make it.
