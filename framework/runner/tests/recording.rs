@@ -8,12 +8,13 @@ use std::time::Duration;
 use capsize_clock::{Seed, Simulation, simulate};
 use capsize_clusters::{Direction, Fleet, FleetSpec, LinkFault, MemberSpec};
 use capsize_history::dialect::DialectKind;
-use capsize_history::{Entry, EventType, Kind, Observer, Reader, Writer};
+use capsize_history::{Entry, EventType, Kind, Mark, Observer, Reader, Writer};
 use capsize_runner::record::{Record, Source, Tidings, of_members, served};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
 use serde_json::{Map, json};
+use tokio::sync::mpsc::{self, Sender};
 
 /// The seconds between which the member cannot be reached.
 const AWAY: (u64, u64) = (20, 80);
@@ -48,23 +49,34 @@ async fn happens(run: Simulation, fleet: &Fleet) {
     until(130).await;
 }
 
-/// The history, and the events that the recording reported meanwhile.
-async fn recorded(run: Simulation) -> (Vec<Entry>, Vec<Tidings>) {
-    let spec = FleetSpec { members: vec![MemberSpec::named("m1")] };
-    let fleet = Fleet::embedded(run, &spec, None);
+fn fleet(run: Simulation) -> Fleet {
+    Fleet::embedded(run, &FleetSpec { members: vec![MemberSpec::named("m1")] }, None)
+}
+
+/// A recording of the member, and the sender of its marks.
+async fn record_of(run: Simulation, fleet: &Fleet) -> (Record, Sender<Mark>) {
     let client = fleet.member("m1").unwrap().remote_client();
     let paths = of_members(&DialectKind::default());
     let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
     let resources = served(&client, &paths).await.unwrap();
     let source = Source { name: "m1".into(), client, resources };
+    let (sender, marks) = mpsc::channel(1);
+    (Record { clock: run.clock.into(), header: Map::new(), sources: vec![source], marks }, sender)
+}
+
+fn entries(history: &[u8]) -> Vec<Entry> {
+    Reader::new("h.jsonl", history).map(Result::unwrap).collect()
+}
+
+/// The history, and the events that the recording reported meanwhile.
+async fn recorded(run: Simulation) -> (Vec<Entry>, Vec<Tidings>) {
+    let fleet = fleet(run);
     let reports = Mutex::new(Vec::new());
     let mut history = Vec::new();
-    let (_, marks) = tokio::sync::mpsc::channel(1);
-    let record = Record { clock: run.clock.into(), header: Map::new(), sources: vec![source], marks };
+    let (record, _) = record_of(run, &fleet).await;
     let report = |tidings| reports.lock().unwrap().push(tidings);
     record.run(Writer::new(&mut history), happens(run, &fleet), report).await.unwrap();
-    let entries = Reader::new("h.jsonl", history.as_slice()).map(Result::unwrap).collect();
-    (entries, reports.into_inner().unwrap())
+    (entries(&history), reports.into_inner().unwrap())
 }
 
 /// The events of config maps between two seconds, each with its observation latency.
@@ -124,4 +136,22 @@ fn a_cluster_that_does_not_answer_has_an_unlimited_latency() {
     let observer = Observer::of(mark).unwrap().unwrap();
     assert!(observer.latency > Duration::from_secs(365 * 86_400), "{observer:?}");
     assert_eq!(during.count(), 0);
+}
+
+#[test]
+fn a_mark_that_arrives_just_before_the_end_is_recorded() {
+    let mark = Map::from_iter([("note".to_owned(), json!("the last words"))]);
+    let recorded = simulate(Seed(1), async |run: Simulation| {
+        let fleet = fleet(run);
+        let (record, marks) = record_of(run, &fleet).await;
+        let stop = async {
+            run.clock.sleep(Duration::from_secs(5)).await;
+            marks.send(mark.clone()).await.unwrap();
+        };
+        let mut history = Vec::new();
+        record.run(Writer::new(&mut history), stop, |_| {}).await.unwrap();
+        entries(&history)
+    });
+    let [.., last, _ended] = &recorded[..] else { panic!("{recorded:?}") };
+    assert_eq!(last.kind, Kind::Mark(mark.clone()), "{recorded:?}");
 }

@@ -95,8 +95,8 @@ impl Record {
         stop: impl Future<Output = ()>,
         mut report: impl FnMut(Tidings),
     ) -> Result<Recorded, RecordError> {
-        let Self { clock, header, sources, marks } = self;
-        let (to, from) = mpsc::channel(ROOM);
+        let Self { clock, header, sources, mut marks } = self;
+        let (to, mut from) = mpsc::channel(ROOM);
         let mut ledger = Ledger {
             clock,
             out,
@@ -115,7 +115,11 @@ impl Record {
         tokio::select! {
             biased;
             () = stop => {}
-            ended = ledger.keep(from, marks, &mut report) => ended?,
+            ended = ledger.keep(&mut from, &mut marks, &mut report) => ended?,
+        }
+        // `capsize mark` has already reported to the user that these marks are recorded.
+        while let Ok(mark) = marks.try_recv() {
+            ledger.say(0, Kind::Mark(mark));
         }
         ledger.end()
     }
@@ -130,8 +134,8 @@ impl<S: EntrySink> Ledger<S> {
 
     async fn keep(
         &mut self,
-        mut from: Receiver<(usize, Heard)>,
-        mut marks: Receiver<Mark>,
+        from: &mut Receiver<(usize, Heard)>,
+        marks: &mut Receiver<Mark>,
         report: &mut impl FnMut(Tidings),
     ) -> Result<(), RecordError> {
         let mut batch = Vec::new();
