@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Instant;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Secret;
@@ -92,7 +93,9 @@ async fn a_fleet_at_a_speed_of_its_own_is_recorded_by_its_clock_and_conforms() {
     let up = Up::start(&["--members", "2", "--speed", "10", "--kubeconfigs", &path("")]);
     let (kubeconfig, history) = (path("all.yaml"), path("h.jsonl"));
     let recorder = Recorder::start(&kubeconfig, &history);
+    let begun = Instant::now();
     place_a_workload(Path::new(&kubeconfig)).await;
+    let passed = begun.elapsed().as_secs_f64();
     let printed = recorder.stop();
     up.stop("-TERM");
     assert!(printed.contains("10 times the speed"), "{printed}");
@@ -100,11 +103,8 @@ async fn a_fleet_at_a_speed_of_its_own_is_recorded_by_its_clock_and_conforms() {
     // A minute of the fleet passes in six seconds: time stamps and the times of entries agree.
     let text = fs::read_to_string(&history).unwrap();
     let entries: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let ready = |entry: &&Value| entry["on"] == "member1" && entry["object"]["status"]["readyReplicas"] == 2;
-    let made = |entry: &&Value| entry["on"] == "member1" && entry["object"]["metadata"]["name"] == "web";
-    let [made, ready] =
-        [entries.iter().find(made), entries.iter().find(ready)].map(|it| it.unwrap()["at"].as_f64().unwrap());
-    assert!(ready - made >= 1.0, "a copy needs some seconds to become ready, and took {made} to {ready}");
+    let ended = entries.last().unwrap()["at"].as_f64().unwrap();
+    assert!(ended >= passed * 9.0, "{passed} s passed, and the recording lasted {ended} s of the fleet");
     // The bound of the offset is as wide as the recorder waited, so a busy machine makes it some seconds wide.
     let offset =
         |entry: &&Value| entry["mark"]["observer"]["clockOffset"].as_f64().is_some_and(|off| off > 30.0);
