@@ -113,6 +113,18 @@ fn a_binding_of_the_same_name_may_have_replaced_another_during_a_silence() {
     assert_eq!(violations(&replaced), [""; 0]);
 }
 
+#[test]
+fn a_cluster_of_the_same_name_may_have_replaced_another_during_a_silence() {
+    let identity = |story: Story, uid: &str| story.member("m3", json!({"metadata": {"uid": uid}}));
+    let unready = || identity(Story::new(), "one").at(10.5).ready("m3", "False");
+    let is_late = |uid: &str| {
+        let story = listed(unready(), 15.0, |story| identity(story, uid)).at(22.0);
+        is_broken("TAINT-02", story.taint("m3", "not-ready", "NoExecute"), 23.0)
+    };
+    assert!(is_late("one"), "the taint is due at 19.5 s");
+    assert!(!is_late("two"), "the history does not show since when the other Cluster is not ready");
+}
+
 fn policy() -> Value {
     json!({
         "apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy",

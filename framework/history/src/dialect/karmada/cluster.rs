@@ -25,6 +25,7 @@ pub(super) struct Clusters {
 
 #[derive(Debug, Default)]
 struct ClusterFields {
+    uid: String,
     spec: LastDigest,
     /// A digest of the specification that does not depend on its notation.
     specified: Option<u64>,
@@ -65,18 +66,19 @@ impl Clusters {
     pub(super) fn observe(&mut self, world: &mut World, observed: &ObservedObject<'_>) -> Vec<Change> {
         let (name, now) = (&*observed.name, world.now);
         if observed.gone {
-            self.last.swap_remove(name);
-            let gone = world.members.remove(name);
-            return gone.map(|_| Change::MemberGone(name.to_owned())).into_iter().collect();
+            return self.forget(world, name).into_iter().collect();
         }
+        let mut changes: Vec<Change> = self.forget_replaced(world, observed).into_iter().collect();
         let first = !self.last.contains_key(name);
         if first {
             close_without_namespace(world, name, now);
         }
         let last = self.last.entry(name.to_owned()).or_default();
+        if last.uid.is_empty() {
+            last.uid = text(observed.metadata("uid")).into_owned();
+        }
         let member = world.members.entry(name.to_owned()).or_default();
         member.record = Some(observed.witness.clone());
-        let mut changes = Vec::new();
         let status_changed = last.status.differs(observed.object.whole("status"));
         let (was, conditions_changed) =
             (member.health, status_changed && last.read_conditions(member, observed));
@@ -133,6 +135,20 @@ impl Clusters {
             changes.push(Change::MemberChanged(name.to_owned()));
         }
         changes
+    }
+
+    fn forget(&mut self, world: &mut World, name: &str) -> Option<Change> {
+        self.last.swap_remove(name);
+        world.members.remove(name).map(|_| Change::MemberGone(name.to_owned()))
+    }
+
+    /// Forgets a Cluster that another Cluster with the same name has replaced.
+    /// The history lacks the end of the old Cluster.
+    fn forget_replaced(&mut self, world: &mut World, observed: &ObservedObject<'_>) -> Option<Change> {
+        let (name, uid) = (&*observed.name, text(observed.metadata("uid")));
+        let before = &self.last.get(name)?.uid;
+        let replaced = !before.is_empty() && !uid.is_empty() && *before != uid;
+        replaced.then(|| self.forget(world, name)).flatten()
     }
 }
 
