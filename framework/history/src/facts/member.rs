@@ -65,6 +65,10 @@ pub struct Member {
     pub labels: BTreeMap<String, String>,
     /// `provider`, `region` and `zone` with their values.
     pub fields: BTreeMap<String, Vec<String>>,
+    /// Whether `zone` is known from the older field of a Cluster alone.
+    /// Karmada since 1.7 selects by the list `zones`. Its API server moves the older field into the list, but one with
+    /// Clusters as custom resources does not.
+    pub zone_in_older_field: bool,
     /// All conditions: type and status.
     pub conditions: BTreeMap<String, String>,
     /// The reasons of the conditions, by type.
@@ -175,6 +179,12 @@ impl Member {
     #[must_use]
     pub fn field(&self, name: &str) -> &[String] {
         self.fields.get(name).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The values of a field as the releases read it: in one way, or in two.
+    pub(super) fn readings(&self, name: &str) -> impl Iterator<Item = &[String]> {
+        let without: Option<&[String]> = (self.zone_in_older_field && name == "zone").then_some(&[]);
+        std::iter::once(self.field(name)).chain(without)
     }
 
     /// The taint with this effect that stands for `health`.

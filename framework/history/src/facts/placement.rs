@@ -123,24 +123,25 @@ impl Affinity {
     /// Whether the member with this name may be chosen, by the rule of any release.
     #[must_use]
     pub fn admits(&self, name: &str, member: &Member) -> bool {
-        self.admits_if(name, member, Requirement::holds)
+        self.admits_if(name, member, |each| member.readings(&each.key).any(|found| each.holds(found)))
     }
 
     /// Whether the member with this name may be chosen, by the rules of all releases.
     ///
     /// Until 1.17 all zones of a member had to be listed; since 1.18 one of them is enough (#6431).
+    /// Until 1.6 the zone was one field, and since 1.7 it is a list (#4010).
     #[must_use]
     pub fn surely_admits(&self, name: &str, member: &Member) -> bool {
-        self.admits_if(name, member, Requirement::surely_holds)
+        self.admits_if(name, member, |each| member.readings(&each.key).all(|found| each.surely_holds(found)))
     }
 
-    fn admits_if(&self, name: &str, member: &Member, field: fn(&Requirement, &[String]) -> bool) -> bool {
+    fn admits_if(&self, name: &str, member: &Member, field: impl Fn(&Requirement) -> bool) -> bool {
         let named = |names: &[String]| names.iter().any(|each| each == name);
         let labels = |key: &str| member.labels.get(key).map(std::slice::from_ref).unwrap_or_default();
         !named(&self.exclude)
             && (self.names.is_empty() || named(&self.names))
             && self.labels.iter().all(|each| each.holds(labels(&each.key)))
-            && self.fields.iter().all(|each| field(each, member.field(&each.key)))
+            && self.fields.iter().all(field)
     }
 }
 
@@ -172,6 +173,12 @@ impl SpreadField {
             }
             _ => true,
         }
+    }
+
+    /// Whether `member` has the property by the rules of all releases.
+    fn is_surely_known_of(&self, member: &Member) -> bool {
+        let zone = matches!(self, Self::Other(field) if field == "zone");
+        self.is_known_of(member) && !(zone && member.zone_in_older_field)
     }
 }
 
@@ -212,6 +219,7 @@ impl Placement {
         self.admits(name, member)
             && self.affinity.as_ref().is_none_or(|affinity| affinity.surely_admits(name, member))
             && (self.groups.is_empty() || self.groups.iter().any(group))
+            && self.spread.iter().all(|spread| spread.field.is_surely_known_of(member))
     }
 
     /// Whether the placement has groups that are tried one after another.

@@ -131,10 +131,11 @@ pub fn cluster(member: &MemberSpec) -> Value {
         SyncMode::Pull => "Pull",
     };
     spec.insert("syncMode".into(), json!(sync_mode));
-    let fields = [("provider", &member.provider), ("region", &member.region), ("zone", &member.zone)];
-    for (field, value) in fields {
-        spec.extend(value.as_ref().map(|value| (field.to_owned(), json!(value))));
-    }
+    let one = |value: &Option<String>| value.as_ref().map(|value| json!(value));
+    // The API server of Karmada moves the older field `zone` into this list.
+    let zones = member.zone.as_ref().map(|zone| json!([zone]));
+    let fields = [("provider", one(&member.provider)), ("region", one(&member.region)), ("zones", zones)];
+    spec.extend(fields.into_iter().filter_map(|(field, value)| Some((field.to_owned(), value?))));
     json!({
         "apiVersion": "cluster.karmada.io/v1alpha1",
         "kind": "Cluster",

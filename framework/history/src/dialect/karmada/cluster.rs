@@ -91,7 +91,9 @@ impl Clusters {
         // Another notation of the same specification is no change.
         let specified = respecified && replace(&mut last.specified, spec.map(|spec| digest(&spec.tree())));
         if respecified {
-            relabelled = replace(&mut member.fields, fields(observed));
+            let (fields, zone_in_older_field) = fields(observed);
+            relabelled = replace(&mut member.fields, fields);
+            relabelled |= replace(&mut member.zone_in_older_field, zone_in_older_field);
             moved = relabelled;
             moved |= last.read_spec(member, observed, now, first, &mut changes);
         }
@@ -309,17 +311,18 @@ fn labels(observed: &ObservedObject<'_>) -> BTreeMap<String, String> {
     labels.fields().iter().map(|(key, value)| (key.to_string(), value.text().to_owned())).collect()
 }
 
-/// The fields of the member. The list `zones` counts before the older field `zone`.
-fn fields(observed: &ObservedObject<'_>) -> BTreeMap<String, Vec<String>> {
+/// The fields of the member, and whether the zone is in the older field alone.
+/// The list `zones` counts before the older field `zone`.
+fn fields(observed: &ObservedObject<'_>) -> (BTreeMap<String, Vec<String>>, bool) {
     let one = |name: &str| match &*text(observed.spec(name)) {
         "" => Vec::new(),
         text => vec![text.to_owned()],
     };
     let zones = list(observed.spec("zones"));
     let zones: Vec<_> = zones.iter().filter_map(Tree::as_str).map(str::to_owned).collect();
-    BTreeMap::from([
-        ("provider".to_owned(), one("provider")),
-        ("region".to_owned(), one("region")),
-        ("zone".to_owned(), if zones.is_empty() { one("zone") } else { zones }),
-    ])
+    let is_older = zones.is_empty();
+    let zones = if is_older { one("zone") } else { zones };
+    let in_older_field = is_older && !zones.is_empty();
+    let fields = [("provider", one("provider")), ("region", one("region")), ("zone", zones)];
+    (BTreeMap::from(fields.map(|(name, values)| (name.to_owned(), values))), in_older_field)
 }
