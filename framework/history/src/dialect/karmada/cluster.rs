@@ -91,9 +91,7 @@ impl Clusters {
         // Another notation of the same specification is no change.
         let specified = respecified && replace(&mut last.specified, spec.map(|spec| digest(&spec.tree())));
         if respecified {
-            let (fields, zone_in_older_field) = fields(observed);
-            relabelled = replace(&mut member.fields, fields);
-            relabelled |= replace(&mut member.zone_in_older_field, zone_in_older_field);
+            relabelled = read_fields(member, observed);
             moved = relabelled;
             moved |= last.read_spec(member, observed, now, first, &mut changes);
         }
@@ -311,9 +309,9 @@ fn labels(observed: &ObservedObject<'_>) -> BTreeMap<String, String> {
     labels.fields().iter().map(|(key, value)| (key.to_string(), value.text().to_owned())).collect()
 }
 
-/// The fields of the member, and whether the zone is in the older field alone.
+/// Reads `provider`, `region` and `zone`, and returns whether any of them has changed.
 /// The list `zones` counts before the older field `zone`.
-fn fields(observed: &ObservedObject<'_>) -> (BTreeMap<String, Vec<String>>, bool) {
+fn read_fields(member: &mut Member, observed: &ObservedObject<'_>) -> bool {
     let one = |name: &str| match &*text(observed.spec(name)) {
         "" => Vec::new(),
         text => vec![text.to_owned()],
@@ -324,5 +322,6 @@ fn fields(observed: &ObservedObject<'_>) -> (BTreeMap<String, Vec<String>>, bool
     let zones = if is_older { one("zone") } else { zones };
     let in_older_field = is_older && !zones.is_empty();
     let fields = [("provider", one("provider")), ("region", one("region")), ("zone", zones)];
-    (BTreeMap::from(fields.map(|(name, values)| (name.to_owned(), values))), in_older_field)
+    let fields = BTreeMap::from(fields.map(|(name, values)| (name.to_owned(), values)));
+    replace(&mut member.fields, fields) | replace(&mut member.zone_in_older_field, in_older_field)
 }
