@@ -79,7 +79,11 @@ fn ended(state: &Path, resources: &[Resource]) -> Ended {
         journal.will(resource.clone()).unwrap();
     }
     let path = state.canonicalize().unwrap().join(format!("{}.jsonl", journal.run()));
-    Ended { journal: path, run: journal.id().clone(), labels: json!(journal.labels()) }
+    let ended = Ended { journal: path, run: journal.id().clone(), labels: json!(journal.labels()) };
+    drop(journal);
+    // A process that another test has just forked holds the lock of the journal until it executes its program.
+    File::open(&ended.journal).unwrap().lock().unwrap();
+    ended
 }
 
 impl Ended {
