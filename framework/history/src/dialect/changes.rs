@@ -6,6 +6,20 @@ use crate::facts::{
     Change, Delivery, Health, LONGEST_BACK_OFF, Member, Running, Taint, Workload, WorkloadKey, World,
 };
 
+/// Returns true if an object with this uid has replaced the object with the uid `before`.
+/// A history may leave out uids, so that both have to be known.
+#[must_use]
+pub fn is_another(uid: &str, before: &str) -> bool {
+    !uid.is_empty() && !before.is_empty() && uid != before
+}
+
+/// Keeps `uid` as the identity of an object, unless it is left out.
+pub fn remember_uid(known: &mut String, uid: &str) {
+    if !uid.is_empty() && known != uid {
+        uid.clone_into(known);
+    }
+}
+
 /// Records the time of a change of health, and how long a member that is Ready again was not.
 pub fn health_changed(
     name: &str,

@@ -125,6 +125,17 @@ fn a_cluster_of_the_same_name_may_have_replaced_another_during_a_silence() {
     assert!(!is_late("two"), "the history does not show since when the other Cluster is not ready");
 }
 
+#[test]
+fn a_cluster_with_another_uid_is_the_same_while_everything_is_observed() {
+    let identity = |story: Story, name, uid: &str| story.member(name, json!({"metadata": {"uid": uid}}));
+    let known = ["m1", "m2", "m3"].into_iter().fold(Story::new(), |story, name| identity(story, name, "one"));
+    let renamed = identity(identity(known.at(12.0), "m1", "two").at(13.0), "m1", "three");
+    assert_eq!(violations(&renamed.until(20.0)), [""; 0]);
+    let unready = identity(Story::new(), "m3", "one").at(10.5).ready("m3", "False").at(15.0);
+    let late = identity(unready, "m3", "two").at(22.0).taint("m3", "not-ready", "NoExecute");
+    assert!(is_broken("TAINT-02", late, 23.0), "the deletion of a Cluster would have been observed");
+}
+
 fn policy() -> Value {
     json!({
         "apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy",

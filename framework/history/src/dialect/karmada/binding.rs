@@ -8,7 +8,7 @@ use super::observed_object::{
 };
 use super::templates::COUNTS;
 use super::{placement, policies, task};
-use crate::dialect::changes::unrecorded;
+use crate::dialect::changes::{is_another, remember_uid, unrecorded};
 use crate::dialect::digest::digest;
 use crate::dialect::quantity::quantities;
 use crate::facts::{
@@ -83,8 +83,8 @@ impl Bindings {
         let first = !self.0.contains_key(name);
         let known = self.0.entry(name.to_owned()).or_default();
         let workload = known.read_workload(observed);
+        remember_uid(&mut known.uid, &text(observed.metadata("uid")));
         if first {
-            known.uid = text(observed.metadata("uid")).into_owned();
             known.workload = workload.clone();
             world.records.insert(name.to_owned(), workload.clone());
         }
@@ -149,8 +149,7 @@ impl Bindings {
     /// The history lacks the end of the old binding.
     fn forget_replaced(&mut self, world: &mut World, observed: &ObservedObject<'_>) -> Option<Change> {
         let (name, uid) = (observed.witness.name(), text(observed.metadata("uid")));
-        let before = &self.0.get(name)?.uid;
-        if before.is_empty() || uid.is_empty() || *before == uid {
+        if !is_another(&uid, &self.0.get(name)?.uid) {
             return None;
         }
         self.0.swap_remove(name).map(|known| unrecorded(world, known.workload))

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use super::observed_object::{LastDigest, ObservedObject, conditions, list, replace, text, time_in, value};
 use super::works::EXECUTION_NAMESPACE;
-use crate::dialect::changes::{health_changed, same_taint, tainted};
+use crate::dialect::changes::{health_changed, is_another, remember_uid, same_taint, tainted};
 use crate::dialect::digest::digest;
 use crate::dialect::quantity::quantities;
 use crate::facts::{Change, Health, Member, Taint, TaintEffect, World};
 use crate::format::digest::Table;
-use crate::format::{Field, Tree};
+use crate::format::{CONTROL_PLANE, Field, Tree};
 
 /// How many different statuses of members are remembered.
 const REMEMBERED: usize = 1024;
@@ -74,9 +74,7 @@ impl Clusters {
             close_without_namespace(world, name, now);
         }
         let last = self.last.entry(name.to_owned()).or_default();
-        if last.uid.is_empty() {
-            last.uid = text(observed.metadata("uid")).into_owned();
-        }
+        remember_uid(&mut last.uid, &text(observed.metadata("uid")));
         let member = world.members.entry(name.to_owned()).or_default();
         member.record = Some(observed.witness.clone());
         let status_changed = last.status.differs(observed.object.whole("status"));
@@ -142,12 +140,12 @@ impl Clusters {
         world.members.remove(name).map(|_| Change::MemberGone(name.to_owned()))
     }
 
-    /// Forgets a Cluster that another Cluster with the same name has replaced.
-    /// The history lacks the end of the old Cluster.
+    /// Forgets a Cluster that another Cluster with the same name replaced during a silence of the recorder.
+    /// Without a silence, the history has the end of the old Cluster, and a uid that changes means nothing.
     fn forget_replaced(&mut self, world: &mut World, observed: &ObservedObject<'_>) -> Option<Change> {
         let (name, uid) = (&*observed.name, text(observed.metadata("uid")));
-        let before = &self.last.get(name)?.uid;
-        let replaced = !before.is_empty() && !uid.is_empty() && *before != uid;
+        let replaced = is_another(&uid, &self.last.get(name)?.uid)
+            && world.observers.is_in_gap(CONTROL_PLANE, world.now);
         replaced.then(|| self.forget(world, name)).flatten()
     }
 }

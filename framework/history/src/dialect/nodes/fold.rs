@@ -7,6 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::{node, pod};
+use crate::dialect::changes::is_another;
 use crate::dialect::{Fold, lease, marks};
 use crate::facts::{Change, Fact, Health, ObjectVersion, World};
 use crate::format::{CONTROL_PLANE, Entry, EventType, Field, Kind, Object, Tree};
@@ -153,8 +154,9 @@ impl Nodes {
         if observed.gone || uid.is_empty() {
             return false;
         }
-        let before = self.uids.insert(observed.name.to_string(), uid.to_string());
-        before.is_some_and(|before| before != *uid)
+        let in_gap = self.world.observers.is_in_gap(CONTROL_PLANE, self.world.now);
+        let before = self.uids.insert(observed.name.to_string(), uid.to_string()).unwrap_or_default();
+        in_gap && is_another(&uid, &before)
     }
 
     fn event(&mut self, observed: &ObservedObject<'_>) -> Vec<Change> {

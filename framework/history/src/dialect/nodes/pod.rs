@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::fold::ObservedObject;
 use super::node::effect;
+use crate::dialect::changes::{is_another, remember_uid};
 use crate::facts::{
     Assignment, Change, EvictionTask, Instance, InstanceHealth, Toleration, Workload, WorkloadKey, World,
 };
@@ -71,14 +72,13 @@ impl Pods {
         let key = WorkloadKey::new("Pod", observed.text("metadata", "namespace"), &observed.name);
         let now = world.now;
         let uid = observed.text("metadata", "uid");
-        let replaced = |known: &KnownPod| !known.uid.is_empty() && !uid.is_empty() && known.uid != uid;
         if observed.gone {
             let mut known = self.0.swap_remove(&key).unwrap_or_default();
             known.read_condition(observed, now, false);
             return forget(world, key, |node| Some(known.task(observed, node, now, false)));
         }
         let mut changes = Vec::new();
-        if self.0.get(&key).is_some_and(replaced) {
+        if self.0.get(&key).is_some_and(|known| is_another(&uid, &known.uid)) {
             // The history lacks the end of a pod with the same name.
             self.0.swap_remove(&key);
             changes = forget(world, key.clone(), |_| None);
@@ -86,7 +86,7 @@ impl Pods {
         let first = !world.workloads.contains_key(&key);
         let leaving = observed.field("metadata", "deletionTimestamp").is_some();
         let known = self.0.entry(key.clone()).or_default();
-        known.uid = uid.into_owned();
+        remember_uid(&mut known.uid, &uid);
         known.read_condition(observed, now, first && !leaving);
         let entry = world.workloads.entry(key.clone()).or_default();
         entry.record = Some(observed.witness.clone());
