@@ -171,8 +171,7 @@ impl Reference {
         let settings = Settings {
             disabled_controllers: self.disabled.clone(),
             published_events: self.published_events,
-            gates: gates(environment.off),
-            ..settings(environment.timings)
+            ..settings_without(environment.off, self.rules.behaviour().evicts_by, environment.timings)
         };
         // In large fleets the first of all has leave to ask more of the control plane.
         let client = |client| if environment.is_rival { rate_limited(client, RATE_LIMIT) } else { client };
@@ -267,17 +266,26 @@ impl MemberClients for Links {
     }
 }
 
-/// The feature gates of a reference without these features.
-fn gates(off: &[Feature]) -> Gates {
+/// The settings of a reference without these features.
+/// Since release 1.14, the gate `Failover` also ends evictions for taints that a person has set. There, automatic taints
+/// are switched off by a timeout without end.
+fn settings_without(off: &[Feature], evicts_by: EvictsBy, timings: &Timings) -> Settings {
     let is_on = |feature| !off.contains(&feature);
     let evicts = is_on(Feature::NoExecuteTaints);
-    Gates {
-        failover: is_on(Feature::AutomaticNoExecute),
+    let mut settings = settings(timings);
+    settings.gates = Gates {
         graceful_eviction: is_on(Feature::GracefulEviction),
         taint_manager: evicts,
         no_execute_taint_eviction: evicts,
         ..Gates::default()
+    };
+    if !is_on(Feature::AutomaticNoExecute) {
+        match evicts_by {
+            EvictsBy::TaintManager => settings.gates.failover = false,
+            EvictsBy::Everything => settings.failover_eviction_timeout = Duration::MAX,
+        }
     }
+    settings
 }
 
 /// The times of a profile as the controllers take them.
