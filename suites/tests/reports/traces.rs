@@ -133,12 +133,22 @@ fn exercised_scenarios() -> Vec<Guarantees> {
 /// Returns the recordings of real systems with the guarantees that hold there.
 /// The second list has the guarantees that are violated.
 fn judged_recordings() -> (Vec<Guarantees>, Vec<Guarantees>) {
-    let judged = |path: &PathBuf| {
+    let recordings = recordings().into_iter().map(|path| (name(&path), path));
+    let runs = runs().into_iter().map(|path| (format!("runs/{}", name(&path)), path));
+    let judged = |(name, path): &(String, PathBuf)| {
         let verdicts = check(path, None).unwrap().verdicts;
         let held = ids(&verdicts, |outcome| is_exercised(outcome) && !outcome.is_violated());
-        ((name(path), held), (name(path), ids(&verdicts, Outcome::is_violated)))
+        ((name.clone(), held), (name.clone(), ids(&verdicts, Outcome::is_violated)))
     };
-    on_all_cores(&recordings(), judged).into_iter().unzip()
+    on_all_cores(&recordings.chain(runs).collect::<Vec<_>>(), judged).into_iter().unzip()
+}
+
+/// The histories that the suite recorded of real programs, in the order of their paths.
+fn runs() -> Vec<PathBuf> {
+    let entries = |path: PathBuf| fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    let mut paths: Vec<_> = entries(root().join("suites/recordings/runs")).flat_map(entries).collect();
+    paths.sort();
+    paths
 }
 
 /// The issues that `docs/known-bugs.md` names for each switch.
