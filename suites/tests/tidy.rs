@@ -230,6 +230,7 @@ const PLAIN: &[&str] = &[
     "docs/design",
     "docs/dialects.md",
     "docs/failures.md",
+    "docs/guarantees.md",
     "docs/glossary.md",
     "docs/histories.md",
     "docs/known-bugs.md",
@@ -349,6 +350,22 @@ fn code(text: &str) -> String {
     code
 }
 
+/// The string literals of a Rust file, apart from those in comments.
+fn literals(text: &str) -> Vec<&str> {
+    let mut literals = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let comment = rest.starts_with("//").then(|| rest.find('\n').unwrap_or(rest.len()));
+        let length = comment.or_else(|| literal(rest)).unwrap_or(first.len_utf8());
+        if comment.is_none() && length > first.len_utf8() {
+            let quoted = rest[..length].trim_start_matches(['r', '#']).trim_end_matches('#');
+            literals.push(quoted.trim_matches('"'));
+        }
+        rest = &rest[length..];
+    }
+    literals
+}
+
 /// Returns the length of the string literal or character literal at the start of `rest`.
 /// Returns `None` if there is no literal.
 fn literal(rest: &str) -> Option<usize> {
@@ -410,6 +427,12 @@ fn plain_folders_stay_plain() {
             }
         }
         if path.extension().is_some_and(|extension| extension == "rs") {
+            let is_test = path.components().any(|part| part.as_os_str() == "tests");
+            for sentence in literals(&text).into_iter().flat_map(sentences).filter(|_| !is_test) {
+                if RIDDLES.iter().any(|start| sentence.starts_with(start)) {
+                    wrong(format!("a message has a sentence without its subject: {sentence}"));
+                }
+            }
             let own = PUBLIC.iter().fold(text.clone(), |text, public| text.replace(public, "public"));
             let words: BTreeSet<String> = words_of_identifiers(&own).into_iter().collect();
             for word in words.iter().filter(|word| RETIRED.contains(&word.as_str())) {
@@ -432,6 +455,12 @@ fn riddles_and_retired_words_are_found_in_prose_but_not_in_code() {
     assert!(!paragraphs.iter().any(|paragraph| sentences(paragraph).any(|one| one.starts_with("What"))));
     let page = "```\nWho is it\n```\nIt is.\n\n| told |\n";
     assert!(prose(Path::new("it.md"), page).iter().all(|one| one.is_empty() || one == "It is."));
+}
+
+#[test]
+fn messages_are_found_outside_of_comments() {
+    let text = "// \"Who is it.\"\nfn it<'a>() { text(\"Who has it.\", 'x', r#\"What it is.\"#) }";
+    assert_eq!(literals(text), ["Who has it.", "'x'", "What it is."]);
 }
 
 #[test]

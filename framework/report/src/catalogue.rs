@@ -71,11 +71,11 @@ pub fn guarantees_page(traces: &Traces) -> String {
     let specs = Catalogue::specs();
     let mut page = format!(
         "# The guarantees\n\n\
-         What failover must keep, as `capsize check` and `capsize run` judge it: {} guarantees. This page is made of the\n\
-         catalogue by `capsize list --guarantees --format md`.\n\n\
-         A guarantee is asked only of a target that does all that it needs. Times are those of the target's profile;\n\
-         `latency` is what the target is allowed wherever nothing is waited for. How each is broken, in a smallest history:\n\
-         [violations.md](violations.md).\n",
+         Capsize has {} guarantees of failover, which `capsize check` and `capsize run` judge. The command\n\
+         `capsize list --guarantees --format md` generates this page from the catalogue.\n\n\
+         A guarantee is judged only if the target has all features that the guarantee needs. The times come from the profile\n\
+         of the target. `latency` is the time that the target may take where it waits for nothing. [violations.md](violations.md)\n\
+         shows a smallest history that breaks each guarantee. The names of recordings are relative to `suites/recordings`.\n",
         specs.len()
     );
     let mut group = String::new();
@@ -100,11 +100,11 @@ pub fn guarantees_page(traces: &Traces) -> String {
     page
 }
 
-/// Which rule of failover is which guarantee.
+/// Writes the table of the rules of failover, with the guarantees that check each rule.
 fn requirements_table(page: &mut String) {
     page.push_str(
-        "\n## Rules\n\nThe rules of failover as the real controllers have them: transitions in time (T), states (S), the \
-         choice of\nmembers (L), replicas (R), evictions (V), health and taints (H), what must come in the end (E), what\nis done with the wishes of users (P), and the life of nodes (I).\n\n\
+        "\n## Rules\n\nThe table lists the rules of failover that the real controllers follow: transitions in time (T), states (S), the \
+         choice of\nmembers (L), replicas (R), evictions (V), health and taints (H), outcomes in the end (E), wishes of users (P),\nand the life of nodes (I).\n\n\
          | rule | about | guarantees |\n|---|---|---|\n",
     );
     for requirement in requirements() {
@@ -126,7 +126,7 @@ fn sentence(spec: &GuaranteeSpec) -> String {
 pub(super) struct Document {
     schema: &'static str,
     guarantees: Vec<OneRule>,
-    /// Which rule of failover is which guarantee.
+    /// The rules of failover, with the guarantees that check each rule.
     rules: Vec<OneCovered>,
 }
 

@@ -61,7 +61,7 @@ fn embed(schema: &mut Value, is_root: bool) {
     if is_root || schema["x-kubernetes-embedded-resource"] == true {
         let mut metadata = reference(&common("ObjectMeta"));
         metadata["description"] =
-            "The name of the object, its labels, and what else all objects have.".into();
+            "The name of the object, its labels, and the other fields that all objects have.".into();
         schema["properties"]["metadata"] = metadata;
         let fields = [
             ("apiVersion", "The version of the schema of this object."),

@@ -14,30 +14,30 @@ type Parameter = (&'static str, &'static str, &'static str);
 const PRETTY: Parameter = ("pretty", "string", "If 'true', the answer has line breaks.");
 #[rustfmt::skip]
 const LIST: &[Parameter] = &[
-    ("allowWatchBookmarks", "boolean", "Whether the watch may send events of type BOOKMARK."),
-    ("continue", "string", "Where a list that came in part goes on."),
-    ("fieldSelector", "string", "Only objects with these values of fields."),
-    ("labelSelector", "string", "Only objects with these labels."),
-    ("limit", "integer", "The greatest number of objects in the answer."),
-    ("resourceVersion", "string", "The state that is asked for."),
-    ("resourceVersionMatch", "string", "How the resource version is meant: Exact or NotOlderThan."),
-    ("sendInitialEvents", "boolean", "A watch begins with what there is, and a bookmark after it."),
-    ("timeoutSeconds", "integer", "How long a watch lasts."),
+    ("allowWatchBookmarks", "boolean", "If true, the watch may send events of type BOOKMARK."),
+    ("continue", "string", "The token from the previous part of a list."),
+    ("fieldSelector", "string", "A selector of objects by the values of their fields."),
+    ("labelSelector", "string", "A selector of objects by their labels."),
+    ("limit", "integer", "The maximum number of objects in the answer."),
+    ("resourceVersion", "string", "The version of the requested state."),
+    ("resourceVersionMatch", "string", "The meaning of the resource version: Exact or NotOlderThan."),
+    ("sendInitialEvents", "boolean", "If true, a watch begins with the existing objects, followed by a bookmark."),
+    ("timeoutSeconds", "integer", "The time after which a watch ends, in seconds."),
     ("watch", "boolean", "Watch for changes instead of listing the objects."),
 ];
 #[rustfmt::skip]
 const WRITE: &[Parameter] = &[
     ("dryRun", "string", "If 'All', nothing is stored."),
-    ("fieldManager", "string", "The name that the fields of this write are owned under."),
-    ("fieldValidation", "string", "What is done about unknown and duplicate fields: Ignore, Warn or Strict."),
+    ("fieldManager", "string", "The name of the manager that owns the fields of this write."),
+    ("fieldValidation", "string", "The handling of unknown and duplicate fields: Ignore, Warn or Strict."),
 ];
-const FORCE: Parameter = ("force", "boolean", "An apply takes fields from their other owners.");
+const FORCE: Parameter = ("force", "boolean", "If true, an apply takes fields from their other owners.");
 #[rustfmt::skip]
 const DELETE: &[Parameter] = &[
     ("dryRun", "string", "If 'All', nothing is deleted."),
-    ("gracePeriodSeconds", "integer", "How long the object may take to end; 0 is at once."),
+    ("gracePeriodSeconds", "integer", "The time until the object is deleted, in seconds; 0 deletes the object at once."),
     ("orphanDependents", "boolean", "Deprecated: use propagationPolicy."),
-    ("propagationPolicy", "string", "What becomes of dependents: Orphan, Background or Foreground."),
+    ("propagationPolicy", "string", "The handling of dependents: Orphan, Background or Foreground."),
 ];
 
 fn query((name, kind, description): &Parameter) -> Value {

@@ -38,7 +38,7 @@ pub(super) fn kind_mark(group: &str, version: &str, kind: &str) -> Value {
 /// The schema of lists of the definition called `item`.
 pub(super) fn list_schema(item: &str, group: &str, version: &str, list_kind: &str) -> Value {
     let metadata = json!({"$ref": format!("{REFERENCE}{}", common("ListMeta")),
-        "description": "The version of the list, and where it goes on."});
+        "description": "The version of the list, and the token for its next part."});
     json!({"type": "object", "required": ["items"], "description": format!("{list_kind} is a list of objects."),
         "properties": {
             "apiVersion": {"type": "string", "description": "The version of the schema of this object."},

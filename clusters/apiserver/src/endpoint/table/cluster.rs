@@ -9,15 +9,15 @@ use super::column::{AGE, NAME, Printer, text, wide};
 pub(super) static NODES: Printer = Printer {
     columns: &[
         NAME,
-        text("Status", "Whether the node is ready, and takes pods."),
-        text("Roles", "The roles that its labels name."),
+        text("Status", "The readiness of the node, with a note if the node accepts no pods."),
+        text("Roles", "The roles that the labels of the node name."),
         AGE,
-        text("Version", "The version of its kubelet."),
-        wide(text("Internal-IP", "Its address inside the cluster.")),
-        wide(text("External-IP", "Its address outside of the cluster.")),
-        wide(text("OS-Image", "Its operating system.")),
-        wide(text("Kernel-Version", "Its kernel.")),
-        wide(text("Container-Runtime", "What runs its containers.")),
+        text("Version", "The version of the kubelet."),
+        wide(text("Internal-IP", "The address inside the cluster.")),
+        wide(text("External-IP", "The address outside of the cluster.")),
+        wide(text("OS-Image", "The operating system.")),
+        wide(text("Kernel-Version", "The version of the kernel.")),
+        wide(text("Container-Runtime", "The container runtime and its version.")),
     ],
     cells: |object, now| {
         let info = &object["status"]["nodeInfo"];
@@ -67,12 +67,12 @@ fn roles(node: &Value) -> String {
 }
 
 pub(super) static NAMESPACES: Printer = Printer {
-    columns: &[NAME, text("Status", "Whether the namespace is in use or going."), AGE],
+    columns: &[NAME, text("Status", "The phase of the namespace: Active or Terminating."), AGE],
     cells: |object, now| vec![name(object), str_of(&object["status"]["phase"]).into(), age(object, now)],
 };
 
 pub(super) static LEASES: Printer = Printer {
-    columns: &[NAME, text("Holder", "Who holds it."), AGE],
+    columns: &[NAME, text("Holder", "The identity of the holder."), AGE],
     cells: |object, now| {
         vec![name(object), str_of(&object["spec"]["holderIdentity"]).into(), age(object, now)]
     },
@@ -80,15 +80,15 @@ pub(super) static LEASES: Printer = Printer {
 
 pub(super) static EVENTS: Printer = Printer {
     columns: &[
-        text("Last Seen", "How long ago it last happened."),
-        text("Type", "Whether it is normal or a warning."),
-        text("Reason", "What happened, in one word."),
-        text("Object", "What it happened to."),
-        wide(text("Subobject", "The part of the object that it happened to.")),
+        text("Last Seen", "The time since the event last happened."),
+        text("Type", "The type of the event: Normal or Warning."),
+        text("Reason", "The reason for the event, in one word."),
+        text("Object", "The object that the event is about."),
+        wide(text("Subobject", "The part of the object that the event is about.")),
         wide(text("Source", "The component that reports the problem.")),
-        text("Message", "What happened."),
-        wide(text("First Seen", "How long ago it first happened.")),
-        wide(text("Count", "How often it has happened.")),
+        text("Message", "A description of the event."),
+        wide(text("First Seen", "The time since the event first happened.")),
+        wide(text("Count", "The number of times that the event has happened.")),
         wide(NAME),
     ],
     cells: |object, now| event(&in_core_form(object), now),
@@ -145,7 +145,7 @@ pub(super) static SERVICES_OF_OTHERS: Printer = Printer {
     columns: &[
         NAME,
         text("Service", "The service that serves the group version."),
-        text("Available", "Whether it can be reached."),
+        text("Available", "The availability of the service."),
         AGE,
     ],
     cells: |object, now| {
@@ -164,6 +164,6 @@ pub(super) static SERVICES_OF_OTHERS: Printer = Printer {
 };
 
 pub(super) static RUNTIMES: Printer = Printer {
-    columns: &[NAME, text("Handler", "What runs the pods of the class."), AGE],
+    columns: &[NAME, text("Handler", "The handler that runs the pods of the class."), AGE],
     cells: |object, now| vec![name(object), str_of(&object["handler"]).into(), age(object, now)],
 };

@@ -44,10 +44,10 @@ pub(super) const fn wide(column: Column) -> Column {
 pub(super) const NAME: Column =
     Column { format: "name", ..text("Name", "The name, unique within a namespace.") };
 /// The time since the object was created.
-pub(super) const AGE: Column = text("Age", "How long ago the object was made.");
+pub(super) const AGE: Column = text("Age", "The time since the object was created.");
 pub(super) const CONTAINERS: Column = wide(text("Containers", "The names of the containers."));
 pub(super) const IMAGES: Column = wide(text("Images", "The images of the containers."));
-pub(super) const SELECTOR: Column = wide(text("Selector", "The labels of the pods that belong to it."));
+pub(super) const SELECTOR: Column = wide(text("Selector", "The labels of the pods that the object selects."));
 
 /// The columns of a kind, and the function for its cells.
 pub(super) struct Printer {
@@ -58,7 +58,10 @@ pub(super) struct Printer {
 
 /// The printer of kinds without columns of their own.
 pub(super) static DEFAULT: Printer = Printer {
-    columns: &[NAME, Column { kind: "date", ..text("Created At", "When the object was made.") }],
+    columns: &[
+        NAME,
+        Column { kind: "date", ..text("Created At", "The time at which the object was created.") },
+    ],
     cells: |object, _| {
         vec![object["metadata"]["name"].clone(), object["metadata"]["creationTimestamp"].clone()]
     },

@@ -28,7 +28,7 @@ pub(super) fn columns(definition: Option<&Value>, version: &str) -> (Vec<Value>,
     let version = versions.into_iter().flatten().find(|known| known["name"] == version);
     let given = version.and_then(|version| version["additionalPrinterColumns"].as_array());
     let age = [json!({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp",
-        "description": "How long ago the object was made."})];
+        "description": "The time since the object was created."})];
     let given = given.filter(|list| !list.is_empty()).map_or(&age[..], Vec::as_slice);
     let definition = |column: &Value| {
         let path = str_of(&column["jsonPath"]);

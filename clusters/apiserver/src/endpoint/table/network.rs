@@ -8,10 +8,10 @@ use super::column::{AGE, NAME, Printer, SELECTOR, text};
 pub(super) static SERVICES: Printer = Printer {
     columns: &[
         NAME,
-        text("Type", "How the service is reached."),
-        text("Cluster-IP", "Its address inside the cluster."),
-        text("External-IP", "Its addresses outside of the cluster."),
-        text("Port(s)", "Its ports, with those of nodes."),
+        text("Type", "The way in which clients reach the service."),
+        text("Cluster-IP", "The address inside the cluster."),
+        text("External-IP", "The addresses outside of the cluster."),
+        text("Port(s)", "The ports of the service, with the ports of the nodes."),
         AGE,
         SELECTOR,
     ],
@@ -95,7 +95,7 @@ fn endpoints(subsets: &Value) -> String {
 pub(super) static ENDPOINT_SLICES: Printer = Printer {
     columns: &[
         NAME,
-        text("AddressType", "What its addresses are."),
+        text("AddressType", "The type of the addresses."),
         text("Ports", "The ports of every endpoint."),
         text("Endpoints", "The addresses."),
         AGE,
@@ -122,10 +122,10 @@ pub(super) static ENDPOINT_SLICES: Printer = Printer {
 pub(super) static INGRESSES: Printer = Printer {
     columns: &[
         NAME,
-        text("Class", "The class of the controller that is to serve it."),
-        text("Hosts", "The hosts that its rules are for."),
-        text("Address", "The addresses that it is reached at."),
-        text("Ports", "The ports that it is reached at."),
+        text("Class", "The class of the controller that serves the ingress."),
+        text("Hosts", "The hosts of the rules."),
+        text("Address", "The addresses of the ingress."),
+        text("Ports", "The ports of the ingress."),
         AGE,
     ],
     cells: |object, now| {
@@ -181,7 +181,7 @@ pub(super) static INGRESS_CLASSES: Printer = Printer {
 };
 
 pub(super) static NETWORK_POLICIES: Printer = Printer {
-    columns: &[NAME, text("Pod-Selector", "The pods that it is for."), AGE],
+    columns: &[NAME, text("Pod-Selector", "The labels of the pods that the policy selects."), AGE],
     cells: |object, now| {
         vec![name(object), selector(&object["spec"]["podSelector"]).into(), age(object, now)]
     },

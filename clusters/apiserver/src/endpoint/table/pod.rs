@@ -9,14 +9,17 @@ use super::column::{AGE, NAME, Printer, text, wide};
 pub(super) static PODS: Printer = Printer {
     columns: &[
         NAME,
-        text("Ready", "How many of the containers are ready."),
-        text("Status", "What the states of the containers add up to."),
-        text("Restarts", "How often containers were started again, and when last."),
+        text("Ready", "The number of ready containers, and of all containers."),
+        text("Status", "The state of the pod, as it follows from the states of its containers."),
+        text("Restarts", "The number of restarts of containers, and the time since the last one."),
         AGE,
         wide(text("IP", "The first address of the pod.")),
         wide(text("Node", "The node that the pod is bound to.")),
         wide(text("Nominated Node", "The node that is being cleared for the pod.")),
-        wide(text("Readiness Gates", "How many of the conditions that readiness waits for are met.")),
+        wide(text(
+            "Readiness Gates",
+            "The number of readiness gates that are met, and of all readiness gates.",
+        )),
     ],
     cells,
 };

@@ -9,9 +9,9 @@ use super::column::{AGE, NAME, Printer, integer, text, wide};
 pub(super) static BUDGETS: Printer = Printer {
     columns: &[
         NAME,
-        text("Min Available", "The least number of pods that must stay."),
-        text("Max Unavailable", "The greatest number of pods that may be gone."),
-        integer("Allowed Disruptions", "How many pods may go now."),
+        text("Min Available", "The minimum number of pods that must stay available."),
+        text("Max Unavailable", "The maximum number of pods that may be unavailable."),
+        integer("Allowed Disruptions", "The number of pods that may be disrupted now."),
         AGE,
     ],
     cells: |object, now| {
@@ -27,11 +27,11 @@ pub(super) static BUDGETS: Printer = Printer {
 pub(super) static BINDINGS: Printer = Printer {
     columns: &[
         NAME,
-        text("Role", "The role that is given."),
+        text("Role", "The role that the binding grants."),
         AGE,
-        wide(text("Users", "The users that it is given to.")),
-        wide(text("Groups", "The groups that it is given to.")),
-        wide(text("ServiceAccounts", "The service accounts that it is given to.")),
+        wide(text("Users", "The users that get the role.")),
+        wide(text("Groups", "The groups that get the role.")),
+        wide(text("ServiceAccounts", "The service accounts that get the role.")),
     ],
     cells: |object, now| {
         let role = &object["roleRef"];
@@ -50,15 +50,15 @@ pub(super) static BINDINGS: Printer = Printer {
 };
 
 pub(super) static WEBHOOKS: Printer = Printer {
-    columns: &[NAME, integer("Webhooks", "How many webhooks it has."), AGE],
+    columns: &[NAME, integer("Webhooks", "The number of webhooks."), AGE],
     cells: |object, now| vec![name(object), count(&object["webhooks"]).into(), age(object, now)],
 };
 
 pub(super) static VALIDATING_POLICIES: Printer = Printer {
     columns: &[
         NAME,
-        integer("Validations", "How many rules it has."),
-        text("ParamKind", "The kind of its parameters."),
+        integer("Validations", "The number of validation rules."),
+        text("ParamKind", "The kind of the parameters."),
         AGE,
     ],
     cells: |object, now| {
@@ -70,8 +70,8 @@ pub(super) static VALIDATING_POLICIES: Printer = Printer {
 pub(super) static MUTATING_POLICIES: Printer = Printer {
     columns: &[
         NAME,
-        integer("Mutations", "How many changes it makes."),
-        text("ParamKind", "The kind of its parameters."),
+        integer("Mutations", "The number of mutations."),
+        text("ParamKind", "The kind of the parameters."),
         AGE,
     ],
     cells: |object, now| {
@@ -90,8 +90,8 @@ fn parameter_kind(spec: &Value) -> Value {
 pub(super) static POLICY_BINDINGS: Printer = Printer {
     columns: &[
         NAME,
-        text("PolicyName", "The policy that is put to use."),
-        text("ParamRef", "The object with its parameters."),
+        text("PolicyName", "The policy that the binding puts into effect."),
+        text("ParamRef", "The object with the parameters of the policy."),
         AGE,
     ],
     cells: |object, now| {
@@ -111,10 +111,10 @@ pub(super) static CERTIFICATES: Printer = Printer {
     columns: &[
         NAME,
         AGE,
-        text("SignerName", "Who is to sign it."),
-        text("Requestor", "Who asked for it."),
-        text("RequestedDuration", "How long it is to be valid."),
-        text("Condition", "Whether it was approved and signed."),
+        text("SignerName", "The name of the signer."),
+        text("Requestor", "The user that made the request."),
+        text("RequestedDuration", "The requested time for which the certificate is valid."),
+        text("Condition", "The state of the request, such as Pending or Approved."),
     ],
     cells: |object, now| {
         let (spec, status) = (&object["spec"], &object["status"]);
@@ -147,11 +147,11 @@ pub(super) static CERTIFICATES: Printer = Printer {
 pub(super) static FLOWS: Printer = Printer {
     columns: &[
         NAME,
-        text("PriorityLevel", "The level that its requests are handled at."),
-        integer("MatchingPrecedence", "Which of several is taken: the lowest."),
+        text("PriorityLevel", "The priority level of the requests."),
+        integer("MatchingPrecedence", "The precedence among matching schemas: the lowest number is first."),
         text("DistinguisherMethod", "The property that distinguishes flows."),
         AGE,
-        text("MissingPL", "Whether the level is missing."),
+        text("MissingPL", "True if the priority level does not exist."),
     ],
     cells: |object, now| {
         let spec = &object["spec"];
@@ -171,11 +171,11 @@ pub(super) static FLOWS: Printer = Printer {
 pub(super) static LEVELS: Printer = Printer {
     columns: &[
         NAME,
-        text("Type", "Whether its requests are limited."),
-        text("NominalConcurrencyShares", "Its share of requests at a time."),
-        text("Queues", "How many queues it has."),
-        text("HandSize", "How many queues a flow may use."),
-        text("QueueLengthLimit", "How long a queue may be."),
+        text("Type", "The type of the level: Limited or Exempt."),
+        text("NominalConcurrencyShares", "The share of the requests that are handled at a time."),
+        text("Queues", "The number of queues."),
+        text("HandSize", "The number of queues that a flow may use."),
+        text("QueueLengthLimit", "The maximum length of a queue."),
         AGE,
     ],
     cells: |object, now| {

@@ -7,9 +7,9 @@ use super::column::{AGE, Column, NAME, Printer, boolean, integer, text, wide};
 
 const STORAGE_CLASS: Column = text("StorageClass", "The class of the storage.");
 const ATTRIBUTES_CLASS: Column = text("VolumeAttributesClass", "The class of the volume's attributes.");
-const VOLUME_MODE: Column = wide(text("VolumeMode", "Whether it is a file system or a block device."));
-const CAPACITY: Column = text("Capacity", "How much it holds.");
-const ACCESS_MODES: Column = text("Access Modes", "How it can be mounted.");
+const VOLUME_MODE: Column = wide(text("VolumeMode", "The mode of the volume: Filesystem or Block."));
+const CAPACITY: Column = text("Capacity", "The amount of storage.");
+const ACCESS_MODES: Column = text("Access Modes", "The modes in which the volume can be mounted.");
 
 /// The short names of the access modes of a volume.
 fn access_modes(modes: &Value) -> String {
@@ -42,12 +42,12 @@ pub(super) static VOLUMES: Printer = Printer {
         NAME,
         CAPACITY,
         ACCESS_MODES,
-        text("Reclaim Policy", "What becomes of it when its claim goes."),
-        text("Status", "Whether it is free or bound."),
-        text("Claim", "The claim that it is bound to."),
+        text("Reclaim Policy", "The policy for the volume when its claim is deleted."),
+        text("Status", "The phase of the volume, such as Available or Bound."),
+        text("Claim", "The claim that the volume is bound to."),
         STORAGE_CLASS,
         ATTRIBUTES_CLASS,
-        text("Reason", "Why it is in its state."),
+        text("Reason", "The reason for the phase of the volume."),
         AGE,
         VOLUME_MODE,
     ],
@@ -76,8 +76,8 @@ pub(super) static VOLUMES: Printer = Printer {
 pub(super) static CLAIMS: Printer = Printer {
     columns: &[
         NAME,
-        text("Status", "Whether it is bound."),
-        text("Volume", "The volume that it is bound to."),
+        text("Status", "The phase of the claim, such as Pending or Bound."),
+        text("Volume", "The volume that the claim is bound to."),
         CAPACITY,
         ACCESS_MODES,
         STORAGE_CLASS,
@@ -109,10 +109,10 @@ pub(super) static CLAIMS: Printer = Printer {
 pub(super) static CLASSES: Printer = Printer {
     columns: &[
         NAME,
-        text("Provisioner", "What makes volumes of the class."),
-        text("ReclaimPolicy", "What becomes of a volume when its claim goes."),
-        text("VolumeBindingMode", "When a claim is bound."),
-        boolean("AllowVolumeExpansion", "Whether volumes can grow."),
+        text("Provisioner", "The provisioner that creates volumes of the class."),
+        text("ReclaimPolicy", "The policy for a volume when its claim is deleted."),
+        text("VolumeBindingMode", "The time at which a claim is bound: Immediate or WaitForFirstConsumer."),
+        boolean("AllowVolumeExpansion", "True if volumes can be expanded."),
         AGE,
     ],
     cells: |object, now| {
@@ -141,12 +141,12 @@ pub(super) static ATTRIBUTES_CLASSES: Printer = Printer {
 pub(super) static DRIVERS: Printer = Printer {
     columns: &[
         NAME,
-        boolean("AttachRequired", "Whether volumes are attached before they are mounted."),
-        boolean("PodInfoOnMount", "Whether the driver needs information about the pod of a volume."),
-        boolean("StorageCapacity", "Whether the driver reports its storage capacity."),
-        text("TokenRequests", "The audiences of the tokens that it is given."),
-        boolean("RequiresRepublish", "Whether it is asked again and again."),
-        text("Modes", "The lifecycles of volumes that it knows."),
+        boolean("AttachRequired", "True if volumes are attached before they are mounted."),
+        boolean("PodInfoOnMount", "True if the driver needs information about the pod of a volume."),
+        boolean("StorageCapacity", "True if the driver reports its storage capacity."),
+        text("TokenRequests", "The audiences of the tokens that the driver gets."),
+        boolean("RequiresRepublish", "True if volumes are published again periodically."),
+        text("Modes", "The lifecycles of volumes that the driver supports."),
         AGE,
     ],
     cells: |object, now| {
@@ -171,7 +171,7 @@ pub(super) static DRIVERS: Printer = Printer {
 };
 
 pub(super) static NODE_DRIVERS: Printer = Printer {
-    columns: &[NAME, integer("Drivers", "How many drivers the node has."), AGE],
+    columns: &[NAME, integer("Drivers", "The number of drivers on the node."), AGE],
     cells: |object, now| vec![name(object), count(&object["spec"]["drivers"]).into(), age(object, now)],
 };
 
@@ -188,8 +188,8 @@ pub(super) static ATTACHMENTS: Printer = Printer {
         NAME,
         text("Attacher", "The driver that attaches the volume."),
         text("PV", "The volume."),
-        text("Node", "The node that it is attached to."),
-        boolean("Attached", "Whether it is attached."),
+        text("Node", "The node that the volume is attached to."),
+        boolean("Attached", "True if the volume is attached."),
         AGE,
     ],
     cells: |object, now| {
@@ -206,7 +206,7 @@ pub(super) static ATTACHMENTS: Printer = Printer {
 };
 
 pub(super) static CONFIG_MAPS: Printer = Printer {
-    columns: &[NAME, text("Data", "How many entries it has."), AGE],
+    columns: &[NAME, text("Data", "The number of entries."), AGE],
     cells: |object, now| {
         let entries = count(&object["data"]) + count(&object["binaryData"]);
         vec![name(object), entries.into(), age(object, now)]
@@ -214,12 +214,7 @@ pub(super) static CONFIG_MAPS: Printer = Printer {
 };
 
 pub(super) static SECRETS: Printer = Printer {
-    columns: &[
-        NAME,
-        text("Type", "What kind of secret it is."),
-        text("Data", "How many entries it has."),
-        AGE,
-    ],
+    columns: &[NAME, text("Type", "The type of the secret."), text("Data", "The number of entries."), AGE],
     cells: |object, now| {
         vec![name(object), str_of(&object["type"]).into(), count(&object["data"]).into(), age(object, now)]
     },
@@ -228,8 +223,8 @@ pub(super) static SECRETS: Printer = Printer {
 pub(super) static QUOTAS: Printer = Printer {
     columns: &[
         NAME,
-        text("Request", "What is used and may be used, but for limits."),
-        text("Limit", "The sums of limits, and what they may be."),
+        text("Request", "The used amounts and the quotas of everything except limits."),
+        text("Limit", "The used amounts and the quotas of limits."),
         AGE,
     ],
     cells: |object, now| {
@@ -253,7 +248,7 @@ pub(super) static SLICES: Printer = Printer {
         NAME,
         text("Node", "The node that has the devices."),
         text("Driver", "The driver of the devices."),
-        text("Pool", "The pool that the devices are of."),
+        text("Pool", "The pool that the devices belong to."),
         AGE,
     ],
     cells: |object, now| {
@@ -269,7 +264,7 @@ pub(super) static SLICES: Printer = Printer {
 };
 
 pub(super) static RESOURCE_CLAIMS: Printer = Printer {
-    columns: &[NAME, text("State", "Whether devices are allocated and reserved."), AGE],
+    columns: &[NAME, text("State", "The state of the claim: allocated, reserved, or pending."), AGE],
     cells: |object, now| {
         let status = &object["status"];
         let mut states = Vec::new();
@@ -291,7 +286,7 @@ pub(super) static RESOURCE_CLAIMS: Printer = Printer {
 };
 
 pub(super) static ACCOUNTS: Printer = Printer {
-    columns: &[NAME, text("Secrets", "How many secrets its pods may use."), AGE],
+    columns: &[NAME, text("Secrets", "The number of secrets that pods of the account may use."), AGE],
     cells: |object, now| vec![name(object), count(&object["secrets"]).into(), age(object, now)],
 };
 
@@ -299,9 +294,9 @@ pub(super) static PRIORITIES: Printer = Printer {
     columns: &[
         NAME,
         integer("Value", "The priority of the pods of the class."),
-        boolean("Global-Default", "Whether it is for pods that name none."),
+        boolean("Global-Default", "True if the class is the default for pods that name no class."),
         AGE,
-        text("PreemptionPolicy", "Whether its pods push others out."),
+        text("PreemptionPolicy", "The policy for the preemption of pods with a lower priority."),
     ],
     cells: |object, now| {
         let policy = or(&object["preemptionPolicy"], "PreemptLowerPriority");

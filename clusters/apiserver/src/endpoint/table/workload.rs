@@ -23,9 +23,9 @@ fn number(value: &Value) -> Value {
 pub(super) static DEPLOYMENTS: Printer = Printer {
     columns: &[
         NAME,
-        text("Ready", "How many of the wanted pods are ready."),
-        text("Up-to-date", "How many pods are of the present template."),
-        text("Available", "How many pods have been ready for long enough."),
+        text("Ready", "The number of ready pods, and of desired pods."),
+        text("Up-to-date", "The number of pods that were created from the present template."),
+        text("Available", "The number of pods that have been ready for the minimum time."),
         AGE,
         CONTAINERS,
         IMAGES,
@@ -55,9 +55,9 @@ pub(super) static REPLICA_SETS: Printer = Printer {
 pub(super) static REPLICATION_CONTROLLERS: Printer = Printer {
     columns: &[
         NAME,
-        integer("Desired", "How many pods are wanted."),
-        integer("Current", "How many pods there are."),
-        integer("Ready", "How many pods are ready."),
+        integer("Desired", "The number of desired pods."),
+        integer("Current", "The number of existing pods."),
+        integer("Ready", "The number of ready pods."),
         AGE,
         CONTAINERS,
         IMAGES,
@@ -67,7 +67,13 @@ pub(super) static REPLICATION_CONTROLLERS: Printer = Printer {
 };
 
 pub(super) static STATEFUL_SETS: Printer = Printer {
-    columns: &[NAME, text("Ready", "How many of the wanted pods are ready."), AGE, CONTAINERS, IMAGES],
+    columns: &[
+        NAME,
+        text("Ready", "The number of ready pods, and of desired pods."),
+        AGE,
+        CONTAINERS,
+        IMAGES,
+    ],
     cells: |object, now| {
         let (spec, status) = (&object["spec"], &object["status"]);
         let ready = format!("{}/{}", int_of(&status["readyReplicas"]), int_of(&spec["replicas"]));
@@ -78,12 +84,12 @@ pub(super) static STATEFUL_SETS: Printer = Printer {
 pub(super) static DAEMON_SETS: Printer = Printer {
     columns: &[
         NAME,
-        integer("Desired", "How many nodes are to run a pod."),
-        integer("Current", "How many of them run one."),
-        integer("Ready", "How many pods are ready."),
-        integer("Up-to-date", "How many pods are of the present template."),
-        integer("Available", "How many pods have been ready for long enough."),
-        text("Node Selector", "The labels of the nodes that are to run a pod."),
+        integer("Desired", "The number of nodes that should run a pod."),
+        integer("Current", "The number of nodes that run a pod."),
+        integer("Ready", "The number of ready pods."),
+        integer("Up-to-date", "The number of pods that were created from the present template."),
+        integer("Available", "The number of pods that have been ready for the minimum time."),
+        text("Node Selector", "The labels of the nodes that should run a pod."),
         AGE,
         CONTAINERS,
         IMAGES,
@@ -109,9 +115,9 @@ pub(super) static DAEMON_SETS: Printer = Printer {
 pub(super) static JOBS: Printer = Printer {
     columns: &[
         NAME,
-        text("Status", "Whether it runs, or how it ended."),
-        text("Completions", "How many of the wanted pods have succeeded."),
-        text("Duration", "How long it has run, or ran."),
+        text("Status", "The state of the job."),
+        text("Completions", "The number of pods that have succeeded, and of pods that should succeed."),
+        text("Duration", "The time from the start of the job to its end, or until now."),
         AGE,
         CONTAINERS,
         IMAGES,
@@ -160,11 +166,11 @@ fn completions(job: &Value) -> String {
 pub(super) static CRON_JOBS: Printer = Printer {
     columns: &[
         NAME,
-        text("Schedule", "When it makes jobs, in the form of cron."),
+        text("Schedule", "The schedule on which jobs are created, in the format of cron."),
         text("Timezone", "The time zone of the schedule."),
-        boolean("Suspend", "Whether it makes no jobs for now."),
-        integer("Active", "How many of its jobs run."),
-        text("Last Schedule", "How long ago it last made a job."),
+        boolean("Suspend", "True if no jobs are created for now."),
+        integer("Active", "The number of running jobs."),
+        text("Last Schedule", "The time since the last job was created."),
         AGE,
         CONTAINERS,
         IMAGES,
@@ -198,8 +204,8 @@ pub(super) static CRON_JOBS: Printer = Printer {
 pub(super) static SCALES: Printer = Printer {
     columns: &[
         NAME,
-        integer("Desired", "How many pods are wanted."),
-        integer("Available", "How many pods there are."),
+        integer("Desired", "The number of desired pods."),
+        integer("Available", "The number of existing pods."),
         AGE,
     ],
     cells: |object, now| {
@@ -213,7 +219,7 @@ pub(super) static POD_TEMPLATES: Printer = Printer {
         NAME,
         text("Containers", "The names of the containers."),
         text("Images", "The images of the containers."),
-        text("Pod Labels", "The labels of pods made from it."),
+        text("Pod Labels", "The labels of the pods that are created from the template."),
     ],
     cells: |object, _| {
         let template = &object["template"];
@@ -224,8 +230,8 @@ pub(super) static POD_TEMPLATES: Printer = Printer {
 pub(super) static REVISIONS: Printer = Printer {
     columns: &[
         NAME,
-        text("Controller", "The object whose template it keeps."),
-        text("Revision", "Its place in the order of templates."),
+        text("Controller", "The object whose template the revision keeps."),
+        text("Revision", "The number of the revision."),
         AGE,
     ],
     cells: |object, now| {
@@ -247,11 +253,11 @@ fn owner_text(owner: &Value) -> String {
 pub(super) static AUTOSCALERS: Printer = Printer {
     columns: &[
         NAME,
-        text("Reference", "What it scales."),
-        text("Targets", "The metrics as they are, and as they are to be."),
-        text("MinPods", "The least number of pods."),
-        text("MaxPods", "The greatest number of pods."),
-        text("Replicas", "How many pods there are."),
+        text("Reference", "The object that the autoscaler scales."),
+        text("Targets", "The current values of the metrics, and their target values."),
+        text("MinPods", "The minimum number of pods."),
+        text("MaxPods", "The maximum number of pods."),
+        text("Replicas", "The number of existing pods."),
         AGE,
     ],
     cells: |object, now| {
