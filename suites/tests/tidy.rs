@@ -330,40 +330,21 @@ fn sentences(paragraph: &str) -> impl Iterator<Item = &str> {
     sentences.filter(|sentence| !sentence.ends_with('?'))
 }
 
-/// The code of a Rust file without comments, string literals and character literals.
-fn code(text: &str) -> String {
-    let mut code = String::new();
-    let mut rest = text;
+/// The code of a Rust file without comments and literals, and the literals without their quotes.
+fn code_and_literals(text: &str) -> (String, Vec<&str>) {
+    let (mut code, mut literals, mut rest) = (String::new(), Vec::new(), text);
     while let Some(first) = rest.chars().next() {
-        let skipped = if rest.starts_with("//") { rest.find('\n') } else { literal(rest) };
-        match skipped {
-            Some(length) => {
-                code.push(' ');
-                rest = &rest[length..];
-            }
-            None => {
-                code.push(first);
-                rest = &rest[first.len_utf8()..];
-            }
-        }
-    }
-    code
-}
-
-/// The string literals of a Rust file, apart from those in comments.
-fn literals(text: &str) -> Vec<&str> {
-    let mut literals = Vec::new();
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let comment = rest.starts_with("//").then(|| rest.find('\n').unwrap_or(rest.len()));
-        let length = comment.or_else(|| literal(rest)).unwrap_or(first.len_utf8());
-        if comment.is_none() && length > first.len_utf8() {
+        let is_comment = rest.starts_with("//");
+        let skipped = if is_comment { rest.find('\n') } else { literal(rest) };
+        let length = skipped.unwrap_or(first.len_utf8());
+        if skipped.is_some() && !is_comment {
             let quoted = rest[..length].trim_start_matches(['r', '#']).trim_end_matches('#');
             literals.push(quoted.trim_matches('"'));
         }
+        code.push(if skipped.is_some() { ' ' } else { first });
         rest = &rest[length..];
     }
-    literals
+    (code, literals)
 }
 
 /// Returns the length of the string literal or character literal at the start of `rest`.
@@ -394,7 +375,7 @@ const PUBLIC: [&str; 1] = ["TellsDisruption"];
 /// The words of the identifiers in the code of a Rust file, split at underscores and capitals.
 fn words_of_identifiers(text: &str) -> Vec<String> {
     let mut words = vec![String::new()];
-    let code: Vec<char> = code(text).chars().collect();
+    let code: Vec<char> = code_and_literals(text).0.chars().collect();
     for (place, c) in code.iter().enumerate() {
         let is_upper = |place: usize| code.get(place).is_some_and(|c| c.is_uppercase());
         let is_lower = |place: usize| code.get(place).is_some_and(|c| c.is_lowercase());
@@ -428,7 +409,7 @@ fn plain_folders_stay_plain() {
         }
         if path.extension().is_some_and(|extension| extension == "rs") {
             let is_test = path.components().any(|part| part.as_os_str() == "tests");
-            for sentence in literals(&text).into_iter().flat_map(sentences).filter(|_| !is_test) {
+            for sentence in code_and_literals(&text).1.into_iter().flat_map(sentences).filter(|_| !is_test) {
                 if RIDDLES.iter().any(|start| sentence.starts_with(start)) {
                     wrong(format!("a message has a sentence without its subject: {sentence}"));
                 }
@@ -460,7 +441,7 @@ fn riddles_and_retired_words_are_found_in_prose_but_not_in_code() {
 #[test]
 fn messages_are_found_outside_of_comments() {
     let text = "// \"Who is it.\"\nfn it<'a>() { text(\"Who has it.\", 'x', r#\"What it is.\"#) }";
-    assert_eq!(literals(text), ["Who has it.", "'x'", "What it is."]);
+    assert_eq!(code_and_literals(text).1, ["Who has it.", "'x'", "What it is."]);
 }
 
 #[test]

@@ -13,6 +13,8 @@ mod forgeries;
 mod parallel;
 #[path = "../recorded/mod.rs"]
 mod recorded;
+#[path = "../recorded/runs.rs"]
+mod runs;
 mod selections;
 mod shipped;
 mod traces;

@@ -14,6 +14,7 @@ use crate::bugs;
 use crate::files::{root, texts};
 use crate::parallel::on_all_cores;
 use crate::recorded::{ids, name, recordings};
+use crate::runs::runs;
 use crate::shipped::RUNS;
 
 /// The name of a scenario or recording, and the ids of guarantees in it.
@@ -141,14 +142,6 @@ fn judged_recordings() -> (Vec<Guarantees>, Vec<Guarantees>) {
         ((name.clone(), held), (name.clone(), ids(&verdicts, Outcome::is_violated)))
     };
     on_all_cores(&recordings.chain(runs).collect::<Vec<_>>(), judged).into_iter().unzip()
-}
-
-/// The histories that the suite recorded of real programs, in the order of their paths.
-fn runs() -> Vec<PathBuf> {
-    let entries = |path: PathBuf| fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
-    let mut paths: Vec<_> = entries(root().join("suites/recordings/runs")).flat_map(entries).collect();
-    paths.sort();
-    paths
 }
 
 /// The issues that `docs/known-bugs.md` names for each switch.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::{node, pod};
-use crate::dialect::changes::is_another;
+use crate::dialect::changes::{is_another, remember_uid};
 use crate::dialect::{Fold, lease, marks};
 use crate::facts::{Change, Fact, Health, ObjectVersion, World};
 use crate::format::{CONTROL_PLANE, Entry, EventType, Field, Kind, Object, Tree};
@@ -150,13 +150,12 @@ impl Nodes {
         let uid = observed.text("metadata", "uid");
         if observed.gone {
             self.uids.remove(&*observed.name);
-        }
-        if observed.gone || uid.is_empty() {
             return false;
         }
-        let in_gap = self.world.observers.is_in_gap(CONTROL_PLANE, self.world.now);
-        let before = self.uids.insert(observed.name.to_string(), uid.to_string()).unwrap_or_default();
-        in_gap && is_another(&uid, &before)
+        let known = self.uids.entry(observed.name.to_string()).or_default();
+        let is_another = is_another(&uid, known);
+        remember_uid(known, &uid);
+        is_another && self.world.observers.is_in_gap(CONTROL_PLANE, self.world.now)
     }
 
     fn event(&mut self, observed: &ObservedObject<'_>) -> Vec<Change> {
