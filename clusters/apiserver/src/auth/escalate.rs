@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::access::decide;
 use super::attributes::{ActionTarget, Attributes};
-use super::granted::grants;
 use super::grants::{GROUP, read_rules, rules_of};
+use super::grants_cache::grants;
 use super::rule::{Rule, covers_resource, covers_url};
 use super::user::User;
 use crate::http::failure::Failure;

@@ -6,7 +6,7 @@ use http::{Method, Response, StatusCode};
 use serde_json::{Map, Value, json};
 
 use crate::auth::{self, ActionTarget, Attributes, User};
-use crate::endpoint::manager::manager;
+use crate::endpoint::field_manager::manager;
 use crate::http::body;
 use crate::http::call::Call;
 use crate::http::failure::{Cause, Failure};

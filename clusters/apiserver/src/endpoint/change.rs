@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::auth;
 use crate::endpoint::continuation::Continuation;
-use crate::endpoint::manager::manager;
+use crate::endpoint::field_manager::manager;
 use crate::endpoint::patch;
 use crate::endpoint::pods;
 use crate::endpoint::scale;

@@ -3,7 +3,7 @@
 use http::{Method, Response, StatusCode};
 use serde_json::{Map, Value, json};
 
-use crate::endpoint::manager::manager;
+use crate::endpoint::field_manager::manager;
 use crate::endpoint::patch;
 use crate::http::body;
 use crate::http::call::Call;

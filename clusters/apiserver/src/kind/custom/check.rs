@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
+use super::cel_values::go_type;
 use super::rules::{self, ValidationResult};
 use super::schema::{ListType, Node, Schema};
-use super::typed::go_type;
 use super::validate::{ROOT, below};
 use crate::http::failure::Cause;
 use crate::kind::kinds::{Kind, ScalePaths};

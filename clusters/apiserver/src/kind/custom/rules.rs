@@ -6,8 +6,8 @@ use kube_cel::cel::Value as Cel;
 use kube_cel::cel::objects::OptionalValue;
 use serde_json::{Map, Value};
 
+use super::cel_values::ValueConverter;
 use super::schema::{ListType, Node, Type};
-use super::typed::ValueConverter;
 use super::validate::ROOT;
 use crate::http::failure::Cause;
 use capsize_cel::{Budget, Environment, EvaluationError, Program, Programs};

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
-use super::defaults_of;
+use super::default_problems;
 use super::problems::{list, text};
 use super::schema::{Node, Type};
 use super::{keywords, rule_problems, structural};
@@ -80,7 +80,7 @@ fn schema(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     let mut found = structural::problems(schema, &path);
     let root = Node { is_root: true, ..Node::read(schema) };
     if found.is_empty() {
-        found = defaults_of::problems(schema, &path);
+        found = default_problems::problems(schema, &path);
     }
     found.extend(keywords::problems(schema, &path));
     if found.is_empty() {

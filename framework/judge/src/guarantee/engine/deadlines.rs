@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::bounds;
 use super::context::{JudgeContext, NEVER, Violation};
-use super::unmarked_acts::report_unless_restarted;
+use super::unmarked_causes::report_unless_restarted;
 use crate::guarantee::{Ambiguity, Bound, Subject, Window};
 use capsize_history::facts::{Change, Fact, Uncertainty, WorkloadKey};
 

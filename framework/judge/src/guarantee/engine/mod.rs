@@ -17,5 +17,5 @@ pub(crate) mod tolerated_until;
 #[cfg(test)]
 pub(crate) mod topics_tests;
 pub mod transition;
-pub(crate) mod unmarked_acts;
+pub(crate) mod unmarked_causes;
 pub(crate) mod verdict;

@@ -8,7 +8,7 @@ use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
 };
 use crate::guarantee::engine::formula::EVICTION_WORKERS;
-use crate::guarantee::engine::unmarked_acts::report_unless_by_a_person;
+use crate::guarantee::engine::unmarked_causes::report_unless_by_a_person;
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::time_format::{clock, span};

@@ -3,7 +3,7 @@
 mod assigned_and_evicted;
 mod causes_and_pace;
 mod end_events;
-mod none_ready;
+mod no_member_ready;
 mod purge_mode_and_state;
 mod replacement_readiness;
 mod task_contents;
@@ -14,7 +14,7 @@ pub(super) use causes_and_pace::{
     EvictionOfUnhealthyWorkload, EvictionPace, NoEvictionWhenDisabled, SuppressedDeletionKeepsCopy,
 };
 pub(super) use end_events::EvictionEndEvent;
-pub(super) use none_ready::NothingLeavesWhileNoneIsReady;
+pub(super) use no_member_ready::NothingLeavesWhileNoneIsReady;
 pub(super) use purge_mode_and_state::{PreservedStateIsPassedOn, PurgeModeOfPolicy};
 pub(super) use replacement_readiness::OldCopyStaysUntilReplacementRuns;
 pub(super) use task_contents::{NewTaskContents, TaskGetsTimestamp, TaskStaysUnchanged};

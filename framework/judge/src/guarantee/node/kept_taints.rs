@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::zone::{Pace, is_of_health, paces};
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Violation, accessors};
-use crate::guarantee::engine::unmarked_acts::{report_unless_by_a_person, report_unless_restarted};
+use crate::guarantee::engine::unmarked_causes::{report_unless_by_a_person, report_unless_restarted};
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::time_format::clock;

@@ -3,7 +3,7 @@
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
 use crate::guarantee::engine::tolerated_until::{TolerationEnd, tolerates};
-use crate::guarantee::engine::unmarked_acts::report_unless_by_a_person;
+use crate::guarantee::engine::unmarked_causes::report_unless_by_a_person;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Change, Fact};

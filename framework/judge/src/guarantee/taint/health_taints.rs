@@ -8,7 +8,7 @@ use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, NEVER, Topics, Violation, accessors, topics,
 };
 use crate::guarantee::engine::taints_by_hand::TaintsByHand;
-use crate::guarantee::engine::unmarked_acts::report_unless_by_a_person;
+use crate::guarantee::engine::unmarked_causes::report_unless_by_a_person;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::time_format::{clock, span};
