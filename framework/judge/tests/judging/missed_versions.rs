@@ -1,4 +1,4 @@
-//! Tests with objects that were replaced while the recorder heard nothing, or that are lost.
+//! Tests with versions that the recorder missed, and with objects that were replaced or lost.
 
 use capsize_history::EventType;
 use serde_json::{Value, json};
@@ -134,6 +134,30 @@ fn a_cluster_with_another_uid_is_the_same_while_everything_is_observed() {
     let unready = identity(Story::new(), "m3", "one").at(10.5).ready("m3", "False").at(15.0);
     let late = identity(unready, "m3", "two").at(22.0).taint("m3", "not-ready", "NoExecute");
     assert!(is_broken("TAINT-02", late, 23.0), "the deletion of a Cluster would have been observed");
+}
+
+#[test]
+fn a_node_with_another_uid_is_another_one_only_after_a_silence() {
+    let identity =
+        |story: nodes::Story, uid: &str| story.node("a1", |node| node["metadata"]["uid"] = uid.into());
+    let observer = |story: nodes::Story, late: f64| {
+        story.mark(json!({"observer": {"on": "control-plane", "latency": late}}))
+    };
+    let ahead = || {
+        identity(cluster_by(nodes::PROFILE, 2, 0).at(1.5), "one")
+            .at(2.0)
+            .lease("a1", 50)
+            .lease("a2", 2)
+            .at(3.0)
+    };
+    let renewed = |story: nodes::Story, second: u32| {
+        story.at(f64::from(second)).lease("a1", second).lease("a2", second)
+    };
+    let observed = |story: nodes::Story| [5, 8, 11].into_iter().fold(story, renewed).ends(13.0).0;
+    // The Lease that was ahead counts on for the same Node.
+    assert_eq!(observed(identity(ahead(), "two")), "NODE-01");
+    let silence = identity(observer(observer(ahead(), 3e9).at(4.0), 1.0), "two").at(4.1);
+    assert_eq!(observed(observer(silence, 0.0)), "");
 }
 
 fn policy() -> Value {
