@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use capsize_apiserver::{Authority, ListenError};
+use capsize_apiserver::{Authority, ServeError};
 use futures::future::BoxFuture;
 use http::uri::PathAndQuery;
 use http::{Method, Request, Response, StatusCode, Uri, header};
@@ -69,7 +69,7 @@ impl ApiFaultProxy {
         api_faults: Option<&ApiFaults>,
         server: (SocketAddr, &str),
         authority: &str,
-    ) -> Result<Option<Self>, ListenError> {
+    ) -> Result<Option<Self>, ServeError> {
         let Some(api_faults) = api_faults else { return Ok(None) };
         Self::open(api_faults.clone(), server, authority).await.map(Some)
     }
@@ -85,7 +85,7 @@ impl ApiFaultProxy {
         api_faults: ApiFaults,
         (server, path): (SocketAddr, &str),
         authority: &str,
-    ) -> Result<Self, ListenError> {
+    ) -> Result<Self, ServeError> {
         let own = Authority::new("api-faults")?;
         let acceptor = TlsAcceptor::from(Arc::new(own.server(names())?));
         let roots = trusting(authority)?;
@@ -111,7 +111,7 @@ impl ApiFaultProxy {
 }
 
 /// The trusted roots: the authorities in a text (PEM).
-fn trusting(authority: &str) -> Result<Arc<RootCertStore>, ListenError> {
+fn trusting(authority: &str) -> Result<Arc<RootCertStore>, ServeError> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(authority.as_bytes()) {
         let bad = |error: pem::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());

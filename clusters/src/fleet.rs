@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use capsize_apiserver::{AdmissionRequest, ApiServer, Backup, Builder, Stopped};
+use capsize_apiserver::{AdmissionRequest, ApiServer, Backup, Builder, StopGuard};
 use capsize_clock::{Clock, Seed, Simulation};
 use kube::Client;
 use serde_json::Value;
@@ -212,7 +212,7 @@ pub struct Member {
 #[derive(Debug)]
 #[must_use = "the member is reachable again when the guard is dropped"]
 #[expect(dead_code, reason = "what is held is undone when it is dropped")]
-pub struct ShutOff(LinkGuard, Option<Stopped>);
+pub struct ShutOff(LinkGuard, Option<StopGuard>);
 
 /// The place where a member runs.
 enum Place {
@@ -279,9 +279,9 @@ impl Member {
 
     /// As [`Self::client`], but its watches continue when the member is restored from a backup.
     #[must_use]
-    pub fn onlooker(&self) -> Client {
+    pub fn restore_observer(&self) -> Client {
         match &self.place {
-            Place::Embedded { api, .. } => api.onlooker(),
+            Place::Embedded { api, .. } => api.restore_observer(),
             Place::External(external) => external.client(),
         }
     }

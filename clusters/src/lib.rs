@@ -32,7 +32,7 @@ pub use api_fault_body::ApiFaultBody;
 pub use api_fault_proxy::ApiFaultProxy;
 pub use api_faults::{ApiFaultGuard, ApiFaultLayer, ApiFaults, ErrorStatus, STALE_AT_MOST, ServerFault};
 pub use capsize_apiserver::{
-    Backup, Builder, Identity, Keys, ListenError, Listening, Quantity, RESTORED, User,
+    Backup, Builder, Identity, Keys, Quantity, RESTORED, RunningServer, ServeError, User,
 };
 pub use deployments::{NoStartUp, StartUp};
 pub use external::{

@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 use std::pin::pin;
 
-use capsize_apiserver::{ApiServer, Identity, Keys, ListenError, Listening, User};
+use capsize_apiserver::{ApiServer, Identity, Keys, RunningServer, ServeError, User};
 use capsize_clock::Simulation;
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Namespace;
@@ -46,7 +46,7 @@ const JOINING: (&str, &str) = ("system:bootstrap:capsize", "system:bootstrappers
 
 /// A member that listens. Dropping it closes all connections.
 pub struct Served {
-    listening: Listening,
+    listening: RunningServer,
     _inside: JoinSet<()>,
 }
 
@@ -60,7 +60,7 @@ impl Served {
         spec: &MemberSpec,
         address: SocketAddr,
         standing: Standing,
-    ) -> Result<Self, ListenError> {
+    ) -> Result<Self, ServeError> {
         let api = ApiServer::builder(run.clock, seed_of(run, spec).stream("api")).name(&spec.name);
         let has_controllers = !standing.is_bare;
         let api = api.track_updates(true).authentication(true).rbac(standing.is_bare);
@@ -84,7 +84,7 @@ impl Served {
     }
 
     /// The server of the member, with URL and credentials.
-    pub fn listening(&self) -> &Listening {
+    pub fn listening(&self) -> &RunningServer {
         &self.listening
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-use capsize_apiserver::{ListenError, Listening};
+use capsize_apiserver::{RunningServer, ServeError};
 
 use crate::api_fault_proxy::ApiFaultProxy;
 use crate::fleet::{Fleet, Member, SyncMode};
@@ -11,7 +11,7 @@ use crate::tcp_link_proxy::TcpLinkProxy;
 
 /// The sockets of a fleet. Dropping them closes all connections.
 pub struct Sockets {
-    control_plane: Listening,
+    control_plane: RunningServer,
     members: BTreeMap<String, Reached>,
     agents: BTreeMap<String, AgentSockets>,
 }
@@ -40,7 +40,7 @@ pub struct Reached {
     authority: String,
     token: String,
     /// The server and the proxies of an embedded member.
-    open: Option<(Listening, Option<ApiFaultProxy>, TcpLinkProxy)>,
+    open: Option<(RunningServer, Option<ApiFaultProxy>, TcpLinkProxy)>,
 }
 
 impl Sockets {
@@ -49,7 +49,7 @@ impl Sockets {
     ///
     /// # Errors
     /// If there is no free port, or no certificate can be created.
-    pub async fn open(fleet: &Fleet) -> Result<Self, ListenError> {
+    pub async fn open(fleet: &Fleet) -> Result<Self, ServeError> {
         let control_plane = fleet.control_plane().listen((Ipv4Addr::LOCALHOST, 0)).await?;
         let (mut members, mut agents) = (BTreeMap::new(), BTreeMap::new());
         for member in fleet.members() {
@@ -89,7 +89,7 @@ impl Sockets {
 }
 
 impl Reached {
-    async fn open(member: &Member) -> Result<Self, ListenError> {
+    async fn open(member: &Member) -> Result<Self, ServeError> {
         let Some(api) = member.api() else {
             let external = member.external().expect("a member is in this process, or it is not");
             let (authority, token) = external.credentials();

@@ -213,7 +213,7 @@ fn a_member_that_has_lost_all_comes_back_with_its_nodes() {
         run.clock.sleep(60 * SECOND).await;
         let inside = member.client().apiserver_version().await;
         assert!(inside.is_err() && member.remote_client().apiserver_version().await.is_err());
-        assert!(member.onlooker().apiserver_version().await.is_ok());
+        assert!(member.restore_observer().apiserver_version().await.is_ok());
         drop(off);
         assert_eq!((count().await, api.get_opt("web").await.unwrap()), (0, None));
         member.begin_anew();

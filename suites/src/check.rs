@@ -284,7 +284,7 @@ impl By<'_> {
     fn newer(&self, path: &Path, header: &Mark) -> Result<Option<String>, CheckError> {
         let profiles = targets::shipped();
         let text = |key: &str| header.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let Some(newest) = profiles.outdated(header).filter(|_| self.target.is_none()) else {
+        let Some(newest) = profiles.newest_if_older_than(header).filter(|_| self.target.is_none()) else {
             return Ok(None);
         };
         let (path, newest) = (path.display().to_string(), newest.name.clone());

@@ -78,7 +78,7 @@ impl Diff {
             DiffFormat::Json => differences_json(&comparison),
             _ => differences(&comparison, output::columns()),
         })?;
-        let is_empty = comparison.alike == 0 && comparison.differences.is_empty();
+        let is_empty = comparison.matched == 0 && comparison.differences.is_empty();
         let untested = is_empty.then(|| "nothing that is compared happens in either history".to_owned());
         self.empty.verdict(comparison.is_alike(), untested)
     }

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use capsize_clock::Seed;
 use capsize_judge::guarantee::Outcome;
 use capsize_judge::judge::Judgement;
-use capsize_judge::responsible_component::{Chain, Component};
+use capsize_judge::responsible_component::{Component, ViolationCause};
 use capsize_mutants::Mutant;
 use capsize_runner::run::side_by_side;
 use capsize_runner::scenario::Case;
@@ -122,7 +122,7 @@ pub(crate) fn first_component(judgement: &Judgement) -> Option<Component> {
         evidence.iter().map(|each| (verdict.spec, each))
     });
     let (spec, evidence) = violations.min_by_key(|(_, evidence)| evidence.at)?;
-    Some(Chain::of(spec, evidence, &judgement.dialect, &judgement.timings).component)
+    Some(ViolationCause::of(spec, evidence, &judgement.dialect, &judgement.timings).component)
 }
 
 /// Runs each mutant in its own case, and prints for how many of them the guilty component is named.

@@ -7,10 +7,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use capsize::{check, targets};
-use capsize_judge::budget::{Budget, EndToEnd, Failure, Range};
+use capsize_judge::budget::{Budget, FailoverTimes, Failure, Range};
 use capsize_judge::profile::Profile;
 
-fn budget(profile: &Profile, failure: Failure) -> EndToEnd {
+fn budget(profile: &Profile, failure: Failure) -> FailoverTimes {
     let budget = Budget::new(profile, 1);
     *budget.failovers.iter().find(|each| each.failure == failure).expect("members of the target fail so")
 }

@@ -15,7 +15,7 @@ fn a_recording_does_not_differ_from_itself() {
     let outline = outline(&recording("karmada-1.18.2/duplicated-refused"), None).unwrap();
     let comparison = compare(&outline, &outline);
     assert!(comparison.is_alike(), "{}", differences(&comparison, COLUMNS));
-    assert!(comparison.alike > 20, "{}", comparison.alike);
+    assert!(comparison.matched > 20, "{}", comparison.matched);
 }
 
 #[test]

@@ -195,8 +195,8 @@ fn difference(name: &str, profile: &str) -> Option<String> {
         outliner.push(&entry.unwrap());
     }
     let mut comparison = compare(&outline(&recording(name), None).unwrap(), &outliner.finish());
-    if (comparison.alike <= 5) != WITHOUT_FAILOVER.contains(&name) {
-        return Some(format!("{} things happened", comparison.alike));
+    if (comparison.matched <= 5) != WITHOUT_FAILOVER.contains(&name) {
+        return Some(format!("{} things happened", comparison.matched));
     }
     let ends = |difference: &Difference| difference.at.iter().all(Option::is_some);
     if PARTITIONS.contains(&name) {

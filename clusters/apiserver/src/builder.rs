@@ -15,12 +15,12 @@ use crate::kind::defaults::DefaultTolerations;
 use crate::kind::kinds::Kind;
 use crate::state::{Admission, ApiServer, Inner, State};
 use crate::store::Store;
-use crate::write::allocate::Allocated;
+use crate::write::allocate::Allocations;
 use crate::write::dependents::Dependents;
 use crate::write::webhook::{Transports, WebhookTransport};
 use crate::write::writer::{Manager, NewObject, Writer};
 
-/// An API server for programs and tests outside of simulations. It builds an [`ApiServer`].
+/// The entry point outside of simulations: [`Server::builder`] sets up an [`ApiServer`].
 #[derive(Clone, Copy, Debug)]
 pub enum Server {}
 
@@ -92,7 +92,7 @@ impl Builder {
         Self { namespace_controller: on, ..self }
     }
 
-    /// Sets whether `managedFields` record every write, or only the writes of applied objects.
+    /// Sets whether every object has `managedFields`, or only objects that a client has applied.
     /// A real cluster records every write. The default is off, because recording every write doubles the size of
     /// objects and slows simulations down.
     pub fn track_updates(self, on: bool) -> Self {
@@ -105,7 +105,8 @@ impl Builder {
         Self { repeats_bookmarks: on, ..self }
     }
 
-    /// Sets how many events of a kind are kept for watches that start in the past; the default is 10 000.
+    /// Sets how many watch events of each kind are kept. The default is 10 000.
+    /// Watches that start in the past get these events.
     /// A watch that starts earlier gets 410. No event is kept for more than five minutes, the time after which a real
     /// server compacts.
     pub fn history_limit(self, events: usize) -> Self {
@@ -128,7 +129,7 @@ impl Builder {
             custom: Vec::new(),
             documents: Documents::default(),
             dependents: Dependents::default(),
-            allocated: Allocated::default(),
+            allocated: Allocations::default(),
             chance: self.chance,
             ready: true,
             grants: None,

@@ -36,8 +36,8 @@
 //! In a simulation, [`ApiServer::builder`] takes the clock and the stream of random numbers, so that a run repeats
 //! exactly. A simulation has no sockets.
 //!
-//! The server stores and serves objects. It has two controllers, which act inside the write that causes them: garbage
-//! collection and the termination of namespaces. `capsize-clusters` simulates pods and readiness.
+//! The server stores and serves objects. By default it has two controllers, which act inside the write that causes them: garbage
+//! collection and the termination of namespaces. It can also do the work of the service account controllers. `capsize-clusters` simulates pods and readiness.
 
 mod auth;
 mod builder;
@@ -58,7 +58,7 @@ struct Documentation;
 
 pub use self::http::client_certificate::ClientCertificate;
 pub use self::http::respond::{ApiBody, ListBody};
-pub use self::http::serve::{Authority, Identity, Keys, Limits, ListenError, Listener, Listening};
+pub use self::http::serve::{Authority, Identity, Keys, Limits, ListenerBuilder, RunningServer, ServeError};
 pub use self::http::service::ApiService;
 pub use auth::User;
 pub use builder::{Builder, InstallError, Server};
@@ -66,7 +66,7 @@ pub use capsize_cel::Quantity;
 // A program that uses the server needs the same versions of these.
 pub use k8s_openapi;
 pub use kube;
-pub use server::Stopped;
+pub use server::StopGuard;
 pub use state::{Admission, AdmissionRequest, ApiServer};
 pub use store::backup::{Backup, RESTORED};
 pub use write::webhook::{WebhookCall, WebhookTransport};

@@ -22,12 +22,13 @@ impl ApiServer {
         kube::Client::new(self.service(), "default")
     }
 
-    /// A client as [`Self::client`], whose watches continue when the server is restored.
+    /// A client that also works while the server is stopped or restored.
+    /// Its watches continue when the server is restored.
     /// Such a watch gets a bookmark with the annotation [`RESTORED`](crate::RESTORED), and then the differences as
     /// changes. A recorder can therefore follow the objects of the server through restores.
     #[must_use]
-    pub fn onlooker(&self) -> kube::Client {
-        kube::Client::new(self.service().for_onlookers(), "default")
+    pub fn restore_observer(&self) -> kube::Client {
+        kube::Client::new(self.service().for_restore_observers(), "default")
     }
 
     /// The server as a service of HTTP requests.
@@ -38,9 +39,9 @@ impl ApiServer {
 
     /// Answers every request with 503 until the guard is dropped, except the requests of onlookers.
     #[must_use = "the server answers again when the guard is dropped"]
-    pub fn stop(&self) -> Stopped {
+    pub fn stop(&self) -> StopGuard {
         self.inner.stopped.fetch_add(1, Ordering::Relaxed);
-        Stopped(self.inner.clone())
+        StopGuard(self.inner.clone())
     }
 
     /// Makes `/readyz`, `/healthz` and `/livez` answer 200 or 500. Other requests are served either way.
@@ -59,9 +60,9 @@ impl ApiServer {
 
 /// Keeps a server stopped for as long as it exists.
 #[derive(Debug)]
-pub struct Stopped(Arc<Inner>);
+pub struct StopGuard(Arc<Inner>);
 
-impl Drop for Stopped {
+impl Drop for StopGuard {
     fn drop(&mut self) {
         self.0.stopped.fetch_sub(1, Ordering::Relaxed);
     }

@@ -14,7 +14,7 @@ use crate::kind::builtin::BUILTIN;
 use crate::kind::defaults::DefaultTolerations;
 use crate::kind::kinds::{self, Kind};
 use crate::store::Store;
-use crate::write::allocate::Allocated;
+use crate::write::allocate::Allocations;
 use crate::write::dependents::Dependents;
 use crate::write::webhook::{Transports, Webhooks};
 
@@ -60,7 +60,7 @@ pub(crate) struct Inner {
     pub access: Access,
     pub metrics: Metrics,
     pub transports: Transports,
-    /// The number of `Stopped` guards. The server is stopped while it is not zero.
+    /// The number of `StopGuard` guards. The server is stopped while it is not zero.
     pub stopped: AtomicUsize,
     /// The number of restores.
     pub restored: AtomicUsize,
@@ -75,7 +75,8 @@ pub(crate) struct State {
     /// The documents of aggregated discovery. They are rebuilt when the kinds change.
     pub documents: Documents,
     pub dependents: Dependents,
-    pub allocated: Allocated,
+    pub allocated: Allocations,
+    /// The random numbers of the server.
     pub chance: Stream,
     pub ready: bool,
     /// The permissions by user. `None` after a role or a binding was written, until they are used again.
@@ -97,7 +98,7 @@ impl Inner {
     }
 
     /// The number of restores and wipes. The number changes only while the state is locked.
-    pub(crate) fn restored(&self) -> usize {
+    pub(crate) fn restore_count(&self) -> usize {
         self.restored.load(Ordering::Relaxed)
     }
 

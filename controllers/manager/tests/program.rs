@@ -7,7 +7,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use capsize_apiserver::{Listening, Server};
+use capsize_apiserver::{RunningServer, Server};
 use capsize_clock::{Seed, live};
 use capsize_controllers::api::{self, Cluster};
 use k8s_openapi::api::coordination::v1::Lease;
@@ -45,7 +45,7 @@ where
 }
 
 /// The credentials for a server: its CA and the administrator's token.
-fn credentials(server: &Listening) -> Value {
+fn credentials(server: &RunningServer) -> Value {
     let kubeconfig: Value =
         serde_json::to_value(Kubeconfig::from_yaml(&server.kubeconfig()).unwrap()).unwrap();
     let ca = kubeconfig["clusters"][0]["cluster"]["certificate-authority-data"].as_str().unwrap();
@@ -58,7 +58,7 @@ fn base64(text: &str) -> String {
     base64::engine::general_purpose::STANDARD.encode(text)
 }
 
-async fn client(server: &Listening) -> Client {
+async fn client(server: &RunningServer) -> Client {
     let kubeconfig = Kubeconfig::from_yaml(&server.kubeconfig()).unwrap();
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
     Client::try_from(config).unwrap()

@@ -23,7 +23,7 @@ pub enum Failure {
 /// A range of time. The part that latency adds is separate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// The shortest time on a quiet system; zero if there is no limit.
+    /// The shortest time if nothing is delayed; zero if there is no limit.
     pub lower: Duration,
     /// The longest time without any latency; `None` if there is no limit.
     pub upper: Option<Duration>,
@@ -31,9 +31,9 @@ pub struct Range {
     pub latency: Duration,
 }
 
-/// A failover from end to end.
+/// The times of one failover, from the failure to the evictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EndToEnd {
+pub struct FailoverTimes {
     /// The failure.
     pub failure: Failure,
     /// The time until the control plane detects the failure.
@@ -59,7 +59,7 @@ pub struct Budget {
     /// The transitions that the target goes through, in the order of a failover.
     pub transitions: Vec<(&'static Transition, Range)>,
     /// The failovers, one for each kind of failure.
-    pub failovers: Vec<EndToEnd>,
+    pub failovers: Vec<FailoverTimes>,
 }
 
 type Steps = Vec<&'static Transition>;
@@ -78,7 +78,7 @@ impl Budget {
 
     /// The length of the shortest outage that evicts a workload; `None` if none does.
     #[must_use]
-    pub fn shortest_eviction(&self) -> Option<Duration> {
+    pub fn shortest_evicting_outage(&self) -> Option<Duration> {
         self.failovers.iter().filter_map(|failover| Some(failover.moved?.evicted.lower)).min()
     }
 
@@ -102,7 +102,7 @@ impl Budget {
             let detected = range(&[detected], given);
             let moved = path.map(|path| eviction_times(&path, detected, given));
             used.extend(moved.is_some().then_some(AFTER_EVICTION).into_iter().flatten());
-            failovers.push(EndToEnd { failure, detected, moved });
+            failovers.push(FailoverTimes { failure, detected, moved });
         }
         let is_used = |each: &&Transition| used.iter().any(|used| std::ptr::eq(*used, *each));
         let passed_through = transition::ALL.into_iter().filter(is_used);
@@ -111,7 +111,7 @@ impl Budget {
 }
 
 const AFTER_EVICTION: [&Transition; 3] =
-    [&transition::PLACED, &transition::APPLIED, &transition::OLD_COPY_GONE];
+    [&transition::PLACED, &transition::APPLIED, &transition::TASK_TIMED_OUT];
 
 fn detection(failure: Failure) -> &'static Transition {
     match failure {
@@ -137,7 +137,7 @@ fn path(profile: &Profile, failure: Failure) -> Option<Steps> {
     steps.push(match (profile.has(Feature::DefaultTolerations), silent_agent) {
         (true, false) => &transition::NOT_READY_EVICTED,
         (true, true) => &transition::UNREACHABLE_EVICTED,
-        (false, _) => &transition::EVICTED,
+        (false, _) => &transition::EVICTED_WITHOUT_TOLERATION,
     });
     Some(steps)
 }
@@ -167,7 +167,7 @@ fn eviction_times(path: &[&'static Transition], detected: Range, given: FormulaI
     EvictionTimes {
         evicted: with(&[]),
         applied: with(&[&transition::PLACED, &transition::APPLIED]),
-        given_up: with(&[&transition::OLD_COPY_GONE]),
+        given_up: with(&[&transition::TASK_TIMED_OUT]),
     }
 }
 

@@ -51,9 +51,9 @@ impl FaultEvidence {
     }
 }
 
-/// Returns true if there are faults, and none of them had an effect.
+/// Returns true if there are faults, and the counts show that none of them had an effect.
 #[must_use]
-pub fn none_had_an_effect(faults: &[FaultEvidence]) -> bool {
+pub fn all_surely_had_no_effect(faults: &[FaultEvidence]) -> bool {
     !faults.is_empty() && faults.iter().all(FaultEvidence::had_no_effect)
 }
 

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::fault_evidence::{FaultEvidence, FaultEvidenceBuilder, none_had_an_effect};
+use crate::fault_evidence::{FaultEvidence, FaultEvidenceBuilder, all_surely_had_no_effect};
 use crate::guarantee::{Catalogue, Verdict};
 use crate::numbers::{Numbers, NumbersBuilder};
 use crate::profile::{Profile, Timings};
@@ -21,7 +21,7 @@ pub struct Judge {
     scenario: Option<String>,
     entries: u64,
     /// The time to which the guarantees have advanced.
-    passed: Duration,
+    advanced_to: Duration,
 }
 
 /// The verdicts on an implementation, from one history.
@@ -59,7 +59,7 @@ impl Judge {
             faults: FaultEvidenceBuilder::default(),
             scenario: None,
             entries: 0,
-            passed: Duration::ZERO,
+            advanced_to: Duration::ZERO,
         }
     }
 
@@ -79,9 +79,9 @@ impl Judge {
         }
         let now = entry.at.max(self.dialect.world().now);
         // In virtual time many entries have the same time, and no deadline passes between them.
-        if now > self.passed {
-            self.catalogue.pass(now, self.dialect.world());
-            self.passed = now;
+        if now > self.advanced_to {
+            self.catalogue.advance_to(now, self.dialect.world());
+            self.advanced_to = now;
         }
         let facts = self.dialect.observe(entry);
         for fact in &facts {
@@ -119,7 +119,7 @@ impl Judge {
     /// The judgement of the entries so far, without verdicts.
     /// [`Self::verdicts_so_far`] returns these.
     #[must_use]
-    pub fn so_far(&self) -> Judgement {
+    pub fn numbers_and_faults_so_far(&self) -> Judgement {
         let span = self.dialect.world().now;
         Judgement {
             target: self.catalogue.profile().name.clone(),
@@ -177,6 +177,6 @@ impl Judgement {
     /// Returns true if the history has faults, and none of them had an effect.
     #[must_use]
     pub fn faults_had_no_effect(&self) -> bool {
-        none_had_an_effect(&self.faults)
+        all_surely_had_no_effect(&self.faults)
     }
 }

@@ -1,5 +1,5 @@
-//! Names the component that owns the wrong event of a violation, and the start of its deadline.
-//! A missing event counts as wrong, too. Both are the chain of causes of the violation.
+//! Names the component that caused a violation, and the event that started the deadline.
+//! A component is also the cause if its event is missing.
 //!
 //! Components have the names of the controllers of the implementation that a dialect stands for. Another implementation may
 //! have them under other names, but the duties are the same.
@@ -29,9 +29,9 @@ const WORK_STATUS: Component = "work status controller";
 const NODE_LIFECYCLE: Component = "node lifecycle controller";
 const TAINT_EVICTION: Component = "taint eviction controller";
 
-/// The causes of one violation, as far as the history shows them.
+/// The cause of one violation, as far as the history shows it.
 #[derive(Clone, Debug)]
-pub struct Chain {
+pub struct ViolationCause {
     /// The component that owns the event that is missing or wrong.
     pub component: Component,
     /// The deviation of that component.
@@ -55,8 +55,8 @@ pub enum Deviation {
     Wrong,
 }
 
-impl Chain {
-    /// The chain of the violation that `evidence` shows.
+impl ViolationCause {
+    /// Returns the cause of the violation that `evidence` shows.
     #[must_use]
     pub fn of(spec: &GuaranteeSpec, evidence: &Evidence, dialect: &DialectKind, timings: &Timings) -> Self {
         let since = evidence.since;
@@ -127,7 +127,7 @@ fn component(id: &str, evidence: &Evidence, dialect: &DialectKind) -> Component 
     }
 }
 
-/// The owner of a violation of an implementation whose components have no known names.
+/// Returns the component if the real names of the components are not known.
 fn neutral(group: &str) -> Component {
     match group {
         "HEALTH" | "TAINT" => "health controller",

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::layout::Page;
 use capsize_history::dialect::DialectKind;
-use capsize_judge::budget::{Budget, EndToEnd, EvictionTimes, Failure, Range};
+use capsize_judge::budget::{Budget, EvictionTimes, FailoverTimes, Failure, Range};
 use capsize_judge::profile::Profile;
 use capsize_judge::time_format::span;
 
@@ -34,7 +34,7 @@ pub fn budget(budget: &Budget, profile: &Profile, columns: usize) -> String {
         end_to_end(&mut page, failover);
     }
     page.blank();
-    if let Some(shortest) = budget.shortest_eviction() {
+    if let Some(shortest) = budget.shortest_evicting_outage() {
         let text = format!("An outage that is shorter than {} moves no workload.", span(shortest));
         page.wrapped("", &text);
     }
@@ -92,7 +92,7 @@ pub fn budget_within(budget: &Budget, limit: Duration, columns: usize) -> (Strin
     (page.finish(), is_within)
 }
 
-fn end_to_end(page: &mut Page, failover: &EndToEnd) {
+fn end_to_end(page: &mut Page, failover: &FailoverTimes) {
     page.line(title(failover.failure));
     page.labelled("detected", &takes(failover.detected));
     match failover.moved {
@@ -195,7 +195,7 @@ fn one(Range { lower, upper, latency }: Range) -> OneRange {
     OneRange { lower, upper: upper.as_ref().map(Duration::as_secs_f64), latency }
 }
 
-fn one_failover(EndToEnd { failure, detected, moved }: &EndToEnd) -> OneFailover {
+fn one_failover(FailoverTimes { failure, detected, moved }: &FailoverTimes) -> OneFailover {
     OneFailover {
         failure: match failure {
             Failure::Refused => "refused",

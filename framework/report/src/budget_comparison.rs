@@ -2,7 +2,7 @@
 
 use super::budget::{takes, title};
 use super::layout::Page;
-use capsize_judge::budget::{Budget, EndToEnd, Range};
+use capsize_judge::budget::{Budget, FailoverTimes, Range};
 use capsize_judge::time_format::span;
 
 /// Returns a table for each failure, which compares the times with two settings.
@@ -17,7 +17,8 @@ pub fn budget_comparison(first: &Budget, second: &Budget, columns: usize) -> Str
         }
         page.blank();
     }
-    let shortest = |budget: &Budget| budget.shortest_eviction().map_or_else(|| "none".to_owned(), span);
+    let shortest =
+        |budget: &Budget| budget.shortest_evicting_outage().map_or_else(|| "none".to_owned(), span);
     page.wrapped(
         "",
         &format!("The shortest outage that moves a workload: {} → {}.", shortest(first), shortest(second)),
@@ -27,7 +28,7 @@ pub fn budget_comparison(first: &Budget, second: &Budget, columns: usize) -> Str
 
 type Row = (&'static str, Option<Range>, Option<Range>);
 
-fn rows(one: &EndToEnd, other: &EndToEnd) -> [Row; 4] {
+fn rows(one: &FailoverTimes, other: &FailoverTimes) -> [Row; 4] {
     let moved = [one.moved, other.moved];
     let [evicted, applied, given_up] = [
         moved.map(|moved| moved.map(|moved| moved.evicted)),

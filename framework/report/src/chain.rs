@@ -8,7 +8,7 @@ use capsize_history::dialect::DialectKind;
 use capsize_history::facts::{Fact, FaultInForce};
 use capsize_judge::guarantee::{Bound, Evidence, GuaranteeSpec};
 use capsize_judge::judge::Judgement;
-use capsize_judge::responsible_component::{Chain, Deviation};
+use capsize_judge::responsible_component::{Deviation, ViolationCause};
 use capsize_judge::time_format::{clock, span};
 
 use super::phrase::{fault, moment, source};
@@ -78,7 +78,7 @@ pub fn violation_line(spec: &GuaranteeSpec, evidence: &Evidence) -> String {
 /// issues, and where to read more.
 pub(super) fn causes(spec: &GuaranteeSpec, evidence: &Evidence, judgement: &Judgement) -> Vec<ChainLine> {
     let Judgement { dialect, timings, .. } = judgement;
-    let chain = Chain::of(spec, evidence, dialect, timings);
+    let chain = ViolationCause::of(spec, evidence, dialect, timings);
     let mut lines = Vec::new();
     let deviation = match chain.deviation {
         Deviation::TooEarly => "acted too early",

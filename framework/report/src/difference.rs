@@ -11,13 +11,13 @@ use capsize_judge::time_format::span;
 /// For people, in lines of `columns` columns.
 #[must_use]
 pub fn differences(comparison: &Comparison, columns: usize) -> String {
-    let Comparison { titles: [first, second], names, parts, alike, differences } = comparison;
+    let Comparison { titles: [first, second], names, renamed_members, matched, differences } = comparison;
     let [one, other] = names;
     let mut page = Page::new(columns);
     page.wrapped("1: ", first);
     page.wrapped("2: ", second);
-    for (member, part) in parts {
-        page.line(&format!("{part} in {other} plays the part of {member} in {one}"));
+    for (member, other_member) in renamed_members {
+        page.line(&format!("{other_member} in {other} corresponds to {member} in {one}"));
     }
     for difference in differences {
         page.blank();
@@ -25,9 +25,9 @@ pub fn differences(comparison: &Comparison, columns: usize) -> String {
     }
     page.blank();
     page.line(&match differences.len() {
-        0 => format!("no difference: {alike} things happened in both, at the same times"),
-        1 => format!("1 difference; {alike} things happened in both"),
-        count => format!("{count} differences; {alike} things happened in both"),
+        0 => format!("no difference: {matched} things happened in both, at the same times"),
+        1 => format!("1 difference; {matched} things happened in both"),
+        count => format!("{count} differences; {matched} things happened in both"),
     });
     page.finish()
 }
@@ -65,8 +65,8 @@ pub fn differences_json(comparison: &Comparison) -> String {
         "diff": "v1",
         "titles": comparison.titles,
         "names": comparison.names,
-        "parts": comparison.parts,
-        "alike": comparison.alike,
+        "parts": comparison.renamed_members,
+        "alike": comparison.matched,
         "differences": differences.collect::<Vec<Value>>(),
     });
     format!("{document:#}\n")

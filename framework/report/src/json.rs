@@ -16,7 +16,7 @@ use capsize_history::facts::{Fact, ObjectVersion};
 use capsize_judge::guarantee::{Ambiguity, Bound, Evidence, GuaranteeSpec, Outcome, Verdict};
 use capsize_judge::judge::Judgement;
 use capsize_judge::profile::Level;
-use capsize_judge::responsible_component::Chain;
+use capsize_judge::responsible_component::ViolationCause;
 
 /// The version of the document; another one where a field goes or changes its meaning.
 const VERSION: &str = "v1";
@@ -349,7 +349,7 @@ fn one_evidence<'a>(spec: &GuaranteeSpec, evidence: &'a Evidence, judgement: &Ju
         witness: evidence.witness.as_ref().map(witness),
         short_by_seconds: evidence.short_by.map(seconds),
         timeline: evidence.timeline.iter().map(moment).collect(),
-        component: Chain::of(spec, evidence, &judgement.dialect, &judgement.timings).component,
+        component: ViolationCause::of(spec, evidence, &judgement.dialect, &judgement.timings).component,
         chain: chain
             .map(|line| Link { label: line.label, text: line.text, at_seconds: line.at.map(seconds) })
             .collect(),

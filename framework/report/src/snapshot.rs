@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use capsize_history::facts::{Fact, Member, TaintEffect, Workload, World};
 use capsize_judge::fault_evidence::FaultEvidence;
-use capsize_judge::guarantee::evicted_at;
+use capsize_judge::guarantee::toleration_deadline;
 use capsize_judge::numbers::requested_replicas;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -138,7 +138,7 @@ impl Snapshot {
 
 fn taints(world: &World, name: &str, member: &Member, now: Duration) -> Vec<TaintState> {
     let assigned = world.workloads.values().filter(|workload| workload.assignment.contains_key(name));
-    let first = assigned.filter_map(|workload| evicted_at(workload, member)).min();
+    let first = assigned.filter_map(|workload| toleration_deadline(workload, member)).min();
     let left = first.map(|at| at.saturating_sub(now).as_secs_f64());
     let state = |taint: &capsize_history::facts::Taint| {
         let evicts = taint.effect == TaintEffect::NoExecute;

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use capsize_apiserver::{Builder, Listening};
+use capsize_apiserver::{Builder, RunningServer};
 use capsize_clock::{Seed, Simulation, Stop, live};
 use capsize_report::Page;
 use capsize_runner::run::{Playground, PlaygroundError, Target, View};
@@ -142,7 +142,7 @@ impl Up {
         if let Some(recording) = &mut recording {
             recording.write(&view)?;
         }
-        join_all(servers.into_iter().map(Listening::stop)).await;
+        join_all(servers.into_iter().map(RunningServer::stop)).await;
         self.farewell(&files)?;
         ended.map(|()| ExitStatus::Conforms)
     }
@@ -165,7 +165,7 @@ impl Up {
     }
 
     /// The addresses of the fleet, and the commands that use it.
-    fn directions(&self, servers: &[Listening], files: &Files, served: Option<&Server>) -> Page {
+    fn directions(&self, servers: &[RunningServer], files: &Files, served: Option<&Server>) -> Page {
         let mut page = output::page();
         for server in servers {
             page.wrapped(&format!("{:<16} ", server.name()), server.url());
@@ -181,7 +181,7 @@ impl Up {
         page.line(&format!("kubeconfigs in {} ({fate}). Next:", files.folder().display()));
         page.blank();
         page.command("  ", &format!("export KUBECONFIG={}", files.of_all().display()));
-        let member = servers.get(1).map(Listening::name);
+        let member = servers.get(1).map(RunningServer::name);
         for command in self.next(member) {
             page.command("  ", &command);
         }

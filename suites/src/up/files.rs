@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use capsize_apiserver::Listening;
+use capsize_apiserver::RunningServer;
 use tempfile::TempDir;
 
 use crate::exit::{CommandError, environment_error};
@@ -49,12 +49,12 @@ impl Files {
     ///
     /// # Errors
     /// When a file cannot be written.
-    pub(super) fn write(&self, servers: &[Listening]) -> Result<(), CommandError> {
+    pub(super) fn write(&self, servers: &[RunningServer]) -> Result<(), CommandError> {
         for server in servers {
             let path = self.folder().join(format!("{}.yaml", server.name()));
             output::write_secret(&path, &server.kubeconfig())?;
         }
-        output::write_secret(&self.of_all(), &Listening::kubeconfig_of(servers))
+        output::write_secret(&self.of_all(), &RunningServer::kubeconfig_of(servers))
     }
 }
 

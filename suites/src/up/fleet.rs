@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use capsize_apiserver::{ApiServer, Listening};
+use capsize_apiserver::{ApiServer, RunningServer};
 use capsize_clusters::{Fleet, Member};
 use capsize_history::dialect::DialectKind;
 use capsize_judge::profile::Profile;
@@ -79,7 +79,7 @@ pub(super) async fn listen(
     fleet: &Fleet,
     first: SocketAddr,
     speed: f64,
-) -> Result<Vec<Listening>, CommandError> {
+) -> Result<Vec<RunningServer>, CommandError> {
     let clusters = std::iter::once(fleet.control_plane()).chain(fleet.members().filter_map(Member::api));
     let mut servers = Vec::new();
     for (offset, api) in clusters.enumerate() {
@@ -89,7 +89,7 @@ pub(super) async fn listen(
     Ok(servers)
 }
 
-async fn open(api: &ApiServer, address: SocketAddr, speed: f64) -> Result<Listening, CommandError> {
+async fn open(api: &ApiServer, address: SocketAddr, speed: f64) -> Result<RunningServer, CommandError> {
     let listener = api.listener().at_speed(speed);
     let opened = listener.bind(address).await;
     opened.map_err(|error| {

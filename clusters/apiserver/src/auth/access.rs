@@ -1,6 +1,6 @@
-//! Admits requests: authentication, then impersonation, then authorization.
+//! Checks the access of requests: authentication, impersonation, authorization. Sets the credentials.
 //!
-//! If the server does not require authentication, only the names of the headers are checked.
+//! If the server does not require authentication, only impersonation headers are read.
 
 use http::header::{AUTHORIZATION, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
@@ -75,10 +75,10 @@ impl Builder {
 }
 
 impl ApiServer {
-    /// Accepts `token` as the token of an administrator, and sets the certificate of the server.
-    /// The certificate `authority` is PEM. The signing key of tokens then depends on `token`, so that the seed alone is
+    /// Accepts `token` as an administrator's token, and publishes the CA certificate.
+    /// The CA certificate `authority` is PEM. The signing key of tokens then depends on `token`, so that the seed alone is
     /// not enough to forge a token.
-    pub(crate) fn trust(&self, authority: &str, token: &str) {
+    pub(crate) fn set_admin_access(&self, authority: &str, token: &str) {
         let access = &self.inner.access;
         locked(&access.tokens).insert(token.to_owned(), User::admin());
         access.issuer.key_from(token);
@@ -87,7 +87,7 @@ impl ApiServer {
     }
 }
 
-/// Admits a request, and records its user in its extensions.
+/// Checks the access of a request, and records the user in the extensions of the request.
 ///
 /// # Errors
 /// Unauthorized, forbidden, or a bad request if the impersonated user is missing.
@@ -115,7 +115,7 @@ pub(crate) fn check_access(server: &ApiServer, parts: &mut Parts, outside: bool)
     Ok(())
 }
 
-/// The response to a request that is not admitted.
+/// The response to a request without access.
 /// The message repeats parts of the request, so browsers must not guess that the response is HTML.
 pub(crate) fn refusal(failure: &Failure) -> Response<ApiBody> {
     let mut answer = respond::failure(failure);
@@ -125,7 +125,7 @@ pub(crate) fn refusal(failure: &Failure) -> Response<ApiBody> {
     answer
 }
 
-/// The user of an admitted request.
+/// The user of a request with access.
 pub(crate) fn user_of(parts: &Parts) -> User {
     parts.extensions.get::<User>().cloned().unwrap_or_else(User::admin)
 }

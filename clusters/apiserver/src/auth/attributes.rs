@@ -50,7 +50,7 @@ impl Attributes {
             Method::DELETE => "delete",
             _ => "",
         };
-        // A Namespace object is in itself.
+        // The namespace of a Namespace object is its own name.
         let namespace = match path.plural.as_str() {
             "namespaces" if path.namespace.is_empty() => name.clone(),
             _ => path.namespace,

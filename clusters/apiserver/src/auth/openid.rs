@@ -7,7 +7,7 @@ use crate::http::failure::Failure;
 use crate::http::respond::{self, ApiBody};
 use crate::state::ApiServer;
 
-/// Answers a request for one of the two documents; `None` for any other path.
+/// Answers a request for the discovery document or for the keys; `None` for any other path.
 pub(crate) fn openid(
     server: &ApiServer,
     method: &Method,

@@ -28,7 +28,7 @@ fn core(plural: &str) -> &'static Arc<Kind> {
 }
 
 impl ApiServer {
-    /// Copies the server's certificate into the existing namespaces.
+    /// Updates the CA certificate in existing config maps and token secrets.
     pub(super) fn distribute_authority(&self) {
         if !self.inner.access.service_accounts {
             return;

@@ -1,4 +1,4 @@
-//! The endpoints of writes: they read bodies and queries, and build responses. `write` does the writes.
+//! The endpoints of writes, which read requests and build responses. `write` changes the objects.
 
 use http::{Method, Response, StatusCode};
 use serde_json::{Value, json};
@@ -20,10 +20,10 @@ use crate::store;
 use crate::validation::builtin;
 use crate::validation::fields::Mode;
 use crate::validation::metadata;
-use crate::write::delete::{DeleteOptions, Deleted};
+use crate::write::delete::{DeleteOptions, DeleteResult};
 use crate::write::update::check_name;
 use crate::write::writer::Change;
-use crate::write::writer::{Manager, NewObject, Written};
+use crate::write::writer::{Manager, NewObject, WriteResult};
 
 /// POST to a collection.
 pub(crate) fn create(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
@@ -85,7 +85,7 @@ pub(crate) fn patch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
         Ok(object)
     };
     let written = call.writing(|writer| match patch::part(writer, &change, &patch) {
-        Some(version) => Ok(Written::Stored(version)),
+        Some(version) => Ok(WriteResult::Stored(version)),
         None => writer.update(&change, compute),
     })?;
     Ok(respond::with_warnings(written.answer(StatusCode::OK, &call.kind), &warnings))
@@ -109,7 +109,7 @@ pub(crate) fn delete(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     let kind = &call.kind;
     let deleted =
         call.writing(|writer| writer.delete(kind, &call.path.namespace, &call.path.name, &options))?;
-    let waiting = if options.cascades { StatusCode::ACCEPTED } else { StatusCode::OK };
+    let waiting = if options.wants_accepted { StatusCode::ACCEPTED } else { StatusCode::OK };
     let gone = |object: &Value| {
         if kind.traits.returns_deleted {
             return None;
@@ -124,14 +124,13 @@ pub(crate) fn delete(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
         Some(respond::json(StatusCode::OK, &status))
     };
     Ok(match deleted {
-        Deleted::Pending(version) => respond::version(waiting, kind, &version),
-        Deleted::DryRunPending(object) => respond::json(waiting, &kind.presented(&object, true)),
-        Deleted::Removed(version) => {
+        DeleteResult::Pending(version) => respond::version(waiting, kind, &version),
+        DeleteResult::DryRunPending(object) => respond::json(waiting, &kind.with_type_fields(&object, true)),
+        DeleteResult::Removed(version) => {
             gone(&version.object()).unwrap_or_else(|| respond::version(StatusCode::OK, kind, &version))
         }
-        Deleted::DryRunRemoved(object) => {
-            gone(&object).unwrap_or_else(|| respond::json(StatusCode::OK, &kind.presented(&object, true)))
-        }
+        DeleteResult::DryRunRemoved(object) => gone(&object)
+            .unwrap_or_else(|| respond::json(StatusCode::OK, &kind.with_type_fields(&object, true))),
     })
 }
 
@@ -182,8 +181,10 @@ pub(crate) fn delete_collection(call: &Call<'_>) -> Result<Response<ApiBody>, Fa
                 metadata["remainingItemCount"] = rest.into();
             }
         }
-        let items: Vec<_> =
-            matched.iter().map(|version| kind.presented(&kind.as_served(&version.object()), false)).collect();
+        let items: Vec<_> = matched
+            .iter()
+            .map(|version| kind.with_type_fields(&kind.as_served(&version.object()), false))
+            .collect();
         let list = json!({"kind": kind.list_kind, "apiVersion": kind.api_version(), "metadata": metadata,
             "items": items});
         Ok(respond::json(StatusCode::OK, &list))
@@ -268,12 +269,12 @@ fn finalize(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     Ok(written.answer(StatusCode::OK, &call.kind))
 }
 
-impl Written {
+impl WriteResult {
     /// The response to the client.
     pub(crate) fn answer(&self, code: StatusCode, kind: &Kind) -> Response<ApiBody> {
         match self {
             Self::Stored(version) => respond::version(code, kind, version),
-            Self::Shown(object) => respond::json(code, &kind.presented(object, true)),
+            Self::NotStored(object) => respond::json(code, &kind.with_type_fields(object, true)),
         }
     }
 }

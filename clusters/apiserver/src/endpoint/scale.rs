@@ -10,7 +10,7 @@ use crate::http::call::Call;
 use crate::http::failure::{Cause, Failure};
 use crate::http::respond::{self, ApiBody};
 use crate::kind::kinds::ScalePaths;
-use crate::kind::object::{check_shape, child, meta};
+use crate::kind::object::{check_metadata_types, child, meta};
 use crate::store;
 use crate::write::update::check_name;
 use crate::write::writer::Change;
@@ -52,7 +52,7 @@ fn scale_of(object: &Value, paths: &ScalePaths) -> Value {
 /// The object with the replicas of a `Scale`.
 /// The resource version and uid of the scale are checked like those of the object.
 fn with_scale(object: &Value, scale: &Value, paths: &ScalePaths) -> Result<Value, Failure> {
-    check_shape(scale)?;
+    check_metadata_types(scale)?;
     let name = meta(object, "name");
     check_name(scale, name)?;
     let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! One request on a resource, and the locked write with its webhooks and warnings.
+//! One request on a resource, and the write that the request causes.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -47,7 +47,7 @@ impl Call<'_> {
 }
 
 impl Call<'_> {
-    /// Runs `action` with the server's state locked.
+    /// Runs `action` as one write with the state locked, and then does its follow-up writes.
     pub(crate) fn writing<T>(&self, action: impl FnOnce(&mut Writer<'_>) -> T) -> T {
         let mut state = self.server.inner.state();
         let mut side_results = self.side_results();
@@ -81,7 +81,8 @@ impl Call<'_> {
 }
 
 impl SideResults {
-    pub(crate) fn warn(&self, answer: Response<ApiBody>) -> Response<ApiBody> {
+    /// Adds all recorded warnings to the response.
+    pub(crate) fn add_warnings(&self, answer: Response<ApiBody>) -> Response<ApiBody> {
         let answer = respond::with_warnings(answer, &self.warnings);
         let warnings = self.consultation.as_ref().map(|consultation| consultation.warnings.as_slice());
         respond::with_warnings(answer, warnings.unwrap_or_default())

@@ -148,7 +148,7 @@ impl Failure {
         }
     }
 
-    /// The server cannot reach the program that would answer the request.
+    /// The server, or the program behind it that would answer, is not available.
     pub(crate) fn unavailable(message: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message)
     }
@@ -247,7 +247,7 @@ impl Failure {
     }
 
     /// The endpoint does not accept the media type of the body.
-    pub(crate) fn media_type(accepted: &str) -> Self {
+    pub(crate) fn unsupported_media_type(accepted: &str) -> Self {
         let message = format!(
             "the body of the request was in an unknown format - accepted media types include: {accepted}"
         );
@@ -260,7 +260,7 @@ impl Failure {
         Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message).with_details(Map::new())
     }
 
-    /// The server supports a media type of the client, but not with the parameters of the `Accept` header.
+    /// The server cannot produce any form of this object that the `Accept` header names.
     pub(crate) fn only_accepted(accepted: &str) -> Self {
         Self::not_convertible(format!("only the following media types are accepted: {accepted}"))
     }
@@ -356,7 +356,7 @@ impl Failure {
         self.details.as_ref()?.get("retryAfterSeconds")?.as_u64()
     }
 
-    /// The body of the response.
+    /// The `Status` object, which is the body of the response.
     pub(crate) fn status(&self) -> Value {
         if let Some(body) = &self.webhook_body {
             return (**body).clone();

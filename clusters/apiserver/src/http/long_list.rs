@@ -12,7 +12,7 @@ const CHUNK: usize = 64 * 1024;
 
 const END: &[u8] = b"]}";
 
-/// The part of a list that has not been read yet.
+/// The rest of a list's text, which has not been sent yet.
 #[derive(Debug)]
 pub(crate) struct LongList {
     /// The text before the objects, until it has been read.

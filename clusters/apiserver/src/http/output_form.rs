@@ -19,7 +19,7 @@ use crate::kind::object::metadata_only;
 use crate::state::ApiServer;
 use crate::store::encoded::encode;
 
-/// The conversion of the response to a request.
+/// The conversion of one response into a table or into metadata.
 pub(crate) struct Conversion {
     server: ApiServer,
     into: TargetForm,
@@ -32,7 +32,7 @@ enum TargetForm {
     Metadata { version: &'static str, list: bool },
 }
 
-/// The conversion of the response to `call`; `None` if the response stays as it is.
+/// Returns the conversion that the response to `call` needs; `None` if the response stays as it is.
 ///
 /// # Errors
 /// A bad request if the parameter `includeObject` is wrong.

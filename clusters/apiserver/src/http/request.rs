@@ -32,7 +32,7 @@ pub(crate) struct ResourcePath {
 
 impl ResourcePath {
     /// Returns true for the collection that accepts Bindings.
-    pub(crate) fn is_binding(&self) -> bool {
+    pub(crate) fn is_bindings_collection(&self) -> bool {
         self.plural == "bindings" && self.group.is_empty() && self.version == "v1" && self.name.is_empty()
     }
 }

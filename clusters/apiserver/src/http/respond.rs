@@ -37,7 +37,7 @@ impl std::fmt::Debug for ApiBody {
     }
 }
 
-/// The part of a long list that has not been read yet.
+/// The rest of a long list's text, which has not been sent yet.
 pub struct ListBody(LongList);
 
 impl ApiBody {

@@ -43,16 +43,16 @@ impl ApiService {
         Self { server, outside: false, for_onlooker: false }
     }
 
-    /// The service whose watches go on when the server is restored.
-    pub(crate) fn for_onlookers(self) -> Self {
+    /// The service for clients that also work while the server is stopped or restored.
+    pub(crate) fn for_restore_observers(self) -> Self {
         Self { for_onlooker: true, ..self }
     }
 
-    /// The service for requests from a socket.
+    /// Treats requests as coming from a socket.
     /// If the server requires credentials, requests without credentials are refused. Inside the process, a request
     /// without credentials is a request of the administrator.
     #[must_use]
-    pub fn from_outside(self) -> Self {
+    pub fn for_socket(self) -> Self {
         Self { outside: true, ..self }
     }
 }
@@ -107,7 +107,7 @@ async fn handle(server: &ApiServer, parts: &Parts, body: Bytes) -> Result<Respon
         }
     };
     // A Binding is handled as a subresource of the pod that it names.
-    let plural = if path.is_binding() { "pods" } else { &path.plural };
+    let plural = if path.is_bindings_collection() { "pods" } else { &path.plural };
     let found = server.inner.state().kind(&path.group, &path.version, plural).cloned();
     let reviewed = if found.is_none() { access_review::kind(&path) } else { None };
     let Some(kind) = found.as_ref().or(reviewed).cloned() else {
@@ -140,7 +140,7 @@ async fn handle(server: &ApiServer, parts: &Parts, body: Bytes) -> Result<Respon
         }
     };
     let answer = answer.unwrap_or_else(|failure| respond::failure(&failure));
-    let answer = call.side_results().warn(answer);
+    let answer = call.side_results().add_warnings(answer);
     let answer = match conversion {
         Some(conversion) => conversion.apply(answer),
         None => answer,
@@ -152,7 +152,7 @@ async fn handle(server: &ApiServer, parts: &Parts, body: Bytes) -> Result<Respon
 async fn dispatch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
     let collection = call.path.name.is_empty();
     let homeless = call.kind.traits.namespaced && call.path.namespace.is_empty();
-    if call.path.is_binding() {
+    if call.path.is_bindings_collection() {
         return pods::bind_by_name(call);
     }
     if !call.path.subresource.is_empty() {

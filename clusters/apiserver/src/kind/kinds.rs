@@ -113,8 +113,8 @@ impl Kind {
         self.is_core("namespaces") || self.plural == "customresourcedefinitions"
     }
 
-    /// Converts an object into the stored form.
-    pub(crate) fn normalize(&self, object: &mut Value) {
+    /// Sets the type fields and the defaults, and drops unknown or empty fields.
+    pub(crate) fn complete(&self, object: &mut Value) {
         object["apiVersion"] = api_version(&self.group, &self.stored_version).into();
         object["kind"] = self.kind.as_ref().into();
         tidy_metadata(object);
@@ -134,13 +134,13 @@ impl Kind {
     }
 
     /// Returns true for the event kind whose objects are stored in the form of the core group.
-    pub(crate) fn is_new_event(&self) -> bool {
+    pub(crate) fn is_in_events_group(&self) -> bool {
         self.group == "events.k8s.io"
     }
 
     /// The conversion of the kind, if its objects are stored in the form of another kind or version.
     fn other_shape(&self) -> Option<OtherShape> {
-        if self.is_new_event() {
+        if self.is_in_events_group() {
             return Some(OtherShape::Event);
         }
         (!self.is_custom() && !self.is_stored_version()).then_some(OtherShape::Autoscaler)
@@ -173,9 +173,9 @@ impl Kind {
         }
     }
 
-    /// An object as this version of its kind serves it.
-    /// It has its type fields if `typed` is true or the kind is custom.
-    pub(crate) fn presented(&self, object: &Value, typed: bool) -> Value {
+    /// Returns the object with the type fields of this version, or without type fields.
+    /// It has type fields if `typed` is true or the kind is custom.
+    pub(crate) fn with_type_fields(&self, object: &Value, typed: bool) -> Value {
         let mut object = object.clone();
         if typed || self.is_custom() {
             object["apiVersion"] = self.api_version().into();

@@ -107,8 +107,8 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// The field by which strategic merge patch merges the items of a list.
-    /// The field is empty for a list of plain values that is merged as a set, and `None` for a list that is replaced.
+    /// The key field of the list items in strategic merge patch.
+    /// It is empty for a set of plain values, and `None` if the list is replaced.
     pub(crate) fn merge_key(self) -> Option<&'static str> {
         match self {
             Self::BuiltIn(Form::Keyed { merge_key, .. }) => Some(merge_key),

@@ -82,7 +82,7 @@ pub(crate) fn meta<'a>(object: &'a Value, field: &str) -> &'a str {
     object["metadata"][field].as_str().unwrap_or_default()
 }
 
-/// The metadata. [`check_shape`] has checked that it is an object.
+/// The metadata. [`check_metadata_types`] has checked that it is an object.
 pub(crate) fn meta_mut(object: &mut Value) -> &mut Map<String, Value> {
     let metadata = &mut object["metadata"];
     if metadata.is_null() {
@@ -145,12 +145,12 @@ pub(crate) fn generated_name(prefix: &str, chance: &mut Stream) -> String {
     name
 }
 
-/// Refuses objects that do not decode into any kind.
+/// Refuses an object whose metadata has values of a wrong type.
 /// The code after this check relies on the form of the metadata.
 ///
 /// # Errors
 /// A bad request that names the field.
-pub(crate) fn check_shape(object: &Value) -> Result<(), Failure> {
+pub(crate) fn check_metadata_types(object: &Value) -> Result<(), Failure> {
     let wrong = |field: &str, what: &str| {
         Err(Failure::bad_request(format!("the object provided is unrecognized: {field} must be {what}")))
     };
@@ -195,7 +195,7 @@ pub(crate) fn check_shape(object: &Value) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Removes values that Go drops while decoding: nulls, and empty maps and lists of the metadata.
+/// Removes nulls and empty values from the metadata, as Go does while decoding.
 pub(crate) fn tidy_metadata(object: &mut Value) {
     let metadata = meta_mut(object);
     if metadata.values().any(|value| value.is_null() || is_empty(value)) {

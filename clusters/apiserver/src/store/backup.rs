@@ -6,7 +6,7 @@ use crate::endpoint::discovery::Documents;
 use crate::kind::kinds::Kind;
 use crate::state::{ApiServer, Inner, State};
 use crate::store::Snapshot;
-use crate::write::allocate::Allocated;
+use crate::write::allocate::Allocations;
 use crate::write::dependents::Dependents;
 use crate::write::webhook::Webhooks;
 
@@ -23,7 +23,7 @@ struct ServerState {
     objects: Snapshot,
     custom: Vec<Arc<Kind>>,
     dependents: Dependents,
-    allocated: Allocated,
+    allocated: Allocations,
     webhooks: Arc<Webhooks>,
 }
 

@@ -15,9 +15,8 @@ use super::table::{Objects, Table};
 use super::version::Version;
 use crate::store::encoded::Part;
 
-/// The maximum text size in bytes of the objects whose trees are cached, most recent writes first.
-/// The size is enough for cyclic writers of many objects, such as the kubelets of five thousand nodes with their
-/// Leases.
+/// The size limit of the texts of objects with cached trees, in bytes.
+/// The most recent writes are cached. The limit is large enough for the Leases of five thousand nodes.
 const TREE_CACHE_BYTES: usize = 4 * 1024 * 1024;
 
 /// The objects of one server.

@@ -28,8 +28,8 @@ pub(crate) struct Event {
     /// The new state. For a delete, it is the last stored state with the revision of the delete.
     pub after: Arc<Version>,
     pub deleted: bool,
-    /// The line for most watches.
-    /// Only the newest event caches it, because most watches wait for that event.
+    /// The cached text of the event, which most watches send.
+    /// Only the newest event has it, because most watches wait for that event.
     pub line: OnceLock<Bytes>,
 }
 

@@ -8,7 +8,7 @@ use crate::http::failure::Cause;
 use crate::kind::custom;
 use crate::kind::kinds::Kind;
 use crate::kind::object::{FOREGROUND, ORPHAN, finalizers, is_terminating, meta};
-pub(crate) use crate::validation::builtin::text::{is_label, is_subdomain};
+pub(crate) use crate::validation::builtin::text::{is_dns_label, is_subdomain};
 use crate::validation::builtin::{self, At, text};
 use crate::write::webhook;
 
@@ -24,8 +24,8 @@ pub(crate) fn metadata(kind: &Kind, object: &Value) -> Vec<Cause> {
 }
 
 /// The problems of a change of the metadata.
-/// Most problems are reported twice, as in real servers: by the rules for all updates, and by the rules of the kind,
-/// which include the first ones.
+/// As in real servers, most problems are reported twice. The rules for all updates report them, and the rules of the kind
+/// report them again.
 pub(crate) fn metadata_update(kind: &Kind, old: &Value, object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     if is_terminating(old) {

@@ -20,12 +20,12 @@ const ATTEMPTS: usize = 16;
 
 /// The addresses and node ports that are in use.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Allocated {
+pub(crate) struct Allocations {
     addresses: BTreeSet<u32>,
     ports: BTreeSet<u16>,
 }
 
-impl Allocated {
+impl Allocations {
     /// Records the change of a service from `before` to `after`.
     pub(crate) fn update(&mut self, before: Option<&Value>, after: Option<&Value>) {
         if let Some(before) = before {
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_service_gets_free_values_and_releases_them() {
-        let (mut allocated, mut chance) = (Allocated::default(), Seed(1).stream("ip"));
+        let (mut allocated, mut chance) = (Allocations::default(), Seed(1).stream("ip"));
         let mut first = service(json!({"type": "NodePort", "ports": [{"port": 80}]}));
         allocated.assign(&mut first, None, &mut chance).unwrap();
         allocated.update(None, Some(&first));
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn an_address_or_port_out_of_range_is_refused() {
-        let (allocated, mut chance) = (Allocated::default(), Seed(1).stream("ip"));
+        let (allocated, mut chance) = (Allocations::default(), Seed(1).stream("ip"));
         let specs = [
             json!({"clusterIP": "192.168.0.1", "ports": []}),
             json!({"clusterIP": "10.96.0.0", "ports": []}),

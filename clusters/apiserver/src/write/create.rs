@@ -8,7 +8,7 @@ use crate::kind::kinds::Kind;
 use crate::kind::object::{self, generated_name, is_terminating, meta, set_meta, uid};
 use crate::validation::metadata;
 use crate::write::webhook::Subject;
-use crate::write::writer::{NewObject, Writer, Written};
+use crate::write::writer::{NewObject, WriteResult, Writer};
 
 /// The number of attempts to draw a generated name that is not taken.
 const NAME_ATTEMPTS: usize = 8;
@@ -22,7 +22,7 @@ impl Writer<'_> {
     ///
     /// # Errors
     /// Any failure of a POST.
-    pub(crate) fn create(&mut self, new: NewObject<'_>) -> Result<Written, Failure> {
+    pub(crate) fn create(&mut self, new: NewObject<'_>) -> Result<WriteResult, Failure> {
         let NewObject { kind, namespace, name, mut object, dry_run, .. } = new;
         let owned = object["metadata"].get("managedFields").cloned();
         if !meta(&object, "resourceVersion").is_empty() {
@@ -54,7 +54,7 @@ impl Writer<'_> {
         }
         if let Some(changed) = self.admit(Subject::write(kind, "", &object, None, dry_run))? {
             object = changed;
-            kind.normalize(&mut object);
+            kind.complete(&mut object);
         }
         if generated && meta(&object, "name").is_empty() {
             set_meta(&mut object, "name", Some(name.into()));
@@ -80,9 +80,9 @@ impl Writer<'_> {
         }
         object::check_storable(&object)?;
         if dry_run {
-            return Ok(Written::Shown(object));
+            return Ok(WriteResult::NotStored(object));
         }
-        Ok(Written::Stored(self.put(kind, object)))
+        Ok(WriteResult::Stored(self.put(kind, object)))
     }
 
     /// Generates a name if the object asks for one. Returns true if it did.
@@ -148,5 +148,5 @@ fn prepare(kind: &Kind, object: &mut Value) {
     if kind.traits.status && !kind.traits.keeps_status {
         object.as_object_mut().map(|fields| fields.remove("status"));
     }
-    kind.normalize(object);
+    kind.complete(object);
 }

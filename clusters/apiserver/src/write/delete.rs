@@ -19,9 +19,8 @@ pub(crate) struct DeleteOptions {
     pub uid: Option<String>,
     pub resource_version: Option<String>,
     pub propagation: Option<Propagation>,
-    /// The client used the deprecated option `orphanDependents: false`.
-    /// Such a client gets a response in the deprecated form.
-    pub cascades: bool,
+    /// The response has code 202, because the client sent the deprecated `orphanDependents: false`.
+    pub wants_accepted: bool,
     pub dry_run: bool,
 }
 
@@ -35,7 +34,7 @@ pub(crate) enum Propagation {
 
 /// The result of a delete.
 #[derive(Debug)]
-pub(crate) enum Deleted {
+pub(crate) enum DeleteResult {
     /// The object is deleted; this was its last state.
     Removed(Arc<Version>),
     /// The object waits for its finalizers or its grace period.
@@ -67,7 +66,7 @@ impl Writer<'_> {
         namespace: &str,
         name: &str,
         options: &DeleteOptions,
-    ) -> Result<Deleted, Failure> {
+    ) -> Result<DeleteResult, Failure> {
         let stored = self.stored(kind, namespace, name).ok_or_else(|| Failure::not_found(kind, name))?;
         let before = stored.object();
         check_preconditions(kind, name, &before, options)?;
@@ -79,7 +78,7 @@ impl Writer<'_> {
         self.consult_validating(subject)?;
         let mut object = Value::clone(&before);
         let grace = match grace(kind, &object, options) {
-            Grace::Unchanged => return Ok(Deleted::Pending(stored)),
+            Grace::Unchanged => return Ok(DeleteResult::Pending(stored)),
             Grace::Starts(seconds) => {
                 self.begin_grace(&mut object, seconds);
                 Some(seconds)
@@ -94,16 +93,20 @@ impl Writer<'_> {
         }
         let waits = held || grace.is_some_and(|seconds| seconds > 0);
         if options.dry_run {
-            return Ok(if waits { Deleted::DryRunPending(object) } else { Deleted::DryRunRemoved(object) });
+            return Ok(if waits {
+                DeleteResult::DryRunPending(object)
+            } else {
+                DeleteResult::DryRunRemoved(object)
+            });
         }
         // An object of a kind with grace periods is marked before it is removed, even if its period is zero.
         let marked = (held || grace.is_some()) && object != *before;
         let present = if marked { self.put(kind, object) } else { stored };
         if waits {
-            return Ok(Deleted::Pending(present));
+            return Ok(DeleteResult::Pending(present));
         }
         let gone = self.remove(kind, namespace, name).ok_or_else(|| Failure::not_found(kind, name))?;
-        Ok(Deleted::Removed(gone))
+        Ok(DeleteResult::Removed(gone))
     }
 
     /// Starts the grace period of an object, or shortens it. The period counts from the first delete.
@@ -254,7 +257,7 @@ impl DeleteOptions {
             uid: text(&body["preconditions"]["uid"]),
             resource_version: text(&body["preconditions"]["resourceVersion"]),
             propagation,
-            cascades: orphan == Some(false),
+            wants_accepted: orphan == Some(false),
             dry_run,
         })
     }

@@ -13,7 +13,7 @@ use crate::store::Version;
 use crate::validation::builtin;
 use crate::validation::metadata;
 use crate::write::webhook::Subject;
-use crate::write::writer::{Change, Writer, Written};
+use crate::write::writer::{Change, WriteResult, Writer};
 
 impl Writer<'_> {
     /// Updates the stored object to the result of `compute`.
@@ -24,17 +24,17 @@ impl Writer<'_> {
         &mut self,
         change: &Change<'_>,
         compute: impl FnOnce(&Value) -> Result<Value, Failure>,
-    ) -> Result<Written, Failure> {
+    ) -> Result<WriteResult, Failure> {
         let Change { kind, namespace, name, .. } = *change;
         let stored = self.stored(kind, namespace, name).ok_or_else(|| Failure::not_found(kind, name))?;
         let before = stored.object();
         let old = &*kind.as_served(&before);
         let mut object = compute(old)?;
         check_identity(change, old, &mut object)?;
-        let parts = pods::restore(change.subresource, old, &mut object);
+        let parts = pods::keep_only_part(change.subresource, old, &mut object);
         let owners = object["metadata"].get_mut("managedFields").map_or(Value::Null, Value::take);
         restore(change, old, &mut object);
-        kind.normalize(&mut object);
+        kind.complete(&mut object);
         self.set_managed_fields(change, old, &owners, &mut object);
         let owned = object["metadata"].get("managedFields").cloned();
         let subject = Subject::write(kind, change.subresource, &object, Some(old), change.dry_run);
@@ -42,7 +42,7 @@ impl Writer<'_> {
             object = changed;
             restore(change, old, &mut object);
             set_meta(&mut object, "managedFields", owned);
-            kind.normalize(&mut object);
+            kind.complete(&mut object);
         }
         self.check_escalation(kind, &object, Some(old))?;
         if kind.is_core("services") && change.subresource.is_empty() {
@@ -66,11 +66,11 @@ impl Writer<'_> {
         let subject = Subject::write(kind, change.subresource, &object, Some(old), change.dry_run);
         self.consult_validating(subject)?;
         if object == *old {
-            return Ok(Written::Stored(stored));
+            return Ok(WriteResult::Stored(stored));
         }
         check_storable(&object)?;
         if change.dry_run {
-            return Ok(Written::Shown(object));
+            return Ok(WriteResult::NotStored(object));
         }
         Ok(self.put_or_remove(kind, &stored, object))
     }
@@ -92,15 +92,15 @@ impl Writer<'_> {
     }
 
     /// Stores a changed object, or removes it if no finalizer or grace period holds it any more.
-    pub(crate) fn put_or_remove(&mut self, kind: &Arc<Kind>, stored: &Version, object: Value) -> Written {
+    pub(crate) fn put_or_remove(&mut self, kind: &Arc<Kind>, stored: &Version, object: Value) -> WriteResult {
         let held = !finalizers(&object).is_empty() || !is_terminating(&object) || kind.is_held(&object);
         let graceful = object["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or_default() > 0;
         if held || graceful {
-            return Written::Stored(self.put(kind, object));
+            return WriteResult::Stored(self.put(kind, object));
         }
         let before = stored.object();
         self.remove(kind, meta(&before, "namespace"), meta(&before, "name"));
-        Written::Shown(object)
+        WriteResult::NotStored(object)
     }
 }
 

@@ -24,7 +24,7 @@ use crate::write::webhook::{Consultation, Subject, Webhooks};
 pub(crate) struct Writer<'a> {
     pub server: &'a Inner,
     pub state: &'a mut State,
-    /// The user, if authorization decides which fields may be written.
+    /// The user of the request; `None` if the request was not authenticated.
     pub user: Option<&'a User>,
     /// The questions to webhooks and their answers, if webhooks are configured.
     pub consultation: Option<&'a mut Consultation>,
@@ -77,19 +77,19 @@ pub(crate) struct Manager<'a> {
 
 /// The result of a write.
 #[derive(Debug)]
-pub(crate) enum Written {
+pub(crate) enum WriteResult {
     /// The stored version. If the write changed nothing, an earlier write stored it.
     Stored(Arc<Version>),
-    /// The object in the form in which it would have been stored.
-    Shown(Value),
+    /// The object for the response. The request was a dry run, or the write removed the object.
+    NotStored(Value),
 }
 
-impl Written {
+impl WriteResult {
     /// The object for the response, in its stored form.
     pub(crate) fn object(&self) -> Arc<Value> {
         match self {
             Self::Stored(version) => version.object(),
-            Self::Shown(object) => Arc::new(object.clone()),
+            Self::NotStored(object) => Arc::new(object.clone()),
         }
     }
 }
@@ -156,7 +156,7 @@ impl<'a> Writer<'a> {
             return self.consult_mutating(subject);
         };
         let changed = admission(&subject.in_process()).map_err(|message| Failure::denied(&message))?;
-        changed.as_ref().map_or(Ok(()), object::check_shape)?;
+        changed.as_ref().map_or(Ok(()), object::check_metadata_types)?;
         let patched =
             self.consult_mutating(Subject { object: changed.as_ref().or(subject.object), ..subject })?;
         Ok(patched.or(changed))

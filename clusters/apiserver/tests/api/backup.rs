@@ -119,7 +119,7 @@ impl Onlooker {
 async fn compare(run: Simulation, operations: &[Operation]) {
     let server = support::server(run);
     let mut saved: Vec<(Backup, (Objects, u64))> = vec![(server.backup(), listed(&server).await)];
-    let (mut onlooker, mut restores) = (Onlooker::of(server.onlooker()).await, 0);
+    let (mut onlooker, mut restores) = (Onlooker::of(server.restore_observer()).await, 0);
     for operation in operations {
         match operation {
             Operation::Put { name, value } => put(&server, &format!("o{name}"), &value.to_string()).await,

@@ -16,9 +16,9 @@ pub struct Comparison {
     /// The short name of each: the target and its release, or `1` and `2` if these are the same.
     pub names: [String; 2],
     /// The members of the first history that correspond to a member with another name in the second.
-    pub parts: BTreeMap<String, String>,
-    /// The number of events that happened in both.
-    pub alike: usize,
+    pub renamed_members: BTreeMap<String, String>,
+    /// The number of events that happened in both, even if their times differ too much.
+    pub matched: usize,
     /// The differences, in the order of time.
     pub differences: Vec<Difference>,
 }
@@ -63,21 +63,21 @@ pub fn compare(first: &Outline, second: &Outline) -> Comparison {
         } else {
             [first.target.clone(), second.target.clone()]
         },
-        parts: parts.into_iter().filter(|(member, part)| member != part).collect(),
-        alike: found.alike,
+        renamed_members: parts.into_iter().filter(|(member, part)| member != part).collect(),
+        matched: found.matched,
         differences,
     }
 }
 
 #[derive(Default)]
 struct PartialComparison {
-    alike: usize,
+    matched: usize,
     differences: Vec<Difference>,
 }
 
 impl PartialComparison {
     fn add(&mut self, other: Self) {
-        self.alike += other.alike;
+        self.matched += other.matched;
         self.differences.extend(other.differences);
     }
 }
@@ -89,7 +89,7 @@ struct Sides<'a> {
 
 impl Sides<'_> {
     /// Matches each member of the first history with one of the second.
-    /// No swap of two members finds fewer differences than the match. A swap that changes nothing is not made.
+    /// The match is improved by swaps of two members, until no swap reduces the differences.
     fn parts(&self) -> BTreeMap<String, String> {
         let tracks = self.first.tracks.keys().chain(self.second.tracks.keys());
         let names: Vec<String> =
@@ -177,7 +177,7 @@ impl Sides<'_> {
     fn pair(&self, track: &Track, pair: [&OutlineEvent; 2], found: &mut PartialComparison) {
         let [first, second] = pair;
         let allowed = self.allowed(&first.what);
-        found.alike += 1;
+        found.matched += 1;
         if first.at.abs_diff(second.at) > allowed {
             let at = [Some(first.at), Some(second.at)];
             found.differences.push(Difference {
@@ -288,11 +288,14 @@ mod tests {
     fn the_same_events_on_other_members_are_alike() {
         let first = outline(&failover("m1", "m3", 10), 60);
         let comparison = compare(&first, &first);
-        assert_eq!((comparison.is_alike(), comparison.alike, comparison.parts.len()), (true, 6, 0));
+        assert_eq!(
+            (comparison.is_alike(), comparison.matched, comparison.renamed_members.len()),
+            (true, 6, 0)
+        );
         let comparison = compare(&first, &outline(&failover("m2", "m1", 10), 60));
         assert!(comparison.is_alike(), "{comparison:?}");
         let parts = [("m1", "m2"), ("m3", "m1"), ("m2", "m3")].map(|(a, b)| (a.to_owned(), b.to_owned()));
-        assert_eq!(comparison.parts, BTreeMap::from(parts));
+        assert_eq!(comparison.renamed_members, BTreeMap::from(parts));
     }
 
     #[test]

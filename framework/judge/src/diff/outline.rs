@@ -120,7 +120,8 @@ pub struct Outline {
     pub target: String,
     /// The timings of the implementation.
     pub timings: Timings,
-    /// The events since the first disturbance, in order, after the state at that time.
+    /// The events of each track since the first disturbance, in order.
+    /// The first events describe the state at that time.
     pub tracks: BTreeMap<Track, Vec<OutlineEvent>>,
     /// The end of the history since the first disturbance.
     pub end: Duration,

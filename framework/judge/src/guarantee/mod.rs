@@ -22,6 +22,6 @@ pub use engine::catalogue::Catalogue;
 pub use engine::coverage::{Coverage, Requirement, requirements};
 pub use engine::formula::{Formula, FormulaInput};
 pub use engine::spec::GuaranteeSpec;
-pub use engine::tolerated_until::evicted_at;
+pub use engine::tolerated_until::toleration_deadline;
 pub use engine::transition;
 pub use engine::verdict::{Ambiguity, Bound, Evidence, Outcome, Subject, Verdict, Window, WindowResult};

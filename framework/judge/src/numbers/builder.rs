@@ -1,4 +1,4 @@
-//! Folds facts into numbers in one pass, and keeps only what is still open.
+//! Folds facts into numbers in one pass. It keeps a limited number of closed outages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -103,7 +103,7 @@ impl NumbersBuilder {
         self.listed.sort_by_key(|(order, _)| *order);
         let mut workloads = BTreeMap::new();
         for (key, mut followed) in BTreeMap::from_iter(self.workloads) {
-            followed.pass(now);
+            followed.advance_to(now);
             self.summary.workloads.add(&followed.numbers);
             workloads.insert(key, followed.numbers);
         }
@@ -239,7 +239,7 @@ impl NumbersBuilder {
 
     fn gone(&mut self, key: &WorkloadKey, at: Duration) {
         let Some(mut followed) = self.workloads.swap_remove(key) else { return };
-        followed.pass(at);
+        followed.advance_to(at);
         self.summary.workloads.add(&followed.numbers);
         for member in &followed.on {
             self.off(key, member);

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use capsize_history::facts::WorkloadKey;
 
-/// A fault on a member.
+/// A period in which faults cut a member off. Overlapping faults are one outage.
 /// Every duration counts from its beginning, and is `None` if the event did not happen.
 #[derive(Clone, Debug)]
 pub struct Outage {
     /// The member.
     pub member: String,
-    /// The kind of the fault: `refuse`, `partition`.
+    /// The kind of the first fault: `refuse`, `partition`.
     pub fault: String,
     /// The time when the fault began.
     pub began: Duration,

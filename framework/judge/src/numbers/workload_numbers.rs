@@ -20,7 +20,7 @@ pub struct WorkloadNumbers {
     pub out_of_reach: Duration,
     /// The number of evictions.
     pub evictions: u64,
-    /// The number of evictions from a member without a fault and without a taint of a person.
+    /// The number of evictions from a member without an outage, a removal and a taint by a person.
     pub extra_evictions: u64,
     /// The number of times that the workload returned to a member that it had left.
     pub undone_moves: u64,
@@ -51,7 +51,7 @@ struct State {
 impl WorkloadState {
     /// Records the state of the workload from `now` on. `cut_off` returns true for a member with a fault.
     pub(super) fn becomes(&mut self, now: Duration, workload: &Workload, cut_off: impl Fn(&str) -> bool) {
-        self.pass(now);
+        self.advance_to(now);
         let ready = workload.ready();
         let reachable = reachable_replicas(workload, cut_off);
         let asked = if workload.recorded { requested_replicas(workload) } else { 0 };
@@ -63,7 +63,7 @@ impl WorkloadState {
     }
 
     /// Advances to `now`.
-    pub(super) fn pass(&mut self, now: Duration) {
+    pub(super) fn advance_to(&mut self, now: Duration) {
         let passed = now.saturating_sub(self.since);
         self.since = now;
         if !self.ran {

@@ -307,7 +307,7 @@ impl ProfileError {
     /// Returns `None` if the name is not similar to a known one, because recorders may add timings of their own.
     fn timing(name: &str) -> Option<Self> {
         let known: Vec<&'static str> =
-            Timings::NAMES.into_iter().chain(Timings::ALSO).chain(Zones::FLAGS).collect();
+            Timings::NAMES.into_iter().chain(Timings::ALIASES).chain(Zones::FLAGS).collect();
         let meant = misspelt(name, &known)?;
         Some(Self::Timing { name: name.to_owned(), meant, known: known.join(", ") })
     }
@@ -469,10 +469,10 @@ impl Profiles {
         of_it.any(is_later).then(|| self.of_release(implementation, version)).flatten()
     }
 
-    /// Returns the newest profile of the implementation in `header`, if the release there is newer.
-    /// The profile was written for an older release than the one in the header. Patch releases do not count.
+    /// Returns the newest profile of an implementation, if `header` names a newer release of it.
+    /// Patch releases do not count.
     #[must_use]
-    pub fn outdated(&self, header: &Mark) -> Option<&Profile> {
+    pub fn newest_if_older_than(&self, header: &Mark) -> Option<&Profile> {
         let text = |key: &str| header.get(key).and_then(Value::as_str).unwrap_or_default();
         let minor = |version: &str| release(version).into_iter().take(2).collect::<Vec<_>>();
         let of_it = self.0.iter().filter(|profile| profile.implementation == text("implementation"));

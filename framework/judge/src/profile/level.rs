@@ -8,7 +8,7 @@ use super::{Feature, Profile};
 use crate::guarantee::GuaranteeSpec;
 use capsize_history::dialect::DialectKind;
 
-/// Whether every implementation of a dialect must have something.
+/// Whether every implementation of a dialect must support a set of features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Level {

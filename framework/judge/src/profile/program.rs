@@ -30,7 +30,7 @@ pub struct Program {
     /// `{{identity.certificate}}`, and its key as `{{identity.key}}`.
     #[serde(default)]
     pub identity: Option<String>,
-    /// The names of the definitions of the user that the member of an agent gets, too.
+    /// The names of the user's definitions that are also installed in the agent's member.
     #[serde(default)]
     pub member_definitions: Vec<String>,
     /// Objects that are applied to the member of an agent before the agent starts, in this order.

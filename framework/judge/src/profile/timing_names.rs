@@ -29,7 +29,7 @@ impl Timings {
     ];
 
     /// Alternative names of some timings: the flags of Kubernetes' own controllers.
-    pub const ALSO: [&str; 5] = [
+    pub const ALIASES: [&str; 5] = [
         "leaseRenewInterval",
         "nodeMonitorPeriod",
         "nodeMonitorGracePeriod",

@@ -39,8 +39,8 @@ pub struct Timings {
     #[serde(default, with = "length::optional")]
     #[schemars(with = "Option<String>")]
     pub startup_grace_period: Option<Duration>,
-    /// The time until a member that is not ready gets a `NoExecute` taint (with `AutomaticNoExecute`).
-    /// The member must be not ready for the whole time.
+    /// The time until a member that is not ready is tainted or drained.
+    /// The taint is `NoExecute` (with `AutomaticNoExecute`). The member must be not ready for the whole time.
     #[serde(with = "length::required")]
     #[schemars(with = "String")]
     pub failover_eviction_timeout: Duration,
@@ -73,7 +73,7 @@ pub struct Timings {
     #[serde(default, with = "length::optional")]
     #[schemars(with = "Option<String>")]
     pub unschedulable_retry: Option<Duration>,
-    /// The time from one look at such workloads to the next.
+    /// The time from one check of the workloads without room to the next.
     #[serde(default, with = "length::optional")]
     #[schemars(with = "Option<String>")]
     pub unschedulable_check: Option<Duration>,
@@ -174,7 +174,7 @@ impl Timings {
         let length = value.parse::<jiff::SignedDuration>().ok();
         let length = length.and_then(|length| Duration::try_from(length).ok()).filter(|it| *it <= LONGEST);
         let length = length.ok_or_else(|| SettingError::Value(value.to_owned()))?;
-        let known = Self::NAMES.contains(&name) || Self::ALSO.contains(&name);
+        let known = Self::NAMES.contains(&name) || Self::ALIASES.contains(&name);
         known.then_some((name, length)).ok_or_else(|| SettingError::Unknown(name.to_owned()))
     }
 

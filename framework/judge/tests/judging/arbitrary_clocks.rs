@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::perturbed_recordings::{RECORDINGS, recorded};
 
-/// Time stamps of a clock: the oldest and the latest possible time, and some between them.
+/// Time stamps: the oldest and the latest possible one, some between them, and a text that is no time.
 const STAMPS: [&str; 7] = [
     "-009999-01-02T01:59:59Z",
     "0001-01-01T00:00:00Z",
@@ -23,7 +23,7 @@ const STAMPS: [&str; 7] = [
     "soon",
 ];
 
-/// Numbers of seconds that are impossible as the error of a clock.
+/// Possible and impossible errors of a clock, in seconds.
 const SECONDS: [f64; 8] = [0.0, -1.0, 1e-9, 0.5, 3e9, -3e9, 1e300, f64::MAX];
 
 /// A change of one entry of a recording.

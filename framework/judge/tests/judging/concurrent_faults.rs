@@ -1,4 +1,5 @@
-//! Permitted effects of concurrent faults and of persons: the smallest histories from chaos runs.
+//! Tests of behaviour that concurrent faults and actions of persons permit.
+//! The histories are the smallest ones from chaos runs.
 
 use serde_json::{Value, json};
 

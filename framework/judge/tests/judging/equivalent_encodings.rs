@@ -1,4 +1,4 @@
-//! Tests that reading with cached parts gives the same objects, in every encoding.
+//! Tests that histories are read alike in every form of JSON, also with a warm cache.
 
 use std::time::Duration;
 

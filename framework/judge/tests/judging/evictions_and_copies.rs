@@ -1,4 +1,4 @@
-//! Tests of the guarantees about evictions, manifests and copies.
+//! Tests of the guarantees about evictions and copies, and of some about health, taints and removals.
 //!
 //! For each guarantee there is the smallest history that violates it and nothing else, and one on which it holds.
 

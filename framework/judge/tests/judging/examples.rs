@@ -1,4 +1,4 @@
-//! The page about violations, generated from the histories that violate each guarantee.
+//! Assertions on violations, and a test that `docs/violations.md` shows all of them.
 
 use std::path::PathBuf;
 use std::sync::Mutex;

@@ -1,4 +1,4 @@
-//! Tests of excuses while something is under way or not known: small histories from chaos runs.
+//! Tests of behaviour that is permitted while an action is under way, or while a state is not known.
 
 use capsize_history::EventType;
 use serde_json::{Value, json};

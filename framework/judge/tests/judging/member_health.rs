@@ -1,4 +1,4 @@
-//! Tests of the guarantees about health, taints, tolerations and evictions.
+//! Tests of the guarantees about health and taints, and about choices and evictions due to them.
 //!
 //! For each guarantee there is the smallest history that violates it and nothing else, and one on which it holds.
 
@@ -139,14 +139,14 @@ fn deadlines_restart_when_controllers_return() {
 }
 
 #[test]
-fn a_member_that_is_ready_again_takes_new_workloads() {
+fn a_ready_member_loses_its_no_schedule_taint() {
     let back = || outage().at(16.0).fault("refuse", "m1", "end").at(19.2).ready("m1", "True");
     holds("TAINT-03", &back().at(19.3).untaint("m1", "NoSchedule").until(25.0));
     shows("TAINT-03", &back().until(20.3));
 }
 
 #[test]
-fn a_member_that_is_ready_again_keeps_its_workloads() {
+fn a_ready_member_loses_its_no_execute_taint() {
     let evicting =
         || outage().at(20.5).taint("m1", "not-ready", "NoExecute").at(20.8).fault("refuse", "m1", "end");
     let back = || evicting().at(24.0).ready("m1", "True").at(24.1).untaint("m1", "NoSchedule");

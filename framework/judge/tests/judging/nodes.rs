@@ -168,7 +168,7 @@ impl Story {
         })
     }
 
-    /// Returns pod `p` on a node with a toleration of this many seconds.
+    /// Writes pod `p` on a node, with a toleration of this many seconds.
     /// The pod is ready if `ready`, and in deletion for a taint if `evicted`.
     fn pod(self, node: &str, seconds: u64, ready: bool, evicted: bool) -> Self {
         let tolerations =

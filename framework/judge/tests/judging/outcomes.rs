@@ -1,4 +1,4 @@
-//! The outcomes of a story: which guarantees held, and which are violated.
+//! Assertions about the verdicts on a story.
 
 use capsize_judge::guarantee::{Outcome, Verdict};
 

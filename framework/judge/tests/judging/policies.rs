@@ -1,4 +1,4 @@
-//! Tests of the guarantees about policies, templates and suspension.
+//! Tests of the guarantees about policies and templates, and about what follows from a policy.
 //!
 //! For each guarantee there is the smallest history that violates it and nothing else, and one on which it holds.
 

@@ -1,4 +1,4 @@
-//! Defects of real systems that no guarantee detected at first.
+//! Tests that guarantees detect defects of real systems that were missed at first.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Small hand-written histories of a workload on m1 and m2, with m3 as a spare member.
+//! Builds small histories of a workload on m1 and m2, with m3 as a spare member.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;

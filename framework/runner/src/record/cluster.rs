@@ -37,7 +37,7 @@ pub(crate) enum Heard {
     /// The exactness of the following events.
     Exactness(Observer),
     /// All objects have been listed, and are watched.
-    Listening,
+    RunningServer,
     /// The cluster does not answer, or a watch failed.
     Deaf(String),
 }
@@ -131,7 +131,7 @@ impl Follower {
                     self.take(place, event).await?;
                     unlisted -= usize::from(listed && unlisted > 0);
                     if listed && unlisted == 0 {
-                        self.send(Heard::Listening).await?;
+                        self.send(Heard::RunningServer).await?;
                         self.hears().await?;
                     }
                 }

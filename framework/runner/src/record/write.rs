@@ -170,7 +170,7 @@ impl<S: EntrySink> Ledger<S> {
                 self.say(place, Kind::Mark(observer.mark()));
                 Ok(None)
             }
-            Heard::Listening => {
+            Heard::RunningServer => {
                 let complete = self.awaited.remove(&place) && self.awaited.is_empty();
                 let back = self.deaf.remove(&place).then_some(Tidings::Back(name));
                 Ok(if complete { Some(Tidings::Complete) } else { back })

@@ -61,7 +61,7 @@ impl Recorder {
             }
             let (place, name) = (sources.len(), member.name().into());
             for path in &in_members {
-                streams.extend(watch(member.onlooker(), path, (place, &name)).await.map_err(text)?);
+                streams.extend(watch(member.restore_observer(), path, (place, &name)).await.map_err(text)?);
             }
             sources.push(name);
         }
@@ -129,7 +129,7 @@ impl RemoteMembers {
         }
         while !awaited.is_empty() {
             match followed.heard.recv().await {
-                Some((place, Heard::Listening)) => drop(awaited.remove(&place)),
+                Some((place, Heard::RunningServer)) => drop(awaited.remove(&place)),
                 Some((place, Heard::Deaf(why))) => {
                     return Err(format!("{} cannot be recorded: {why}", followed.names[place]));
                 }
@@ -154,7 +154,7 @@ impl RemoteMembers {
                 self.log.entry(Kind::Event { on: Arc::clone(&self.names[place]), event, object });
             }
             Heard::Exactness(observer) => self.log.mark(observer.mark()),
-            Heard::Listening | Heard::Deaf(_) => {}
+            Heard::RunningServer | Heard::Deaf(_) => {}
         }
     }
 }

@@ -171,7 +171,7 @@ impl RunState {
 
     /// The time line so far, if it is kept.
     pub(super) fn timeline(&self) -> Option<CaseTimeline> {
-        let judgement = self.judge.as_ref()?.so_far();
+        let judgement = self.judge.as_ref()?.numbers_and_faults_so_far();
         Some(self.timeline.clone()?.finish(&Case::judged("", "up", judgement.clone()), &judgement))
     }
 

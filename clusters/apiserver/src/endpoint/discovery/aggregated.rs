@@ -24,7 +24,8 @@ pub(super) struct RequestedForm {
 }
 
 /// The aggregated form that the client requests, if any.
-/// The old form is used only if the client names no aggregated form, independent of the order in the `Accept` header.
+/// The server uses the old form only if the client names no aggregated form. The order in the `Accept` header does not
+/// matter.
 pub(super) fn wanted(parts: &Parts) -> Option<RequestedForm> {
     negotiate::clauses(&parts.headers).iter().find_map(|clause| {
         let known = clause.media.matches(&["application/json", "application/yaml"]);
@@ -42,7 +43,7 @@ pub(super) fn wanted(parts: &Parts) -> Option<RequestedForm> {
 }
 
 /// The documents of servers without custom kinds.
-/// They are shared because controllers of a fleet request them from each member.
+/// All servers of the process share them, because clients request them from every server.
 static BUILT_IN: Documents = Mutex::new(BTreeMap::new());
 
 /// Answers with the document, or with 304 if the client has it already.

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use bytes::Bytes;
 
-/// The requested documents, by whether they are of the core group, and by version.
+/// The cached documents. The key is whether the document is for the core group, and its version.
 pub(crate) type Documents = Mutex<BTreeMap<(bool, &'static str), Document>>;
 
 /// A document and its entity tag.

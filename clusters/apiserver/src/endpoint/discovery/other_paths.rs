@@ -1,4 +1,4 @@
-//! Answers paths that are not resources: discovery, version, health, OpenAPI.
+//! Answers requests for paths that are not resources: discovery, version, health, metrics, OpenAPI.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -133,7 +133,7 @@ fn core() -> Value {
 }
 
 /// The texts of resource lists that are equal on all servers.
-/// Controllers of a fleet request them from each member.
+/// All servers of the process share them, because clients request them from every server.
 static BUILT_IN: LazyLock<BTreeMap<(&str, &str), Bytes>> = LazyLock::new(|| {
     let versions: BTreeSet<_> = BUILTIN.iter().map(|kind| (&*kind.group, &*kind.version)).collect();
     let list = |(group, version)| {

@@ -170,7 +170,7 @@ fn virtual_ones(group: &str, version: &str) -> Vec<Resource> {
 /// The first eight bytes of the SHA-256 of `group/version/Kind` of the stored version, in base64.
 fn storage_hash(kind: &Kind) -> String {
     // Both event kinds share one storage.
-    let group = if kind.is_new_event() { "" } else { &*kind.group };
+    let group = if kind.is_in_events_group() { "" } else { &*kind.group };
     let name = format!("{group}/{}/{}", kind.stored_version, kind.kind);
     STANDARD.encode(&Sha256::digest(name.as_bytes())[..8])
 }

@@ -71,7 +71,7 @@ pub(crate) fn answer(server: &ApiServer, parts: &Parts, path: &[&str], query: &Q
     }
 }
 
-/// The list of documents. Its response has no media type.
+/// Answers with the list of documents, as plain text.
 fn index(server: &ApiServer) -> Response<ApiBody> {
     let custom = Custom::of(server).documents();
     let entry = |(path, document): (&String, &Document)| {

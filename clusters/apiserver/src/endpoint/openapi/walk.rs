@@ -1,6 +1,6 @@
 //! Visits the schemas inside a schema.
 //!
-//! Names of properties are not keywords. Defaults, examples and enum values are not schemas, even if they visit like
+//! Names of properties are not keywords. Defaults, examples and enum values are not schemas, even if they look like
 //! schemas.
 
 use serde_json::{Map, Value};

@@ -9,7 +9,7 @@ use crate::http::failure::Failure;
 use crate::http::respond::{self, ApiBody};
 use crate::kind::kinds::Kind;
 use crate::kind::merge_schema::{ListForm, Shape};
-use crate::kind::object::{self, check_shape, meta, set_meta};
+use crate::kind::object::{self, check_metadata_types, meta, set_meta};
 use crate::validation::fields::{self, Mode};
 use crate::validation::metadata;
 use crate::write::managed_fields::{self, Tracking};
@@ -61,8 +61,8 @@ pub(crate) fn apply(call: &Call<'_>, change: Change<'_>) -> Result<Response<ApiB
 /// The annotation in which kubectl's client-side apply stores the last applied configuration.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Keeps the annotation of client-side apply equal to the configuration that is applied.
-/// The configuration is the one that kubectl applies on the server side.
+/// Updates the last-applied annotation when kubectl applies on the server side.
+/// The annotation then contains the new configuration.
 fn follow_last_applied(applied: Option<&str>, object: &mut Value) {
     let annotations = object.get_mut("metadata").and_then(|metadata| metadata.get_mut("annotations"));
     let last = annotations.and_then(|annotations| annotations.get_mut(LAST_APPLIED));
@@ -77,7 +77,7 @@ fn follow_last_applied(applied: Option<&str>, object: &mut Value) {
 fn read(call: &Call<'_>, change: &Change<'_>) -> Result<Value, Failure> {
     let mut config =
         body::yaml(&call.body).map_err(|why| Failure::bad_request(format!("error decoding YAML: {why}")))?;
-    check_shape(&config)?;
+    check_metadata_types(&config)?;
     let text = |field: &str| config[field].as_str().unwrap_or_default();
     let (version, kind) = (text("apiVersion"), text("kind"));
     if version.is_empty() || kind.is_empty() {

@@ -23,7 +23,7 @@ pub(super) fn read(body: &Bytes) -> Result<json_patch::Patch, Failure> {
     let operations = super::merge::parse(body)
         .map_err(|why| Failure::bad_request(format!("error decoding patch: {why}")))?;
     if !operations.is_array() {
-        let what = types::go_type_of(&operations);
+        let what = types::json_type_name(&operations);
         return Err(Failure::bad_request(format!(
             "error decoding patch: json: cannot unmarshal {what} into Go value of type []handlers.jsonPatchOp"
         )));

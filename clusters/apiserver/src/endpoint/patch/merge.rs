@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::http::body::go_message;
 use crate::http::failure::Failure;
-use crate::kind::types::go_type_of;
+use crate::kind::types::json_type_name;
 
 /// Parses the body as JSON; the error is the message of Go.
 pub(super) fn parse(body: &Bytes) -> Result<Value, String> {
@@ -18,7 +18,7 @@ pub(super) fn parse_map(body: &Bytes) -> Result<Value, String> {
     if patch.is_object() {
         return Ok(patch);
     }
-    let what = go_type_of(&patch);
+    let what = json_type_name(&patch);
     Err(format!("json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"))
 }
 

@@ -9,7 +9,7 @@ use crate::http::body;
 use crate::http::call::Call;
 use crate::http::failure::{Cause, Failure};
 use crate::kind::kinds::Kind;
-use crate::kind::object::check_shape;
+use crate::kind::object::check_metadata_types;
 use crate::kind::types::Problem;
 use crate::validation::fields::{self, Mode};
 
@@ -27,7 +27,7 @@ pub(crate) fn check(
 ) -> Result<Vec<String>, Failure> {
     let kind = &call.kind;
     check_type(kind, patch, old, object)?;
-    if let Err(failure) = check_shape(object) {
+    if let Err(failure) = check_metadata_types(object) {
         let problem = fields::metadata_problem(kind, object);
         return Err(problem.map_or(failure, |problem| refused(patch, object, &message(patch, &problem))));
     }

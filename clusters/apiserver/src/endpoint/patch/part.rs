@@ -91,8 +91,8 @@ fn content(patch: &Patch, part: Part) -> Option<(&str, &Value)> {
 }
 
 /// Returns true if only the rules of the kind decide about the change of a stored version.
-/// The change also has no consequences. This means that no webhook or admission function is asked, and that the owners
-/// of fields stay. The object is also not being deleted.
+/// Such a change asks no webhook and no admission function. The owners of fields stay the same, and the object is not
+/// being deleted.
 fn depends_on_rules_only(writer: &Writer<'_>, change: &Change<'_>, stored: &Version) -> bool {
     let custom = change.kind.schema.as_ref();
     // Bare finalizers of custom kinds cause warnings, and fields of older schemas are pruned; both need the slow

@@ -30,7 +30,7 @@ pub(crate) fn read(call: &Call<'_>) -> Result<Patch, Failure> {
         "application/strategic-merge-patch+json" if !call.kind.is_custom() => {
             strategic::read(&call.body).map(Patch::Strategic)
         }
-        "application/strategic-merge-patch+json" => Err(Failure::media_type(
+        "application/strategic-merge-patch+json" => Err(Failure::unsupported_media_type(
             "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
         )),
         _ => Err(Failure::unsupported_patch_type()),

@@ -190,8 +190,8 @@ fn places(keys: &[String]) -> BTreeMap<&str, usize> {
 }
 
 /// Puts the items of a merged list in order.
-/// The items of the patch have the order of the patch, or of its directive. Items that only the server has are placed
-/// between them, each before the items that followed it on the server. Items are identified by their keys, as JSON
+/// The items of the patch have the order of the patch, or of its directive. An item that only the server has stays
+/// before the items that followed it. Items are identified by their keys, as JSON
 /// text.
 fn arrange(
     merged: Vec<Value>,

@@ -8,7 +8,7 @@ use crate::http::call::Call;
 use crate::http::failure::Failure;
 use crate::http::respond::{self, ApiBody};
 use crate::kind::builtin::builtin;
-use crate::kind::object::{check_shape, child, is_terminating, meta, time};
+use crate::kind::object::{check_metadata_types, child, is_terminating, meta, time};
 use crate::write::writer::Writer;
 
 /// POST to a pod's `/binding`.
@@ -30,7 +30,7 @@ pub(crate) fn bind_by_name(call: &Call<'_>) -> Result<Response<ApiBody>, Failure
 
 fn read(call: &Call<'_>) -> Result<Value, Failure> {
     let binding = body::typed_body(call.content_type(), &call.body, &[("", "v1", "Binding")])?;
-    check_shape(&binding)?;
+    check_metadata_types(&binding)?;
     Ok(binding)
 }
 

@@ -12,7 +12,7 @@ use crate::http::request::Query;
 use crate::http::respond::{self, ApiBody};
 use crate::kind::builtin::builtin;
 use crate::kind::kinds::Kind;
-use crate::kind::object::{check_shape, child, is_terminating, meta, time};
+use crate::kind::object::{check_metadata_types, child, is_terminating, meta, time};
 use crate::store::{self, Version};
 use crate::validation::builtin::selects;
 use crate::write::delete::DeleteOptions;
@@ -28,7 +28,7 @@ pub(crate) fn evict(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
         &call.body,
         &[("policy", "v1", "Eviction"), ("policy", "v1beta1", "Eviction")],
     )?;
-    check_shape(&eviction)?;
+    check_metadata_types(&eviction)?;
     if meta(&eviction, "name") != call.path.name {
         return Err(Failure::bad_request("name in URL does not match name in Eviction object"));
     }

@@ -8,4 +8,4 @@ mod parts;
 pub(crate) use binding::{bind, bind_by_name};
 pub(crate) use eviction::evict;
 pub(crate) use kubelet::through_kubelet;
-pub(crate) use parts::{PARTS, restore};
+pub(crate) use parts::{PARTS, keep_only_part};

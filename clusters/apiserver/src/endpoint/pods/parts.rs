@@ -9,9 +9,9 @@ use crate::validation::builtin::{added_ephemeral, resized};
 /// The subresources that read and update a part of a pod.
 pub(crate) const PARTS: [&str; 2] = ["ephemeralcontainers", "resize"];
 
-/// Restores everything except the part of a pod that the subresource may change.
+/// Undoes every change of a pod except for the part that the subresource may change.
 /// Returns the problems of the part.
-pub(crate) fn restore(subresource: &str, old: &Value, pod: &mut Value) -> Vec<Cause> {
+pub(crate) fn keep_only_part(subresource: &str, old: &Value, pod: &mut Value) -> Vec<Cause> {
     let (mut restored, mut causes) = match subresource {
         "ephemeralcontainers" => added_ephemeral(old, pod),
         "resize" => resized(old, pod),

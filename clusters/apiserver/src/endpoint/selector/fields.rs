@@ -240,11 +240,11 @@ fn find(label: &str, kind: &Kind) -> Option<Field> {
     }
     let stored = match label {
         "spec.host" if kind.is_core("pods") => Cow::Borrowed("spec.nodeName"),
-        _ if kind.is_new_event() => Cow::Owned(core_path(label)),
+        _ if kind.is_in_events_group() => Cow::Owned(core_path(label)),
         _ => Cow::Borrowed(label),
     };
     // Field names of the core group's form are not valid for the new kind of events.
-    if kind.is_new_event() && stored == label && !matches!(label, "reason" | "type") {
+    if kind.is_in_events_group() && stored == label && !matches!(label, "reason" | "type") {
         return None;
     }
     selectable(kind).iter().position(|known| *known == stored).map(Field::Recorded)

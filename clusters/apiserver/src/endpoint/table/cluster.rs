@@ -141,7 +141,7 @@ fn event(event: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-pub(super) static SERVICES_OF_OTHERS: Printer = Printer {
+pub(super) static API_SERVICES: Printer = Printer {
     columns: &[
         NAME,
         text("Service", "The service that serves the group version."),

@@ -1,4 +1,4 @@
-//! The rows of roles, budgets, webhooks, policies and certificate signing requests.
+//! The rows of roles, bindings, budgets, webhooks, policies, flow control and signing requests.
 
 use jiff::SignedDuration;
 use serde_json::Value;

@@ -25,7 +25,7 @@ pub(super) fn printer(group: &str, plural: &str) -> &'static Printer {
         ("admissionregistration.k8s.io", "validatingadmissionpolicies") => &policy::VALIDATING_POLICIES,
         ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings" | "validatingadmissionpolicybindings") => &policy::POLICY_BINDINGS,
         ("admissionregistration.k8s.io", _) => &policy::WEBHOOKS,
-        ("apiregistration.k8s.io", "apiservices") => &cluster::SERVICES_OF_OTHERS,
+        ("apiregistration.k8s.io", "apiservices") => &cluster::API_SERVICES,
         ("apps", "controllerrevisions") => &workload::REVISIONS,
         ("apps", "daemonsets") => &workload::DAEMON_SETS,
         ("apps", "deployments") => &workload::DEPLOYMENTS,

@@ -1,4 +1,4 @@
-//! The rows of volumes, claims, classes, drivers, config maps and secrets.
+//! The rows of storage kinds, config maps, secrets, quotas, service accounts and priority classes.
 
 use serde_json::Value;
 

@@ -26,7 +26,7 @@ pub(super) fn plain_type(event: &Event) -> &'static str {
 }
 
 /// The event type and version that a watch with `selector` sends for an event.
-/// An object that stops matching is sent as deleted, in its state before the event with the revision of the event.
+/// If an object no longer matches, the watch sends DELETED with the previous state and the new revision.
 /// `None` if nothing is sent.
 pub(super) fn selected(selector: &Selector, event: &Event) -> Option<(&'static str, Arc<Version>)> {
     if selector.is_empty() {

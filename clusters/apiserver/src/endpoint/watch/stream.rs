@@ -121,7 +121,7 @@ pub(crate) fn watch(call: &Call<'_>) -> Result<Response<ApiBody>, Failure> {
         initial: None,
         marks_initial_end,
         last_marked: matches!(start, Start::After(_)).then_some(seen),
-        restored: call.server.inner.restored(),
+        restored: call.server.inner.restore_count(),
         restores_sent,
         survives_restore,
         stage,
@@ -188,7 +188,7 @@ impl Watch {
 
     /// The text that can be sent without waiting.
     fn ready(&mut self) -> Option<Bytes> {
-        let restored = self.server.inner.restored();
+        let restored = self.server.inner.restore_count();
         if restored != self.restored && !self.survives_restore {
             (self.stage, self.initial) = (Stage::Ended, None);
         }
@@ -335,7 +335,7 @@ impl Watch {
         }
         if let [event] = events[..]
             && self.kind.is_stored_version()
-            && !self.kind.is_new_event()
+            && !self.kind.is_in_events_group()
         {
             event.line.get_or_init(|| {
                 let mut text = BytesMut::new();

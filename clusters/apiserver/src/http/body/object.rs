@@ -13,7 +13,8 @@ use crate::kind::types;
 use crate::validation::fields::{self, Mode};
 
 /// Decodes the object of a body, and returns the warnings for the client.
-/// Fields that the kind does not have are removed. `options` is the kind that errors about query parameters name.
+/// Fields that the kind does not have are removed. `options` is a kind such as `CreateOptions`. Errors about query
+/// parameters contain its name.
 ///
 /// # Errors
 /// Unsupported media type, or a bad request with the message of a real server.
@@ -28,7 +29,7 @@ pub(crate) fn decode(call: &Call<'_>, options: &str) -> Result<(Value, Vec<Strin
     let (mut object, mut problems) = (read.value, read.problems);
     settle_type(kind, &mut object, &call.body)?;
     let mut unknown = fields::unknown_fields(kind, &call.path.subresource, &mut object)?;
-    object::check_shape(&object).map_err(|failure| {
+    object::check_metadata_types(&object).map_err(|failure| {
         let problem = fields::metadata_problem(kind, &object);
         problem.map_or(failure, |problem| fields::unfit(kind, &problem))
     })?;
@@ -49,13 +50,13 @@ fn protobuf(call: &Call<'_>) -> Result<Value, Failure> {
     settle_type(kind, &mut of_type, &call.body)?;
     let of = types::find(&kind.group, &kind.version, &kind.kind).ok_or_else(|| {
         // A kind without a protobuf form accepts text only.
-        Failure::media_type("application/json, application/yaml")
+        Failure::unsupported_media_type("application/json, application/yaml")
     })?;
     let mut object =
         envelope.decode(of).map_err(|why| Failure::bad_request(cannot_be_handled(kind, &why)))?;
     object["apiVersion"] = of_type["apiVersion"].take();
     object["kind"] = of_type["kind"].take();
-    object::check_shape(&object)?;
+    object::check_metadata_types(&object)?;
     Ok(object)
 }
 
@@ -98,7 +99,7 @@ fn settle_type(kind: &Kind, object: &mut Value, body: &[u8]) -> Result<(), Failu
     };
     let Some(fields) = object.as_object() else {
         let go = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
-        let shown = types::go_type_of(object);
+        let shown = types::json_type_name(object);
         return Err(wrong(format!("json: cannot unmarshal {shown} into Go value of type {go}")));
     };
     let mut given = ["", ""];
@@ -107,7 +108,7 @@ fn settle_type(kind: &Kind, object: &mut Value, body: &[u8]) -> Result<(), Failu
             None | Some(Value::Null) => "",
             Some(Value::String(text)) => text,
             Some(other) => {
-                let shown = types::go_type_of(other);
+                let shown = types::json_type_name(other);
                 return Err(wrong(format!(
                     "json: cannot unmarshal {shown} into Go struct field .{field} of type string"
                 )));

@@ -30,8 +30,10 @@ impl Format {
             "" | "application/json" => Ok(Self::Json),
             "application/yaml" => Ok(Self::Yaml),
             "application/vnd.kubernetes.protobuf" if !custom => Ok(Self::Protobuf),
-            _ if custom => Err(Failure::media_type(MEDIA)),
-            _ => Err(Failure::media_type(&format!("{MEDIA}, application/vnd.kubernetes.protobuf"))),
+            _ if custom => Err(Failure::unsupported_media_type(MEDIA)),
+            _ => {
+                Err(Failure::unsupported_media_type(&format!("{MEDIA}, application/vnd.kubernetes.protobuf")))
+            }
         }
     }
 }
@@ -41,14 +43,14 @@ pub(super) struct TextBody {
     pub value: Value,
     /// True for JSON in which an object has a field more than once.
     pub has_duplicates: bool,
-    /// The problems that a strict reader finds in YAML.
+    /// The first duplicate key in YAML, as a message; empty if there is none.
     pub problems: Vec<String>,
 }
 
 /// Reads JSON or YAML as JSON.
 ///
 /// # Errors
-/// The message of Go for text that is neither.
+/// The message of Go for broken JSON, or the message of the YAML parser.
 pub(super) fn text(format: Format, body: &Bytes) -> Result<TextBody, String> {
     if format == Format::Yaml {
         let value = yaml(body)?;

@@ -63,10 +63,10 @@ fn chosen<'a>(object: &Value, types: &[TypeName<'a>]) -> Result<TypeName<'a>, Fa
 }
 
 /// The delete options in the body of a delete, if there is a body.
-/// Every group has this kind in each of its versions.
+/// `DeleteOptions` exists in every group and version, so the type fields are not checked.
 ///
 /// # Errors
-/// Unsupported media type, or the plain error of a real server for a body that it cannot read.
+/// Unsupported media type, or an internal error without a reason if the body cannot be read.
 pub(crate) fn delete_options(call: &Call<'_>) -> Result<Value, Failure> {
     if call.body.is_empty() {
         return Ok(json!({}));

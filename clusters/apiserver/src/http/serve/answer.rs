@@ -28,7 +28,7 @@ const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 const SPEED: HeaderName = HeaderName::from_static("capsize-clock-speed");
 
 /// The body of a response on its way to a socket.
-pub(super) struct Answer {
+pub(super) struct SocketBody {
     body: AnswerBody,
     /// The guard that counts the request as open until the body is dropped.
     _open: OpenRequest,
@@ -44,7 +44,7 @@ pub(super) async fn answer(
     shared: &Arc<ListenerState>,
     request: Request<Incoming>,
     open: OpenRequest,
-) -> Response<Answer> {
+) -> Response<SocketBody> {
     let audit_id = audit_id(shared, request.headers());
     let accepts_gzip = gzip::is_accepted(request.headers());
     let call = AssertUnwindSafe(shared.service.clone().call(request)).catch_unwind();
@@ -65,7 +65,7 @@ pub(super) async fn answer(
     .into_parts();
     head.headers.insert(AUDIT_ID, audit_id);
     set_time(shared, &mut head.headers);
-    Response::from_parts(head, Answer { body, _open: open })
+    Response::from_parts(head, SocketBody { body, _open: open })
 }
 
 /// Sets the `Date` header from the clock that also writes timestamps into objects.
@@ -104,7 +104,7 @@ fn audit_id(shared: &ListenerState, headers: &HeaderMap) -> HeaderValue {
     HeaderValue::from_str(&object::uid(&mut chance)).expect("hexadecimal digits and dashes")
 }
 
-impl Body for Answer {
+impl Body for SocketBody {
     type Data = Bytes;
     type Error = StalledReader;
 

@@ -12,7 +12,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{self, RootCertStore, ServerConfig};
 
-use super::listener::ListenError;
+use super::listener::ServeError;
 
 /// A certificate authority with its key. It signs the certificates of the server and of clients.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl Authority {
     ///
     /// # Errors
     /// If the machine has no randomness for a key.
-    pub fn new(name: &str) -> Result<Self, ListenError> {
+    pub fn new(name: &str) -> Result<Self, ServeError> {
         Self::of(name, KeyPair::generate()?)
     }
 
@@ -41,7 +41,7 @@ impl Authority {
     ///
     /// # Errors
     /// If the certificate of the authority cannot be signed with the key.
-    pub(super) fn of(name: &str, key: KeyPair) -> Result<Self, ListenError> {
+    pub(super) fn of(name: &str, key: KeyPair) -> Result<Self, ServeError> {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
@@ -70,7 +70,7 @@ impl Authority {
     ///
     /// # Errors
     /// If the machine has no randomness for a key.
-    pub fn client(&self, user: &str, group: Option<&str>) -> Result<Identity, ListenError> {
+    pub fn client(&self, user: &str, group: Option<&str>) -> Result<Identity, ServeError> {
         self.client_with(user, group, &KeyPair::generate()?)
     }
 
@@ -83,7 +83,7 @@ impl Authority {
         user: &str,
         group: Option<&str>,
         key: &KeyPair,
-    ) -> Result<Identity, ListenError> {
+    ) -> Result<Identity, ServeError> {
         let mut params = CertificateParams::default();
         params.distinguished_name = common_name(user);
         if let Some(group) = group {
@@ -99,7 +99,7 @@ impl Authority {
     ///
     /// # Errors
     /// If one of the names is invalid, or the machine has no randomness for a key.
-    pub fn server(&self, names: Vec<String>) -> Result<ServerConfig, ListenError> {
+    pub fn server(&self, names: Vec<String>) -> Result<ServerConfig, ServeError> {
         self.server_with(&self.server_identity(names)?, &[])
     }
 
@@ -107,7 +107,7 @@ impl Authority {
     ///
     /// # Errors
     /// If one of the names is invalid, or the machine has no randomness for a key.
-    pub(super) fn server_identity(&self, names: Vec<String>) -> Result<Identity, ListenError> {
+    pub(super) fn server_identity(&self, names: Vec<String>) -> Result<Identity, ServeError> {
         let mut params = CertificateParams::new(names)?;
         params.distinguished_name = common_name("kube-apiserver");
         params.use_authority_key_identifier_extension = true;
@@ -127,7 +127,7 @@ impl Authority {
         &self,
         identity: &Identity,
         others: &[String],
-    ) -> Result<ServerConfig, ListenError> {
+    ) -> Result<ServerConfig, ServeError> {
         let none = |error: pem::Error| rustls::Error::General(error.to_string());
         let certificates = CertificateDer::pem_slice_iter(identity.certificate.as_bytes());
         let certificates = certificates.collect::<Result<Vec<_>, _>>().map_err(none)?;

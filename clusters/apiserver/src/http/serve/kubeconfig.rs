@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::ListenError;
+use super::ServeError;
 use super::authority::{Authority, Identity};
 
 /// The administrator's credentials, and the authority that signed them.
 #[derive(Debug)]
-pub(super) struct Access {
+pub(super) struct AdminCredentials {
     pub authority: Authority,
     administrator: Identity,
 }
 
-/// The private keys of a server, in PEM, which are secrets.
+/// The private keys of the server's authority and of its administrator, in PEM, which are secrets.
 /// A restarted server with the same keys keeps its identity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keys {
@@ -32,7 +32,7 @@ impl Keys {
     ///
     /// # Errors
     /// If the machine has no randomness for keys.
-    pub fn generate() -> Result<Self, ListenError> {
+    pub fn generate() -> Result<Self, ServeError> {
         Ok(Self {
             authority: KeyPair::generate()?.serialize_pem(),
             administrator: KeyPair::generate()?.serialize_pem(),
@@ -44,18 +44,18 @@ impl Keys {
     ///
     /// # Errors
     /// If the text is not a private key.
-    pub fn credentials(&self, name: &str) -> Result<(String, String), ListenError> {
-        let access = Access::of(name, Some(self))?;
+    pub fn credentials(&self, name: &str) -> Result<(String, String), ServeError> {
+        let access = AdminCredentials::of(name, Some(self))?;
         Ok((access.authority.pem(), access.token()))
     }
 }
 
-impl Access {
+impl AdminCredentials {
     /// The administrator's credentials for the server called `name`: new ones, or those of `keys`.
     ///
     /// # Errors
     /// If one of `keys` is not a private key, or the machine has no randomness for new keys.
-    pub(super) fn of(name: &str, keys: Option<&Keys>) -> Result<Self, ListenError> {
+    pub(super) fn of(name: &str, keys: Option<&Keys>) -> Result<Self, ServeError> {
         let key = |of: fn(&Keys) -> &str| match keys {
             Some(keys) => KeyPair::from_pem(of(keys)),
             None => KeyPair::generate(),
@@ -86,7 +86,7 @@ pub(super) struct Entry<'a> {
     /// The URL of the server.
     pub url: &'a str,
     /// `None` with plain HTTP.
-    pub access: Option<&'a Access>,
+    pub access: Option<&'a AdminCredentials>,
 }
 
 /// The kubeconfig of an administrator of all `servers`.

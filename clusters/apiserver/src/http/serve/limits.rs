@@ -41,7 +41,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Converts limits in real time for a runtime whose clock runs `speed` times as fast.
+    /// Multiplies the times by `speed`, so that they hold in real time on a faster clock.
     #[must_use]
     pub fn at_speed(self, speed: f64) -> Self {
         Self {

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::authority::{Authority, Identity};
-use super::kubeconfig::{Access, Entry, Keys};
+use super::kubeconfig::{AdminCredentials, Entry, Keys};
 use super::{Limits, connection, kubeconfig};
 use crate::http::service::ApiService;
 use crate::state::ApiServer;
@@ -26,9 +26,9 @@ use crate::state::ApiServer;
 /// One cause is that the machine has no file descriptors left.
 const ACCEPT_RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// The reason why a server cannot listen.
+/// The reason why a server, a certificate or a client cannot be set up.
 #[derive(Debug, thiserror::Error)]
-pub enum ListenError {
+pub enum ServeError {
     /// The address is taken, or does not belong to this machine.
     #[error("cannot listen: {0}")]
     Address(#[from] io::Error),
@@ -43,10 +43,10 @@ pub enum ListenError {
     Client(#[from] kube::Error),
 }
 
-/// The configuration of a server that will listen.
+/// The settings of a server that will listen on a socket.
 #[derive(Clone, Debug)]
 #[must_use = "nothing listens before `bind`"]
-pub struct Listener {
+pub struct ListenerBuilder {
     api: ApiServer,
     plain: bool,
     limits: Limits,
@@ -73,7 +73,7 @@ pub(super) struct ListenerState {
     pub stop: CancellationToken,
 }
 
-impl Listener {
+impl ListenerBuilder {
     /// Uses plain HTTP instead of HTTPS: no certificates, no credentials.
     pub fn plain_http(self) -> Self {
         Self { plain: true, ..self }
@@ -85,6 +85,7 @@ impl Listener {
     }
 
     /// Declares that the runtime's clock runs `speed` times as fast as real time.
+    /// Call this after [`Self::limits`].
     /// The limits then hold in real time, and every response has the header `Capsize-Clock-Speed`. Responses do not have
     /// the header if `speed` is 1.
     pub fn at_speed(self, speed: f64) -> Self {
@@ -110,6 +111,7 @@ impl Listener {
     }
 
     /// Makes the certificate valid for these additional host names and addresses.
+    /// The names have no effect on a certificate from [`Self::identity`].
     pub fn names(self, names: Vec<String>) -> Self {
         Self { names, ..self }
     }
@@ -119,13 +121,13 @@ impl Listener {
     ///
     /// # Errors
     /// If the address is not available, if no certificate can be made, or if TLS cannot be set up.
-    pub async fn bind(self, address: impl ToSocketAddrs) -> Result<Listening, ListenError> {
+    pub async fn bind(self, address: impl ToSocketAddrs) -> Result<RunningServer, ServeError> {
         let socket = TcpListener::bind(address).await?;
         let address = socket.local_addr()?;
         let scheme = if self.plain { "http" } else { "https" };
         let url = format!("{scheme}://{}", reachable(address));
         let name = self.api.name();
-        let access = if self.plain { None } else { Some(Access::of(name, self.keys.as_ref())?) };
+        let access = if self.plain { None } else { Some(AdminCredentials::of(name, self.keys.as_ref())?) };
         let tls = match &access {
             Some(access) => {
                 let identity = match self.identity {
@@ -138,11 +140,11 @@ impl Listener {
             None => None,
         };
         if let Some(access) = &access {
-            self.api.trust(&access.authority.pem(), &access.token());
+            self.api.set_admin_access(&access.authority.pem(), &access.token());
         }
         let stop = CancellationToken::new();
         let shared = ListenerState {
-            service: self.api.service().from_outside(),
+            service: self.api.service().for_socket(),
             tls,
             limits: self.limits,
             clock: self.api.inner.clock,
@@ -153,14 +155,14 @@ impl Listener {
         };
         let name = name.to_owned();
         let task = AbortOnDropHandle::new(tokio::spawn(accept(socket, Arc::new(shared))));
-        Ok(Listening { name, address, url, access, stop, task })
+        Ok(RunningServer { name, address, url, access, stop, task })
     }
 }
 
 impl ApiServer {
     /// Sets up a listener for this server, with HTTPS by default.
-    pub fn listener(&self) -> Listener {
-        Listener {
+    pub fn listener(&self) -> ListenerBuilder {
+        ListenerBuilder {
             api: self.clone(),
             plain: false,
             limits: Limits::default(),
@@ -172,28 +174,28 @@ impl ApiServer {
         }
     }
 
-    /// Listens on `address` with HTTPS; port 0 means any free port. As [`Listener::bind`].
+    /// Listens on `address` with HTTPS; port 0 means any free port. As [`ListenerBuilder::bind`].
     ///
     /// # Errors
-    /// As [`Listener::bind`].
-    pub async fn listen(&self, address: impl ToSocketAddrs) -> Result<Listening, ListenError> {
+    /// As [`ListenerBuilder::bind`].
+    pub async fn listen(&self, address: impl ToSocketAddrs) -> Result<RunningServer, ServeError> {
         self.listener().bind(address).await
     }
 }
 
-/// A server that listens. Dropping it closes all connections.
+/// A server that listens on a socket. Dropping it closes all connections.
 #[derive(Debug)]
 #[must_use = "the server stops listening when it is dropped"]
-pub struct Listening {
+pub struct RunningServer {
     name: String,
     address: SocketAddr,
     url: String,
-    access: Option<Access>,
+    access: Option<AdminCredentials>,
     stop: CancellationToken,
     task: AbortOnDropHandle<()>,
 }
 
-impl Listening {
+impl RunningServer {
     /// The name of the server.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -221,13 +223,13 @@ impl Listening {
     /// The administrator's bearer token, which is a secret; `None` with plain HTTP.
     #[must_use]
     pub fn token(&self) -> Option<String> {
-        self.access.as_ref().map(Access::token)
+        self.access.as_ref().map(AdminCredentials::token)
     }
 
     /// The keys of the server, which are secrets; `None` with plain HTTP.
     #[must_use]
     pub fn keys(&self) -> Option<Keys> {
-        self.access.as_ref().map(Access::keys)
+        self.access.as_ref().map(AdminCredentials::keys)
     }
 
     /// A kubeconfig (YAML) of an administrator, with the server's name as cluster and context.
@@ -260,7 +262,7 @@ impl Listening {
     ///
     /// # Errors
     /// When the client cannot be set up.
-    pub async fn client(&self) -> Result<kube::Client, ListenError> {
+    pub async fn client(&self) -> Result<kube::Client, ServeError> {
         let config = kubeconfig::of(&[self.entry()]);
         let config: Kubeconfig =
             serde_json::from_value(config).expect("written in the shape of a kubeconfig");

@@ -15,4 +15,4 @@ mod watch_frames;
 pub use authority::{Authority, Identity};
 pub use kubeconfig::Keys;
 pub use limits::Limits;
-pub use listener::{ListenError, Listener, Listening};
+pub use listener::{ListenerBuilder, RunningServer, ServeError};

@@ -45,7 +45,7 @@ impl WatchFrames {
     }
 }
 
-/// Moves the frames of `body` in a task.
+/// Starts a task that sends the frames of `body` to the returned `WatchFrames`.
 /// The task ends when the body ends, the connection closes, or the server stops. The task also ends when the reader has
 /// taken no frame for `limit`.
 pub(super) fn start(

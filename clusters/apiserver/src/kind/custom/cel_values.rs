@@ -1,4 +1,4 @@
-//! Converts objects into values of expressions, according to their schema.
+//! Converts JSON values into CEL values, according to their schema.
 
 use kube_cel::cel::Value as Cel;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! The defaults of a definition.
+//! Sets the defaults of a CRD itself: its names and its conversion.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The lifecycle of a definition: its kinds, the start of their service, and its deletion.
+//! The lifecycle of a CRD: its kinds, the start of their service, and its deletion.
 
 use std::sync::{Arc, OnceLock};
 

@@ -33,7 +33,7 @@ pub(super) fn has_format(text: &str, format: &str) -> bool {
         "isbn" => is_isbn10(text) || is_isbn13(text),
         "isbn10" => is_isbn10(text),
         "isbn13" => is_isbn13(text),
-        "k8s-short-name" => crate::validation::metadata::is_label(text) && text.len() <= 63,
+        "k8s-short-name" => crate::validation::metadata::is_dns_label(text) && text.len() <= 63,
         "k8s-long-name" => crate::validation::metadata::is_subdomain(text) && text.len() <= 253,
         _ => true,
     }

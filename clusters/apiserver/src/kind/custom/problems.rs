@@ -1,4 +1,4 @@
-//! Checks a definition: names, versions, conversion, approval.
+//! Checks a CRD: names, versions, conversion, approval.
 
 use std::collections::BTreeSet;
 
@@ -86,7 +86,7 @@ fn label(given: &str) -> Option<String> {
         problem.push(format!("must be no more than {LONGEST} bytes"));
     }
     let first = given.starts_with(|c: char| c.is_ascii_lowercase());
-    if !first || !crate::validation::metadata::is_label(given) {
+    if !first || !crate::validation::metadata::is_dns_label(given) {
         problem.push(LABEL.to_owned());
     }
     (!problem.is_empty()).then(|| problem.join(","))

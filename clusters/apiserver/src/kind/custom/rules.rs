@@ -104,7 +104,7 @@ impl Node {
 struct PreviousValue<'a> {
     /// The previous value, which rules see as `oldSelf`.
     old: Option<&'a Value>,
-    /// The previous value for ratcheting: problems of an unchanged value are only warnings.
+    /// The previous value at the same place. If the value is unchanged, its problems are only warnings.
     twin: Option<&'a Value>,
     /// The nearest enclosing value with a twin is unchanged.
     is_unchanged: bool,

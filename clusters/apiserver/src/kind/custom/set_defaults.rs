@@ -1,4 +1,4 @@
-//! Sets the defaults of a schema in an object.
+//! Sets the defaults that a schema declares in an object.
 
 use serde_json::Value;
 

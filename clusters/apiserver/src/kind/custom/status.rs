@@ -1,4 +1,4 @@
-//! The status of a definition: the acceptance of its names, and its conditions.
+//! The status of a CRD: the acceptance of its names, and its conditions.
 
 use serde_json::{Value, json};
 
@@ -54,8 +54,8 @@ fn accept(definition: &Value, before: &Value, others: &[&Value]) -> (Value, Opti
     (accepted, conflict)
 }
 
-/// Updates the status of a definition.
-/// `others` are the established definitions of its group. Returns true if the definition is served.
+/// Updates the status of a CRD.
+/// `others` are the CRDs of its group whose names are accepted. Returns true if the CRD is served.
 pub(super) fn update(definition: &mut Value, others: &[&Value], now: &Value) -> bool {
     let before = match &definition["status"]["acceptedNames"] {
         names @ Value::Object(_) => names.clone(),

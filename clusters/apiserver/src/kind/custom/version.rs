@@ -1,7 +1,7 @@
-//! Checks a version of a definition.
+//! Checks a version of a CRD.
 //!
-//! A field that is equal in all versions is reported once. Its path is then the one that it had in definitions with a
-//! single version.
+//! If all versions have the same value, its problems are reported once. The path is that of CRDs without a list of
+//! versions.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};

@@ -127,7 +127,7 @@ fn downward(volume: &mut Value) {
     }
 }
 
-/// For how many seconds a pod without tolerations of its own tolerates a lost node.
+/// The number of seconds for which a pod without tolerations of its own tolerates a failed node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DefaultTolerations {
     /// A node that is not ready.

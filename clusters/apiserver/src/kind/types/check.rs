@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::own::{canonicalize, check_base64, go_type_of};
+use super::own::{canonicalize, check_base64, json_type_name};
 use super::table::{self, Field, Own, Shape, Struct, Type, in_messages};
 
 /// The messages of Go for a value that does not have the type of its field.
@@ -86,7 +86,7 @@ pub(crate) fn check_changed(
     if !object.is_object() {
         let shown = format!("{}.{}", of.name.rsplit(['/', '.']).nth(1).unwrap_or_default(), of.short_name());
         let explanation =
-            format!("json: cannot unmarshal {} into Go value of type {shown}", go_type_of(object));
+            format!("json: cannot unmarshal {} into Go value of type {shown}", json_type_name(object));
         return Err(explanation.into());
     }
     fields(of, object, old, None, &mut unknown)?;
@@ -193,7 +193,7 @@ fn schema(own: Own, value: &mut Value, at: &At<'_>, unknown: &mut Vec<String>) -
         (Own::SchemaOrStrings, Value::Array(list)) if list.iter().all(Value::is_string) => Ok(()),
         (Own::SchemaOrBool, _) => Err("boolean or JSON schema expected".to_owned().into()),
         _ => {
-            let shown = go_type_of(value);
+            let shown = json_type_name(value);
             Err(format!("json: cannot unmarshal {shown} into Go value of type v1.JSONSchemaProps").into())
         }
     }
@@ -202,7 +202,7 @@ fn schema(own: Own, value: &mut Value, at: &At<'_>, unknown: &mut Vec<String>) -
 fn mismatch(of: &Type, value: &Value, at: &At<'_>) -> Problem {
     let shown = match (&of.shape, value) {
         (Shape::Int32 | Shape::Int64, Value::Number(number)) => format!("number {number}"),
-        (_, value) => go_type_of(value).to_owned(),
+        (_, value) => json_type_name(value).to_owned(),
     };
     let owner = at.owner.map(Struct::short_name).unwrap_or_default();
     let (path, go) = (fields_of(at), in_messages(of.go));

@@ -8,6 +8,6 @@ mod wire;
 mod wire_test;
 
 pub(crate) use check::{Problem, check, check_changed};
-pub(crate) use own::go_type_of;
+pub(crate) use own::json_type_name;
 pub(crate) use table::{Shape, Struct, Type, at as struct_at, find};
 pub(crate) use wire::open;

@@ -9,7 +9,7 @@ use super::table::Own;
 use capsize_cel::Quantity;
 
 /// The name of the type of a JSON value in messages of Go.
-pub(crate) fn go_type_of(value: &Value) -> &'static str {
+pub(crate) fn json_type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",
@@ -21,7 +21,7 @@ pub(crate) fn go_type_of(value: &Value) -> &'static str {
 }
 
 fn no_text(value: &Value) -> String {
-    format!("json: cannot unmarshal {} into Go value of type string", go_type_of(value))
+    format!("json: cannot unmarshal {} into Go value of type string", json_type_name(value))
 }
 
 /// Checks a value of such a type, and converts it to its canonical form. The caller checks schemas.
@@ -53,7 +53,7 @@ pub(super) fn canonicalize(own: Own, value: &mut Value) -> Result<(), String> {
             if !whole && !value.is_string() {
                 let shown = match &*value {
                     Value::Number(number) => format!("number {number}"),
-                    other => go_type_of(other).to_owned(),
+                    other => json_type_name(other).to_owned(),
                 };
                 return Err(format!("json: cannot unmarshal {shown} into Go value of type int32"));
             }

@@ -54,7 +54,7 @@ fn generated(at: &At<'_>, spec: &At<'_>, causes: &mut Vec<Cause>) {
             }
             Some(given) if given != expected => {
                 let detail = format!("must be '{}'", expected.as_str().unwrap_or_default());
-                causes.push(labels.key(&key).at_value(labels.value, &detail));
+                causes.push(labels.key(&key).invalid_shown(labels.value, &detail));
             }
             Some(_) => {}
         }
@@ -212,10 +212,10 @@ pub(super) fn scaler(at: &At<'_>, causes: &mut Vec<Cause>) {
     }
     let limit = most.value.as_i64().unwrap_or(0);
     if limit < 1 {
-        causes.push(most.at_value(&limit.into(), "must be greater than 0"));
+        causes.push(most.invalid_shown(&limit.into(), "must be greater than 0"));
     }
     if least.value.as_i64().is_some_and(|count| limit < count) {
-        causes.push(most.at_value(&limit.into(), "must be greater than or equal to `minReplicas`"));
+        causes.push(most.invalid_shown(&limit.into(), "must be greater than or equal to `minReplicas`"));
     }
 }
 

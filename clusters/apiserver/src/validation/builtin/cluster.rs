@@ -217,7 +217,7 @@ pub(super) fn event(at: &At<'_>, regarding: &str, causes: &mut Vec<Cause>) {
 }
 
 /// Validates an Event of `events.k8s.io`, which must have a reporting controller and a time.
-pub(super) fn new_event(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause>) {
+pub(super) fn event_of_events_group(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause>) {
     event(at, "regarding", causes);
     if old.is_some() {
         return;

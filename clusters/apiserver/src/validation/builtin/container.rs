@@ -169,7 +169,7 @@ pub(super) fn resources(at: &At<'_>, causes: &mut Vec<Cause>) {
             let limit = Quantity::of(&limits.value[name.as_str()]).filter(|_| side == "requests");
             if let Some(limit) = limit.filter(|limit| amount.amount() > limit.amount()) {
                 let detail = format!("must be less than or equal to {name} limit of {limit}");
-                causes.push(amounts.at_value(&amount.to_string().into(), &detail));
+                causes.push(amounts.invalid_shown(&amount.to_string().into(), &detail));
             }
         }
     }
@@ -183,7 +183,7 @@ fn is_resource(name: &str) -> bool {
 
 impl At<'_> {
     /// The problem of a value that is shown in another form than it is stored.
-    pub(super) fn at_value(&self, shown: &Value, detail: &str) -> Cause {
+    pub(super) fn invalid_shown(&self, shown: &Value, detail: &str) -> Cause {
         Cause::invalid(self.path(), shown, detail)
     }
 }

@@ -33,7 +33,7 @@ pub(crate) fn problems(kind: &Kind, object: &Value, old: Option<&Value>) -> Vec<
         ("", "persistentvolumeclaims") => cluster::claim(&at, old, causes_of),
         ("", "persistentvolumes") => cluster::volume(&at, causes_of),
         ("", "events") => cluster::event(&at, "involvedObject", causes_of),
-        ("events.k8s.io", "events") => cluster::new_event(&at, old, causes_of),
+        ("events.k8s.io", "events") => cluster::event_of_events_group(&at, old, causes_of),
         ("coordination.k8s.io", "leases") => cluster::lease(&at, causes_of),
         ("scheduling.k8s.io", "priorityclasses") => cluster::priority_class(&at, old, causes_of),
         ("storage.k8s.io", "storageclasses") => cluster::storage_class(&at, old, causes_of),

@@ -40,7 +40,7 @@ pub(super) fn service(at: &At<'_>, old: Option<&Value>, causes: &mut Vec<Cause>)
         let (addresses, before) = (spec.field("clusterIPs"), &old["spec"]["clusterIPs"][0]);
         let kept = addresses.value[0].is_null() || addresses.value[0] == *before;
         if before.is_string() && !kept && old["spec"]["type"] != "ExternalName" {
-            causes.push(addresses.item(0).at_value(addresses.value, "may not change once set"));
+            causes.push(addresses.item(0).invalid_shown(addresses.value, "may not change once set"));
         }
     }
 }
@@ -76,7 +76,7 @@ fn service_ports(at: &At<'_>, causes: &mut Vec<Cause>) {
             if number.value.as_i64().is_some_and(|number| !text::is_port(number))
                 || (field == "port" && !number.is_set())
             {
-                causes.push(number.at_value(&number.value.as_i64().unwrap_or(0).into(), PORT_RANGE));
+                causes.push(number.invalid_shown(&number.value.as_i64().unwrap_or(0).into(), PORT_RANGE));
             } else if number.value.is_string() {
                 causes.extend(text::port_name(number.text()).iter().map(|why| number.invalid(why)));
             }
@@ -154,7 +154,7 @@ pub(super) fn ingress(at: &At<'_>, causes: &mut Vec<Cause>) {
     let spec = at.field("spec");
     let (backend, rules) = (spec.field("defaultBackend"), spec.field("rules"));
     if rules.len() == 0 && !backend.is_set() {
-        causes.push(spec.at_value(rules.value, "either `defaultBackend` or `rules` must be specified"));
+        causes.push(spec.invalid_shown(rules.value, "either `defaultBackend` or `rules` must be specified"));
     }
     if backend.is_set() {
         ingress_backend(&backend, causes);
@@ -184,7 +184,7 @@ fn ingress_backend(at: &At<'_>, causes: &mut Vec<Cause>) {
     let (service, resource) = (at.field("service"), at.field("resource"));
     if service.is_set() == resource.is_set() {
         let detail = if service.is_set() { "cannot set both resource and service backends" } else { "" };
-        causes.push(if service.is_set() { at.at_value(&"".into(), detail) } else { at.required("") });
+        causes.push(if service.is_set() { at.invalid_shown(&"".into(), detail) } else { at.required("") });
     }
     if service.is_set() && service.field("name").text().is_empty() {
         causes.push(service.field("name").required(""));

@@ -111,11 +111,13 @@ pub(super) fn tolerations(at: &At<'_>, causes: &mut Vec<Cause>) {
         }
         match operator {
             "" | "Equal" => {
-                causes.extend(text::label_value(value).map(|why| at_operator.at_value(&value.into(), &why)));
+                causes.extend(
+                    text::label_value(value).map(|why| at_operator.invalid_shown(&value.into(), &why)),
+                );
             }
             "Exists" if !value.is_empty() => {
                 let detail = "value must be empty when `operator` is 'Exists'";
-                causes.push(at_operator.at_value(&value.into(), detail));
+                causes.push(at_operator.invalid_shown(&value.into(), detail));
             }
             "Exists" => {}
             _ => causes.push(at_operator.unsupported(&["Equal", "Exists"])),

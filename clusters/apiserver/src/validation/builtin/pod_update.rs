@@ -37,7 +37,7 @@ pub(super) fn updated(at: &At<'_>, old: &Value, causes: &mut Vec<Cause>) {
     only_added(&tolerated, &before["tolerations"], causes);
     tolerations(&tolerated, causes);
     only_removed_gates(&spec.field("schedulingGates"), &before["schedulingGates"], causes);
-    let changed = changed_fields(&munged(spec.value, before), before);
+    let changed = changed_fields(&with_old_mutable_fields(spec.value, before), before);
     if !changed.is_empty() {
         causes.push(spec.forbidden(&format!("{MAY_CHANGE}\nchanged: {}", changed.join(", "))));
     }
@@ -80,16 +80,16 @@ fn only_removed_gates(at: &At<'_>, before: &Value, causes: &mut Vec<Cause>) {
 }
 
 /// The new spec with the old values of the mutable fields.
-fn munged(spec: &Value, before: &Value) -> Value {
-    let mut munged = spec.clone();
+fn with_old_mutable_fields(spec: &Value, before: &Value) -> Value {
+    let mut with_old_mutable_fields = spec.clone();
     for list in ["containers", "initContainers"] {
-        let items = munged.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
+        let items = with_old_mutable_fields.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
         for (item, old) in items.zip(before[list].as_array().into_iter().flatten()) {
             item["image"] = old["image"].clone();
         }
     }
     let mut put_back = |field: &str| {
-        let Some(fields) = munged.as_object_mut() else { return };
+        let Some(fields) = with_old_mutable_fields.as_object_mut() else { return };
         match before.get(field) {
             Some(value) => drop(fields.insert(field.to_owned(), value.clone())),
             None => drop(fields.remove(field)),
@@ -100,7 +100,7 @@ fn munged(spec: &Value, before: &Value) -> Value {
     if was_negative && spec["terminationGracePeriodSeconds"] == 1 {
         put_back("terminationGracePeriodSeconds");
     }
-    munged
+    with_old_mutable_fields
 }
 
 /// The paths of the fields of the spec that differ.

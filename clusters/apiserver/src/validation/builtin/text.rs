@@ -19,8 +19,8 @@ const QUALIFIED: &str = "a qualified name must consist of alphanumeric character
     is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. \
     'example.com/MyName')";
 
-// There are no regular expressions here. The caches of a static one are shared by all threads. Whether a thread
-// creates a cache would affect the hash keys that a simulation on this thread draws later.
+// There are no regular expressions here. All threads share the caches of regular expressions, so the caches would change
+// the random hash keys of a simulation.
 
 /// Returns true if `text` consists of alphanumeric characters and of characters in `inner`.
 /// The characters in `inner` are not allowed at the ends of `text`.
@@ -31,13 +31,13 @@ fn is_word(text: &str, alphanumeric: fn(&u8) -> bool, inner: &[u8]) -> bool {
 }
 
 /// Returns true if the text is a DNS label of any length.
-pub(crate) fn is_label(text: &str) -> bool {
+pub(crate) fn is_dns_label(text: &str) -> bool {
     is_word(text, |byte| byte.is_ascii_lowercase() || byte.is_ascii_digit(), b"-")
 }
 
 /// Returns true if the text is a DNS subdomain of any length.
 pub(crate) fn is_subdomain(text: &str) -> bool {
-    text.split('.').all(is_label)
+    text.split('.').all(is_dns_label)
 }
 
 fn is_key_name(text: &str) -> bool {
@@ -54,7 +54,7 @@ fn unless(good: bool, message: &str) -> Option<String> {
 
 /// The reasons why text is not a DNS label.
 pub(crate) fn label(text: &str) -> Vec<String> {
-    no_longer_than(text, 63).into_iter().chain(unless(is_label(text), LABEL)).collect()
+    no_longer_than(text, 63).into_iter().chain(unless(is_dns_label(text), LABEL)).collect()
 }
 
 /// The reasons why text is not a DNS subdomain.

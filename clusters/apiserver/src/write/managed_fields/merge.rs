@@ -26,8 +26,7 @@ pub(crate) fn merge(object: &mut Value, config: &Value, shape: Shape<'_>) {
 }
 
 /// Merges the items of a list.
-/// Applied items have the order of the configuration. Each item that only the object has keeps its place after the
-/// items that precede it in the object.
+/// Applied items have the order of the configuration. The other items stay after the items that came before them.
 fn merge_items(items: Vec<Value>, config: &[Value], shape: Shape<'_>) -> Vec<Value> {
     let form = shape.list();
     let step = |item: &Value| item_step(item, &form, shape);

@@ -24,7 +24,7 @@ pub(crate) struct Tracking<'a> {
     pub subresource: &'a str,
     /// The time of the write, as in objects.
     pub now: &'a Value,
-    /// True if all writes are tracked. A field without an owner then was set before tracking began.
+    /// True if all writes are tracked. If so, a field without an owner is older than the tracking.
     pub all_writes: bool,
 }
 

@@ -10,7 +10,7 @@ use super::review::{self, Verdict};
 use super::subject::Subject;
 use crate::endpoint::patch;
 use crate::http::failure::Failure;
-use crate::kind::object::check_shape;
+use crate::kind::object::check_metadata_types;
 use crate::state::State;
 use crate::write::writer::Writer;
 
@@ -67,9 +67,9 @@ impl Writer<'_> {
         let mut open = false;
         for hook in &webhooks.validating {
             match consult(self.state, consultation, hook, &subject, false)? {
-                Consulted::NotCalled => {}
-                Consulted::Waiting => open = true,
-                Consulted::Answered(verdict) => {
+                ConsultResult::NotCalled => {}
+                ConsultResult::Waiting => open = true,
+                ConsultResult::Answered(verdict) => {
                     consultation.warnings.extend(verdict.warnings);
                     failures.extend(verdict.denial);
                 }
@@ -83,7 +83,7 @@ impl Writer<'_> {
 }
 
 /// The result of consulting a webhook about a write.
-enum Consulted {
+enum ConsultResult {
     /// The webhook does not match the write, or its failure is ignored.
     NotCalled,
     /// The webhook has to be asked first.
@@ -97,10 +97,10 @@ fn consult(
     hook: &Arc<Hook>,
     subject: &Subject<'_>,
     mutating: bool,
-) -> Result<Consulted, Failure> {
+) -> Result<ConsultResult, Failure> {
     let webhooks = consultation.webhooks.clone();
     let Some(seen) = subject.matching_kind(hook, &webhooks, state, &consultation.user)? else {
-        return Ok(Consulted::NotCalled);
+        return Ok(ConsultResult::NotCalled);
     };
     if subject.dry_run && hook.has_side_effects {
         let name = &hook.name;
@@ -110,7 +110,7 @@ fn consult(
     let Some((asked, answer)) = consultation.answer(hook, &about) else {
         let is_allowed = consultation.ask(hook, about);
         return if is_allowed {
-            Ok(Consulted::Waiting)
+            Ok(ConsultResult::Waiting)
         } else {
             Err(Failure::modified(subject.kind, subject.name()))
         };
@@ -120,8 +120,8 @@ fn consult(
         Err(error) => Err(error.to_owned()),
     };
     match verdict {
-        Ok(verdict) => Ok(Consulted::Answered(verdict)),
-        Err(_) if !hook.fails_closed => Ok(Consulted::NotCalled),
+        Ok(verdict) => Ok(ConsultResult::Answered(verdict)),
+        Err(_) if !hook.fails_closed => Ok(ConsultResult::NotCalled),
         Err(error) => {
             Err(Failure::internal_error(&format!("failed calling webhook {:?}: {error}", hook.name)))
         }
@@ -139,9 +139,9 @@ fn mutate(
 ) -> Result<Option<bool>, Failure> {
     let present = Subject { object: object.as_ref(), ..*subject };
     let verdict = match consult(state, consultation, hook, &present, true)? {
-        Consulted::NotCalled => return Ok(None),
-        Consulted::Waiting => return Err(waiting()),
-        Consulted::Answered(verdict) => verdict,
+        ConsultResult::NotCalled => return Ok(None),
+        ConsultResult::Waiting => return Err(waiting()),
+        ConsultResult::Answered(verdict) => verdict,
     };
     consultation.warnings.extend(verdict.warnings);
     if let Some(denial) = verdict.denial {
@@ -171,7 +171,7 @@ fn mutate(
     };
     let before = object.clone();
     patch::apply_json(&operations, object).map_err(|error| Failure::internal_error(&error))?;
-    check_shape(object)?;
-    subject.kind.normalize(object);
+    check_metadata_types(object)?;
+    subject.kind.complete(object);
     Ok(Some(*object != before))
 }

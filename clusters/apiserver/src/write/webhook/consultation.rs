@@ -39,7 +39,7 @@ pub(crate) struct Consultation {
     /// The random stream for the uids of requests.
     /// It is separate, because the number of requests differs between runs.
     pub uids: Stream,
-    answered: Vec<Answered>,
+    answered: Vec<AnsweredQuestion>,
     pending: Vec<Question>,
 }
 
@@ -52,7 +52,7 @@ struct Question {
 }
 
 #[derive(Debug)]
-struct Answered {
+struct AnsweredQuestion {
     question: Question,
     answer: Result<Value, String>,
 }
@@ -92,8 +92,9 @@ impl Consultation {
     /// Returns the answer of a webhook to a request, and the uid of the request.
     /// The result is `None` if the webhook has not been asked.
     pub(super) fn answer(&self, hook: &Hook, about: &Value) -> Option<(&str, Result<&Value, &str>)> {
-        let same =
-            |answered: &&Answered| answered.question.hook.id == hook.id && answered.question.about == *about;
+        let same = |answered: &&AnsweredQuestion| {
+            answered.question.hook.id == hook.id && answered.question.about == *about
+        };
         let found = self.answered.iter().find(same)?;
         Some((&found.question.uid, found.answer.as_ref().map_err(String::as_str)))
     }
@@ -101,7 +102,7 @@ impl Consultation {
     /// Adds a question to a webhook. Returns false if the webhook was asked too often about the object.
     pub(super) fn ask(&mut self, hook: &Arc<Hook>, about: Value) -> bool {
         let name = &about["name"];
-        let alike = |answered: &&Answered| {
+        let alike = |answered: &&AnsweredQuestion| {
             answered.question.hook.id == hook.id && answered.question.about["name"] == *name
         };
         // The limit allows for one additional call by the reinvocation policy.
@@ -150,7 +151,7 @@ pub(crate) struct Questions(Vec<Question>);
 
 /// The answers to the questions.
 #[derive(Debug)]
-pub(crate) struct Answers(Vec<Answered>);
+pub(crate) struct Answers(Vec<AnsweredQuestion>);
 
 impl Questions {
     /// Sends the questions, and waits for all answers.
@@ -165,7 +166,7 @@ impl Questions {
                 let read = serde_json::from_slice(&answer);
                 read.map_err(|error| format!("failed to call webhook: {error}"))
             });
-            Answered { question, answer }
+            AnsweredQuestion { question, answer }
         });
         Answers(join_all(calls).await)
     }

@@ -21,7 +21,8 @@ pub(super) struct Verdict {
 /// The request to a webhook without its uid. `options` are the options of the operation.
 pub(super) fn request(subject: &Subject<'_>, seen: &Kind, user: &Value, options: &Value) -> Value {
     let mut request = subject.request(seen, user);
-    let shown = |object: Option<&Value>| object.map_or(Value::Null, |object| seen.presented(object, true));
+    let shown =
+        |object: Option<&Value>| object.map_or(Value::Null, |object| seen.with_type_fields(object, true));
     request["object"] = shown(subject.object);
     request["oldObject"] = shown(subject.old);
     let kind = match subject.operation {

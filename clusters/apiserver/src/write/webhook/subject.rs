@@ -12,7 +12,7 @@ use crate::state::{AdmissionRequest, State};
 use crate::store;
 use capsize_cel::{self as cel, Budget, EvaluationError};
 
-/// One write.
+/// The write that admission decides about.
 #[derive(Clone, Copy)]
 pub(crate) struct Subject<'a> {
     pub kind: &'a Kind,
@@ -68,7 +68,7 @@ impl Subject<'_> {
         self.meta("name")
     }
 
-    /// The namespace of the object; a Namespace object is in itself.
+    /// The namespace of the object; for a Namespace object its own name.
     pub(crate) fn namespace(&self) -> &str {
         if self.kind.is_core("namespaces") { self.name() } else { self.meta("namespace") }
     }
@@ -137,7 +137,7 @@ impl Subject<'_> {
             return Ok(true);
         };
         let shown = |object: Option<&Value>| {
-            cel::from_json(&object.map_or(Value::Null, |object| seen.presented(object, true)))
+            cel::from_json(&object.map_or(Value::Null, |object| seen.with_type_fields(object, true)))
         };
         let variables = [
             ("object", shown(self.object)),

@@ -1,4 +1,4 @@
-//! The trust in certificates of webhooks, as in Go's `crypto/x509`, which accepts more than rustls.
+//! Verifies certificates of webhooks as Go does. Go accepts more certificates than rustls.
 //!
 //! rustls refuses a server whose certificate is an authority, although some tools create one certificate for both
 //! purposes. Go accepts such a certificate if its chain ends in the bundle. Go also accepts every certificate that is

@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 
-use capsize_apiserver::{Limits, Listening, Server};
+use capsize_apiserver::{Limits, RunningServer, Server};
 use futures::TryStreamExt;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, PostParams, WatchEvent, WatchParams};
@@ -99,7 +99,7 @@ async fn one_kubeconfig_can_hold_several_servers() {
         server.listen("127.0.0.1:0").await.unwrap()
     };
     let (one, two) = (named("one").await, named("two").await);
-    let both = Kubeconfig::from_yaml(&Listening::kubeconfig_of([&one, &two])).unwrap();
+    let both = Kubeconfig::from_yaml(&RunningServer::kubeconfig_of([&one, &two])).unwrap();
     assert_eq!(both.current_context.as_deref(), Some("one"));
     let options = KubeConfigOptions { context: Some("two".into()), ..KubeConfigOptions::default() };
     let config = Config::from_custom_kubeconfig(both, &options).await.unwrap();

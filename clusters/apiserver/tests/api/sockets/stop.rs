@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use capsize_apiserver::{Limits, ListenError, Server};
+use capsize_apiserver::{Limits, ServeError, Server};
 use futures::{StreamExt, TryStreamExt};
 use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -85,5 +85,5 @@ async fn a_server_that_is_dropped_cuts_its_connections() {
 async fn an_address_that_is_taken_is_an_error() {
     let (_server, listening) = http(Limits::default()).await;
     let error = Server::builder().build().listen(listening.address()).await.unwrap_err();
-    assert!(matches!(error, ListenError::Address(_)), "{error}");
+    assert!(matches!(error, ServeError::Address(_)), "{error}");
 }

@@ -1,10 +1,10 @@
-//! Listening servers, and clients for them.
+//! Running servers, and clients for them.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use capsize_apiserver::{ApiServer, Limits, Listening, Server};
+use capsize_apiserver::{ApiServer, Limits, RunningServer, Server};
 use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -26,21 +26,21 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A new server, on a port of its own.
-pub(crate) async fn https(limits: Limits) -> (ApiServer, Listening) {
+pub(crate) async fn https(limits: Limits) -> (ApiServer, RunningServer) {
     let server = Server::builder().build();
     let listening = server.listener().limits(limits).bind("127.0.0.1:0").await.unwrap();
     (server, listening)
 }
 
 /// A new server without TLS.
-pub(crate) async fn http(limits: Limits) -> (ApiServer, Listening) {
+pub(crate) async fn http(limits: Limits) -> (ApiServer, RunningServer) {
     let server = Server::builder().build();
     let listening = server.listener().plain_http().limits(limits).bind("127.0.0.1:0").await.unwrap();
     (server, listening)
 }
 
 /// A TLS connection that offers `protocols`.
-pub(crate) async fn tls(server: &Listening, protocols: &[&str]) -> TlsStream<TcpStream> {
+pub(crate) async fn tls(server: &RunningServer, protocols: &[&str]) -> TlsStream<TcpStream> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from(server.authority().unwrap().der().to_vec())).unwrap();
     let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -55,7 +55,7 @@ pub(crate) async fn tls(server: &Listening, protocols: &[&str]) -> TlsStream<Tcp
 }
 
 /// A connection with HTTP/2.
-pub(crate) async fn http2<B>(server: &Listening) -> SendRequest<B>
+pub(crate) async fn http2<B>(server: &RunningServer) -> SendRequest<B>
 where
     B: http_body::Body<Data = Bytes> + Unpin + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -73,7 +73,7 @@ pub(crate) async fn get(sender: &SendRequest<Full<Bytes>>, path: &str) -> Respon
 }
 
 /// Sends `bytes` unchanged, and reads until the server closes the connection.
-pub(crate) async fn exchange(server: &Listening, bytes: &[u8]) -> String {
+pub(crate) async fn exchange(server: &RunningServer, bytes: &[u8]) -> String {
     let mut socket = TcpStream::connect(server.address()).await.unwrap();
     socket.write_all(bytes).await.unwrap();
     let mut answer = Vec::new();

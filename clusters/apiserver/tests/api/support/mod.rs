@@ -60,7 +60,7 @@ pub(crate) struct Answer {
 
 /// Sends a request, and returns the response without reading its body.
 pub(crate) async fn open(server: &ApiServer, request: Request<Bytes>) -> Response<ApiBody> {
-    server.service().from_outside().oneshot(request.map(Full::new)).await.unwrap()
+    server.service().for_socket().oneshot(request.map(Full::new)).await.unwrap()
 }
 
 /// Sends a request and reads the answer.

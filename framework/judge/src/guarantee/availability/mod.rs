@@ -2,4 +2,4 @@
 
 mod moves;
 
-pub(super) use moves::{LeftCopyGoesAfterOutage, ReplacementRunsBeforeRemoval};
+pub(super) use moves::{ReplacedCopyIsDeletedAfterOutage, ReplacementRunsBeforeRemoval};

@@ -1,4 +1,4 @@
-//! Checks that a replacement runs before a removal, and that outages leave no copy: AVAILABILITY.
+//! Checks that a new copy runs before a removal, and that replaced copies are deleted: AVAILABILITY.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -21,7 +21,7 @@ static AVAILABILITY_01: GuaranteeSpec = GuaranteeSpec {
 };
 
 /// Checks that the replacements of a copy are ready before the copy is removed.
-/// A move of a workload whose member works needs no outage.
+/// If the member of the copy works, the move must not interrupt the workload.
 #[derive(Default)]
 pub(crate) struct ReplacementRunsBeforeRemoval {
     /// The members that were chosen since a workload left a member.
@@ -60,9 +60,9 @@ impl Guarantee for ReplacementRunsBeforeRemoval {
         self.suspected_violations.due()
     }
 
-    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+    fn advance_to(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
         let replacements = &self.replacements;
-        self.suspected_violations.pass(now, context, |subject, _, context| {
+        self.suspected_violations.advance_to(now, context, |subject, _, context| {
             let names = replacements.get(subject);
             names.is_none_or(|names| waits_for(subject, names, context).is_none())
         });
@@ -122,7 +122,7 @@ static AVAILABILITY_02: GuaranteeSpec = GuaranteeSpec {
 /// Nothing fences a lost member, so that a copy may run twice. The copy may do so only for as long as the member is
 /// lost.
 #[derive(Default)]
-pub(crate) struct LeftCopyGoesAfterOutage {
+pub(crate) struct ReplacedCopyIsDeletedAfterOutage {
     outdated_views: OutdatedViews,
     deadlines: Deadlines,
     /// The members that a workload has left, and in which its copy has run since.
@@ -130,7 +130,7 @@ pub(crate) struct LeftCopyGoesAfterOutage {
     left: BTreeSet<Subject>,
 }
 
-impl Guarantee for LeftCopyGoesAfterOutage {
+impl Guarantee for ReplacedCopyIsDeletedAfterOutage {
     accessors!(
         AVAILABILITY_02,
         [FaultBegan, FaultEnded, Health, Assigned, Running, RunningGone, WorkloadGone, MemberGone],
@@ -174,7 +174,7 @@ impl Guarantee for LeftCopyGoesAfterOutage {
             Change::Running { workload, member } => self.look(workload, member, fact, context),
             Change::RunningGone { workload, member } => {
                 let subject = Subject::on(workload, member);
-                if let Some(margin) = self.deadlines.met(&subject, fact) {
+                if let Some(margin) = self.deadlines.close_as_met(&subject, fact) {
                     context.tally.record_held_by(margin);
                 }
                 self.left.remove(&subject);
@@ -188,7 +188,7 @@ impl Guarantee for LeftCopyGoesAfterOutage {
     }
 }
 
-impl LeftCopyGoesAfterOutage {
+impl ReplacedCopyIsDeletedAfterOutage {
     fn look(&mut self, key: &WorkloadKey, name: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::on(key, name);
         let (Some(workload), Some(member)) = (context.workload(key), context.member(name)) else { return };
@@ -208,7 +208,7 @@ impl LeftCopyGoesAfterOutage {
         }
         let expectation = Expectation {
             because: format!("{key} has left {name}, which can be reached"),
-            missing: format!("the copy in {name} still runs"),
+            observed: format!("the copy in {name} still runs"),
         };
         let limit =
             bounds::left_copy_removed(context.timings()) + self.outdated_views.remaining_delay(name, fact.at);

@@ -126,14 +126,14 @@ impl AutoscalerFollowsWorkload {
             let wrong = match delivery {
                 None => is_target.then(|| Expectation {
                     because: format!("{scaled} is assigned to {member}, and {key} scales it"),
-                    missing: format!("{member} has no manifest of {key}"),
+                    observed: format!("{member} has no manifest of {key}"),
                 }),
                 Some(_) => (!holds || template.is_none()).then(|| Expectation {
                     because: match template {
                         None => format!("{key} is gone"),
                         Some(_) => format!("{scaled}, which {key} scales, has left {member}"),
                     },
-                    missing: format!("the manifest of {key} for {member} is not deleted"),
+                    observed: format!("the manifest of {key} for {member} is not deleted"),
                 }),
             };
             self.deadlines.expect_correction(

@@ -108,7 +108,7 @@ fn not_applied(key: &WorkloadKey, workload: &Workload, member: &str, world: &Wor
         return None;
     }
     let retained = delivery.labels.contains_key("resourcetemplate.karmada.io/retain-replicas");
-    let missing = match workload.running.get(member) {
+    let observed = match workload.running.get(member) {
         // A copy that is being deleted cannot be overwritten, and nothing can be created in a namespace that is being
         // deleted.
         Some(running) if running.leaving.is_some() => return None,
@@ -128,7 +128,7 @@ fn not_applied(key: &WorkloadKey, workload: &Workload, member: &str, world: &Wor
         0 => format!("{key} is written for {member}"),
         replicas => format!("{key} is written for {member} with {replicas} replicas"),
     };
-    Some(Expectation { because, missing })
+    Some(Expectation { because, observed })
 }
 
 /// Returns what is wrong with a manifest that no report says anything about.
@@ -141,7 +141,7 @@ fn never_reported(key: &WorkloadKey, delivery: &Delivery, world: &World) -> Opti
         && world.applies_shown;
     (due && delivery.applied.is_none()).then(|| Expectation {
         because: format!("{key} is written for the member, and other manifests are reported as applied"),
-        missing: "its manifest is not reported as applied".to_owned(),
+        observed: "its manifest is not reported as applied".to_owned(),
     })
 }
 
@@ -390,7 +390,7 @@ impl CopyFollowsManifest {
 /// An implementation with a dialect that is data may let its agents remove the copies without manifests. Such an agent acts when its
 /// member can be reached.
 #[derive(Default)]
-pub(crate) struct CopyGoesWithManifest {
+pub(crate) struct CopyIsDeletedWithManifest {
     deadlines: Deadlines,
     /// The copies with a change while their member could not be reached.
     out_of_reach: BTreeSet<Subject>,
@@ -398,7 +398,7 @@ pub(crate) struct CopyGoesWithManifest {
     by: Table<Subject, String>,
 }
 
-impl Guarantee for CopyGoesWithManifest {
+impl Guarantee for CopyIsDeletedWithManifest {
     accessors!(
         DELIVERY_05,
         [DeliveryGone, Delivered, Running, RunningGone, MemberLeaving, MemberGone, Health, FaultEnded],
@@ -449,7 +449,7 @@ impl Guarantee for CopyGoesWithManifest {
     }
 }
 
-impl CopyGoesWithManifest {
+impl CopyIsDeletedWithManifest {
     /// Looks at the copies in members that can be reached again.
     fn look_again(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         let within_reach = |subject: &Subject| {
@@ -493,6 +493,6 @@ fn leftover_copy(
     let copy = copy.filter(|running| running.by.is_empty() || by.is_none_or(|by| *by == running.by));
     (copy.is_some() && !workload.deliveries.contains_key(member)).then(|| Expectation {
         because: format!("the manifest of {key} for {member} is gone"),
-        missing: format!("{member} still has the copy"),
+        observed: format!("{member} still has the copy"),
     })
 }

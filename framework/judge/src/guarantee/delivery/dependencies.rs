@@ -122,7 +122,7 @@ impl DependenciesFollowWorkload {
             }
             let wrong = missing.as_ref().map(|needed| Expectation {
                 because: format!("{key} is assigned to {member}, and uses {needed}"),
-                missing: format!("{member} has no manifest of {needed}"),
+                observed: format!("{member} has no manifest of {needed}"),
             });
             let late = self.late.get(member).map_or(Duration::ZERO, |late| late.saturating_sub(fact.at));
             let waited = |needed| world.workloads.get(needed).map(|it| it.retried_after(member, fact.at));

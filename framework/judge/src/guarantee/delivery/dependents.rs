@@ -36,7 +36,7 @@ fn misplaced(workload: &Workload, world: &World, keeps: bool) -> Option<Expectat
             |members: Vec<&String>| members.into_iter().map(String::as_str).collect::<Vec<_>>().join(", ");
         (!listed.iter().eq(is.iter().copied())).then(|| Expectation {
             because: format!("{record}, which needs it, is on [{}]", list(is.into_iter().collect())),
-            missing: format!("its record lists [{}]", list(listed.iter().collect())),
+            observed: format!("its record lists [{}]", list(listed.iter().collect())),
         })
     })
 }

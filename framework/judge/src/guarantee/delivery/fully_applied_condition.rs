@@ -39,13 +39,13 @@ impl FullyAppliedCondition {
             if let Some(member) = workload.holders().find(failed) {
                 return Some(Expectation {
                     because: format!("the manifest for {member} reports that it is not applied"),
-                    missing: format!("the workload is reported as applied to {member}"),
+                    observed: format!("the workload is reported as applied to {member}"),
                 });
             }
             let member = workload.holders().find(|member| !applied(member))?;
             (workload.condition("FullyApplied") == "True").then(|| Expectation {
                 because: format!("it is not reported as applied to {member}"),
-                missing: "it is reported as fully applied".to_owned(),
+                observed: "it is reported as fully applied".to_owned(),
             })
         };
         Self { spec: &DELIVERY_06, wrong, ignores_lost_copies: false, deadlines: Deadlines::default() }

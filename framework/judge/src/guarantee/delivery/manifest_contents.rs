@@ -118,7 +118,7 @@ impl ManifestMatchesTemplate {
             let template = context.world.templates.get(key).filter(|_| !self.without_policy.contains(key));
             let template = template.filter(is_selected);
             let wrong = mismatch(key, workload, (member, known, delivery), template, context.world);
-            let wrong = wrong.map(|(because, missing)| Expectation { because, missing });
+            let wrong = wrong.map(|(because, observed)| Expectation { because, observed });
             if wrong.is_none() && !self.deadlines.has(&subject) {
                 context.tally.record_held();
                 continue;

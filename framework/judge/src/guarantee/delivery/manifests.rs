@@ -239,7 +239,7 @@ fn written(key: &WorkloadKey, workload: &Workload, member: &str, world: &World) 
     }
     Some(delivery.is_none().then(|| Expectation {
         because: format!("{member} must have {key}"),
-        missing: format!("{member} has no manifest of it"),
+        observed: format!("{member} has no manifest of it"),
     }))
 }
 
@@ -249,7 +249,7 @@ fn orphaned(key: &WorkloadKey, workload: &Workload, member: &str, _: &World) -> 
         delivery.placed && delivery.leaving.is_none() && !workload.holders().any(|holder| holder == member);
     Some(orphan.then(|| Expectation {
         because: format!("{key} has left {member}"),
-        missing: format!("its manifest for {member} is not deleted"),
+        observed: format!("its manifest for {member} is not deleted"),
     }))
 }
 

@@ -13,7 +13,7 @@ mod retained_replicas;
 mod suspended_manifests;
 
 pub(super) use autoscalers::AutoscalerFollowsWorkload;
-pub(super) use copies::{CopyFollowsManifest, CopyGoesWithManifest};
+pub(super) use copies::{CopyFollowsManifest, CopyIsDeletedWithManifest};
 pub(super) use dependencies::DependenciesFollowWorkload;
 pub(super) use dependents::RecordListsDependents;
 pub(super) use fully_applied_condition::{FullyAppliedCondition, has_lost_holder};

@@ -1,4 +1,4 @@
-//! Checks that members have the namespaces of the control plane: DELIVERY.
+//! Checks that each member has manifests for the namespaces that it needs: DELIVERY.
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
@@ -79,7 +79,7 @@ impl Guarantee for NamespacesOnAllMembers {
             Change::DeliveryGone { workload, member }
                 if workload.kind() == "Namespace"
                     && context.world.acts_are_marked
-                    && !context.is_by_a_person(fact.at) =>
+                    && !context.may_be_by_a_person(fact.at) =>
             {
                 self.look(workload, member, context.member(member), fact, context);
             }
@@ -113,7 +113,7 @@ impl NamespacesOnAllMembers {
         let waited = context.workload(key).map(|it| it.retried_after(member, fact.at)).unwrap_or_default();
         let wrong = (!there).then(|| Expectation {
             because: format!("the control plane has the namespace {}", key.name()),
-            missing: format!("{member} has no manifest of it"),
+            observed: format!("{member} has no manifest of it"),
         });
         self.0.expect_correction(
             subject,

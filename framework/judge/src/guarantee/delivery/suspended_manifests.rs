@@ -112,7 +112,7 @@ impl SuspendedManifestsAreHeldBack {
                 "dispatching of {key} to {member} is {}suspended",
                 if asked { "" } else { "not " }
             ),
-            missing: format!("its manifest is {}suspended", if asked { "not " } else { "" }),
+            observed: format!("its manifest is {}suspended", if asked { "not " } else { "" }),
         });
         self.deadlines.expect_correction(
             subject,

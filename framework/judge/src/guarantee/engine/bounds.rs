@@ -25,7 +25,7 @@ pub(crate) fn failing(fault: &FaultInForce) -> Option<ProbeFailure> {
     fault.fault.hits_probes()
 }
 
-/// The longest time that a probe takes which fails in this way, or `None` if nothing ends the probe.
+/// Returns the longest time of a probe that fails in this way; `None` if nothing ends the probe.
 pub(crate) fn probe(timings: &Timings, failing: ProbeFailure) -> Option<Duration> {
     match failing {
         ProbeFailure::Refused => Some(timings.refused_probe),
@@ -39,7 +39,7 @@ pub(crate) fn not_ready(timings: &Timings, silent: bool) -> Option<Duration> {
     transition.upper.of(timings)
 }
 
-/// The longest time until a member is not ready whose probes get no answer, or are refused for a while.
+/// Returns the longest time to not ready if probes get no answer, or are refused for a while.
 /// The refusals begin `after` the beginning of the silence, or never. A silent probe may begin just before the
 /// threshold has passed, and then delays the condition by its whole length.
 pub(crate) fn not_ready_mixed(timings: &Timings, after: Duration) -> Option<Duration> {
@@ -60,7 +60,7 @@ fn limited(formula: &Formula, timings: &Timings) -> Duration {
     formula.of(timings).expect("only a silent probe may have no limit")
 }
 
-/// The longest time that something may take which was under way when a history began.
+/// Returns the longest time of an action that had begun before the history.
 /// It is a whole failover, retried after the longest back-off.
 pub(crate) fn longest_under_way(timings: &Timings) -> Duration {
     let toleration = timings.not_ready_toleration_seconds.max(timings.unreachable_toleration_seconds);
@@ -125,7 +125,7 @@ pub(crate) fn untainted_no_execute(timings: &Timings) -> Duration {
     limited(&transition::UNTAINTED_NO_EXECUTE.upper, timings)
 }
 
-pub(crate) const EVICTED: &str = "not before the least tolerationSeconds - 1 s after the taint; at most the least \
+pub(crate) const EVICTED_WITHOUT_TOLERATION: &str = "not before the least tolerationSeconds - 1 s after the taint; at most the least \
      tolerationSeconds + latency after the taint, plus 2 x evictionPace (or latency) for every three workloads in the queue \
      (1 x if no workload tolerates anything; the first three do not count if none was evicted just before), plus recheck if the \
      workload comes to a member that is already tainted; with HaltsWhenNoneReady not while no member is Ready";

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::context::{About, Guarantee, JudgeContext, NEVER};
+use super::context::{FactSubject, Guarantee, JudgeContext, NEVER};
 use super::tally::Tally;
-use super::timeline::Log;
+use super::timeline::RecentFacts;
 use crate::guarantee::{
     GuaranteeSpec, Outcome, Verdict, availability, delivery, eviction, health, liveness, node, placement,
     policy, replicas, services, status, taint, toleration,
@@ -16,7 +16,7 @@ use capsize_history::facts::{Change, Fact, TaintEffect, Topic, Topics, World};
 /// All guarantees with their tallies.
 pub struct Catalogue {
     profile: Profile,
-    log: Log,
+    log: RecentFacts,
     guarantees: Vec<GuaranteeState>,
     /// For each topic, the indexes of the guarantees that read it.
     by_topic: Vec<Vec<usize>>,
@@ -28,12 +28,12 @@ pub struct Catalogue {
 pub(crate) struct GuaranteeState {
     guarantee: Box<dyn Guarantee>,
     tally: Tally,
-    /// The next time at which `pass` must be called.
+    /// The next time at which `advance_to` must be called.
     due: Duration,
 }
 
 /// All guarantees for clusters, in the order of the reports.
-fn all() -> Vec<Box<dyn Guarantee>> {
+fn of_clusters() -> Vec<Box<dyn Guarantee>> {
     [of_members(), of_evictions(), of_placements(), of_copies()].into_iter().flatten().collect()
 }
 
@@ -51,8 +51,8 @@ fn of_members() -> Vec<Box<dyn Guarantee>> {
         Box::new(health::ReadyMemberStaysReady::default()),
         Box::new(taint::NoScheduleTaintFollowsHealth::default()),
         Box::new(taint::NoExecuteTaintAfterTimeout::default()),
-        Box::new(taint::HealthTaintsGoWhenReady::new(TaintEffect::NoSchedule)),
-        Box::new(taint::HealthTaintsGoWhenReady::new(TaintEffect::NoExecute)),
+        Box::new(taint::HealthTaintsAreRemovedWhenReady::new(TaintEffect::NoSchedule)),
+        Box::new(taint::HealthTaintsAreRemovedWhenReady::new(TaintEffect::NoExecute)),
         Box::new(taint::HealthTaintsExcludeEachOther::default()),
         Box::new(taint::NoExecuteTaintIsRequested),
         Box::new(taint::NoExecuteTaintAfterSilence::default()),
@@ -98,7 +98,7 @@ fn of_placements() -> Vec<Box<dyn Guarantee>> {
         Box::new(placement::NewMembersAreEligible::served()),
         Box::new(placement::NewMembersAreEligible::not_leaving()),
         Box::new(placement::AllFittingMembersAreChosen::default()),
-        Box::new(placement::EvictedMembersAreReplaced::default()),
+        Box::new(placement::MembersLostByEvictionAreReplaced::default()),
         Box::new(placement::AffinityGroupsMoveForward::default()),
         Box::new(placement::RegionCountWithinConstraint),
         Box::new(placement::NoFailback::default()),
@@ -122,7 +122,7 @@ fn of_placements() -> Vec<Box<dyn Guarantee>> {
         Box::new(replicas::DynamicDivision::within_room()),
         Box::new(replicas::DynamicDivision::fewest_members()),
         Box::new(replicas::DynamicDivision::in_proportion()),
-        Box::new(policy::PlacementFollowsPolicy::default()),
+        Box::new(policy::RecordFollowsPolicy::default()),
         Box::new(policy::TemplateKeepsItsPolicy::default()),
         Box::new(policy::LazyPolicyWaitsForTemplate::default()),
         Box::new(policy::SuspensionIsKept::default()),
@@ -136,7 +136,7 @@ fn of_copies() -> Vec<Box<dyn Guarantee>> {
         Box::new(delivery::ManifestsFollowAssignment::no_orphans()),
         Box::new(delivery::OneManifestPerCopy),
         Box::new(delivery::CopyFollowsManifest::applied()),
-        Box::new(delivery::CopyGoesWithManifest::default()),
+        Box::new(delivery::CopyIsDeletedWithManifest::default()),
         Box::new(delivery::FullyAppliedCondition::not_reported_early()),
         Box::new(delivery::PurgeBeforeNewManifests::default()),
         Box::new(delivery::OldManifestIsFrozen::default()),
@@ -149,14 +149,14 @@ fn of_copies() -> Vec<Box<dyn Guarantee>> {
         Box::new(delivery::RetainedReplicasStay::default()),
         Box::new(delivery::AutoscalerFollowsWorkload::default()),
         Box::new(services::EndpointAddressesSurviveOutage::default()),
-        Box::new(delivery::CopyFollowsManifest::deleted_manifests_go()),
+        Box::new(delivery::CopyFollowsManifest::deleted_manifests_disappear()),
         Box::new(liveness::WorkloadIsScheduled::default()),
         Box::new(delivery::FullyAppliedCondition::reported_when_applied()),
         Box::new(liveness::MemberRemovalCompletes::default()),
         Box::new(liveness::RemovedMemberLosesItsWorkloads::default()),
-        Box::new(liveness::ManifestOfRemovedMemberGoes::default()),
+        Box::new(liveness::ManifestOfRemovedMemberIsDeleted::default()),
         Box::new(liveness::ObjectWithoutStatusIsHealthyWhenApplied::default()),
-        Box::new(liveness::RecordGoesWithTemplate::default()),
+        Box::new(liveness::RecordIsDeletedWithTemplate::default()),
         Box::new(liveness::EvictedWorkloadRunsSomewhere::default()),
         Box::new(status::CopyStatusIsReported::healthy()),
         Box::new(status::CopyStatusIsReported::no_status_without_manifest()),
@@ -164,7 +164,7 @@ fn of_copies() -> Vec<Box<dyn Guarantee>> {
         Box::new(status::LostCopiesAreNotAvailable::default()),
         Box::new(status::RolloutIsReported::default()),
         Box::new(availability::ReplacementRunsBeforeRemoval::default()),
-        Box::new(availability::LeftCopyGoesAfterOutage::default()),
+        Box::new(availability::ReplacedCopyIsDeletedAfterOutage::default()),
     ]
 }
 
@@ -173,7 +173,7 @@ fn shared() -> Vec<Box<dyn Guarantee>> {
     vec![
         Box::new(health::UnknownAfterAgentSilence::default()),
         Box::new(taint::NoScheduleTaintFollowsHealth::default()),
-        Box::new(taint::HealthTaintsGoWhenReady::new(TaintEffect::NoSchedule)),
+        Box::new(taint::HealthTaintsAreRemovedWhenReady::new(TaintEffect::NoSchedule)),
         Box::new(taint::HealthTaintsExcludeEachOther::default()),
         Box::new(toleration::EvictionAtTolerationEnd::default()),
         Box::new(toleration::NoEvictionWithoutTaint::default()),
@@ -205,7 +205,7 @@ fn of_nodes() -> Vec<Box<dyn Guarantee>> {
 }
 
 /// The error of the times that `guarantee` judges, caused by the clock of the control plane.
-fn stamps_off(guarantee: &dyn Guarantee, world: &World) -> Duration {
+fn stamp_error(guarantee: &dyn Guarantee, world: &World) -> Duration {
     // A clock is seldom wrong, so that the guarantee is asked last.
     if !world.clock_set.is_zero() && guarantee.counts_from_stamps() && world.is_stamped_wrongly() {
         world.clock_set
@@ -217,7 +217,7 @@ fn stamps_off(guarantee: &dyn Guarantee, world: &World) -> Duration {
 /// The guarantees for this dialect.
 pub(crate) fn of(dialect: &DialectKind) -> Vec<Box<dyn Guarantee>> {
     match dialect {
-        DialectKind::Karmada | DialectKind::Data(_) => all(),
+        DialectKind::Karmada | DialectKind::Data(_) => of_clusters(),
         DialectKind::Nodes => shared().into_iter().chain(of_nodes()).collect(),
     }
 }
@@ -238,7 +238,7 @@ impl Catalogue {
             states.filter(|(_, state)| state.guarantee.topics().has(topic)).map(|(place, _)| place).collect()
         };
         let by_topic = Topic::ALL.iter().map(|topic| looks_at(*topic)).collect();
-        Self { profile, log: Log::default(), guarantees, by_topic, unknown_past: None }
+        Self { profile, log: RecentFacts::default(), guarantees, by_topic, unknown_past: None }
     }
 
     /// The profile of the implementation that is judged.
@@ -250,13 +250,13 @@ impl Catalogue {
     /// The descriptions of all guarantees, in order.
     #[must_use]
     pub fn specs() -> Vec<&'static GuaranteeSpec> {
-        all().into_iter().chain(of_nodes()).map(|guarantee| guarantee.spec()).collect()
+        of_clusters().into_iter().chain(of_nodes()).map(|guarantee| guarantee.spec()).collect()
     }
 
     /// The descriptions of all guarantees for clusters, with the topics of the facts that each reads.
     #[must_use]
     pub fn reads() -> Vec<(&'static GuaranteeSpec, Topics)> {
-        all().into_iter().map(|guarantee| (guarantee.spec(), guarantee.topics())).collect()
+        of_clusters().into_iter().map(|guarantee| (guarantee.spec(), guarantee.topics())).collect()
     }
 
     /// Passes a fact to all guarantees that read its topic. `world` is the state after the fact.
@@ -268,31 +268,32 @@ impl Catalogue {
             self.guarantees.iter_mut().for_each(|state| state.tally.make_violations_undecided());
         }
         let (profile, log) = (&self.profile, &self.log);
-        let about = About::of(&fact.change, world);
+        let about = FactSubject::of(&fact.change, world);
         if matches!(fact.change, Change::FaultEnded { member: None, .. }) {
             for GuaranteeState { guarantee, tally, .. } in &mut self.guarantees {
-                let stamps_off = stamps_off(&**guarantee, world);
+                let stamp_error = stamp_error(&**guarantee, world);
                 if let Some(deadlines) = guarantee.deadlines() {
-                    deadlines.observe(fact, &JudgeContext { world, stamps_off, profile, log, tally, about });
+                    deadlines.observe(fact, &JudgeContext { world, stamp_error, profile, log, tally, about });
                 }
             }
         }
         for place in &self.by_topic[fact.change.topic() as usize] {
             let GuaranteeState { guarantee, tally, due } = &mut self.guarantees[*place];
-            let stamps_off = stamps_off(&**guarantee, world);
-            guarantee.observe(fact, &mut JudgeContext { world, stamps_off, profile, log, tally, about });
+            let stamp_error = stamp_error(&**guarantee, world);
+            guarantee.observe(fact, &mut JudgeContext { world, stamp_error, profile, log, tally, about });
             *due = guarantee.due();
         }
     }
 
-    /// Advances the guarantees that are due to `now`. Nothing has happened since the last fact.
-    pub fn pass(&mut self, now: Duration, world: &World) {
+    /// Advances to `now` every guarantee whose due time has passed.
+    /// Nothing has happened since the last fact.
+    pub fn advance_to(&mut self, now: Duration, world: &World) {
         let (profile, log) = (&self.profile, &self.log);
         for GuaranteeState { guarantee, tally, due } in
             self.guarantees.iter_mut().filter(|state| state.due < now)
         {
-            let (stamps_off, about) = (stamps_off(&**guarantee, world), About::default());
-            guarantee.pass(now, &mut JudgeContext { world, stamps_off, profile, log, tally, about });
+            let (stamp_error, about) = (stamp_error(&**guarantee, world), FactSubject::default());
+            guarantee.advance_to(now, &mut JudgeContext { world, stamp_error, profile, log, tally, about });
             *due = guarantee.due();
         }
     }

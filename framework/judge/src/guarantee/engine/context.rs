@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::bounds;
 pub(crate) use super::deadlines::{Deadlines, Expectation, Margin};
 use super::tally::Tally;
-use super::timeline::Log;
+use super::timeline::RecentFacts;
 use crate::guarantee::{Ambiguity, Bound, Evidence, GuaranteeSpec, Subject};
 use crate::profile::{Profile, Timings};
 pub(crate) use capsize_history::facts::Topics;
@@ -26,7 +26,7 @@ pub(crate) trait Guarantee: Send {
     fn topics(&self) -> Topics;
 
     /// Returns true if the guarantee judges by time stamps of the control plane.
-    /// Such a guarantee depends on the control plane's clock. Waits that controllers time themselves do not.
+    /// Such a guarantee depends on the control plane's clock. A wait that a controller measures itself does not.
     fn counts_from_stamps(&self) -> bool {
         false
     }
@@ -39,15 +39,15 @@ pub(crate) trait Guarantee: Send {
     /// Takes the next fact. The world of `context` is the state after it.
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>);
 
-    /// The next time at which `pass` must be called. It is queried after every `observe`.
+    /// The next time at which `advance_to` must be called. It is queried after every `observe`.
     fn due(&mut self) -> Duration {
         self.deadlines().map_or(NEVER, |deadlines| deadlines.due())
     }
 
     /// Advances to `now`. Nothing has happened since the last fact.
-    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+    fn advance_to(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
         if let Some(deadlines) = self.deadlines() {
-            deadlines.pass(now, context);
+            deadlines.advance_to(now, context);
         }
     }
 }
@@ -98,21 +98,21 @@ pub(crate) use accessors;
 pub(crate) struct JudgeContext<'a> {
     pub(crate) world: &'a World,
     /// The error of times that follow from time stamps, for a guarantee that counts from them.
-    pub(crate) stamps_off: Duration,
+    pub(crate) stamp_error: Duration,
     pub(crate) profile: &'a Profile,
-    pub(crate) log: &'a Log,
+    pub(crate) log: &'a RecentFacts,
     pub(crate) tally: &'a mut Tally,
-    pub(crate) about: About<'a>,
+    pub(crate) about: FactSubject<'a>,
 }
 
 /// The workload and the member of a fact, looked up once for all guarantees.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct About<'a> {
+pub(crate) struct FactSubject<'a> {
     workload: Option<(&'a WorkloadKey, Option<&'a Workload>)>,
     member: Option<(&'a str, Option<&'a Member>)>,
 }
 
-impl<'a> About<'a> {
+impl<'a> FactSubject<'a> {
     /// Looks the workload and the member of `change` up in `world`.
     pub(crate) fn of(change: &'a Change, world: &'a World) -> Self {
         Self {
@@ -239,7 +239,7 @@ impl<'a> JudgeContext<'a> {
         }
         let late = fact.at.saturating_sub(earliest).saturating_sub(uncertainty.early);
         let margin = margin.map_or(late.into(), |margin| margin.or_less(late));
-        self.tally.record_held_by(margin.not_before(earliest, subject, fact.at));
+        self.tally.record_held_by(margin.with_earliest(earliest, subject, fact.at));
     }
 
     /// Returns true if the history lacks versions of the record just before the version at `at`.
@@ -269,7 +269,7 @@ impl<'a> JudgeContext<'a> {
     pub(crate) fn uncertainty_of(&self, subject: &Subject) -> Uncertainty {
         let observers = &self.world.observers;
         let member = subject.member.as_ref().map(|name| observers.of(name)).unwrap_or_default();
-        observers.of(CONTROL_PLANE).or(member).wider(self.stamps_off)
+        observers.of(CONTROL_PLANE).or(member).wider(self.stamp_error)
     }
 
     /// The longest time by which facts may be out of order.
@@ -279,7 +279,7 @@ impl<'a> JudgeContext<'a> {
     }
 
     /// The latest version of the record for `subject`.
-    pub(crate) fn record(&self, subject: &Subject) -> Option<ObjectVersion> {
+    pub(crate) fn latest_version_of(&self, subject: &Subject) -> Option<ObjectVersion> {
         match (&subject.workload, &subject.member) {
             (Some(workload), _) => self.world.workloads.get(workload)?.record.clone(),
             (None, Some(member)) => self.world.members.get(member)?.record.clone(),
@@ -294,15 +294,15 @@ impl<'a> JudgeContext<'a> {
     }
 
     /// Returns true if a person acted so recently that a change at `at` may be the act.
-    pub(crate) fn is_by_a_person(&self, at: Duration) -> bool {
+    pub(crate) fn may_be_by_a_person(&self, at: Duration) -> bool {
         let acted = self.world.acted;
         !acted.is_zero() && at <= acted.saturating_add(self.timings().latency)
     }
 
     /// A controller that acts at `now` has surely observed every change before the returned time.
     ///
-    /// Controllers that return observe the changes of their absence during the takeover. An absence that begins before that is
-    /// over continues the one before.
+    /// Controllers that return observe the changes of their absence during the takeover. An absence may begin during the takeover
+    /// after an earlier one. Both then count as one absence.
     pub(crate) fn latest_surely_observed(&self, now: Duration) -> Duration {
         let Timings { latency, takeover, .. } = *self.timings();
         let usual = now.saturating_sub(latency);
@@ -329,7 +329,7 @@ impl<'a> JudgeContext<'a> {
     }
 }
 
-/// Reports an observation that no time allows.
+/// Reports an observation that is not allowed at any time.
 pub(crate) fn report_never_allowed(
     subject: Subject,
     fact: &Fact,

@@ -21,7 +21,7 @@ struct Deadline {
     /// The time that is allowed again from the moment when controllers return after an absence.
     allowed: Duration,
     because: String,
-    missing: String,
+    observed: String,
 }
 
 /// All open deadlines, by subject.
@@ -39,7 +39,7 @@ pub(crate) struct Expectation {
     /// The reason for the deadline.
     pub(crate) because: String,
     /// The state that is observed instead.
-    pub(crate) missing: String,
+    pub(crate) observed: String,
 }
 
 /// The time that was left when something arrived.
@@ -64,8 +64,8 @@ impl Margin {
         Self { time: self.time.min(other), ..self }
     }
 
-    /// Adds the earliest allowed time to the deadline of `subject`, which was met at `at`.
-    pub(crate) fn not_before(mut self, earliest: Duration, subject: Subject, at: Duration) -> Self {
+    /// Notes the earliest allowed time in the judged time of `subject`, which was met at `at`.
+    pub(crate) fn with_earliest(mut self, earliest: Duration, subject: Subject, at: Duration) -> Self {
         let window = self.window.get_or_insert_with(|| Box::new(Window::held(subject, at)));
         window.earliest = Some(earliest);
         self
@@ -97,12 +97,12 @@ impl Deadlines {
         allowed: Duration,
         expectation: Expectation,
     ) {
-        let Expectation { because, missing } = expectation;
+        let Expectation { because, observed } = expectation;
         let late = if fact.at < self.hindered { self.hindered + allowed } else { until };
         let until = until.max(late);
         self.next = if self.deadlines.is_empty() { until } else { self.next.min(until) };
         let deadline =
-            Deadline { since: fact.at, uncertainty: fact.uncertainty, until, allowed, because, missing };
+            Deadline { since: fact.at, uncertainty: fact.uncertainty, until, allowed, because, observed };
         self.deadlines.insert(subject, deadline);
     }
 
@@ -132,7 +132,7 @@ impl Deadlines {
 
     /// Closes the deadline of `subject` with `fact`, and returns its margin.
     /// Returns `None` if no deadline was open.
-    pub(crate) fn met(&mut self, subject: &Subject, fact: &Fact) -> Option<Margin> {
+    pub(crate) fn close_as_met(&mut self, subject: &Subject, fact: &Fact) -> Option<Margin> {
         let (subject, deadline) = self.deadlines.remove_entry(subject)?;
         let Deadline { since, uncertainty, until, because, .. } = deadline;
         let (latest, earliest_end) =
@@ -170,16 +170,16 @@ impl Deadlines {
         match wrong {
             Some(expectation) => self.start(subject, fact, allowed, expectation),
             None => {
-                if let Some(margin) = self.met(&subject, fact) {
+                if let Some(margin) = self.close_as_met(&subject, fact) {
                     context.tally.record_held_by(margin);
                 }
             }
         }
     }
 
-    /// Returns what is missing until the open deadline of `subject`; `None` if no deadline is open.
-    pub(crate) fn missing(&self, subject: &Subject) -> Option<&str> {
-        self.deadlines.get(subject).map(|deadline| deadline.missing.as_str())
+    /// Returns the wrong state that the open deadline of `subject` reports; `None` if none is open.
+    pub(crate) fn observed(&self, subject: &Subject) -> Option<&str> {
+        self.deadlines.get(subject).map(|deadline| deadline.observed.as_str())
     }
 
     /// Moves the open deadline of `subject` to a later time, by `length`.
@@ -220,7 +220,7 @@ impl Deadlines {
 
     /// Advances to `now`, and reports every deadline that has passed.
     /// It allows for observations that are late.
-    pub(crate) fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+    pub(crate) fn advance_to(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
         if now <= self.next || self.deadlines.is_empty() || context.controllers_are_away() {
             return;
         }
@@ -240,9 +240,9 @@ impl Deadlines {
             .min()
             .unwrap_or(now);
         for (subject, deadline) in over {
-            let Deadline { since, uncertainty, until, because, missing, .. } = deadline;
+            let Deadline { since, uncertainty, until, because, observed, .. } = deadline;
             let (bound, witness, cause) =
-                (Bound::NotAfter(until), context.record(&subject), Some(uncertainty));
+                (Bound::NotAfter(until), context.latest_version_of(&subject), Some(uncertainty));
             let uncertainty = context.uncertainty_of(&subject);
             let since = Some(since);
             let violation = Violation {
@@ -252,7 +252,7 @@ impl Deadlines {
                 at: now,
                 uncertainty,
                 cause,
-                seen: missing,
+                seen: observed,
                 witness,
                 since,
             };

@@ -1,4 +1,4 @@
-//! Decides which members may be chosen for a workload, as far as a history shows.
+//! Decides which members may be chosen, kept or left, as far as a history shows.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ pub(crate) fn may_be_nowhere(workload: &Workload) -> bool {
     workload.replicas == 0 && workload.has_replicas
 }
 
-/// Returns true if the member called `name` is of use, and nothing prevents that it is newly chosen.
+/// Returns true if the member called `name` can run the workload, and may be newly chosen.
 ///
 /// A member with a `NoExecute` taint does not count, even if the workload tolerates the taint. Implementations differ
 /// in whether a member may be chosen after the toleration has run out.
@@ -67,7 +67,7 @@ pub(crate) fn is_settled(member: &Member, at: Duration, context: &JudgeContext<'
     !context.may_have_missed(member.changed, at)
 }
 
-/// Opens the deadline for a choice of members that is `wrong`, or closes it as met.
+/// Opens a deadline if the choice of members is wrong. Otherwise the open deadline is closed as met.
 /// A change that makes no scheduler act opens no deadline.
 pub(crate) fn expect_choice(
     deadlines: &mut Deadlines,

@@ -19,7 +19,7 @@ pub enum Formula {
     /// The sum of all parts.
     Sum(&'static [Formula]),
     /// The first minus the second, or zero if the second is longer.
-    Less(&'static Formula, &'static Formula),
+    Minus(&'static Formula, &'static Formula),
     /// A multiple.
     Times(u32, &'static Formula),
     /// `each`, multiplied by the number of `period`s that fill `time`, rounded up.
@@ -60,7 +60,7 @@ impl Formula {
                 let mut values = all.iter().map(|each| each.value(input));
                 values.try_fold(Duration::ZERO, |sum, each| Some(sum.saturating_add(each?)))?
             }
-            Self::Less(from, what) => from.value(input)?.saturating_sub(what.value(input)?),
+            Self::Minus(from, what) => from.value(input)?.saturating_sub(what.value(input)?),
             Self::Times(count, each) => each.value(input)?.saturating_mul(*count),
             Self::Filling { time, period, each } => {
                 let (time, period) = (time.value(input)?, period.value(input)?);
@@ -95,7 +95,7 @@ impl Formula {
         match self {
             Self::Timing(name) => vec![name],
             Self::Sum(all) => all.iter().flat_map(Self::names).collect(),
-            Self::Less(one, other) => [one.names(), other.names()].concat(),
+            Self::Minus(one, other) => [one.names(), other.names()].concat(),
             Self::Times(_, each) => each.names(),
             Self::Filling { time, period, each } => [time.names(), period.names(), each.names()].concat(),
             Self::Seconds(_) | Self::Poll | Self::Queue(_) => Vec::new(),
@@ -105,7 +105,7 @@ impl Formula {
     /// The text of the formula as a part of another, with parentheses if necessary.
     fn part(&self) -> String {
         match self {
-            Self::Sum(_) | Self::Less(..) => format!("({self})"),
+            Self::Sum(_) | Self::Minus(..) => format!("({self})"),
             _ => self.to_string(),
         }
     }
@@ -117,7 +117,7 @@ impl fmt::Display for Formula {
             Self::Seconds(seconds) => write!(f, "{seconds} s"),
             Self::Timing(name) => f.write_str(name),
             Self::Sum(all) => f.write_str(&all.iter().map(Self::part).collect::<Vec<_>>().join(" + ")),
-            Self::Less(from, what) => write!(f, "{} - {}", from.part(), what.part()),
+            Self::Minus(from, what) => write!(f, "{} - {}", from.part(), what.part()),
             Self::Times(count, each) => write!(f, "{count} x {}", each.part()),
             Self::Filling { time, period, each } => {
                 write!(f, "ceil({} / {}) x {}", time.part(), period.part(), each.part())

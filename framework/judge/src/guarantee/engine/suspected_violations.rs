@@ -20,7 +20,7 @@ struct SuspectedViolation {
 }
 
 impl SuspectedViolations {
-    /// Adds an observation that no time allows.
+    /// Adds an observation that is not allowed at any time.
     pub(crate) fn add(&mut self, subject: Subject, fact: &Fact, because: String, seen: String) {
         self.0.entry(subject).or_insert(SuspectedViolation { fact: fact.clone(), because, seen });
     }
@@ -31,8 +31,8 @@ impl SuspectedViolations {
     }
 
     /// Advances to `now`, and reports the suspected violations whose time is over.
-    /// Those that are `is_explained` by now count as held.
-    pub(crate) fn pass(
+    /// A case counts as held if `is_explained` returns true for it.
+    pub(crate) fn advance_to(
         &mut self,
         now: Duration,
         context: &mut JudgeContext<'_>,

@@ -18,7 +18,9 @@ impl TaintsByHand {
         match &fact.change {
             Change::TaintAdded { member, taint, .. }
                 if taint.health.is_some()
-                    && context.member(member).is_some_and(|known| is_by_hand(known, fact.at, context)) =>
+                    && context
+                        .member(member)
+                        .is_some_and(|known| may_be_by_hand(known, fact.at, context)) =>
             {
                 self.0.insert(named(member, taint));
             }
@@ -41,7 +43,7 @@ impl TaintsByHand {
 
 /// Returns true if a person has added a taint to the member just before `at`.
 /// The act takes up to the latency, and its observation may be out of order.
-pub(crate) fn is_by_hand(member: &Member, at: Duration, context: &JudgeContext<'_>) -> bool {
+pub(crate) fn may_be_by_hand(member: &Member, at: Duration, context: &JudgeContext<'_>) -> bool {
     let slack = context.timings().latency.saturating_add(context.disorder());
     member.tainted_by_hand.is_some_and(|hand| at <= hand.saturating_add(slack))
 }

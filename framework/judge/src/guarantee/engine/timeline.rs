@@ -17,7 +17,7 @@ const REMEMBERED: u64 = 10_000;
 
 /// The last facts about each member and workload.
 #[derive(Debug, Default)]
-pub(crate) struct Log {
+pub(crate) struct RecentFacts {
     count: u64,
     members: Table<String, Recent>,
     workloads: Table<WorkloadKey, Recent>,
@@ -31,7 +31,7 @@ fn of<'a, Name: Clone + Eq + Hash>(all: &'a mut Table<Name, Recent>, name: &Name
     &mut all[place]
 }
 
-impl Log {
+impl RecentFacts {
     /// Keeps `fact` if it belongs on a timeline.
     /// From time to time it drops the timelines of deleted objects.
     pub(crate) fn note(&mut self, fact: &Fact, world: &World) {

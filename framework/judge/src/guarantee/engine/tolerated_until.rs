@@ -23,9 +23,13 @@ pub(crate) fn is_by_taint(task: &EvictionTask, fact: &Fact, context: &JudgeConte
         let is_silent = profile.dialect == DialectKind::Nodes
             && !profile.has(Feature::TellsDisruption)
             && !profile.has(Feature::DrainsAfterTimeout);
-        let is_by_a_person = || world.acts > 0 && fact.at <= world.acted + FOLLOWED;
+        let may_be_by_a_person = || world.acts > 0 && fact.at <= world.acted + FOLLOWED;
         let is_by_node = || context.member(&task.member).is_none_or(|node| node.leaving);
-        is_silent && world.is_of_a_scenario && task.reason.is_empty() && !is_by_a_person() && !is_by_node()
+        is_silent
+            && world.is_of_a_scenario
+            && task.reason.is_empty()
+            && !may_be_by_a_person()
+            && !is_by_node()
     };
     !task.inherited && (task.by_taint || gives_no_reason())
 }
@@ -39,11 +43,12 @@ pub(crate) enum TolerationEnd {
     At(Duration, Taint),
 }
 
-/// Returns until when `workload` tolerates the `taints` of a member, or `None` if none of them evicts.
+/// Returns the time until which `workload` tolerates the `taints` of a member.
+/// The result is `None` if none of the taints evicts.
 ///
 /// For each taint, the first matching toleration of the workload counts. A taint that does not age evicts only
 /// workloads without any toleration of it.
-pub(crate) fn tolerates<'a>(
+pub(crate) fn toleration_end<'a>(
     workload: &Workload,
     taints: impl Iterator<Item = &'a Taint>,
 ) -> Option<TolerationEnd> {
@@ -69,7 +74,7 @@ pub(crate) fn tolerates<'a>(
 
 /// Returns true if the time on `taint` is the time when it was set.
 /// A person may write another time, and a taint may be older than the history.
-pub(crate) fn is_fresh(taint: &Taint, world: &World) -> bool {
+pub(crate) fn has_true_time(taint: &Taint, world: &World) -> bool {
     let (Some(start), Some(added)) = (world.wall_start, taint.time_added) else { return !taint.inherited };
     let seen = jiff::SignedDuration::try_from(taint.seen).unwrap_or(jiff::SignedDuration::MAX);
     // The start is known to a second, and the stamp is cut to a second.
@@ -79,14 +84,14 @@ pub(crate) fn is_fresh(taint: &Taint, world: &World) -> bool {
 
 /// Returns by how much `taint` was written later than its own time, if its author was hindered.
 /// Tolerations count from the taint's own time.
-pub(crate) fn written_late(taint: &Taint, world: &World) -> Duration {
+pub(crate) fn lateness_of_write(taint: &Taint, world: &World) -> Duration {
     late(taint.seen, taint.time_added, world)
 }
 
 /// Returns by how much the time of `taint` is later than its observation.
 /// A clock that was ahead has set it then. Tolerations count from the taint's own time. The start of the history is
 /// known to a second and the latency.
-pub(crate) fn stamped_ahead(taint: &Taint, latency: Duration, world: &World) -> Duration {
+pub(crate) fn lead_of_stamp(taint: &Taint, latency: Duration, world: &World) -> Duration {
     let (Some(start), Some(added)) = (world.wall_start, taint.time_added) else { return Duration::ZERO };
     let added = Duration::try_from(added.duration_since(start)).unwrap_or_default();
     let ahead = added.saturating_sub(taint.seen);
@@ -97,7 +102,7 @@ pub(crate) fn stamped_ahead(taint: &Taint, latency: Duration, world: &World) -> 
 ///
 /// Its author reads the clock before it writes the stamp, which takes up to `latency`, and not before the task was observed.
 /// If the author was hindered, the stamp's own time counts. A task without a stamp counts from its observation.
-pub(crate) fn begun(task: &EvictionTask, world: &World, latency: Duration) -> Duration {
+pub(crate) fn earliest_start_of_timeout(task: &EvictionTask, world: &World, latency: Duration) -> Duration {
     let Some(stamped) = task.stamped else { return task.seen };
     let read = stamped.saturating_sub(latency).max(task.seen);
     read.min(stamped.saturating_sub(late(stamped, task.created, world)))
@@ -114,8 +119,8 @@ fn late(seen: Duration, stamp: Option<Timestamp>, world: &World) -> Duration {
 /// The time at which a workload no longer tolerates the taints of a member.
 /// It is `None` if the workload tolerates the taints for ever.
 #[must_use]
-pub fn evicted_at(workload: &Workload, member: &Member) -> Option<Duration> {
-    match tolerates(workload, member.taints.iter()) {
+pub fn toleration_deadline(workload: &Workload, member: &Member) -> Option<Duration> {
+    match toleration_end(workload, member.taints.iter()) {
         Some(TolerationEnd::At(until, _)) => Some(until),
         Some(TolerationEnd::Never) | None => None,
     }
@@ -132,7 +137,7 @@ mod tests {
         let task = |stamped| EvictionTask { seen: seconds(20), stamped, ..EvictionTask::default() };
         let cases = [(None, 20), (Some(20), 20), (Some(22), 20), (Some(23), 20), (Some(30), 27)];
         for (stamped, expected) in cases {
-            let begun = begun(&task(stamped.map(seconds)), &world, seconds(3));
+            let begun = earliest_start_of_timeout(&task(stamped.map(seconds)), &world, seconds(3));
             assert_eq!(begun, seconds(expected), "stamped at {stamped:?}");
         }
     }

@@ -76,8 +76,8 @@ fn verdicts_are_the_same_where_every_guarantee_observes_everything() {
         let (mut some, mut all) = (Catalogue::new(profile.clone()), Catalogue::with(unfiltered, profile));
         for entry in &entries {
             let now = entry.at.max(dialect.world().now);
-            some.pass(now, dialect.world());
-            all.pass(now, dialect.world());
+            some.advance_to(now, dialect.world());
+            all.advance_to(now, dialect.world());
             for fact in dialect.observe(entry) {
                 some.observe(&fact, dialect.world());
                 all.observe(&fact, dialect.world());
@@ -116,7 +116,7 @@ impl Guarantee for Unfiltered {
         Duration::ZERO
     }
 
-    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
-        self.0.pass(now, context);
+    fn advance_to(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+        self.0.advance_to(now, context);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The lower bounds hold on a quiet system. Guarantees also allow for facts that are observed out of order.
 
-use super::formula::Formula::{self, Filling, Less, Poll, Queue, Seconds, Sum, Times, Timing};
+use super::formula::Formula::{self, Filling, Minus, Poll, Queue, Seconds, Sum, Times, Timing};
 
 /// A step of a failover, from one moment to the next.
 #[derive(Debug)]
@@ -35,6 +35,7 @@ const REFUSED_PERIOD: Formula = Sum(&[FREQUENCY, REFUSED]);
 const SILENT_PERIOD: Formula = Sum(&[FREQUENCY, SILENT]);
 const SILENT_PERIODS: Formula = Filling { time: &FAILURE, period: &SILENT_PERIOD, each: &SILENT_PERIOD };
 
+/// From refused connections to the moment when the member is not ready.
 /// A refused probe takes `refusedProbe` at most.
 /// The number of probes follows from the shortest ones, and their length from the longest.
 pub static REFUSED_NOT_READY: Transition = Transition {
@@ -49,7 +50,8 @@ pub static REFUSED_NOT_READY: Transition = Transition {
     ]),
 };
 
-/// A silent probe always takes about as long as its timeout.
+/// From vanishing packets to the moment when the member is not ready.
+/// A silent probe takes about as long as its timeout.
 pub static SILENT_NOT_READY: Transition = Transition {
     what: "packets to the member vanish → it is NotReady",
     guarantee: "HEALTH-01",
@@ -81,15 +83,15 @@ pub static NO_EXECUTE: Transition = Transition {
     upper: Sum(&[EVICTION, Times(2, &MONITOR), LATENCY]),
 };
 
-/// Counted from the last report of the agent, and not from the moment when the member became Unknown.
+/// From the last report of the agent to its member's `NoExecute` taint.
 pub static AGENT_NO_EXECUTE: Transition = Transition {
     what: "the agent falls silent → taint NoExecute",
     guarantee: "TAINT-07",
-    lower: Less(&EVICTION, &GRACE),
+    lower: Minus(&EVICTION, &GRACE),
     upper: Sum(&[EVICTION, Times(2, &MONITOR), LATENCY]),
 };
 
-/// The same transition by a policy of the user.
+/// From the moment when a member is not ready to the `NoExecute` taint of a user's policy.
 pub static POLICY_NO_EXECUTE: Transition = Transition {
     what: "not Ready → taint NoExecute, by a ClusterTaintPolicy",
     guarantee: "TAINT-08",
@@ -101,20 +103,20 @@ pub static POLICY_NO_EXECUTE: Transition = Transition {
 pub static NOT_READY_EVICTED: Transition = Transition {
     what: "taint NoExecute → eviction, with the default toleration",
     guarantee: "TOLERATION-01",
-    lower: Less(&NOT_READY_TOLERATED, &Seconds(1)),
+    lower: Minus(&NOT_READY_TOLERATED, &Seconds(1)),
     upper: Sum(&[NOT_READY_TOLERATED, Queue(2), LATENCY]),
 };
 
-/// The same transition for the taint of a member whose agent is silent.
+/// From the taint of a member with a silent agent to the eviction, with the default toleration.
 pub static UNREACHABLE_EVICTED: Transition = Transition {
     what: "taint NoExecute → eviction, with the default toleration",
     guarantee: "TOLERATION-01",
-    lower: Less(&UNREACHABLE_TOLERATED, &Seconds(1)),
+    lower: Minus(&UNREACHABLE_TOLERATED, &Seconds(1)),
     upper: Sum(&[UNREACHABLE_TOLERATED, Queue(2), LATENCY]),
 };
 
-/// The same transition without a toleration.
-pub static EVICTED: Transition = Transition {
+/// From the taint to the eviction, without a toleration.
+pub static EVICTED_WITHOUT_TOLERATION: Transition = Transition {
     what: "taint NoExecute → eviction, with no toleration",
     guarantee: "TOLERATION-01",
     lower: NOTHING,
@@ -137,8 +139,8 @@ pub static APPLIED: Transition = Transition {
     upper: Times(2, &LATENCY),
 };
 
-/// From the eviction to the deletion of the old copy.
-pub static OLD_COPY_GONE: Transition = Transition {
+/// From the eviction to the timeout of its task. The old copy is deleted after that.
+pub static TASK_TIMED_OUT: Transition = Transition {
     what: "eviction → the old copy is given up, even if the new one is not healthy",
     guarantee: "EVICTION-02",
     lower: NOTHING,
@@ -198,10 +200,10 @@ pub static ALL: [&Transition; 17] = [
     &POLICY_NO_EXECUTE,
     &NOT_READY_EVICTED,
     &UNREACHABLE_EVICTED,
-    &EVICTED,
+    &EVICTED_WITHOUT_TOLERATION,
     &PLACED,
     &APPLIED,
-    &OLD_COPY_GONE,
+    &TASK_TIMED_OUT,
     &READY,
     &READY_AFTER_SILENCE,
     &UNTAINTED,

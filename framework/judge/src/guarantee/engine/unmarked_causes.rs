@@ -1,4 +1,4 @@
-//! Reports what only a person may do, in histories that need not mark the actions of persons.
+//! Reports a case as undecided if the history marks no actions of persons or no faults.
 
 use super::context::{JudgeContext, Violation};
 use crate::guarantee::Ambiguity;

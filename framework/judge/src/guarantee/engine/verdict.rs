@@ -151,7 +151,7 @@ pub struct Evidence {
     pub faults: Vec<FaultInForce>,
 }
 
-/// The reason why a case is undecided: the bound lies within the uncertainty of the moment.
+/// The reason why a case is undecided, for example inexact times, or marks that the history lacks.
 #[derive(Clone, Debug)]
 pub struct Ambiguity {
     /// The workload or the member that the case is about.

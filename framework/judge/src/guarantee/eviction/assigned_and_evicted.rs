@@ -43,10 +43,10 @@ impl Guarantee for AssignedAndEvictedMembersAreDisjoint {
                         "{member} has been both assigned and evicted from since {}",
                         clock(fact.at)
                     ),
-                    missing: format!("{member} is still both assigned and evicted from"),
+                    observed: format!("{member} is still both assigned and evicted from"),
                 };
                 self.0.start(subject, fact, limit, expectation);
-            } else if let Some(margin) = self.0.met(&subject, fact) {
+            } else if let Some(margin) = self.0.close_as_met(&subject, fact) {
                 context.tally.record_held_by(margin);
             } else if is_exercise {
                 context.tally.record_held();

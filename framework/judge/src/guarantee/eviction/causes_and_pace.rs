@@ -75,7 +75,7 @@ impl Guarantee for SuppressedDeletionKeepsCopy {
             Change::EvictionEnded { workload: key, task }
                 if task.suppress_deletion == Some(true)
                     && context.world.acts_are_marked
-                    && !context.is_by_a_person(fact.at) =>
+                    && !context.may_be_by_a_person(fact.at) =>
             {
                 let because = format!("the task for {} suppresses the deletion of the old copy", task.member);
                 let subject = Subject::on(key, &task.member);
@@ -248,7 +248,7 @@ impl EvictionOfUnhealthyWorkload {
                     clock(since),
                     span(lasts)
                 ),
-                missing: format!("{key} is still assigned to {member}"),
+                observed: format!("{key} is still assigned to {member}"),
             };
             // Controllers that start again begin to count anew, and a changed policy counts from its change.
             let back = context.world.absences.last().map(|(_, back)| *back + context.timings().takeover);
@@ -261,7 +261,7 @@ impl EvictionOfUnhealthyWorkload {
 
     fn evicted(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::on(key, member);
-        let margin = self.deadlines.met(&subject, fact);
+        let margin = self.deadlines.close_as_met(&subject, fact);
         let Some(workload) = context.workload(key) else { return };
         let Some(lasts) = workload.unhealthy_for else {
             let changed = self.policies.get(key).and_then(|policy| policy.changed);
@@ -270,7 +270,7 @@ impl EvictionOfUnhealthyWorkload {
             let asks =
                 context.world.policies.get(&workload.policy).is_none_or(|policy| policy.failover.is_some());
             let none_asks = !asks && !workload.leaves_when_unhealthy;
-            if none_asks && !is_unseen && !context.is_by_a_person(fact.at) {
+            if none_asks && !is_unseen && !context.may_be_by_a_person(fact.at) {
                 let because = "its policy evicts no unhealthy workloads".to_owned();
                 let seen = format!("{key} is evicted from {member} for its health");
                 let violation = Violation::by(fact, subject, Bound::Never, because, seen);
@@ -289,7 +289,7 @@ impl EvictionOfUnhealthyWorkload {
         let usable = earlier.filter(|(_, ended)| self.since.contains_key(&subject) || is_unseen(*ended));
         let Some(since) = usable.map(|(since, _)| since).or(self.since.get(&subject)).copied() else {
             // A person may write a task with any reason.
-            if context.is_by_a_person(fact.at) {
+            if context.may_be_by_a_person(fact.at) {
                 return;
             }
             let because = "the workload is not reported to be unhealthy there".to_owned();

@@ -23,7 +23,7 @@ static EVICTION_16: GuaranteeSpec = GuaranteeSpec {
 /// others.
 const SURELY_PUBLISHED: u32 = 20;
 
-/// Requirement P10.
+/// Checks that the end of an eviction publishes an event (requirement P10).
 /// Events are lost if the API server refuses them, or if a controller stops before it writes them. So nothing is
 /// expected under faults of the control plane.
 #[derive(Default)]
@@ -42,7 +42,7 @@ impl Guarantee for EvictionEndEvent {
                 self.ended(workload, &task.member, fact, context);
             }
             Change::EvictionAnnounced { workload, member } => {
-                if let Some(margin) = self.deadlines.met(&Subject::on(workload, member), fact) {
+                if let Some(margin) = self.deadlines.close_as_met(&Subject::on(workload, member), fact) {
                     context.tally.record_held_by(margin);
                 }
             }
@@ -61,7 +61,7 @@ impl EvictionEndEvent {
         let ended = self.ended.entry(key.clone()).or_default();
         *ended += 1;
         // Controllers publish no event if a person removes a task.
-        let by_hand = context.is_by_a_person(fact.at);
+        let by_hand = context.may_be_by_a_person(fact.at);
         if *ended > SURELY_PUBLISHED || by_hand || context.controllers_are_hindered(fact.at) {
             return;
         }
@@ -72,7 +72,7 @@ impl EvictionEndEvent {
         }
         let expectation = Expectation {
             because: format!("the eviction of {key} from {member} ended at {}", clock(fact.at)),
-            missing: format!("no event about the record of {key} reports it"),
+            observed: format!("no event about the record of {key} reports it"),
         };
         self.deadlines.start(
             Subject::on(key, member),

@@ -1,4 +1,4 @@
-//! Checks that nothing is evicted while no member is ready: EVICTION.
+//! Checks that no workload leaves for health while no member is Ready: EVICTION.
 
 use std::time::Duration;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Topics, Violation};
-use crate::guarantee::engine::tolerated_until::begun;
+use crate::guarantee::engine::tolerated_until::earliest_start_of_timeout;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::{Feature, Timings};
 use crate::time_format::{clock, span};
@@ -22,7 +22,8 @@ static EVICTION_03: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/gracefuleviction/evictiontask.go; karmada-io/karmada#3736",
 };
 
-/// Requirement V6: the state in the members' own APIs counts.
+/// Checks that an old copy stays until its replacement runs (requirement V6).
+/// The state in the members' own APIs counts.
 /// The report of the control plane may be older than the schedule, and counts only if the history does not contain the
 /// member.
 #[derive(Default)]
@@ -111,7 +112,7 @@ impl Guarantee for OldCopyStaysUntilReplacementRuns {
                 }
             }
             Change::Running { workload, member } | Change::RunningGone { workload, member } => {
-                self.runs(workload, member, fact, context);
+                self.record_running(workload, member, fact, context);
             }
             Change::WorkloadGone(key) => {
                 self.ran.retain(|subject, _| !subject.is_of(key));
@@ -128,7 +129,7 @@ impl Guarantee for OldCopyStaysUntilReplacementRuns {
         if self.suspected_violations.is_empty() { NEVER } else { Duration::ZERO }
     }
 
-    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+    fn advance_to(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
         self.clear_explained(now, context);
         let disorder = context.disorder();
         let over = |suspected: &SuspectedDeletion| now > suspected.fact.at.saturating_add(disorder);
@@ -140,7 +141,7 @@ impl Guarantee for OldCopyStaysUntilReplacementRuns {
 
 impl OldCopyStaysUntilReplacementRuns {
     /// Records whether a copy runs all assigned replicas.
-    fn runs(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
+    fn record_running(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &JudgeContext<'_>) {
         let Some(workload) = context.workload(key) else { return };
         let subject = Subject::on(key, member);
         // If the last copy of all members is gone, only the old report of the control plane is left.
@@ -210,18 +211,18 @@ impl OldCopyStaysUntilReplacementRuns {
 }
 
 fn earliest(task: &EvictionTask, timings: &Timings, world: &World) -> Duration {
-    begun(task, world, timings.latency) + bounds::earliest_task_timeout(timings, task.grace)
+    earliest_start_of_timeout(task, world, timings.latency)
+        + bounds::earliest_task_timeout(timings, task.grace)
 }
 
-/// Returns true if a task that ends `now` may be over by its stamp.
-/// The reason is that the stamp comes from a wrong clock.
+/// Returns true if a wrong clock may explain that the task ends `now`.
 fn may_be_over(task: &EvictionTask, now: Duration, context: &JudgeContext<'_>) -> bool {
     let error = context.world.stamp_error(task);
     !error.is_zero() && now.saturating_add(error) >= earliest(task, context.timings(), context.world)
 }
 
 /// Returns true if an assigned member has lost its data recently.
-/// At `now`, no controller need have observed the loss.
+/// It is possible that no controller has observed the loss at `now`.
 fn has_lost(workload: &Workload, now: Duration, timings: &Timings, world: &World) -> bool {
     let recent = bounds::copies_restored(timings, Duration::ZERO);
     workload.assignment.keys().any(|member| world.has_lost(member, now, recent))

@@ -120,7 +120,7 @@ impl Guarantee for NewTaskContents {
                 let had = before.and_then(|had| had.get(&task.member)).copied();
                 let is_known = before.is_some() && !workload.skipped && !task.is_derived && of_member == 1;
                 if self.spec.id == EVICTION_06.id && had.is_none() && is_known {
-                    if context.is_by_a_person(fact.at) {
+                    if context.may_be_by_a_person(fact.at) {
                         return;
                     }
                     let because = format!("the workload was not assigned to {}", task.member);
@@ -197,7 +197,7 @@ impl Guarantee for TaskGetsTimestamp {
             Change::EvictionBegan { workload, task } => self.begun(workload, task, fact, context),
             Change::EvictionStamped { workload, task } | Change::EvictionChanged { workload, task, .. } => {
                 let subject = Subject::on(workload, &task.member);
-                if let Some(margin) = self.0.met(&subject, fact).filter(|_| task.created.is_some()) {
+                if let Some(margin) = self.0.close_as_met(&subject, fact).filter(|_| task.created.is_some()) {
                     context.tally.record_held_by(margin);
                 }
             }
@@ -223,7 +223,7 @@ impl TaskGetsTimestamp {
         }
         let expectation = Expectation {
             because: format!("the eviction from {} has begun", task.member),
-            missing: format!("the task for {} has no time stamp", task.member),
+            observed: format!("the task for {} has no time stamp", task.member),
         };
         let limit = bounds::task_stamped(context.timings());
         self.0.start(Subject::on(key, &task.member), fact, limit, expectation);

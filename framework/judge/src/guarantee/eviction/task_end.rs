@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, JudgeContext, accessors};
-use crate::guarantee::engine::tolerated_until::begun;
+use crate::guarantee::engine::tolerated_until::earliest_start_of_timeout;
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::time_format::{clock, span};
@@ -57,7 +57,7 @@ impl Guarantee for TaskEndsWhenReplacementsAreHealthy {
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
             Change::EvictionEnded { workload, task } => {
-                if let Some(margin) = self.0.met(&Subject::on(workload, &task.member), fact) {
+                if let Some(margin) = self.0.close_as_met(&Subject::on(workload, &task.member), fact) {
                     context.tally.record_held_by(margin);
                 }
             }
@@ -81,7 +81,7 @@ impl TaskEndsWhenReplacementsAreHealthy {
                         "all assigned members have been reported healthy since {}",
                         clock(fact.at)
                     ),
-                    missing: format!("the task for {} still exists", task.member),
+                    observed: format!("the task for {} still exists", task.member),
                 };
                 self.0.start(subject, fact, bounds::task_ended_when_healthy(context.timings()), expectation);
             } else {
@@ -185,7 +185,7 @@ impl TaskEndsAtTimeout {
         let until = task.stamped.unwrap_or(task.seen + context.timings().latency) + limit;
         let expectation = Expectation {
             because: format!("the task began at {}, and may last {} at most", clock(task.seen), span(limit)),
-            missing: match task.stamped {
+            observed: match task.stamped {
                 Some(_) => format!("the task for {} still exists", task.member),
                 None => {
                     format!("the task for {} still exists, and has no time stamp", task.member)
@@ -203,7 +203,7 @@ impl TaskEndsAtTimeout {
 
     fn ended(&mut self, key: &WorkloadKey, task: &EvictionTask, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::on(key, &task.member);
-        let margin = self.deadlines.met(&subject, fact);
+        let margin = self.deadlines.close_as_met(&subject, fact);
         let latency = context.timings().latency;
         let may_be_healthy = |workload: &Workload| {
             let before = self.healthy.get(key);
@@ -214,7 +214,7 @@ impl TaskEndsAtTimeout {
         if healthy || task.inherited || task.suppress_deletion.is_some() {
             return;
         }
-        let earliest = begun(task, context.world, latency)
+        let earliest = earliest_start_of_timeout(task, context.world, latency)
             + bounds::earliest_task_timeout(context.timings(), task.grace);
         let (world, timings) = (context.world, context.timings());
         // All members may have been healthy in a version that the history lacks.

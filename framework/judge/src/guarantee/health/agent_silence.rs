@@ -19,8 +19,8 @@ use capsize_history::facts::{Change, Fact, FaultInForce, Health};
 /// Requirement T2: a member becomes Unknown in time once its agent is cut off, and not otherwise.
 /// If connections are lost by chance, renewals may get through or not.
 ///
-/// The time of the agent's last report before that is not known, so there is no lower bound. If the history does not
-/// mark faults, it is not known which agents were cut off.
+/// A history does not show the last report before the agent is cut off, so there is no lower bound. If the history does
+/// not mark faults, it is not known which agents were cut off.
 #[derive(Default)]
 pub(crate) struct UnknownAfterAgentSilence {
     /// The members whose agent may be silent; with the time when that ended, if it has.
@@ -77,7 +77,7 @@ impl Guarantee for UnknownAfterAgentSilence {
             _ => {}
         }
         let health_changed = matches!(fact.change, Change::Health { .. } | Change::MemberGone(_));
-        if health_changed && context.profile.zones.is_some() && self.all_not_ready.is_over(context.world) {
+        if health_changed && context.profile.zones.is_some() && self.all_not_ready.update(context.world) {
             self.restart_deadlines(fact, context);
         }
     }
@@ -86,8 +86,8 @@ impl Guarantee for UnknownAfterAgentSilence {
         if self.cut.is_empty() { self.deadlines.due() } else { Duration::ZERO }
     }
 
-    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
-        self.deadlines.pass(now, context);
+    fn advance_to(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+        self.deadlines.advance_to(now, context);
         // The member may still become Unknown until the agent's next report arrives.
         let limit = usual_silence(context);
         self.cut.retain(|_, ended| ended.is_none_or(|ended| now <= ended + limit));
@@ -178,7 +178,7 @@ impl UnknownAfterAgentSilence {
                     clock(fact.at),
                     span(limit)
                 );
-                let expectation = Expectation { because, missing: format!("{member} is not Unknown") };
+                let expectation = Expectation { because, observed: format!("{member} is not Unknown") };
                 self.deadlines.restart(subject, fact, fact.at + limit, limit, expectation);
             }
         }
@@ -203,7 +203,7 @@ impl UnknownAfterAgentSilence {
                     clock(fact.at),
                     span(limit)
                 ),
-                missing: format!("{member} is not Unknown"),
+                observed: format!("{member} is not Unknown"),
             };
             self.deadlines.start(Subject::member(member), fact, limit, expectation);
         }
@@ -235,7 +235,7 @@ impl UnknownAfterAgentSilence {
 
     fn unknown(&mut self, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::member(member);
-        let margin = self.deadlines.met(&subject, fact);
+        let margin = self.deadlines.close_as_met(&subject, fact);
         // HEALTH-03 checks probed members.
         if context.member(member).is_some_and(|member| !member.pulls) {
             return;

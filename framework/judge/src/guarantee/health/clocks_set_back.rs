@@ -41,7 +41,7 @@ impl ClocksSetBack {
     /// Records the largest error of the clock of `member` before and after the clock was set.
     /// The error was `before` at most until now, and is `after` at most from now on.
     ///
-    /// Histories do not say which offsets are ahead, so earlier reports may be ahead, and later reports behind.
+    /// A history does not show the direction of an offset. A new report may have an earlier time than an old one.
     fn set(&mut self, member: &str, before: Duration, after: Duration, now: Duration) {
         let fresh = SetBack { since: now, until: now, latest_report: now };
         let known = self.0.entry(member.to_owned()).or_insert(fresh);

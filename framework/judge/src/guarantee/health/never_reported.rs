@@ -36,13 +36,13 @@ impl Guarantee for UnknownAfterStartupGrace {
             {
                 let expectation = Expectation {
                     because: format!("{member} has been registered since {}", clock(fact.at)),
-                    missing: format!("{member} has no condition"),
+                    observed: format!("{member} has no condition"),
                 };
                 let limit = bounds::never_reported(context.timings());
                 self.0.start(Subject::member(member), fact, limit, expectation);
             }
             Change::Health { member, now, .. } => {
-                let margin = self.0.met(&Subject::member(member), fact);
+                let margin = self.0.close_as_met(&Subject::member(member), fact);
                 if let Some(margin) = margin.filter(|_| *now == Some(Health::Unknown)) {
                     context.tally.record_held_by(margin);
                 }

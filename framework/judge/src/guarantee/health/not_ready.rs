@@ -54,8 +54,8 @@ struct Outage {
     late: Duration,
     /// The time from which the upper bound counts.
     anew: Duration,
-    /// The part of that time after which refusals interrupted a silence, if they did.
-    /// It is [`FOREVER`] if a probe may have failed at once, and none surely did.
+    /// The time from `anew` to the first refusal in a silence; `None` without a refusal.
+    /// It is [`FOREVER`] if a refusal is possible, but not certain.
     broken: Option<Duration>,
 }
 
@@ -108,8 +108,8 @@ impl Guarantee for NotReadyAfterFailureThreshold {
         self.deadlines.due().min(self.settled)
     }
 
-    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
-        self.deadlines.pass(now, context);
+    fn advance_to(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+        self.deadlines.advance_to(now, context);
         let timings = context.timings();
         let over = |outage: &Outage| outage.settled(timings).is_some_and(|settled| now > settled);
         let threshold = timings.failure_threshold;
@@ -237,7 +237,7 @@ impl NotReadyAfterFailureThreshold {
                 clock(outage.anew),
                 span(limit)
             ),
-            missing: format!("{member} is still Ready"),
+            observed: format!("{member} is still Ready"),
         };
         self.deadlines.restart(Subject::member(member), fact, outage.anew + limit, limit, expectation);
     }
@@ -282,7 +282,7 @@ impl NotReadyAfterFailureThreshold {
 
     fn became_not_ready(&mut self, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::member(member);
-        let margin = self.deadlines.met(&subject, fact);
+        let margin = self.deadlines.close_as_met(&subject, fact);
         let Some(outage) = self.outages.get_mut(member) else {
             return self.failed_without_fault(member, fact, context);
         };

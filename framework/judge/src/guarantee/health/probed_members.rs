@@ -73,8 +73,8 @@ pub(crate) struct ReadyAfterSuccessThreshold {
     ended: Table<String, (Duration, ProbeFailure)>,
     /// The members whose probes a fault keeps from succeeding.
     failing: Table<String, FailurePeriod>,
-    /// The way in which a probe may be slow that is under way when the last fault ends.
-    /// There is no entry if no probe need have failed.
+    /// How slow the last probe of each member may be when the last fault ends.
+    /// There is no entry if it is possible that no probe failed.
     failed: Table<String, ProbeFailure>,
     deadlines: Deadlines,
     /// The time when the controllers last returned; their first probe has no threshold.
@@ -132,10 +132,10 @@ impl Guarantee for ReadyAfterSuccessThreshold {
         self.deadlines.due().min(self.reports.due())
     }
 
-    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
-        self.deadlines.pass(now, context);
+    fn advance_to(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+        self.deadlines.advance_to(now, context);
         // The end of the fault may be observed after the report.
-        self.reports.pass(now, context, |subject, _, context| {
+        self.reports.advance_to(now, context, |subject, _, context| {
             subject.member.as_ref().is_none_or(|member| cut_off_since(member, context).is_none())
         });
     }
@@ -246,7 +246,7 @@ impl ReadyAfterSuccessThreshold {
                     clock(fact.at),
                     span(limit)
                 ),
-                missing: format!("{member} is not Ready"),
+                observed: format!("{member} is not Ready"),
             };
             self.deadlines.start(Subject::member(member), fact, limit, expectation);
         }
@@ -297,7 +297,7 @@ impl ReadyAfterSuccessThreshold {
 
     fn became_ready(&mut self, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::member(member);
-        let margin = self.deadlines.met(&subject, fact);
+        let margin = self.deadlines.close_as_met(&subject, fact);
         let Some((ended, slowness)) = self.ended.swap_remove(member) else { return };
         let timings = context.timings();
         // The first probe may be under way when the fault ends, and gets its answer then.

@@ -25,7 +25,7 @@ static HEALTH_08: GuaranteeSpec = GuaranteeSpec {
     source: "Open Cluster Management pkg/registration/hub/lease/controller.go",
 };
 
-/// The grace period counts from the last renewal.
+/// Checks that a member becomes Unknown one grace period after its last renewal.
 /// The clocks of the member and of the control plane may differ.
 #[derive(Default)]
 pub(crate) struct UnknownAfterLastRenewal {
@@ -69,10 +69,10 @@ impl Guarantee for UnknownAfterLastRenewal {
         }
     }
 
-    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+    fn advance_to(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
         // A history without renewals does not show how long a member was silent.
         if context.world.heartbeats_shown {
-            self.deadlines.pass(now, context);
+            self.deadlines.advance_to(now, context);
         }
     }
 }
@@ -102,7 +102,7 @@ impl UnknownAfterLastRenewal {
         }
     }
 
-    /// Opens the deadline of a member that was `heard` of then.
+    /// Opens the deadline of a member whose last renewal came at `heard`.
     fn start_deadline(&mut self, name: &str, heard: Duration, fact: &Fact, context: &JudgeContext<'_>) {
         let off = self.off.get(name).copied().unwrap_or_default();
         let grace = grace(name, context);
@@ -113,7 +113,7 @@ impl UnknownAfterLastRenewal {
                 clock(heard),
                 span(limit)
             ),
-            missing: format!("{name} is not Unknown"),
+            observed: format!("{name} is not Unknown"),
         };
         // A grace period that is shorter now may be over already.
         let until = heard.saturating_add(limit).max(fact.at.saturating_add(limit.saturating_sub(grace)));
@@ -131,7 +131,7 @@ impl UnknownAfterLastRenewal {
 
     fn unknown(&mut self, name: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::member(name);
-        let margin = self.deadlines.met(&subject, fact);
+        let margin = self.deadlines.close_as_met(&subject, fact);
         // A member that is being removed becomes Unknown at once when its Lease is gone.
         let stays = context.member(name).filter(|member| !member.leaving);
         let Some(heard) = stays.and_then(|member| member.sign_of_life) else { return };
@@ -199,7 +199,7 @@ impl Guarantee for ReadyMemberStaysReady {
         self.back.values().min().copied().unwrap_or(NEVER)
     }
 
-    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+    fn advance_to(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
         let back: Vec<_> = self
             .back
             .iter()

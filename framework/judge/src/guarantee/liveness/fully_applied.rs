@@ -28,7 +28,7 @@ impl FullyAppliedCondition {
             let all = workload.holders().next().is_some() && workload.holders().all(written);
             (all && workload.condition("FullyApplied") != "True").then(|| Expectation {
                 because: "it is applied on every member that holds it".to_owned(),
-                missing: "it is not reported as fully applied".to_owned(),
+                observed: "it is not reported as fully applied".to_owned(),
             })
         };
         Self { spec: &LIVENESS_02, wrong, ignores_lost_copies: true, deadlines: Deadlines::default() }

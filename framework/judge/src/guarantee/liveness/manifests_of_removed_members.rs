@@ -1,4 +1,4 @@
-//! Checks that the manifests for members are deleted while the members are removed: LIVENESS.
+//! Checks that manifests for an unreachable member are deleted when it is removed: LIVENESS.
 
 use std::collections::BTreeSet;
 
@@ -23,13 +23,13 @@ static LIVENESS_05: GuaranteeSpec = GuaranteeSpec {
 /// A manifest in deletion does not wait for such a member, once no workload is assigned to the member or evicted from
 /// it.
 #[derive(Default)]
-pub(crate) struct ManifestOfRemovedMemberGoes {
+pub(crate) struct ManifestOfRemovedMemberIsDeleted {
     leaving: BTreeSet<String>,
     evicting: RemovalBlockers,
     deadlines: Deadlines,
 }
 
-impl Guarantee for ManifestOfRemovedMemberGoes {
+impl Guarantee for ManifestOfRemovedMemberIsDeleted {
     accessors!(
         LIVENESS_05,
         [
@@ -53,7 +53,7 @@ impl Guarantee for ManifestOfRemovedMemberGoes {
                 self.look(workload, member, fact, context);
             }
             Change::DeliveryGone { workload, member } => {
-                if let Some(margin) = self.deadlines.met(&Subject::on(workload, member), fact) {
+                if let Some(margin) = self.deadlines.close_as_met(&Subject::on(workload, member), fact) {
                     context.tally.record_held_by(margin);
                 }
             }
@@ -86,7 +86,7 @@ impl Guarantee for ManifestOfRemovedMemberGoes {
     }
 }
 
-impl ManifestOfRemovedMemberGoes {
+impl ManifestOfRemovedMemberIsDeleted {
     /// Checks all manifests for those of `members` that are being removed.
     fn look_all<'a>(
         &mut self,
@@ -118,7 +118,7 @@ impl ManifestOfRemovedMemberGoes {
         let Some(limit) = bounds::abandoned_manifest_deleted(context.timings(), silent) else { return };
         let expectation = Expectation {
             because: format!("{name} is being removed, and cannot be reached"),
-            missing: format!("the manifest of {key} for it still exists"),
+            observed: format!("the manifest of {key} for it still exists"),
         };
         self.deadlines.start(subject, fact, limit, expectation);
     }

@@ -7,9 +7,9 @@ mod orphaned_records;
 mod scheduling_and_removal;
 mod unplaced_workloads;
 
-pub(super) use manifests_of_removed_members::ManifestOfRemovedMemberGoes;
+pub(super) use manifests_of_removed_members::ManifestOfRemovedMemberIsDeleted;
 pub(super) use objects_without_status::ObjectWithoutStatusIsHealthyWhenApplied;
-pub(super) use orphaned_records::RecordGoesWithTemplate;
+pub(super) use orphaned_records::RecordIsDeletedWithTemplate;
 pub(super) use scheduling_and_removal::{
     MemberRemovalCompletes, RemovedMemberLosesItsWorkloads, WorkloadIsScheduled,
 };

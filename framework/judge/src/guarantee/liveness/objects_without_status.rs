@@ -15,7 +15,8 @@ static LIVENESS_06: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/status/work_status_controller.go, interpretHealth",
 };
 
-/// Requirement T11: otherwise only the timeout would end the eviction of such an object.
+/// Checks that an applied object without a status counts as healthy (requirement T11).
+/// Otherwise only the timeout would end the eviction of such an object.
 /// The reporting controller has to observe the copy, which may be late after an outage of the member.
 #[derive(Default)]
 pub(crate) struct ObjectWithoutStatusIsHealthyWhenApplied {
@@ -74,7 +75,7 @@ impl ObjectWithoutStatusIsHealthyWhenApplied {
         let Some(workload) = context.workload(key) else { return };
         let wrong = is_not_reported_healthy(workload, member).then(|| Expectation {
             because: format!("a {} is healthy when it is applied", key.kind()),
-            missing: format!("{key} is not reported as healthy on {member}"),
+            observed: format!("{key} is not reported as healthy on {member}"),
         });
         let applied = workload.instances.get(member).is_some_and(|instance| instance.applied);
         let subject = Subject::on(key, member);

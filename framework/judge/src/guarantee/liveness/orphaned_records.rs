@@ -19,13 +19,13 @@ static LIVENESS_07: GuaranteeSpec = GuaranteeSpec {
 /// Requirement E4: for a template that existed and is gone.
 /// A user may delete a template without what it owns. DELIVERY-02, RECOVERY-01 and DELIVERY-05 check the manifests and copies.
 #[derive(Default)]
-pub(crate) struct RecordGoesWithTemplate {
+pub(crate) struct RecordIsDeletedWithTemplate {
     /// The workloads whose templates leave behind what they own when they are deleted.
     orphaned: BTreeSet<WorkloadKey>,
     deadlines: Deadlines,
 }
 
-impl Guarantee for RecordGoesWithTemplate {
+impl Guarantee for RecordIsDeletedWithTemplate {
     accessors!(LIVENESS_07, [Template, WorkloadGone, Recorded], deadlines);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
@@ -36,7 +36,7 @@ impl Guarantee for RecordGoesWithTemplate {
             }
             Change::WorkloadGone(key) => {
                 self.orphaned.remove(key);
-                if let Some(margin) = self.deadlines.met(&Subject::workload(key), fact) {
+                if let Some(margin) = self.deadlines.close_as_met(&Subject::workload(key), fact) {
                     context.tally.record_held_by(margin);
                 }
             }
@@ -45,7 +45,7 @@ impl Guarantee for RecordGoesWithTemplate {
     }
 }
 
-impl RecordGoesWithTemplate {
+impl RecordIsDeletedWithTemplate {
     fn look(&mut self, key: &WorkloadKey, fact: &Fact, context: &JudgeContext<'_>) {
         let subject = Subject::workload(key);
         let recorded = context.workload(key).is_some_and(|workload| workload.recorded);
@@ -60,7 +60,7 @@ impl RecordGoesWithTemplate {
         }
         let expectation = Expectation {
             because: format!("the template of {key} is gone"),
-            missing: "its record still exists".to_owned(),
+            observed: "its record still exists".to_owned(),
         };
         self.deadlines.start(subject, fact, bounds::record_deleted(context.timings()), expectation);
     }

@@ -96,7 +96,7 @@ impl Guarantee for MemberRemovalCompletes {
                 self.evicting.forget(member);
                 self.written.forget(member);
                 if self.leaving.remove(member)
-                    && let Some(margin) = self.deadlines.met(&Subject::member(member), fact)
+                    && let Some(margin) = self.deadlines.close_as_met(&Subject::member(member), fact)
                 {
                     context.tally.record_held_by(margin);
                 }
@@ -117,7 +117,7 @@ impl Guarantee for MemberRemovalCompletes {
             } else {
                 let expectation = Expectation {
                     because: format!("{member} is being removed, and its workloads and manifests are gone"),
-                    missing: format!("{member} still exists"),
+                    observed: format!("{member} still exists"),
                 };
                 self.deadlines.start(subject, fact, bounds::member_removed(context.timings()), expectation);
             }
@@ -173,7 +173,7 @@ impl Guarantee for RemovedMemberLosesItsWorkloads {
                 for member in was.keys().filter(|member| !now.contains_key(*member)) {
                     let subject = Subject::on(key, member);
                     self.left.remove(&subject);
-                    if let Some(margin) = self.deadlines.met(&subject, fact) {
+                    if let Some(margin) = self.deadlines.close_as_met(&subject, fact) {
                         context.tally.record_held_by(margin);
                     }
                 }
@@ -210,7 +210,7 @@ impl RemovedMemberLosesItsWorkloads {
         }
         let expectation = Expectation {
             because: format!("{member} has been gone since {}", clock(gone)),
-            missing: format!("{key} is still assigned to it"),
+            observed: format!("{key} is still assigned to it"),
         };
         self.deadlines.start(subject, fact, bounds::members_chosen(context.timings()), expectation);
     }
@@ -252,7 +252,7 @@ impl Guarantee for WorkloadIsScheduled {
         let done = condition == "False" || condition == "True" && workload.scheduled;
         let wrong = (!done).then(|| Expectation {
             because: "its record has changed".to_owned(),
-            missing: "the scheduler has not reported a result for the change".to_owned(),
+            observed: "the scheduler has not reported a result for the change".to_owned(),
         });
         self.0.expect_correction(subject, fact, bounds::members_chosen(context.timings()), wrong, context);
     }

@@ -18,7 +18,8 @@ static LIVENESS_08: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/scheduler/framework/plugins/workloadaffinity",
 };
 
-/// Requirement E2: availability comes before the affinity of a group.
+/// Checks that a workload without a member gets one (requirement E2).
+/// Availability comes before the affinity of a group.
 /// The others of the group may be on members that the workload is evicted from, and then no member has all of them.
 ///
 /// PLACEMENT-14 checks workloads with several groups of members, and REPLICAS-03 checks divided workloads.
@@ -94,7 +95,7 @@ impl EvictedWorkloadRunsSomewhere {
         let nowhere = workload.assignment.is_empty() && is_free(workload);
         let wrong = suitable(workload, context.world).filter(|_| nowhere).map(|name| Expectation {
             because: format!("{key} was evicted from its last member, and {name} is suitable and ready"),
-            missing: format!("{key} is not assigned to any member"),
+            observed: format!("{key} is not assigned to any member"),
         });
         expect_choice(&mut self.deadlines, Subject::workload(key), fact, wrong, context);
     }

@@ -58,11 +58,11 @@ impl Guarantee for DerivedTaintsAndLabels {
         let subject = Subject::member(name);
         let wrong = (self.wrong)(member, context.profile).map(|missing| Expectation {
             because: format!("it follows from the state of {name}"),
-            missing: format!("{name} {missing}"),
+            observed: format!("{name} {missing}"),
         });
         // Another defect has a deadline of its own.
-        let open = self.deadlines.missing(&subject);
-        if wrong.as_ref().zip(open).is_some_and(|(wrong, open)| wrong.missing != open) {
+        let open = self.deadlines.observed(&subject);
+        if wrong.as_ref().zip(open).is_some_and(|(wrong, open)| wrong.observed != open) {
             self.deadlines.cancel(&subject);
         }
         let allowed = context.timings().latency;

@@ -40,7 +40,7 @@ impl Guarantee for UnknownAfterMissedHeartbeats {
             _ => {}
         }
         let health_changed = matches!(fact.change, Change::Health { .. } | Change::MemberGone(_));
-        if health_changed && self.all_not_ready.is_over(context.world) {
+        if health_changed && self.all_not_ready.update(context.world) {
             for name in context.world.members.keys() {
                 if self.deadlines.has(&Subject::member(name)) {
                     self.start_deadline(name, "no node was ready until", fact, context);
@@ -49,10 +49,10 @@ impl Guarantee for UnknownAfterMissedHeartbeats {
         }
     }
 
-    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+    fn advance_to(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
         // A history without Leases does not show how long a node was silent.
         if context.world.heartbeats_shown {
-            self.deadlines.pass(now, context);
+            self.deadlines.advance_to(now, context);
         }
     }
 }
@@ -73,14 +73,14 @@ impl UnknownAfterMissedHeartbeats {
         let limit = bounds::heartbeat_missed(context.timings());
         let expectation = Expectation {
             because: format!("{since} {}", clock(fact.at)),
-            missing: format!("{name} is not Unknown"),
+            observed: format!("{name} is not Unknown"),
         };
         self.deadlines.restart(Subject::member(name), fact, fact.at + limit, limit, expectation);
     }
 
     fn unknown(&mut self, name: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::member(name);
-        let margin = self.deadlines.met(&subject, fact);
+        let margin = self.deadlines.close_as_met(&subject, fact);
         let heard = context.member(name).and_then(|member| member.sign_of_life);
         let Some(heard) = heard else {
             return margin.into_iter().for_each(|margin| context.tally.record_held_by(margin));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::zone::{Pace, awaits_taint, is_of_health, paces, sure_paces};
+use super::zone::{Pace, awaits_taint, certain_paces, is_of_health, paces};
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, accessors, report_never_allowed,
@@ -49,7 +49,7 @@ impl Guarantee for UnhealthyNodeGetsTaint {
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
             Change::TaintAdded { member, taint, .. } if is_of_health(taint) => {
-                let margin = self.deadlines.met(&Subject::member(member), fact);
+                let margin = self.deadlines.close_as_met(&Subject::member(member), fact);
                 self.file(member, context);
                 // Nodes that were deleted before this one began to wait have had their turns.
                 if let Some(node) = context.member(member)
@@ -76,7 +76,7 @@ impl UnhealthyNodeGetsTaint {
     fn look(&mut self, name: &String, fact: &Fact, context: &JudgeContext<'_>) {
         let Some(zones) = &context.profile.zones else { return };
         self.file(name, context);
-        let paces = sure_paces(context.world, zones);
+        let paces = certain_paces(context.world, zones);
         let halted = paces.iter().filter(|(_, pace)| !matches!(pace, Pace::Each(_)));
         self.held_back.extend(halted.map(|(zone, _)| zone.clone()));
         let waiting = std::mem::take(&mut self.waiting);
@@ -150,7 +150,7 @@ impl UnhealthyNodeGetsTaint {
                 clock(member.health_since),
                 span(pause)
             ),
-            missing: format!(
+            observed: format!(
                 "{name} has no NoExecute taint for its condition{}",
                 if known { KNOWN_HALT_BUG } else { "" }
             ),
@@ -191,7 +191,7 @@ impl Guarantee for NoTaintsInHaltedZone {
                 self.look(member, fact, context);
             }
             Change::TaintRemoved { member, taint } if is_of_health(taint) => {
-                if let Some(margin) = self.deadlines.met(&Subject::member(member), fact) {
+                if let Some(margin) = self.deadlines.close_as_met(&Subject::member(member), fact) {
                     context.tally.record_held_by(margin);
                 }
             }
@@ -251,7 +251,7 @@ impl NoTaintsInHaltedZone {
             } else {
                 let expectation = Expectation {
                     because: format!("no node has been Ready since {}", clock(fact.at)),
-                    missing: format!("{name} still has its NoExecute taint"),
+                    observed: format!("{name} still has its NoExecute taint"),
                 };
                 self.deadlines.start(subject, fact, lag, expectation);
             }
@@ -295,7 +295,7 @@ impl Guarantee for TaintMatchesHealth {
                 member.health.unwrap_or(capsize_history::facts::Health::Unknown),
                 clock(member.health_since)
             ),
-            missing: format!("{name} has the taint {taint}"),
+            observed: format!("{name} has the taint {taint}"),
         });
         let allowed = bounds::taint_corrected(context.timings());
         self.0.expect_correction(Subject::member(name), fact, allowed, wrong, context);

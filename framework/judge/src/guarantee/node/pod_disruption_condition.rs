@@ -2,7 +2,7 @@
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
-use crate::guarantee::engine::tolerated_until::{TolerationEnd, tolerates};
+use crate::guarantee::engine::tolerated_until::{TolerationEnd, toleration_end};
 use crate::guarantee::engine::unmarked_causes::report_unless_by_a_person;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -36,13 +36,13 @@ impl Guarantee for PodConditionBeforeEviction {
         let (Some(pod), Some(node)) = (world.workloads.get(workload), world.members.get(&task.member)) else {
             return;
         };
-        let due = match tolerates(pod, node.evicting_taints()) {
+        let due = match toleration_end(pod, node.evicting_taints()) {
             Some(TolerationEnd::At(until, _)) => until <= fact.at + bounds::STAMP,
             _ => false,
         };
         if due && task.by_taint {
             context.tally.record_held();
-        } else if due && !pod.everywhere && !context.is_by_a_person(fact.at) {
+        } else if due && !pod.everywhere && !context.may_be_by_a_person(fact.at) {
             let because = "its node has a taint that it no longer tolerates".to_owned();
             let seen = format!("{workload} is deleted without the condition DisruptionTarget");
             let subject = Subject::on(workload, &task.member);

@@ -38,7 +38,7 @@ impl Guarantee for PodsOfUnknownNodeAreNotReady {
                 for (key, _) in on_it {
                     let expectation = Expectation {
                         because: format!("{member} has been Unknown since {}", clock(fact.at)),
-                        missing: format!("{key} still counts as ready"),
+                        observed: format!("{key} still counts as ready"),
                     };
                     self.0.start(Subject::on(key, member), fact, limit, expectation);
                 }
@@ -49,7 +49,7 @@ impl Guarantee for PodsOfUnknownNodeAreNotReady {
             Change::InstanceHealth { workload, member } => {
                 let instance = context.workload(workload).and_then(|known| known.instances.get(member));
                 if instance.is_some_and(|instance| instance.health != InstanceHealth::Healthy)
-                    && let Some(margin) = self.0.met(&Subject::on(workload, member), fact)
+                    && let Some(margin) = self.0.close_as_met(&Subject::on(workload, member), fact)
                 {
                     context.tally.record_held_by(margin);
                 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::zone::{Pace, paces, sure_paces};
+use super::zone::{Pace, certain_paces, paces};
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors, report_never_allowed,
@@ -134,11 +134,11 @@ impl PodsOfUnhealthyNodeAreDeleted {
         context: &mut JudgeContext<'_>,
     ) {
         let node = Subject::member(&task.member);
-        if let Some(margin) = self.deadlines.met(&Subject::on(workload, &task.member), fact) {
+        if let Some(margin) = self.deadlines.close_as_met(&Subject::on(workload, &task.member), fact) {
             context.tally.record_held_by(margin);
         }
         if is_drain(workload, task, fact, context) {
-            if let Some(margin) = self.deadlines.met(&node, fact) {
+            if let Some(margin) = self.deadlines.close_as_met(&node, fact) {
                 context.tally.record_held_by(margin);
             }
             if self.begun.insert(task.member.clone()) {
@@ -159,7 +159,7 @@ impl PodsOfUnhealthyNodeAreDeleted {
             }
             let expectation = Expectation {
                 because: format!("the deletion of the pods of {name} began at {}", clock(fact.at)),
-                missing: format!("{key} is not being deleted"),
+                observed: format!("{key} is not being deleted"),
             };
             let limit = bounds::other_pods_deleted(context.timings());
             self.deadlines.start(Subject::on(key, name), fact, limit, expectation);
@@ -169,7 +169,7 @@ impl PodsOfUnhealthyNodeAreDeleted {
     /// Computes the deadline of the changed node, and of all nodes in zones whose state has changed.
     fn look(&mut self, changed: &str, fact: &Fact, context: &JudgeContext<'_>) {
         let Some(zones) = &context.profile.zones else { return };
-        let paces = sure_paces(context.world, zones);
+        let paces = certain_paces(context.world, zones);
         if all_are_halted(self.paces.values()) && !all_are_halted(paces.values()) {
             let seen = context.timings().failover_eviction_timeout + bounds::zone_observed(context.timings());
             let since = |name: &str| context.member(name).map(|member| member.health_since);
@@ -208,7 +208,7 @@ impl PodsOfUnhealthyNodeAreDeleted {
                 clock(since),
                 span(timeout)
             ),
-            missing: format!("none of the pods of {name} is being deleted"),
+            observed: format!("none of the pods of {name} is being deleted"),
         };
         let until = fact.at.max(since.max(self.back) + timeout) + allowed;
         self.deadlines.restart(subject, fact, until, allowed, expectation);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::zone::{Pace, awaits_taint, is_of_health, paces};
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, accessors};
-use crate::guarantee::engine::taints_by_hand::is_by_hand;
+use crate::guarantee::engine::taints_by_hand::may_be_by_hand;
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::time_format::{clock, span};
@@ -68,7 +68,7 @@ impl Guarantee for TaintPaceOfZone {
                 // A replaced taint takes no token. The facts of one version list removals first.
                 let swapped = self.untainted.remove(name) == Some(fact.at)
                     || member.taints.iter().filter(|each| is_of_health(each)).count() > 1;
-                if !swapped && !is_by_hand(member, fact.at, context) {
+                if !swapped && !may_be_by_hand(member, fact.at, context) {
                     self.tainted(name, member, fact, context);
                 }
             }

@@ -60,7 +60,7 @@ impl Guarantee for UnknownAfterStartupGrace {
                 self.start_deadline(member, fact.at, grace, fact, context);
             }
             Change::Health { member, was: None, now: Some(Health::Unknown), first: false } => {
-                let margin = self.deadlines.met(&Subject::member(member), fact);
+                let margin = self.deadlines.close_as_met(&Subject::member(member), fact);
                 let observed = self.observed.remove(member);
                 if observed.is_some_and(|observed| self.may_be_taken_for_earlier(member, observed, context)) {
                     return;
@@ -94,7 +94,7 @@ impl Guarantee for UnknownAfterStartupGrace {
             _ => {}
         }
         let health_changed = matches!(fact.change, Change::Health { .. } | Change::MemberGone(_));
-        if health_changed && self.all_not_ready.is_over(context.world) {
+        if health_changed && self.all_not_ready.update(context.world) {
             self.restart_deadlines(fact, context);
         }
     }
@@ -133,7 +133,7 @@ impl UnknownAfterStartupGrace {
         let allowed = bounds::startup_over(context.timings(), grace);
         let expectation = Expectation {
             because: format!("{member} has existed since {}, and has never reported", clock(begins)),
-            missing: format!("{member} is not Unknown"),
+            observed: format!("{member} is not Unknown"),
         };
         let until = begins.max(fact.at) + allowed;
         self.deadlines.restart(Subject::member(member), fact, until, allowed, expectation);
@@ -187,7 +187,7 @@ const REPORTED_CONDITIONS: [&str; 4] = ["Ready", "MemoryPressure", "DiskPressure
 /// Returns what is wrong with a node, given its conditions before.
 type Check = fn(&BTreeMap<String, String>, &Member) -> Option<String>;
 
-/// Requirements I4, I5 and I6: checks the versions in which a node becomes or stops being Unknown.
+/// Requirements I4 and I5: checks the versions in which a node becomes or stops being Unknown.
 pub(crate) struct UnknownConditions {
     spec: &'static GuaranteeSpec,
     /// The check of a node that becomes Unknown.
@@ -293,7 +293,7 @@ impl Guarantee for UnknownConditions {
     }
 
     /// Reports the nodes whose kubelets have not renewed their Leases either.
-    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+    fn advance_to(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
         let slack = context.timings().latency.saturating_add(context.disorder());
         for (name, (fact, because, seen)) in
             self.suspected_violations.extract_if(.., |_, (fact, ..)| now > fact.at.saturating_add(slack))

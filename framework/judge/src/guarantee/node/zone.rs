@@ -36,9 +36,9 @@ pub(super) fn paces(world: &World, zones: &Zones) -> BTreeMap<Zone, Pace> {
     world.census.iter().map(|(zone, census)| (zone.clone(), pace(*census))).collect()
 }
 
-/// Returns the pace of each zone that controllers surely know.
-/// The result is also empty while no node counts, because controllers keep the pace of the time before then.
-pub(super) fn sure_paces(world: &World, zones: &Zones) -> BTreeMap<Zone, Pace> {
+/// Returns the pace of each zone, or nothing while no node counts.
+/// Without a node that counts, controllers keep the pace of the time before.
+pub(super) fn certain_paces(world: &World, zones: &Zones) -> BTreeMap<Zone, Pace> {
     let counts = world.census.values().any(|zone| zone.size > 0);
     if counts { paces(world, zones) } else { BTreeMap::new() }
 }
@@ -58,7 +58,7 @@ pub(crate) struct AllNodesNotReady(bool);
 impl AllNodesNotReady {
     /// Must be called for every change of health, and for every node that is gone.
     /// Returns true if a counting node is ready for the first time after none was.
-    pub(crate) fn is_over(&mut self, world: &World) -> bool {
+    pub(crate) fn update(&mut self, world: &World) -> bool {
         let was = std::mem::replace(&mut self.0, no_node_is_ready(world));
         was && !self.0
     }

@@ -82,7 +82,7 @@ impl NextAffinityGroupIsUsed {
         }
         let wrong = fitting(workload, context.world).filter(|_| nowhere).map(|name| Expectation {
             because: format!("{name} is suitable, and its group may be used"),
-            missing: format!("{key} is not assigned to any member"),
+            observed: format!("{key} is not assigned to any member"),
         });
         expect_choice(&mut self.deadlines, Subject::workload(key), fact, wrong, context);
     }
@@ -97,7 +97,7 @@ static PLACEMENT_15: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/scheduler/scheduler.go, doScheduleBinding; core/assignment.go",
 };
 
-/// Requirement L3.
+/// Checks that workloads leave members that their placement excludes (requirement L3).
 /// PLACEMENT-07 checks duplicated workloads without constraints. Workloads with several groups are not checked, because
 /// the first group may be usable again.
 #[derive(Default)]
@@ -139,7 +139,7 @@ impl WorkloadLeavesExcludedMembers {
             |name: &&String| world.members.get(*name).is_some_and(|member| !placement.admits(name, member));
         let wrong = workload.assignment.keys().find(excluded).map(|name| Expectation {
             because: format!("its placement no longer admits {name}"),
-            missing: format!("{key} is still assigned to {name}"),
+            observed: format!("{key} is still assigned to {name}"),
         });
         if wrong.is_none() && !self.0.has(&Subject::workload(key)) {
             return context.tally.record_held();

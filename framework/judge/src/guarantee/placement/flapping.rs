@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, accessors};
 use crate::guarantee::engine::suspected_violations::SuspectedViolations;
-use crate::guarantee::engine::tolerated_until::{TolerationEnd, tolerates};
+use crate::guarantee::engine::tolerated_until::{TolerationEnd, toleration_end};
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::time_format::clock;
@@ -56,7 +56,7 @@ impl Guarantee for NoReturnToTaintedMember {
                     let hindered = context.world.is_hindered(fact.at);
                     let seen = |taint: &Taint| !hindered || !context.may_have_missed(taint.seen, fact.at);
                     let same = taints.map(|taints| taints.filter(|taint| taint.seen <= left && seen(taint)));
-                    let now = workload.zip(same).and_then(|(workload, same)| tolerates(workload, same));
+                    let now = workload.zip(same).and_then(|(workload, same)| toleration_end(workload, same));
                     // The workload left for another taint, unless this taint also required it to leave.
                     let Some(TolerationEnd::At(until, taint)) = now else { continue };
                     if until > left.saturating_add(bounds::STAMP) {
@@ -65,7 +65,7 @@ impl Guarantee for NoReturnToTaintedMember {
                     let because =
                         format!("it left {name} at {} for {taint}, which {name} still has", clock(left));
                     // If the clock was set back since then, the taint may still be tolerated by that clock.
-                    let off = context.stamps_off;
+                    let off = context.stamp_error;
                     let tolerated = |it: &Workload| it.tolerations.iter().any(|each| each.tolerates(&taint));
                     let ages = !off.is_zero() && workload.is_some_and(tolerated);
                     if ages && fact.at <= until.saturating_add(off) {
@@ -96,9 +96,9 @@ impl Guarantee for NoReturnToTaintedMember {
         self.suspected_violations.due()
     }
 
-    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+    fn advance_to(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
         let Self { suspected_violations, untainted, .. } = self;
-        suspected_violations.pass(now, context, |subject, returned, context| {
+        suspected_violations.advance_to(now, context, |subject, returned, context| {
             let name = subject.member.as_deref().unwrap_or_default();
             let without = untainted.get(name).zip(returned.witness.as_ref());
             is_bare(name, context) && !without.is_some_and(|(without, returned)| is_later(without, returned))

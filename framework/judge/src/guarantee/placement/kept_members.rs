@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Violation, accessors};
 use crate::guarantee::engine::eligible_members::{may_be_nowhere, may_be_unserved};
-use crate::guarantee::engine::tolerated_until::{TolerationEnd, tolerates};
+use crate::guarantee::engine::tolerated_until::{TolerationEnd, toleration_end};
 use crate::guarantee::replicas::divisions;
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -84,7 +84,7 @@ impl Guarantee for HealthyPlacementStays {
         if self.suspected_violations.is_empty() { NEVER } else { Duration::ZERO }
     }
 
-    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+    fn advance_to(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
         let disorder = context.disorder();
         for (subject, fact) in
             self.suspected_violations.extract_if(.., |_, fact| now > fact.at.saturating_add(disorder))
@@ -176,7 +176,7 @@ fn may_go(workload: &Workload, member: &str, context: &JudgeContext<'_>) -> bool
     let state = context.member(member);
     // Without graceful eviction no task records that a taint has evicted the workload.
     let driven_out = !context.profile.has(Feature::GracefulEviction)
-        && state.and_then(|state| tolerates(workload, state.taints.iter())).is_some_and(|tolerates| {
+        && state.and_then(|state| toleration_end(workload, state.taints.iter())).is_some_and(|tolerates| {
             // Stamps are cut to the second.
             matches!(tolerates, TolerationEnd::At(end, _) if end <= context.world.now + Duration::from_secs(1) + context.world.clock_set)
         });

@@ -130,7 +130,7 @@ impl Guarantee for ChosenAgainKeepsCopy {
         self.chosen.values().map(|fact| fact.at).min().unwrap_or(NEVER)
     }
 
-    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+    fn advance_to(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
         let window = window(context);
         for _ in self.chosen.extract_if(.., |_, fact| now > fact.at + window) {
             context.tally.record_held();

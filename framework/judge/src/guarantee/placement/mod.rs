@@ -22,4 +22,4 @@ pub(super) use reserved_workloads::ReservedWorkloadsAreNotScheduled;
 pub(super) use selection::{
     AffinityGroupsMoveForward, NewMembersInNameOrder, NoFailback, RegionCountWithinConstraint,
 };
-pub(super) use suitable_members::{AllFittingMembersAreChosen, EvictedMembersAreReplaced};
+pub(super) use suitable_members::{AllFittingMembersAreChosen, MembersLostByEvictionAreReplaced};

@@ -123,9 +123,9 @@ impl Guarantee for NewMembersAreEligible {
         self.suspected_violations.due()
     }
 
-    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+    fn advance_to(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
         let refusal = self.refusal;
-        self.suspected_violations.pass(now, context, |subject, _, context| {
+        self.suspected_violations.advance_to(now, context, |subject, _, context| {
             let workload = subject.workload.as_ref().and_then(|key| context.workload(key));
             let member = subject.member.as_ref().and_then(|name| context.world.members.get_key_value(name));
             let refused = |workload: &Workload, (name, member): (&String, &Member)| {

@@ -175,8 +175,8 @@ impl Guarantee for NoFailback {
         self.suspected_violations.due()
     }
 
-    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
-        self.suspected_violations.pass(now, context, |_, _, _| false);
+    fn advance_to(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+        self.suspected_violations.advance_to(now, context, |_, _, _| false);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Checks that all suitable members are chosen, and that evicted members are replaced: PLACEMENT.
+//! Checks that all suitable members are chosen, and that lost members are replaced: PLACEMENT.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -41,12 +41,12 @@ fn wrong(key: &WorkloadKey, workload: &Workload, name: &str, member: &Member) ->
     let assigned = workload.assignment.contains_key(name);
     if assigned && !workload.placement.admits(name, member) {
         let because = format!("the policy excludes {name}");
-        return Some(Expectation { because, missing: format!("{key} is still assigned to {name}") });
+        return Some(Expectation { because, observed: format!("{key} is still assigned to {name}") });
     }
     let missing = !assigned && is_free_choice(workload, name, member);
     missing.then(|| Expectation {
         because: format!("{name} is suitable"),
-        missing: format!("{key} is not assigned to {name}"),
+        observed: format!("{key} is not assigned to {name}"),
     })
 }
 
@@ -115,11 +115,11 @@ static PLACEMENT_08: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/scheduler/scheduler.go, core/spreadconstraint/select_clusters_by_cluster.go",
 };
 
-/// Checks that evicted members of duplicated workloads are replaced (requirement T8).
+/// Checks that duplicated workloads get other members after an eviction (requirement T8).
 /// The workloads have a constraint on the number of members. There are as many members as the constraint allows, and as
 /// are suitable. REPLICAS-03 checks divided workloads.
 #[derive(Default)]
-pub(crate) struct EvictedMembersAreReplaced {
+pub(crate) struct MembersLostByEvictionAreReplaced {
     /// The workloads that have fewer members than they may have.
     short: BTreeSet<WorkloadKey>,
     deadlines: Deadlines,
@@ -138,7 +138,7 @@ fn lacking(key: &WorkloadKey, workload: &Workload, world: &World) -> Option<Expe
     let count = workload.assignment.len() as u64;
     (fits >= spread.min && count < wanted && free > 0).then(|| Expectation {
         because: format!("{fits} members are suitable, and up to {wanted} may be chosen"),
-        missing: format!("{key} is assigned to {count}"),
+        observed: format!("{key} is assigned to {count}"),
     })
 }
 
@@ -149,7 +149,7 @@ fn is_counted(workload: &Workload) -> bool {
     workload.placeable && only_members && !placement.is_grouped() && !placement.minds_others
 }
 
-impl Guarantee for EvictedMembersAreReplaced {
+impl Guarantee for MembersLostByEvictionAreReplaced {
     accessors!(PLACEMENT_08, [Wanted, Assigned, EvictionEnded, MemberChanged, WorkloadGone], deadlines);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
@@ -171,7 +171,7 @@ impl Guarantee for EvictedMembersAreReplaced {
     }
 }
 
-impl EvictedMembersAreReplaced {
+impl MembersLostByEvictionAreReplaced {
     fn look(&mut self, key: &WorkloadKey, fact: &Fact, context: &mut JudgeContext<'_>) {
         let Some(workload) = context.workload(key) else { return };
         let most = workload.placement.spread_over_members().map(|spread| spread.max.unwrap_or(u64::MAX));

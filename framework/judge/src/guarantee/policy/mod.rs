@@ -3,5 +3,5 @@
 mod policy_changes;
 mod suspension;
 
-pub(super) use policy_changes::{LazyPolicyWaitsForTemplate, PlacementFollowsPolicy, TemplateKeepsItsPolicy};
+pub(super) use policy_changes::{LazyPolicyWaitsForTemplate, RecordFollowsPolicy, TemplateKeepsItsPolicy};
 pub(super) use suspension::SuspensionIsKept;

@@ -1,4 +1,4 @@
-//! Checks when policies take effect: at once, by preemption, or with a change of the template: POLICY.
+//! Checks that records follow their policies and templates, and when changes apply: POLICY.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -25,11 +25,11 @@ static POLICY_01: GuaranteeSpec = GuaranteeSpec {
 
 /// Requirement P1: a record has the placement of the policy that it belongs to.
 #[derive(Default)]
-pub(crate) struct PlacementFollowsPolicy {
+pub(crate) struct RecordFollowsPolicy {
     deadlines: Deadlines,
     /// The workloads whose open deadline is about the policy of the record.
     otherwise: BTreeSet<WorkloadKey>,
-    /// The workloads whose records go rightly.
+    /// The workloads whose records may be deleted.
     /// Another template made the record, or other workloads required it.
     excused: BTreeSet<WorkloadKey>,
     /// The workloads with a record and a template.
@@ -43,7 +43,7 @@ fn policy_of<'a>(workload: &Workload, context: &JudgeContext<'a>) -> Option<&'a 
     context.world.policies.get(&workload.policy)
 }
 
-impl Guarantee for PlacementFollowsPolicy {
+impl Guarantee for RecordFollowsPolicy {
     accessors!(POLICY_01, [Wanted, Recorded, Claimed, Policy, Template, Required, WorkloadGone], deadlines);
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
@@ -89,7 +89,7 @@ fn unclaimed(key: &WorkloadKey, context: &JudgeContext<'_>) -> Option<Expectatio
     }
     let means = |policy: &Policy| policy.names.contains(key) && !policy.lazy;
     let (name, _) = policies.iter().find(|(_, policy)| means(policy))?;
-    let missing = match &*template.policy {
+    let observed = match &*template.policy {
         // Every record has annotations, but a history may leave them out.
         "" if !context.world.records.is_empty() && !context.world.annotations_shown => return None,
         "" => "the template belongs to no policy".to_owned(),
@@ -97,7 +97,7 @@ fn unclaimed(key: &WorkloadKey, context: &JudgeContext<'_>) -> Option<Expectatio
         other if other.contains('/') != name.contains('/') => return None,
         other => format!("the template belongs to {other}, which does not exist"),
     };
-    Some(Expectation { because: format!("the policy {name} selects {key}"), missing })
+    Some(Expectation { because: format!("the policy {name} selects {key}"), observed })
 }
 
 /// Returns what is wrong with a record that does not belong to the policy of its template.
@@ -114,7 +114,7 @@ fn claimed_otherwise(
     let differs = workload.recorded && workload.policy != template.policy;
     (shown && differs && eager(&template.policy) && eager(&workload.policy)).then(|| Expectation {
         because: format!("the template of {key} belongs to {}", named(&template.policy)),
-        missing: format!("its record belongs to {}", named(&workload.policy)),
+        observed: format!("its record belongs to {}", named(&workload.policy)),
     })
 }
 
@@ -124,7 +124,7 @@ fn unrecorded(key: &WorkloadKey, context: &JudgeContext<'_>) -> Option<Expectati
     let claimed = context.world.policies.contains_key(&template.policy);
     claimed.then(|| Expectation {
         because: format!("the template of {key} belongs to {}", template.policy),
-        missing: "its record is lost".to_owned(),
+        observed: "its record is lost".to_owned(),
     })
 }
 
@@ -138,7 +138,7 @@ fn unlike_policy(key: &WorkloadKey, workload: &Workload, policy: &Policy) -> Opt
     let (_, what) = rules.into_iter().find(|(differs, _)| *differs)?;
     Some(Expectation {
         because: format!("{} has another {what}", workload.policy),
-        missing: format!("the record of {key} still has its old {what}"),
+        observed: format!("the record of {key} still has its old {what}"),
     })
 }
 
@@ -153,11 +153,11 @@ fn unlike_template(
     let replicas = template.content.replicas.filter(|_| scales)?;
     (workload.recorded && replicas != workload.replicas).then(|| Expectation {
         because: format!("the template of {key} asks for {replicas} replicas"),
-        missing: format!("its record has {}", workload.replicas),
+        observed: format!("its record has {}", workload.replicas),
     })
 }
 
-impl PlacementFollowsPolicy {
+impl RecordFollowsPolicy {
     /// Notes whether the record of a workload is lost.
     /// The record of another template with the same name goes rightly, and so does a record that other workloads
     /// required. Real controllers do not write a record again that a person has deleted.
@@ -165,7 +165,7 @@ impl PlacementFollowsPolicy {
         let recorded = context.workload(key).is_some_and(|workload| workload.recorded);
         match &fact.change {
             Change::WorkloadGone(_) => {
-                let by_nobody = context.world.acts_are_marked && !context.is_by_a_person(fact.at);
+                let by_nobody = context.world.acts_are_marked && !context.may_be_by_a_person(fact.at);
                 let is_excused = self.excused.remove(key);
                 if self.whole.remove(key) && by_nobody && !is_excused && !recorded {
                     self.lost.insert(key.clone());
@@ -229,8 +229,8 @@ impl PlacementFollowsPolicy {
             return self.deadlines.cancel(&subject);
         };
         let wrong = unlike_policy(key, workload, policy).or_else(|| unlike_template(key, workload, context));
-        if let (Some(open), Some(now)) = (self.deadlines.missing(&subject), &wrong)
-            && open != now.missing
+        if let (Some(open), Some(now)) = (self.deadlines.observed(&subject), &wrong)
+            && open != now.observed
         {
             self.deadlines.cancel(&subject);
         }

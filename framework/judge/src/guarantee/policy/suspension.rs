@@ -38,7 +38,7 @@ impl Guarantee for SuspensionIsKept {
             _ => return,
         };
         let Some(workload) = context.workload(key) else { return };
-        let acted = context.is_by_a_person(fact.at);
+        let acted = context.may_be_by_a_person(fact.at);
         match (workload.suspended, self.by_hand.get(key).copied()) {
             (true, None) if acted => drop(self.by_hand.insert(key.clone(), (fact.at, context.world.acts))),
             (true, Some(_)) => context.tally.record_held(),

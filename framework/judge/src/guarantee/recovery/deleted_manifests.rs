@@ -16,14 +16,14 @@ static RECOVERY_01: GuaranteeSpec = GuaranteeSpec {
 
 impl CopyFollowsManifest {
     /// Requirements T14, V12 and E1: deleted manifests go.
-    pub(crate) fn deleted_manifests_go() -> Self {
+    pub(crate) fn deleted_manifests_disappear() -> Self {
         Self::new(&RECOVERY_01, |key, workload, member, _| {
             // A copy that a finalizer keeps in the member keeps its manifest.
             let kept = workload.running.get(member).is_some_and(|copy| copy.leaving.is_some());
             let delivery = workload.deliveries.get(member).filter(|it| !it.held_up && !kept);
             delivery.filter(|it| it.leaving.is_some() && !it.leaving_before).map(|_| Expectation {
                 because: format!("the manifest of {key} for {member} is being deleted"),
-                missing: "the manifest still exists".to_owned(),
+                observed: "the manifest still exists".to_owned(),
             })
         })
     }

@@ -152,7 +152,7 @@ impl AssignedReplicaCounts {
         {
             return context.tally.record_held();
         }
-        let wrong = wrong.map(|(because, missing)| Expectation { because, missing });
+        let wrong = wrong.map(|(because, observed)| Expectation { because, observed });
         self.deadlines.expect_correction(
             Subject::workload(key),
             fact,

@@ -19,7 +19,7 @@ static STATUS_04: GuaranteeSpec = GuaranteeSpec {
 };
 
 /// Checks that no copy in an Unknown member is reported as available.
-/// Nobody knows whether a copy works whose member is silent.
+/// If a member is silent, nobody knows whether its copy works.
 #[derive(Default)]
 pub(crate) struct LostCopiesAreNotAvailable(Deadlines);
 
@@ -68,7 +68,9 @@ fn untrue(key: &WorkloadKey, workload: &Workload, world: &World) -> Option<Expec
     };
     (reported > possible).then(|| Expectation {
         because: format!("{first} is Unknown"),
-        missing: format!("{reported} copies of {key} are still reported as available, of {possible} at most"),
+        observed: format!(
+            "{reported} copies of {key} are still reported as available, of {possible} at most"
+        ),
     })
 }
 
@@ -128,11 +130,11 @@ impl RolloutIsReported {
         let wrong = match condition {
             "False" if done => Some(Expectation {
                 because: format!("{members} of {members} members have applied the manifest, and are healthy"),
-                missing: format!("the rollout of {key} is not reported as complete"),
+                observed: format!("the rollout of {key} is not reported as complete"),
             }),
             "True" if members == 0 => Some(Expectation {
                 because: "no member is assigned".to_owned(),
-                missing: format!("the rollout of {key} is reported as complete"),
+                observed: format!("the rollout of {key} is reported as complete"),
             }),
             _ => None,
         };

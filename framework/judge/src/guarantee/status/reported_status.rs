@@ -88,7 +88,7 @@ impl CopyStatusIsReported {
             (counts && (whole || lacks)).then(|| {
                 (whole != (reported == InstanceHealth::Healthy)).then(|| Expectation {
                     because: format!("{member} has {} of {} ready", copy.ready, copy.replicas),
-                    missing: format!("{key} is reported as {reported:?} on {member}"),
+                    observed: format!("{key} is reported as {reported:?} on {member}"),
                 })
             })
         })
@@ -101,7 +101,7 @@ impl CopyStatusIsReported {
             (workload.recorded && gone && world.manifests_shown).then(|| {
                 workload.instances.contains_key(member).then(|| Expectation {
                     because: format!("{member} has no manifest of {key}"),
-                    missing: format!("the record of {key} still has a status for {member}"),
+                    observed: format!("the record of {key} still has a status for {member}"),
                 })
             })
         })
@@ -290,7 +290,7 @@ impl Guarantee for TemplateStatusIsSumOfCopies {
             .or_else(|| other_sum(workload, template));
         let wrong = sum.map(|(what, reported, shown)| Expectation {
             because: format!("{reported} {what} replicas are reported for the copies of {key}"),
-            missing: format!("its template shows {shown}"),
+            observed: format!("its template shows {shown}"),
         });
         if wrong.is_none() && !self.deadlines.has(&subject) {
             return context.tally.record_held();

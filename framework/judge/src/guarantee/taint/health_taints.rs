@@ -70,14 +70,14 @@ impl Guarantee for NoScheduleTaintFollowsHealth {
         if !member.taints.iter().any(is_tainted) {
             let expectation = Expectation {
                 because: format!("{name} has been {health} since {}", clock(member.health_since)),
-                missing: format!("{name} has no NoSchedule taint for {health}"),
+                observed: format!("{name} has no NoSchedule taint for {health}"),
             };
             let removed = matches!(fact.change, Change::TaintRemoved { .. });
             // A member that is being removed gets no taint any more.
             if (turned || removed) && !member.leaving {
                 self.0.start(subject, fact, context.timings().latency, expectation);
             }
-        } else if let Some(margin) = self.0.met(&subject, fact) {
+        } else if let Some(margin) = self.0.close_as_met(&subject, fact) {
             context.tally.record_held_by(margin);
         } else if turned {
             context.tally.record_held_by(context.timings().latency);
@@ -112,7 +112,7 @@ impl Guarantee for NoExecuteTaintAfterTimeout {
                 let limit = bounds::no_execute(context.timings());
                 let expectation = Expectation {
                     because: format!("{member} has been NotReady since {}", clock(fact.at)),
-                    missing: format!("{member} has no NoExecute taint for its condition"),
+                    observed: format!("{member} has no NoExecute taint for its condition"),
                 };
                 self.deadlines.restart(Subject::member(member), fact, fact.at + limit, limit, expectation);
             }
@@ -131,7 +131,7 @@ impl Guarantee for NoExecuteTaintAfterTimeout {
 impl NoExecuteTaintAfterTimeout {
     fn tainted(&mut self, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::member(member);
-        let margin = self.deadlines.met(&subject, fact);
+        let margin = self.deadlines.close_as_met(&subject, fact);
         let Some(since) = self.since.swap_remove(member) else { return };
         if by_hand(member, fact.at, context) {
             return;
@@ -178,19 +178,19 @@ static TAINT_04: GuaranteeSpec = GuaranteeSpec {
 };
 
 /// Requirements T16 and T17: the health taints of one effect are removed when `Ready` is true.
-pub(crate) struct HealthTaintsGoWhenReady {
+pub(crate) struct HealthTaintsAreRemovedWhenReady {
     effect: TaintEffect,
     deadlines: Deadlines,
 }
 
-impl HealthTaintsGoWhenReady {
+impl HealthTaintsAreRemovedWhenReady {
     /// Checks the taints of `effect`.
     pub(crate) fn new(effect: TaintEffect) -> Self {
         Self { effect, deadlines: Deadlines::default() }
     }
 }
 
-impl Guarantee for HealthTaintsGoWhenReady {
+impl Guarantee for HealthTaintsAreRemovedWhenReady {
     fn spec(&self) -> &'static GuaranteeSpec {
         if self.effect == TaintEffect::NoExecute { &TAINT_04 } else { &TAINT_03 }
     }
@@ -227,7 +227,7 @@ impl Guarantee for HealthTaintsGoWhenReady {
             return self.deadlines.cancel(&subject);
         }
         if !member.taints.iter().any(|taint| is_health_taint(taint, self.effect)) {
-            if let Some(margin) = self.deadlines.met(&subject, fact) {
+            if let Some(margin) = self.deadlines.close_as_met(&subject, fact) {
                 context.tally.record_held_by(margin);
             }
         } else if turned {
@@ -237,7 +237,7 @@ impl Guarantee for HealthTaintsGoWhenReady {
             };
             let expectation = Expectation {
                 because: format!("{name} has been Ready since {}", clock(member.health_since)),
-                missing: format!("{name} still has a {} health taint", self.effect),
+                observed: format!("{name} still has a {} health taint", self.effect),
             };
             self.deadlines.start(subject, fact, limit, expectation);
         }
@@ -401,7 +401,7 @@ impl HealthTaintsExcludeEachOther {
         if wrong.is_none() && !self.deadlines.has(&subject) {
             return context.tally.record_held();
         }
-        let wrong = wrong.map(|(because, missing)| Expectation { because, missing });
+        let wrong = wrong.map(|(because, observed)| Expectation { because, observed });
         let allowed = bounds::change_reported(context.timings());
         self.deadlines.expect_correction(subject, fact, allowed, wrong, context);
     }

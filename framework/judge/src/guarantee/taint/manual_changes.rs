@@ -1,4 +1,4 @@
-//! Checks that the taints that a person sets stay: TAINT.
+//! Checks that only a person removes a taint that no controller owns: TAINT.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ static TAINT_09: GuaranteeSpec = GuaranteeSpec {
     source: "Karmada pkg/controllers/taint/clustertaintpolicy_controller.go",
 };
 
-/// Requirement H6: other writers do not overwrite a taint of a person.
+/// Requirement H6: controllers keep each taint that is neither a health taint nor in a policy.
 #[derive(Default)]
 pub(crate) struct ManualTaintsStay {
     suspected_violations: SuspectedViolations,
@@ -61,9 +61,9 @@ impl Guarantee for ManualTaintsStay {
         self.suspected_violations.due()
     }
 
-    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+    fn advance_to(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
         let slack = context.timings().latency.max(context.disorder());
-        self.suspected_violations.pass(now, context, |subject, fact, context| {
+        self.suspected_violations.advance_to(now, context, |subject, fact, context| {
             let member = subject.member.as_ref().and_then(|name| context.member(name));
             by_hand(member, fact, slack)
         });

@@ -7,7 +7,7 @@ mod truthful_times;
 mod unreachable;
 
 pub(super) use health_taints::{
-    HealthTaintsExcludeEachOther, HealthTaintsGoWhenReady, NoExecuteTaintAfterTimeout,
+    HealthTaintsAreRemovedWhenReady, HealthTaintsExcludeEachOther, NoExecuteTaintAfterTimeout,
     NoExecuteTaintKeepsItsTime, NoScheduleTaintFollowsHealth,
 };
 pub(super) use manual_changes::ManualTaintsStay;

@@ -106,7 +106,7 @@ fn wrong(name: &str, member: &Member, world: &World) -> Option<Expectation> {
                     "the policies {} {key}:{effect} for {name}",
                     if wants { "require" } else { "forbid" }
                 ),
-                missing: format!("{name} {} the taint", if is { "has" } else { "does not have" }),
+                observed: format!("{name} {} the taint", if is { "has" } else { "does not have" }),
             })
         },
     )

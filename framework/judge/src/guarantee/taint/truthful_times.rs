@@ -57,7 +57,7 @@ impl TaintTimesAreTruthful {
         earlier.lost.push((fact.at, taint.clone()));
         earlier.restored.retain(|restored| !is_same(restored, taint));
         if earlier.restored.is_empty()
-            && let Some(margin) = self.deadlines.met(&Subject::member(member), fact)
+            && let Some(margin) = self.deadlines.close_as_met(&Subject::member(member), fact)
         {
             context.tally.record_held_by(margin);
         }
@@ -75,7 +75,7 @@ impl TaintTimesAreTruthful {
         earlier.restored.push(taint.clone());
         let expectation = Expectation {
             because: format!("{taint} was restored with the time that it had before"),
-            missing: format!("{taint} stays with a time before the one at which it was set"),
+            observed: format!("{taint} stays with a time before the one at which it was set"),
         };
         self.deadlines.start(Subject::member(member), fact, latency, expectation);
         true

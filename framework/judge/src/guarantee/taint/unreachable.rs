@@ -87,7 +87,7 @@ impl Guarantee for NoExecuteTaintAfterSilence {
                 if taint.health == Some(Health::Unknown) && taint.effect == TaintEffect::NoExecute =>
             {
                 let subject = Subject::member(member);
-                let Some(margin) = self.deadlines.met(&subject, fact) else { return };
+                let Some(margin) = self.deadlines.close_as_met(&subject, fact) else { return };
                 let by_hand = context.member(member).is_some_and(|it| it.tainted_by_hand.is_some());
                 let cut = self.cut.get(member).filter(|cut| cut.ended.is_none() && !by_hand);
                 let Some(FaultPeriod { since: cut, .. }) = cut else {
@@ -141,8 +141,8 @@ impl NoExecuteTaintAfterSilence {
         if context.member(member).is_some_and(needs_none) {
             return;
         }
-        let missing = format!("{member} has no NoExecute taint for its condition");
+        let observed = format!("{member} has no NoExecute taint for its condition");
         let limit = bounds::no_execute(context.timings());
-        self.deadlines.start(Subject::member(member), fact, limit, Expectation { because, missing });
+        self.deadlines.start(Subject::member(member), fact, limit, Expectation { because, observed });
     }
 }

@@ -9,7 +9,7 @@ use crate::guarantee::engine::context::{
     Deadlines, Expectation, Guarantee, JudgeContext, Violation, accessors,
 };
 use crate::guarantee::engine::tolerated_until::{
-    TolerationEnd, is_by_taint, is_fresh, stamped_ahead, tolerates, written_late,
+    TolerationEnd, has_true_time, is_by_taint, lateness_of_write, lead_of_stamp, toleration_end,
 };
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
@@ -28,7 +28,8 @@ fn queued(world: &World) -> (usize, u32) {
     for (name, member) in world.members.iter().filter(|(_, member)| member.evicting_taints().next().is_some())
     {
         for (_, workload) in world.assigned_to(name) {
-            if let Some(TolerationEnd::At(until, taint)) = tolerates(workload, member.evicting_taints()) {
+            if let Some(TolerationEnd::At(until, taint)) = toleration_end(workload, member.evicting_taints())
+            {
                 workloads += 1;
                 looks = if until > taint.seen { 2 } else { looks };
             }
@@ -66,7 +67,7 @@ static TOLERATION_01: GuaranteeSpec = GuaranteeSpec {
     id: "TOLERATION-01",
     sentence: "a workload is evicted from a tainted member when its toleration is over, and not before",
     features: &[Feature::NoExecuteTaints],
-    formula: bounds::EVICTED,
+    formula: bounds::EVICTED_WITHOUT_TOLERATION,
     releases: "all",
     source: "Karmada pkg/controllers/cluster/taint_manager.go, needEviction",
 };
@@ -215,7 +216,7 @@ impl EvictionAtTolerationEnd {
         let subject = Subject::on(key, member);
         let workload = world.workloads.get(key);
         let taints = world.members.get(member).map(capsize_history::facts::Member::evicting_taints);
-        let now = workload.zip(taints).and_then(|(workload, taints)| tolerates(workload, taints));
+        let now = workload.zip(taints).and_then(|(workload, taints)| toleration_end(workload, taints));
         if now.as_ref() == self.known.get(&subject) {
             return;
         }
@@ -305,15 +306,15 @@ impl EvictionAtTolerationEnd {
                 clock(taint.seen),
                 clock(until)
             ),
-            missing: format!("{key} is still assigned to {member}"),
+            observed: format!("{key} is still assigned to {member}"),
         };
-        let latest = from.max(until + stamped_ahead(taint, timings.latency, world)) + allowed;
+        let latest = from.max(until + lead_of_stamp(taint, timings.latency, world)) + allowed;
         self.deadlines.restart(subject.clone(), fact, latest, timings.recheck + allowed, expectation);
     }
 
     fn evicted(&mut self, key: &WorkloadKey, member: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::on(key, member);
-        let margin = self.deadlines.met(&subject, fact);
+        let margin = self.deadlines.close_as_met(&subject, fact);
         let eased = self.eased.remove(&subject);
         let least = self.least.remove(&subject);
         let of_deleted = self.of_deleted.remove(&subject);
@@ -342,7 +343,7 @@ impl EvictionAtTolerationEnd {
                 return context.report_violation(Violation::by(fact, subject, Bound::Never, because, seen));
             }
         };
-        if !is_fresh(&taint, context.world) {
+        if !has_true_time(&taint, context.world) {
             return margin.into_iter().for_each(|margin| context.tally.record_held_by(margin));
         }
         if until <= taint.seen {
@@ -352,7 +353,7 @@ impl EvictionAtTolerationEnd {
                 None => context.tally.record_held(),
             };
         }
-        let early = bounds::STAMP + context.timings().skew + written_late(&taint, context.world);
+        let early = bounds::STAMP + context.timings().skew + lateness_of_write(&taint, context.world);
         if of_deleted.is_some_and(|until| until.saturating_sub(early) <= fact.at) {
             return;
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::guarantee::engine::bounds;
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, NEVER, Violation, accessors};
-use crate::guarantee::engine::tolerated_until::{TolerationEnd, is_by_taint, is_fresh, tolerates};
+use crate::guarantee::engine::tolerated_until::{TolerationEnd, has_true_time, is_by_taint, toleration_end};
 use crate::guarantee::{Ambiguity, Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use crate::time_format::clock;
@@ -100,7 +100,7 @@ impl Guarantee for NoEvictionWithoutTaint {
         }
     }
 
-    fn pass(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
+    fn advance_to(&mut self, now: Duration, context: &mut JudgeContext<'_>) {
         let disorder = context.disorder();
         for (subject, (fact, spare)) in
             self.suspected_violations.extract_if(.., |_, (fact, _)| now > fact.at.saturating_add(disorder))
@@ -123,7 +123,7 @@ impl NoEvictionWithoutTaint {
             return;
         }
         for (key, workload) in context.world.assigned_to(member) {
-            if let Some(TolerationEnd::At(until, _)) = tolerates(workload, taints.iter()) {
+            if let Some(TolerationEnd::At(until, _)) = toleration_end(workload, taints.iter()) {
                 self.inherited.insert(Subject::on(key, member), until);
             }
         }
@@ -135,9 +135,10 @@ impl NoEvictionWithoutTaint {
             return;
         }
         for (key, workload) in context.world.assigned_to(member) {
-            let tolerated = tolerates(workload, std::iter::once(taint));
+            let tolerated = toleration_end(workload, std::iter::once(taint));
             let Some(TolerationEnd::At(until, taint)) = tolerated else { continue };
-            if is_fresh(&taint, context.world) && fact.at + context.timings().latency + bounds::STAMP < until
+            if has_true_time(&taint, context.world)
+                && fact.at + context.timings().latency + bounds::STAMP < until
             {
                 let spare = UnusedToleration { until, removed: fact.at, taint };
                 self.unused_tolerations.insert(Subject::on(key, member), spare);

@@ -117,7 +117,7 @@ impl Driver<'_> {
                     let expected = format!("the API server of {name} answers");
                     return Err(StepError::Unmet { expected, seen: "the member has no power".into() });
                 }
-                let client = self.member(&name)?.onlooker();
+                let client = self.member(&name)?.restore_observer();
                 (name, client)
             }
         };
