@@ -94,9 +94,7 @@ fn names() -> Vec<String> {
         let path = path.with_extension("");
         path.strip_prefix(root().join("runs")).unwrap().to_str().unwrap().to_owned()
     };
-    let mut names: Vec<String> = runs().into_iter().map(name).collect();
-    names.sort();
-    names
+    runs().into_iter().map(name).collect()
 }
 
 fn recording(name: &str) -> PathBuf {

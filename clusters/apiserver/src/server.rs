@@ -37,7 +37,7 @@ impl ApiServer {
         ApiService::new(self.clone())
     }
 
-    /// Answers every request with 503 until the guard is dropped, except the requests of onlookers.
+    /// Answers every request with 503 until the guard is dropped, except the requests of restore observers.
     #[must_use = "the server answers again when the guard is dropped"]
     pub fn stop(&self) -> StopGuard {
         self.inner.stopped.fetch_add(1, Ordering::Relaxed);

@@ -92,7 +92,7 @@ impl std::fmt::Debug for Inner {
 }
 
 impl Inner {
-    /// Returns true if the server answers only onlookers.
+    /// Returns true if the server answers only restore observers.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed) > 0
     }

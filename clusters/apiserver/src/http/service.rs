@@ -35,17 +35,17 @@ const BODY_LIMIT: usize = 3 * 1024 * 1024;
 pub struct ApiService {
     server: ApiServer,
     outside: bool,
-    for_onlooker: bool,
+    for_restore_observer: bool,
 }
 
 impl ApiService {
     pub(crate) fn new(server: ApiServer) -> Self {
-        Self { server, outside: false, for_onlooker: false }
+        Self { server, outside: false, for_restore_observer: false }
     }
 
     /// The service for clients that also work while the server is stopped or restored.
     pub(crate) fn for_restore_observers(self) -> Self {
-        Self { for_onlooker: true, ..self }
+        Self { for_restore_observer: true, ..self }
     }
 
     /// Treats requests as coming from a socket.
@@ -71,10 +71,11 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let (server, outside, for_onlooker) = (self.server.clone(), self.outside, self.for_onlooker);
+        let (server, outside, for_restore_observer) =
+            (self.server.clone(), self.outside, self.for_restore_observer);
         Box::pin(async move {
             let (mut parts, body) = request.into_parts();
-            if for_onlooker {
+            if for_restore_observer {
                 parts.extensions.insert(RestoreObserver);
             } else if server.inner.is_stopped() {
                 return Ok(respond::failure(&Failure::stopped()));

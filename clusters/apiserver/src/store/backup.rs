@@ -10,7 +10,7 @@ use crate::write::allocate::Allocations;
 use crate::write::dependents::Dependents;
 use crate::write::webhook::Webhooks;
 
-/// The annotation of the bookmark about a restore of the server in an onlooker's watch.
+/// The annotation of the bookmark about a restore of the server in the watch of a restore observer.
 /// The bookmark is between the events before the restore and the events after the restore.
 pub const RESTORED: &str = "capsize.dev/restored";
 

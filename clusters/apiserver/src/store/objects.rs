@@ -196,7 +196,7 @@ impl Store {
         Snapshot { revision: self.revision, tables: tables.collect() }
     }
 
-    /// Restores the objects and the revision of `snapshot`. Watches end, except those of onlookers.
+    /// Restores the objects and the revision of `snapshot`. Watches end, except those of restore observers.
     pub(crate) fn restore(&mut self, snapshot: &Snapshot) {
         for version in mem::take(self.recent.get_mut()).versions.values() {
             version.drop_tree();

@@ -1,6 +1,6 @@
 //! Compares backups with a map.
 //!
-//! A restored server has the objects and the revision of the backup. Only onlookers observe the restore.
+//! A restored server has the objects and the revision of the backup. Only restore observers observe the restore.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -73,13 +73,13 @@ async fn listed(server: &ApiServer) -> (Objects, u64) {
 }
 
 /// A watch, and the objects that result from its events.
-struct Onlooker {
+struct RestoreObserver {
     body: Body,
     objects: Objects,
     restores: usize,
 }
 
-impl Onlooker {
+impl RestoreObserver {
     async fn of(client: kube::Client) -> Self {
         let request = Request::get(format!("{MAPS}?watch=true&timeoutSeconds=100000")).body(Body::empty());
         let body = client.send(request.unwrap()).await.unwrap().into_body();
@@ -119,7 +119,7 @@ impl Onlooker {
 async fn compare(run: Simulation, operations: &[Operation]) {
     let server = support::server(run);
     let mut saved: Vec<(Backup, (Objects, u64))> = vec![(server.backup(), listed(&server).await)];
-    let (mut onlooker, mut restores) = (Onlooker::of(server.restore_observer()).await, 0);
+    let (mut observer, mut restores) = (RestoreObserver::of(server.restore_observer()).await, 0);
     for operation in operations {
         match operation {
             Operation::Put { name, value } => put(&server, &format!("o{name}"), &value.to_string()).await,
@@ -139,13 +139,13 @@ async fn compare(run: Simulation, operations: &[Operation]) {
                 assert_eq!(listed(&server).await, (Objects::new(), saved[0].1.1));
             }
             Operation::Read => {
-                assert!(onlooker.read());
-                assert_eq!((&onlooker.objects, onlooker.restores), (&listed(&server).await.0, restores));
+                assert!(observer.read());
+                assert_eq!((&observer.objects, observer.restores), (&listed(&server).await.0, restores));
             }
         }
     }
-    assert!(onlooker.read());
-    assert_eq!((onlooker.objects, onlooker.restores), (listed(&server).await.0, restores));
+    assert!(observer.read());
+    assert_eq!((observer.objects, observer.restores), (listed(&server).await.0, restores));
 }
 
 proptest! {
@@ -161,7 +161,7 @@ proptest! {
 fn a_watch_ends_when_its_server_is_restored_and_cannot_go_on_from_before() {
     with_server(|server, run| async move {
         let backup = server.backup();
-        let mut watch = Onlooker::of(server.client()).await;
+        let mut watch = RestoreObserver::of(server.client()).await;
         put(&server, "a", "1").await;
         assert!(watch.read());
         let (_, later) = listed(&server).await;

@@ -13,10 +13,13 @@ fn is_broken(id: &str, story: Story, until: f64) -> bool {
 
 /// The recorder hears nothing of the control plane from 11 s on, and lists its objects at `end`.
 fn listed(story: Story, end: f64, list: impl FnOnce(Story) -> Story) -> Story {
-    let observer =
-        |story: Story, late: f64| story.mark(json!({"observer": {"on": "control-plane", "latency": late}}));
-    let deaf = observer(story.at(11.0), 3e9).at(end);
-    observer(list(observer(deaf, end - 11.0)).at(end + 0.1), 0.0)
+    let deaf = story.at(11.0).mark(latency(3e9)).at(end).mark(latency(end - 11.0));
+    list(deaf).at(end + 0.1).mark(latency(0.0))
+}
+
+/// A mark that the recorder observes the control plane with this latency in seconds from now on.
+fn latency(seconds: f64) -> Value {
+    json!({"observer": {"on": "control-plane", "latency": seconds}})
 }
 
 /// A pod on a1 with this identity that tolerates taints for `seconds`, in this state.
@@ -140,9 +143,6 @@ fn a_cluster_with_another_uid_is_the_same_while_everything_is_observed() {
 fn a_node_with_another_uid_is_another_one_only_after_a_silence() {
     let identity =
         |story: nodes::Story, uid: &str| story.node("a1", |node| node["metadata"]["uid"] = uid.into());
-    let observer = |story: nodes::Story, late: f64| {
-        story.mark(json!({"observer": {"on": "control-plane", "latency": late}}))
-    };
     let ahead = || {
         identity(cluster_by(nodes::PROFILE, 2, 0).at(1.5), "one")
             .at(2.0)
@@ -156,8 +156,8 @@ fn a_node_with_another_uid_is_another_one_only_after_a_silence() {
     let observed = |story: nodes::Story| [5, 8, 11].into_iter().fold(story, renewed).ends(13.0).0;
     // The Lease that was ahead counts on for the same Node.
     assert_eq!(observed(identity(ahead(), "two")), "NODE-01");
-    let silence = identity(observer(observer(ahead(), 3e9).at(4.0), 1.0), "two").at(4.1);
-    assert_eq!(observed(observer(silence, 0.0)), "");
+    let silence = ahead().mark(latency(3e9)).at(4.0).mark(latency(1.0));
+    assert_eq!(observed(identity(silence, "two").at(4.1).mark(latency(0.0))), "");
 }
 
 fn policy() -> Value {

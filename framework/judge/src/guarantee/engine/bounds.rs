@@ -125,7 +125,7 @@ pub(crate) fn untainted_no_execute(timings: &Timings) -> Duration {
     limited(&transition::UNTAINTED_NO_EXECUTE.upper, timings)
 }
 
-pub(crate) const EVICTED_WITHOUT_TOLERATION: &str = "not before the least tolerationSeconds - 1 s after the taint; at most the least \
+pub(crate) const EVICTED_AFTER_TOLERATION: &str = "not before the least tolerationSeconds - 1 s after the taint; at most the least \
      tolerationSeconds + latency after the taint, plus 2 x evictionPace (or latency) for every three workloads in the queue \
      (1 x if no workload tolerates anything; the first three do not count if none was evicted just before), plus recheck if the \
      workload comes to a member that is already tainted; with HaltsWhenNoneReady not while no member is Ready";

@@ -67,7 +67,7 @@ static TOLERATION_01: GuaranteeSpec = GuaranteeSpec {
     id: "TOLERATION-01",
     sentence: "a workload is evicted from a tainted member when its toleration is over, and not before",
     features: &[Feature::NoExecuteTaints],
-    formula: bounds::EVICTED_WITHOUT_TOLERATION,
+    formula: bounds::EVICTED_AFTER_TOLERATION,
     releases: "all",
     source: "Karmada pkg/controllers/cluster/taint_manager.go, needEviction",
 };
