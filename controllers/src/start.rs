@@ -112,7 +112,7 @@ pub struct RunningControllers {
 impl RunningControllers {
     pub(crate) fn of(run: impl Future<Output = ()> + Send + 'static) -> Self {
         let mut tasks = JoinSet::new();
-        tasks.spawn(run);
+        tasks.spawn(run.boxed());
         Self { _tasks: tasks }
     }
 }

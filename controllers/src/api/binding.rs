@@ -88,10 +88,9 @@ pub struct SchedulePriority {
 #[kube(group = "work.karmada.io", version = "v1alpha2", kind = "ClusterResourceBinding")]
 #[kube(plural = "clusterresourcebindings", status = "BindingStatus")]
 #[kube(derive = "Default", derive = "PartialEq")]
-#[serde(rename_all = "camelCase")]
+#[serde(transparent)]
 pub struct ClusterResourceBindingSpec {
     /// The same as in a namespaced binding.
-    #[serde(flatten)]
     pub binding: ResourceBindingSpec,
 }
 

@@ -107,6 +107,18 @@ mod tests {
     }
 
     #[test]
+    fn cluster_scoped_kinds_have_the_spec_of_the_namespaced_kinds() {
+        let spec = |kind: &str| schema(kind)["openAPIV3Schema"]["properties"]["spec"].clone();
+        for kind in ["OverridePolicy", "PropagationPolicy", "ResourceBinding"] {
+            let (namespaced, cluster_scoped) = (spec(kind), spec(&format!("Cluster{kind}")));
+            assert!(namespaced["properties"].is_object(), "{kind}");
+            for part in ["type", "properties", "required"] {
+                assert_eq!(cluster_scoped[part], namespaced[part], "{kind}: {part}");
+            }
+        }
+    }
+
+    #[test]
     fn former_purge_modes_are_allowed_until_1_18() {
         let count = |release: &str| {
             let text = serde_json::to_string(&crds_of(release)).unwrap();

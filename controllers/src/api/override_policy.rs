@@ -35,10 +35,9 @@ pub struct OverridePolicySpec {
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "policy.karmada.io", version = "v1alpha1", kind = "ClusterOverridePolicy")]
 #[kube(plural = "clusteroverridepolicies", derive = "PartialEq")]
-#[serde(rename_all = "camelCase")]
+#[serde(transparent)]
 pub struct ClusterOverridePolicySpec {
     /// The same as in a namespaced policy.
-    #[serde(flatten)]
     pub policy: OverridePolicySpec,
 }
 

@@ -72,10 +72,9 @@ pub struct PolicySchedulePriority {
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "policy.karmada.io", version = "v1alpha1", kind = "ClusterPropagationPolicy")]
 #[kube(plural = "clusterpropagationpolicies", derive = "PartialEq")]
-#[serde(rename_all = "camelCase")]
+#[serde(transparent)]
 pub struct ClusterPropagationPolicySpec {
     /// The same as in a namespaced policy.
-    #[serde(flatten)]
     pub policy: PropagationPolicySpec,
 }
 

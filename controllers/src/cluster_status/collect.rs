@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Container, Node, Pod, PodStatus};
+use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
 use kube::{Api, Client};
 
@@ -12,13 +12,13 @@ use crate::api::{
     ResourceSummary, is_true, set_condition,
 };
 use crate::machinery::{Context, Discovery, Informer};
-use crate::rules::{modelings, node_summary, resource_summary};
+use crate::rules::{MemberPod, modelings, node_summary, resource_summary};
 
 /// Collects from one member, and keeps what need not be requested each time.
 #[derive(Default)]
 pub(crate) struct Collector {
     nodes: Option<Informer<Node>>,
-    pods: Option<Informer<Pod>>,
+    pods: Option<Informer<MemberPod>>,
     /// When version and kinds were last requested, on the run's clock.
     discovered_at: Option<Duration>,
     discovery: Discovery,
@@ -100,9 +100,10 @@ impl Collector {
         let watch = context.member_watch();
         let nodes =
             self.nodes.get_or_insert_with(|| Informer::start(Api::all(client.clone()), watch.clone()));
-        let pods = self
-            .pods
-            .get_or_insert_with(|| Informer::start_trimmed(Api::all(client), watch, keep_requests_only));
+        let pods = self.pods.get_or_insert_with(|| {
+            let kind = kube::api::ApiResource::erase::<Pod>(&());
+            Informer::start_of_kind(Api::all_with(client, &kind), watch, &kind, |_| ())
+        });
         // Only the first collection has to wait for the lists, and a silent member must not stall it.
         let both = async { tokio::join!(nodes.ready(), pods.ready()) };
         let _ = tokio::time::timeout(context.member_timeout(), both).await;
@@ -120,7 +121,7 @@ impl Collector {
 
 impl Summary {
     /// Sums up nodes and pods, and grades the nodes where there are models.
-    fn of(nodes: &[Arc<Node>], pods: &[Arc<Pod>], models: Option<&[ResourceModel]>) -> Self {
+    fn of(nodes: &[Arc<Node>], pods: &[Arc<MemberPod>], models: Option<&[ResourceModel]>) -> Self {
         let (nodes, pods) = (nodes.iter().map(AsRef::as_ref), pods.iter().map(AsRef::as_ref));
         let mut resources = resource_summary(nodes.clone(), pods.clone());
         if let Some(models) = models {
@@ -133,30 +134,6 @@ impl Summary {
 /// Whether the condition says that all served kinds are listed; others may have removed the condition.
 fn lists_all_apis(cluster: &Cluster) -> bool {
     cluster.status.as_ref().is_some_and(|status| is_true(&status.conditions, CONDITION_COMPLETE_APIS))
-}
-
-/// Keeps of a pod only its requests and its phase, because a member may have many pods.
-fn keep_requests_only(pod: &mut Pod) {
-    pod.metadata.annotations = None;
-    pod.metadata.labels = None;
-    pod.metadata.managed_fields = None;
-    let requests_only = |container: &mut Container| {
-        *container = Container {
-            name: std::mem::take(&mut container.name),
-            resources: container.resources.take(),
-            ..Container::default()
-        };
-    };
-    if let Some(spec) = &mut pod.spec {
-        spec.containers.iter_mut().for_each(requests_only);
-        spec.init_containers.iter_mut().flatten().for_each(requests_only);
-        spec.volumes = None;
-        spec.affinity = None;
-        spec.tolerations = None;
-    }
-    if let Some(status) = &mut pod.status {
-        *status = PodStatus { phase: status.phase.take(), ..PodStatus::default() };
-    }
 }
 
 /// The kinds that the member serves, by group and version; `None` if they are the same as before.

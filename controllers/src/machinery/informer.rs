@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::stream::BoxStream;
-use futures::{Stream, StreamExt};
+use futures::{FutureExt, Stream, StreamExt};
 use kube::api::{ApiResource, TypeMeta};
 use kube::runtime::watcher::{self, Event};
 use kube::{Api, Resource};
@@ -60,23 +60,12 @@ where
     where
         K::DynamicType: Default,
     {
-        Self::start_trimmed(api, config, |_| ())
-    }
-
-    /// Like [`Informer::start`], with `modify` removing unused fields from each object.
-    pub(crate) fn start_trimmed(
-        api: Api<K>,
-        config: watcher::Config,
-        modify: impl FnMut(&mut K) + Send + 'static,
-    ) -> Self
-    where
-        K::DynamicType: Default,
-    {
         let kind = ApiResource::erase::<K>(&K::DynamicType::default());
-        Self::start_of_kind(api, config, &kind, modify)
+        Self::start_of_kind(api, config, &kind, |_| ())
     }
 
-    fn start_of_kind(
+    /// Starts the watch of a kind known at run time, with `modify` applied to each object.
+    pub(crate) fn start_of_kind(
         api: Api<K>,
         config: watcher::Config,
         kind: &ApiResource,
@@ -85,7 +74,8 @@ where
         let shared = Arc::new(Shared::new(false));
         let mut tasks = JoinSet::new();
         let events = watch_as_text(api, kind, config);
-        tasks.spawn(follow(events, Box::new(modify), Arc::clone(&shared)));
+        // The code of a task is large, and is compiled once for all boxed futures.
+        tasks.spawn(follow(events, Box::new(modify), Arc::clone(&shared)).boxed());
         Self { shared, _watch: Arc::new(tasks) }
     }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use capsize_clock::Clock;
+use futures::FutureExt;
 use kube::Client;
 use tokio::task::JoinSet;
 
@@ -45,13 +46,13 @@ async fn work(context: Arc<NodeContext>) {
     let started = context.settings.controllers;
     let mut tasks = JoinSet::new();
     if started.lifecycle {
-        tasks.spawn(reconcile::run(Arc::clone(&context)));
-        tasks.spawn(mark_pods::run(Arc::clone(&context)));
-        tasks.spawn(monitor::run(Arc::clone(&context)));
-        tasks.spawn(tainter::run(Arc::clone(&context)));
+        tasks.spawn(reconcile::run(Arc::clone(&context)).boxed());
+        tasks.spawn(mark_pods::run(Arc::clone(&context)).boxed());
+        tasks.spawn(monitor::run(Arc::clone(&context)).boxed());
+        tasks.spawn(tainter::run(Arc::clone(&context)).boxed());
     }
     if started.taint_eviction {
-        tasks.spawn(taint_eviction::run(context));
+        tasks.spawn(taint_eviction::run(context).boxed());
     }
     while tasks.join_next().await.is_some() {}
 }

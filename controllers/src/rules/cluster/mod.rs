@@ -1,6 +1,7 @@
 //! Readiness, silence and taints of clusters, and the resources that their nodes offer.
 
 mod heartbeat;
+mod member_pod;
 mod readiness;
 mod remedies;
 mod resource_models;
@@ -9,6 +10,7 @@ mod taint_policy;
 mod taints;
 
 pub use heartbeat::{Heartbeat, abandons_works, falls_silent, heartbeat, not_ready_since, silence};
+pub use member_pod::MemberPod;
 pub use readiness::{
     Probe, ProbeRun, Readiness, brings_probe_forward, collects_status, complete_apis, is_damped,
     keeps_condition, member_timeout, probe_run, readiness, replaces_enablements,

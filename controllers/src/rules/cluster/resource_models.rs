@@ -8,12 +8,13 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-use super::resource_summary::takes_room_on;
+use super::member_pod::MemberPod;
+use super::resource_summary::add_pod;
 use crate::api::{AllocatableModeling, ResourceModel, ResourceModelRange};
-use crate::rules::{Behaviour, add_quantities, milli, pod_requests};
+use crate::rules::{Behaviour, milli};
 
 /// The largest possible amount: `math.MaxInt64`.
 const NO_END: &str = "9223372036854775807";
@@ -64,20 +65,15 @@ fn nine(grade: i64, cpu: [&str; 2], memory: [&str; 2]) -> ResourceModel {
 pub fn modelings<'a>(
     models: &[ResourceModel],
     nodes: impl Iterator<Item = &'a Node>,
-    pods: impl Iterator<Item = &'a Pod>,
+    pods: impl Iterator<Item = &'a MemberPod>,
 ) -> Vec<AllocatableModeling> {
     if models.is_empty() {
         return Vec::new();
     }
     let mut taken: BTreeMap<&str, BTreeMap<String, Quantity>> = BTreeMap::new();
     for pod in pods {
-        let Some(node) = takes_room_on(pod) else { continue };
-        let sums = taken.entry(node).or_default();
-        let spec = serde_json::to_value(&pod.spec).unwrap_or_default();
-        for (resource, amount) in pod_requests(&spec) {
-            add_quantities(sums, &resource, &amount);
-        }
-        add_quantities(sums, "pods", &Quantity("1".into()));
+        let Some(node) = pod.takes_room_on() else { continue };
+        add_pod(taken.entry(node).or_default(), pod);
     }
     let mut counts: Vec<_> =
         models.iter().map(|model| AllocatableModeling { grade: model.grade, count: 0 }).collect();
@@ -168,12 +164,12 @@ mod tests {
             "conditions": [{"type": "Ready", "status": ready}]}}))
     }
 
-    fn pod(node: &str, phase: &str, cpu: &str) -> Pod {
+    fn pod(node: &str, phase: &str, cpu: &str) -> MemberPod {
         from_json(json!({"metadata": {"name": "p"}, "status": {"phase": phase}, "spec": {
             "nodeName": node, "containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}}))
     }
 
-    fn counts(nodes: &[Node], pods: &[Pod]) -> Vec<i64> {
+    fn counts(nodes: &[Node], pods: &[MemberPod]) -> Vec<i64> {
         modelings(&models(), nodes.iter(), pods.iter()).iter().map(|modeling| modeling.count).collect()
     }
 

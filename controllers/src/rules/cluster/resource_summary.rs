@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
+use super::member_pod::MemberPod;
 use crate::api::{NodeSummary, ResourceSummary};
-use crate::rules::{add_quantities, pod_requests};
+use crate::rules::add_quantities;
 
 /// Counts the nodes and the ready nodes.
 #[must_use]
@@ -26,7 +27,7 @@ pub fn node_summary<'a>(nodes: impl Iterator<Item = &'a Node> + Clone) -> NodeSu
 #[must_use]
 pub fn resource_summary<'a>(
     nodes: impl Iterator<Item = &'a Node>,
-    pods: impl Iterator<Item = &'a Pod>,
+    pods: impl Iterator<Item = &'a MemberPod>,
 ) -> ResourceSummary {
     let mut summary = ResourceSummary::default();
     let offers = |node: &'a Node| node.status.as_ref()?.allocatable.as_ref();
@@ -34,29 +35,19 @@ pub fn resource_summary<'a>(
         add_quantities(&mut summary.allocatable, resource, amount);
     }
     for pod in pods {
-        if node_of(pod).is_none() {
+        if pod.node.is_none() {
             add_pod(&mut summary.allocating, pod);
-        } else if takes_room_on(pod).is_some() {
+        } else if pod.takes_room_on().is_some() {
             add_pod(&mut summary.allocated, pod);
         }
     }
     summary
 }
 
-/// Returns the node whose resources the pod uses: its assigned node, unless the pod has ended.
-pub(super) fn takes_room_on(pod: &Pod) -> Option<&str> {
-    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-    node_of(pod).filter(|_| !matches!(phase, Some("Succeeded" | "Failed")))
-}
-
-fn node_of(pod: &Pod) -> Option<&str> {
-    pod.spec.as_ref()?.node_name.as_deref().filter(|node| !node.is_empty())
-}
-
-fn add_pod(sums: &mut BTreeMap<String, Quantity>, pod: &Pod) {
-    let spec = serde_json::to_value(&pod.spec).unwrap_or_default();
-    for (resource, amount) in pod_requests(&spec) {
-        add_quantities(sums, &resource, &amount);
+/// Adds the requests of a pod, and the pod itself, to the sums by resource.
+pub(super) fn add_pod(sums: &mut BTreeMap<String, Quantity>, pod: &MemberPod) {
+    for (resource, amount) in &pod.requests {
+        add_quantities(sums, resource, amount);
     }
     add_quantities(sums, "pods", &Quantity("1".into()));
 }
@@ -79,7 +70,7 @@ mod tests {
             "allocatable": {"cpu": "8", "pods": "110"}, "conditions": [{"type": "Ready", "status": ready}]}}))
     }
 
-    fn pod(node: Option<&str>, phase: &str) -> Pod {
+    fn pod(node: Option<&str>, phase: &str) -> MemberPod {
         from_json(json!({"metadata": {"name": "p"}, "status": {"phase": phase}, "spec": {
             "nodeName": node, "containers": [{"name": "c", "resources": {"requests": {"cpu": "500m"}}}]}}))
     }
