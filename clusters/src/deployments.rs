@@ -11,13 +11,15 @@ use std::time::Duration;
 
 use capsize_clock::{Clock, Stream, whole_seconds};
 use futures::StreamExt;
-use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Patch, PatchParams};
 use kube::runtime::WatchStreamExt;
 use kube::runtime::utils::Backoff;
 use kube::runtime::watcher::{self, Event};
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, Client, Resource, ResourceExt};
 use rand::RngExt;
+use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -106,9 +108,33 @@ impl StartUpSetting {
     }
 }
 
+/// The fields of a Deployment that the simulation reads. The other fields are not even deserialized.
+#[derive(Clone, Debug, Deserialize, Resource)]
+#[resource(inherit = "Deployment")]
+struct ObservedDeployment {
+    metadata: ObjectMeta,
+    #[serde(default)]
+    spec: Spec,
+    #[serde(default)]
+    status: Status,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Spec {
+    replicas: Option<i32>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Status {
+    observed_generation: Option<i64>,
+    ready_replicas: Option<i32>,
+}
+
 /// The state of one Deployment.
 struct Known {
-    deployment: Deployment,
+    deployment: ObservedDeployment,
     next: Step,
 }
 
@@ -142,7 +168,7 @@ pub(crate) async fn run_deployments(
     setting: StartUpSetting,
     mut chance: Stream,
 ) {
-    let deployments: Api<Deployment> = Api::all(client.clone());
+    let deployments: Api<ObservedDeployment> = Api::all(client.clone());
     let events = watcher::watcher(deployments, watcher::Config::default()).backoff(Steady);
     let mut events = pin!(events);
     let mut known: BTreeMap<(String, String), Known> = BTreeMap::new();
@@ -174,7 +200,7 @@ async fn sleep_until(at: Option<Instant>) {
     }
 }
 
-fn record(known: &mut BTreeMap<(String, String), Known>, event: Event<Deployment>) {
+fn record(known: &mut BTreeMap<(String, String), Known>, event: Event<ObservedDeployment>) {
     match event {
         Event::Apply(deployment) | Event::InitApply(deployment) => {
             let key = (deployment.namespace().unwrap_or_default(), deployment.name_any());
@@ -194,14 +220,14 @@ fn record(known: &mut BTreeMap<(String, String), Known>, event: Event<Deployment
 }
 
 /// Returns true if the status agrees with the spec, including ready replicas.
-fn observed(deployment: &Deployment) -> bool {
-    let status = deployment.status.clone().unwrap_or_default();
+fn observed(deployment: &ObservedDeployment) -> bool {
+    let status = &deployment.status;
     status.observed_generation == deployment.metadata.generation
         && status.ready_replicas.unwrap_or(0) == wanted(deployment)
 }
 
-fn wanted(deployment: &Deployment) -> i32 {
-    deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1)
+fn wanted(deployment: &ObservedDeployment) -> i32 {
+    deployment.spec.replicas.unwrap_or(1)
 }
 
 /// Replicas that would never become ready draw a new time when the setting changes.
@@ -218,7 +244,7 @@ async fn step(
     ready_at: impl FnOnce() -> Option<Instant>,
 ) {
     let wanted = wanted(&one.deployment);
-    let before = one.deployment.status.as_ref().and_then(|status| status.ready_replicas).unwrap_or(0);
+    let before = one.deployment.status.ready_replicas.unwrap_or(0);
     let (ready, next) = match one.next {
         Step::Observe(_) if before < wanted => (before, Step::Ready(ready_at())),
         _ => (wanted, Step::Settled),
@@ -228,7 +254,7 @@ async fn step(
     if let Some(clock) = clock {
         status["conditions"] = conditions(clock, ready >= wanted, next == Step::Ready(None));
     }
-    let api: Api<Deployment> =
+    let api: Api<ObservedDeployment> =
         Api::namespaced(client.clone(), &one.deployment.namespace().unwrap_or_default());
     let patch = json!({ "status": status });
     let name = one.deployment.name_any();
@@ -280,23 +306,14 @@ impl Backoff for Steady {
 /// Zero is written as null: real controllers omit such counts, and a merge patch removes the field.
 fn status(generation: Option<i64>, wanted: i32, ready: i32) -> serde_json::Value {
     let count = |number: i32| (number > 0).then_some(number);
-    let status = DeploymentStatus {
-        observed_generation: generation,
-        replicas: count(wanted),
-        updated_replicas: count(wanted),
-        ready_replicas: count(ready),
-        available_replicas: count(ready),
-        unavailable_replicas: count(wanted - ready),
-        ..DeploymentStatus::default()
-    };
-    let mut status = json!(status);
-    for field in ["replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas"]
-    {
-        if status.get(field).is_none() {
-            status[field] = serde_json::Value::Null;
-        }
-    }
-    status
+    json!({
+        "observedGeneration": generation,
+        "replicas": count(wanted),
+        "updatedReplicas": count(wanted),
+        "readyReplicas": count(ready),
+        "availableReplicas": count(ready),
+        "unavailableReplicas": count(wanted - ready),
+    })
 }
 
 #[cfg(test)]

@@ -8,18 +8,50 @@ use capsize_clock::{Clock, Stream, whole_seconds};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Patch, PatchParams};
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, Event};
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, Client, Resource, ResourceExt};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
 use crate::deployments::{StartUp, StartUpSetting, Steady};
 
+/// The fields of a Pod that the simulation reads. The other fields are not even deserialized.
+#[derive(Clone, Debug, Deserialize, Resource)]
+#[resource(inherit = "Pod")]
+struct StartingPod {
+    metadata: ObjectMeta,
+    #[serde(default)]
+    spec: Spec,
+    #[serde(default)]
+    status: Status,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Spec {
+    containers: Vec<Container>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Container {
+    name: String,
+    image: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Status {
+    conditions: Option<Vec<IgnoredAny>>,
+}
+
 /// Starts every Pod of a member after the time in `setting`. Never returns.
 pub(crate) async fn run_pods(client: Client, clock: Clock, setting: StartUpSetting, mut chance: Stream) {
-    let events = watcher::watcher(Api::<Pod>::all(client.clone()), watcher::Config::default());
+    let events = watcher::watcher(Api::<StartingPod>::all(client.clone()), watcher::Config::default());
     let mut events = pin!(events.backoff(Steady));
     let mut starting = FuturesUnordered::new();
     loop {
@@ -45,20 +77,20 @@ pub(crate) async fn run_pods(client: Client, clock: Clock, setting: StartUpSetti
 }
 
 /// Returns true if nobody has reported anything about the Pod yet.
-fn is_new(pod: &Pod) -> bool {
-    pod.status.as_ref().and_then(|status| status.conditions.as_ref()).is_none_or(Vec::is_empty)
+fn is_new(pod: &StartingPod) -> bool {
+    pod.status.conditions.as_ref().is_none_or(Vec::is_empty)
 }
 
 /// Writes the status.
 /// A Pod that was deleted meanwhile needs none, and a failed request leaves the Pod as it is.
-async fn report(client: &Client, pod: &Pod, status: Value) {
-    let pods: Api<Pod> = Api::namespaced(client.clone(), &pod.namespace().unwrap_or_default());
+async fn report(client: &Client, pod: &StartingPod, status: Value) {
+    let pods: Api<StartingPod> = Api::namespaced(client.clone(), &pod.namespace().unwrap_or_default());
     let patch = Patch::Merge(json!({"status": status}));
     let _ = pods.patch_status(&pod.name_any(), &PatchParams::default(), &patch).await;
 }
 
 /// The status of a Pod that is ready, or that is starting.
-fn status(pod: &Pod, clock: Clock, is_ready: bool, start_up: StartUp) -> Value {
+fn status(pod: &StartingPod, clock: Clock, is_ready: bool, start_up: StartUp) -> Value {
     let now = whole_seconds(clock.now());
     let why = match start_up {
         StartUp::Never => "containers never become ready in this member: its start-up time is `never`",
@@ -69,8 +101,9 @@ fn status(pod: &Pod, clock: Clock, is_ready: bool, start_up: StartUp) -> Value {
         false => json!({"type": kind, "status": "False", "reason": "ContainersNotReady", "message": why,
             "lastTransitionTime": now}),
     };
-    let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
+    let containers = &pod.spec.containers;
     let containers: Vec<Value> = containers
+        .iter()
         .map(|container| {
             let state = match is_ready {
                 true => json!({"running": {"startedAt": now}}),

@@ -9,6 +9,7 @@ use capsize_clock::{Clock, Stream};
 use futures::StreamExt;
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, StatefulSet};
 use k8s_openapi::api::core::v1::Node;
+use kube::api::{ApiResource, DynamicObject};
 use kube::runtime::watcher::{Config, Event, watcher};
 use kube::{Api, Client, ResourceExt};
 use tokio::sync::Notify;
@@ -73,9 +74,15 @@ pub(super) async fn run(
 ) {
     let mut nodes = pin!(watcher(Api::<Node>::all(client.clone()), Config::default()));
     let mut pods = pin!(watcher(Api::<ObservedPod>::all(client.clone()), Config::default()));
-    let mut deployments = pin!(watcher(Api::<Deployment>::all(client.clone()), Config::default()));
-    let mut sets = pin!(watcher(Api::<StatefulSet>::all(client.clone()), Config::default()));
-    let mut daemons = pin!(watcher(Api::<DaemonSet>::all(client.clone()), Config::default()));
+    // These objects are read as JSON, because the types of their pods have many fields that are not needed here.
+    let deployment = ApiResource::erase::<Deployment>(&());
+    let set = ApiResource::erase::<StatefulSet>(&());
+    let daemon = ApiResource::erase::<DaemonSet>(&());
+    let owners =
+        |kind| watcher(Api::<DynamicObject>::all_with(client.clone(), kind), Config::default()).boxed();
+    let mut deployments = owners(&deployment);
+    let mut sets = owners(&set);
+    let mut daemons = owners(&daemon);
     let mut event_loop = EventLoop {
         client,
         clock,
@@ -107,9 +114,9 @@ pub(super) async fn run(
             biased;
             Some(event) = nodes.next() => dispatch(event, |node, exists| event_loop.node(&node, exists)),
             Some(event) = pods.next() => dispatch(event, |pod, exists| event_loop.pod_event(pod, exists)),
-            Some(event) = deployments.next() => dispatch(event, |owner, exists| event_loop.owner(Owner::deployment(owner), exists)),
-            Some(event) = sets.next() => dispatch(event, |owner, exists| event_loop.owner(Owner::stateful(owner), exists)),
-            Some(event) = daemons.next() => dispatch(event, |owner, exists| event_loop.owner(Owner::daemons(owner), exists)),
+            Some(event) = deployments.next() => dispatch(event, |owner, exists| event_loop.owner(Owner::of(&deployment, &owner), exists)),
+            Some(event) = sets.next() => dispatch(event, |owner, exists| event_loop.owner(Owner::of(&set, &owner), exists)),
+            Some(event) = daemons.next() => dispatch(event, |owner, exists| event_loop.owner(Owner::of(&daemon, &owner), exists)),
             () = changed.notified() => {
                 event_loop.release();
                 event_loop.end_pods_of_stopping_nodes();

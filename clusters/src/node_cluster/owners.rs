@@ -5,11 +5,11 @@
 
 use std::collections::BTreeSet;
 
-use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, StatefulSet};
-use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec, Toleration};
+use k8s_openapi::api::core::v1::Toleration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube::api::DeleteParams;
+use kube::api::{ApiResource, DeleteParams, DynamicObject};
 use kube::{Resource, ResourceExt};
+use serde_json::{Map, Value, json};
 
 use super::event_loop::{EventLoop, Step};
 use super::observed::ObservedPod;
@@ -22,33 +22,42 @@ pub(super) struct Owner {
     reference: OwnerReference,
     /// The number of pods; `None` for one pod per node.
     replicas: Option<usize>,
-    template: PodTemplateSpec,
+    /// The labels of the pods.
+    labels: Option<Value>,
+    /// The spec of the pods.
+    pod_spec: Map<String, Value>,
+    /// The tolerations of the pods.
+    tolerations: Vec<Toleration>,
     /// True if the pods have ordinals.
     /// A pod is then created only after its predecessor with the same ordinal is removed.
     numbered: bool,
 }
 
 impl Owner {
-    pub(super) fn deployment(owner: Deployment) -> Option<Self> {
-        let (reference, key) = (owner.controller_owner_ref(&())?, owner_key("Deployment", &owner));
-        let spec = owner.spec?;
-        let replicas = Some(spec.replicas.unwrap_or(1).try_into().unwrap_or(0));
-        Some(Self { key, reference, replicas, template: spec.template, numbered: false })
-    }
-
-    pub(super) fn stateful(owner: StatefulSet) -> Option<Self> {
-        let (reference, key) = (owner.controller_owner_ref(&())?, owner_key("StatefulSet", &owner));
-        let spec = owner.spec?;
-        let replicas = Some(spec.replicas.unwrap_or(1).try_into().unwrap_or(0));
-        Some(Self { key, reference, replicas, template: spec.template, numbered: true })
-    }
-
-    pub(super) fn daemons(owner: DaemonSet) -> Option<Self> {
-        let (reference, key) = (owner.controller_owner_ref(&())?, owner_key("DaemonSet", &owner));
-        let mut template = owner.spec?.template;
-        let spec = template.spec.get_or_insert_default();
-        spec.tolerations.get_or_insert_default().extend(of_daemons());
-        Some(Self { key, reference, replicas: None, template, numbered: false })
+    /// Reads a `Deployment`, a `StatefulSet` or a `DaemonSet`.
+    /// `None` if the object has no spec of pods.
+    pub(super) fn of(kind: &ApiResource, owner: &DynamicObject) -> Option<Self> {
+        let field = |path: &str| owner.data.pointer(path);
+        let is_everywhere = kind.kind == "DaemonSet";
+        let replicas = field("/spec/replicas").and_then(Value::as_i64).unwrap_or(1).try_into().unwrap_or(0);
+        let mut pod_spec = field("/spec/template/spec")?.as_object()?.clone();
+        let mut tolerations: Vec<Toleration> = match pod_spec.get("tolerations") {
+            Some(tolerations) => serde_json::from_value(tolerations.clone()).ok()?,
+            None => Vec::new(),
+        };
+        if is_everywhere {
+            tolerations.extend(of_daemons());
+            pod_spec.insert("tolerations".into(), json!(tolerations));
+        }
+        Some(Self {
+            key: owner_key(&kind.kind, owner),
+            reference: owner.controller_owner_ref(kind)?,
+            replicas: (!is_everywhere).then_some(replicas),
+            labels: field("/spec/template/metadata/labels").cloned(),
+            pod_spec,
+            tolerations,
+            numbered: kind.kind == "StatefulSet",
+        })
     }
 
     /// Returns true if the owner has one pod per node.
@@ -61,18 +70,18 @@ impl Owner {
         self.numbered || self.is_everywhere()
     }
 
-    fn pod(&self, number: usize) -> Pod {
-        let mut pod = Pod::default();
-        let name = self.reference.name.clone();
-        if self.numbered {
-            pod.metadata.name = Some(format!("{name}-{number}"));
-        } else {
-            pod.metadata.generate_name = Some(format!("{name}-"));
+    fn pod(&self, number: usize) -> Value {
+        let name = &self.reference.name;
+        let mut metadata = json!({ "ownerReferences": [self.reference] });
+        if let Some(labels) = &self.labels {
+            metadata["labels"] = labels.clone();
         }
-        pod.metadata.labels = self.template.metadata.as_ref().and_then(|metadata| metadata.labels.clone());
-        pod.metadata.owner_references = Some(vec![self.reference.clone()]);
-        pod.spec.clone_from(&self.template.spec);
-        pod
+        if self.numbered {
+            metadata["name"] = format!("{name}-{number}").into();
+        } else {
+            metadata["generateName"] = format!("{name}-").into();
+        }
+        json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": self.pod_spec })
     }
 }
 
@@ -160,16 +169,14 @@ impl EventLoop {
         let pods = self.of_owner.get(key).into_iter().flatten();
         let pods = pods.filter_map(|(pod, _)| self.pods.get(pod));
         let served: BTreeSet<&str> = pods.filter_map(|pod| pod.node()).collect();
-        let spec = owner.template.spec.as_ref();
-        let tolerations = spec.and_then(|spec| spec.tolerations.as_deref()).unwrap_or_default();
         let lacking = self.places.iter().filter(|(node, _)| !served.contains(node));
         let lacking: Vec<String> = lacking
-            .filter(|(_, place)| place.tolerated(tolerations))
+            .filter(|(_, place)| place.tolerated(&owner.tolerations))
             .map(|(node, _)| node.to_owned())
             .collect();
         for node in lacking {
             let mut pod = owner.pod(0);
-            pod.spec.get_or_insert_default().node_name = Some(node);
+            pod["spec"]["nodeName"] = node.into();
             self.make(&key.0, &pod).await;
         }
     }

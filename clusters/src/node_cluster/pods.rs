@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Binding, Node, ObjectReference, Pod};
+use k8s_openapi::api::core::v1::{Binding, Node, ObjectReference};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Request};
 use kube::client::Body;
 use kube::{Api, Resource, ResourceExt};
@@ -263,7 +263,7 @@ impl EventLoop {
     }
 
     /// Creates a pod. If the pod is refused, the next change causes another attempt.
-    pub(super) async fn make(&mut self, namespace: &str, pod: &Pod) {
+    pub(super) async fn make(&mut self, namespace: &str, pod: &Value) {
         let url = ObservedPod::url_path(&(), Some(namespace));
         let Ok(body) = serde_json::to_vec(pod) else { return };
         let Ok(request) = Request::new(url).create(&PostParams::default(), body) else { return };
