@@ -11,7 +11,7 @@ use kube::Resource;
 use kube::core::DynamicResourceScope;
 use kube::discovery::ApiResource;
 use serde::{Deserialize, Deserializer};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::api::resource_of_any_kind;
 use crate::rules::pod_requests;
@@ -73,20 +73,20 @@ impl<'de> Deserialize<'de> for MemberPod {
         let Fields { metadata, spec, status } = Fields::deserialize(deserializer)?;
         let Metadata { name, namespace } = metadata;
         let Spec { node_name, containers, init_containers, overhead } = spec;
-        let requests = pod_requests(
-            &json!({"containers": containers, "initContainers": init_containers, "overhead": overhead}),
-        );
+        let parts = [("containers", containers), ("initContainers", init_containers), ("overhead", overhead)];
         Ok(Self {
             metadata: ObjectMeta { name, namespace, ..ObjectMeta::default() },
             node: node_name.filter(|node| !node.is_empty()),
             has_ended: matches!(status.phase.as_deref(), Some("Succeeded" | "Failed")),
-            requests,
+            requests: pod_requests(&Value::from_iter(parts)),
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::test_values::from_json;
 
