@@ -276,12 +276,16 @@ impl ExternalMember {
     /// # Errors
     /// If the certificate or the token is malformed.
     pub async fn client(&self, address: SocketAddr) -> Result<Client, ProviderError> {
-        self.client_by(address, &self.authority).await
+        administrator((address, &self.path), &self.authority, &self.token).await
     }
 
-    /// As [`Self::client`], for a server whose certificate is signed by `authority`.
+    /// The client of the implementation, for the proxy at `address`.
+    /// The certificate of the proxy is signed by `authority`. The client returns each error at once, because the implementation has its own rules for what is tried again. The
+    /// retries of kube would hide faults of the API server.
     async fn client_by(&self, address: SocketAddr, authority: &str) -> Result<Client, ProviderError> {
-        administrator((address, &self.path), authority, &self.token).await
+        let mut config = configuration((address, &self.path), authority, &self.token).await?;
+        config.default_retry = false;
+        client_of(config, (address, &self.path))
     }
 }
 
@@ -303,8 +307,15 @@ pub async fn administrator(
     authority: &str,
     token: &str,
 ) -> Result<Client, ProviderError> {
-    let wrong =
-        |error: &dyn std::error::Error| ProviderError(format!("no client of {address}{path}: {error}"));
+    client_of(configuration((address, path), authority, token).await?, (address, path))
+}
+
+/// The configuration of [`administrator`].
+async fn configuration(
+    (address, path): (SocketAddr, &str),
+    authority: &str,
+    token: &str,
+) -> Result<Config, ProviderError> {
     let cluster = json!({
         "server": format!("https://{address}{path}"),
         "certificate-authority-data": STANDARD.encode(authority),
@@ -317,11 +328,20 @@ pub async fn administrator(
         "contexts": [{"name": "member", "context": {"cluster": "member", "user": "member"}}],
         "current-context": "member",
     });
-    let kubeconfig = serde_json::from_value(kubeconfig).map_err(|error| wrong(&error))?;
+    let kubeconfig =
+        serde_json::from_value(kubeconfig).map_err(|error| no_client((address, path), &error))?;
     let config = Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await;
-    let mut config = config.map_err(|error| wrong(&error))?;
+    let mut config = config.map_err(|error| no_client((address, path), &error))?;
     config.proxy_url = None;
-    Client::try_from(config).map_err(|error| wrong(&error))
+    Ok(config)
+}
+
+fn client_of(config: Config, server: (SocketAddr, &str)) -> Result<Client, ProviderError> {
+    Client::try_from(config).map_err(|error| no_client(server, &error))
+}
+
+fn no_client((address, path): (SocketAddr, &str), error: &dyn std::error::Error) -> ProviderError {
+    ProviderError(format!("no client of {address}{path}: {error}"))
 }
 
 /// The namespace whose annotation sets the start-up time of replicas in a member.

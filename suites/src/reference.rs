@@ -290,6 +290,7 @@ fn settings_without(off: &[Feature], evicts_by: EvictsBy, timings: &Timings) -> 
 
 /// The times of a profile as the controllers take them.
 fn settings(timings: &Timings) -> Settings {
+    let defaults = Settings::default();
     Settings {
         cluster_status_update_frequency: timings.status_update_frequency,
         cluster_failure_threshold: timings.failure_threshold,
@@ -301,8 +302,25 @@ fn settings(timings: &Timings) -> Settings {
         graceful_eviction_timeout: timings.graceful_eviction_timeout,
         not_ready_toleration: timings.not_ready_toleration_seconds,
         unreachable_toleration: timings.unreachable_toleration_seconds,
+        member_client_timeout: timings.silent_probe.unwrap_or(defaults.member_client_timeout),
         // As in the deployments that the real system is tested in.
         allow_no_execute_taint_policy: true,
-        ..Settings::default()
+        ..defaults
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::targets;
+
+    #[test]
+    fn requests_to_members_end_after_the_silent_probe_of_the_profile() {
+        let profile = targets::find("reference").unwrap();
+        let timeout = |silent_probe| {
+            settings(&Timings { silent_probe, ..profile.timings.clone() }).member_client_timeout
+        };
+        assert_eq!(timeout(Some(Duration::from_secs(6))), Duration::from_secs(6));
+        assert_eq!(timeout(None), Settings::default().member_client_timeout);
     }
 }

@@ -166,7 +166,9 @@ pub(crate) async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> 
 }
 
 /// Returns a rate-limited client of the control plane after the control plane has answered once.
-pub(crate) async fn connect(config: Config, rate_limit: RateLimit) -> Result<Client, ProcessError> {
+/// The client returns each error at once, because the controllers have their own back-off.
+pub(crate) async fn connect(mut config: Config, rate_limit: RateLimit) -> Result<Client, ProcessError> {
+    config.default_retry = false;
     let client =
         rate_limited(Client::try_from(config).into_diagnostic().map_err(ProcessError::Input)?, rate_limit);
     let version = client.apiserver_version().await.into_diagnostic();

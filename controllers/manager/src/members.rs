@@ -112,6 +112,11 @@ impl Access {
         };
         let options = KubeConfigOptions::default();
         // The future is ready at once, because nothing in the kubeconfig has to be fetched.
-        Config::from_custom_kubeconfig(kubeconfig, &options).now_or_never()?.ok()
+        let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).now_or_never()?.ok()?;
+        // A probe of a member whose API server answers with an error fails at once. The retries of kube would last until the
+        // time limit, and the member would be reported as not reachable. client-go repeats a request only if the answer
+        // has the header `Retry-After`.
+        config.default_retry = false;
+        Some(config)
     }
 }

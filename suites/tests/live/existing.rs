@@ -28,6 +28,7 @@ pub(crate) fn write_target(path: &Path) {
         ("successThreshold", "3s", "1s"),
         ("failoverEvictionTimeout", "6s", "1s"),
         ("notReadyTolerationSeconds", "5s", "2s"),
+        ("silentProbe", "32s", "6s"),
     ] {
         let shipped = format!("{timing}: {from}");
         assert!(profile.contains(&shipped), "{shipped}");
