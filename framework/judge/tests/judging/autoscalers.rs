@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::examples::shows;
+use crate::history_builder::Story;
 use crate::outcomes::{breaks, holds};
-use crate::story::Story;
 
 /// An autoscaler of the story's workload, which may be claimed by the policy with this name.
 fn autoscaler(policy: Option<&str>) -> Value {

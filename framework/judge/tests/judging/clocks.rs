@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
+use crate::history_builder::{Story, StoryOutcome};
 use crate::inexact_times::undecided;
 use crate::member_health::{moved, tainted};
 use crate::outcomes::{breaks, holds, violations};
-use crate::story::{Story, StoryOutcome};
 
 /// Sets the clock of the control plane by this number of seconds.
 fn set(story: Story, seconds: f64) -> Story {

@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
+use crate::history_builder::{PROFILE, Story, needed};
 use crate::outcomes::{breaks, holds, violations};
-use crate::story::{PROFILE, Story, needed};
 
 const STAMP: &str = "2030-01-01T00:00:20Z";
 

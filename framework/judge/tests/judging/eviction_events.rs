@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::examples::shows;
+use crate::history_builder::Story;
 use crate::outcomes::{holds, violations};
-use crate::story::Story;
 
 /// An event about the story's binding from this component.
 fn event(component: &str, message: &str) -> Value {

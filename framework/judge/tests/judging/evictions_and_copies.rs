@@ -5,8 +5,8 @@
 use serde_json::{Value, json};
 
 use crate::examples::shows;
+use crate::history_builder::{PROFILE, Story};
 use crate::outcomes::{breaks, holds, violations};
-use crate::story::{PROFILE, Story};
 
 /// m1 and m2 have their manifests and copies.
 fn delivered() -> Story {

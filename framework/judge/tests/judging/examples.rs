@@ -7,8 +7,8 @@ use std::{env, fs};
 use capsize_history::facts::Fact;
 use capsize_judge::guarantee::{Catalogue, Verdict};
 
+use crate::history_builder::StoryOutcome;
 use crate::outcomes::breaks;
-use crate::story::StoryOutcome;
 
 const HEAD: &str = "# What violations look like
 

@@ -3,9 +3,9 @@
 use capsize_history::EventType;
 use serde_json::{Value, json};
 
+use crate::history_builder::Story;
 use crate::nodes::{self, cluster_by};
 use crate::outcomes::violations;
-use crate::story::Story;
 
 const STAMP: &str = "2030-01-01T00:00:20Z";
 

@@ -7,7 +7,7 @@ use capsize_history::facts::Health;
 use capsize_judge::fault_evidence::{FaultCounts, Reaction};
 use serde_json::json;
 
-use crate::story::Story;
+use crate::history_builder::Story;
 
 fn end(requests: u64) -> serde_json::Value {
     json!({"fault": "refuse", "cluster": "m1", "state": "end", "requests": requests, "messages": 0, "watches": 0})

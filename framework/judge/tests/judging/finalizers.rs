@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::history_builder::{Story, StoryOutcome};
 use crate::outcomes::{breaks, holds, violations};
-use crate::story::{Story, StoryOutcome};
 
 const DELETED: &str = "2030-01-01T00:00:20Z";
 

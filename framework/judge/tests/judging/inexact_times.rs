@@ -3,8 +3,8 @@
 use capsize_judge::guarantee::{Outcome, Verdict};
 use serde_json::json;
 
+use crate::history_builder::{Story, StoryOutcome};
 use crate::outcomes::{breaks, holds, ids, violations};
-use crate::story::{Story, StoryOutcome};
 
 /// From now on, facts about a cluster may be this many seconds old.
 fn seen_after(story: Story, on: &str, latency: f64) -> Story {

@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::examples::is_shown;
+use crate::history_builder::PROFILE;
 use crate::outcomes::{breaks, holds, violations};
-use crate::story::PROFILE;
 
 /// The features of the guarantees that are tested here.
 const FEATURES: &str = "[LeaseHeartbeats, ChecksLeasesAtExpiry, SteadyRecovery, TruthfulTaintTimes, AvoidsUnreadyMembers, KeepsChosenCopies, \

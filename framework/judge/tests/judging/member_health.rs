@@ -5,8 +5,8 @@
 use serde_json::json;
 
 use crate::examples::shows;
+use crate::history_builder::Story;
 use crate::outcomes::{breaks, holds, violations};
-use crate::story::Story;
 
 /// m1 fails at 10 s, is reported at 14 s, and gets its NoSchedule taint at 14.1 s.
 fn outage() -> Story {

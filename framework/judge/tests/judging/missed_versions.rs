@@ -3,9 +3,9 @@
 use capsize_history::EventType;
 use serde_json::{Value, json};
 
+use crate::history_builder::{PROFILE, Story};
 use crate::nodes::{self, cluster_by};
 use crate::outcomes::violations;
-use crate::story::{PROFILE, Story};
 
 fn is_broken(id: &str, story: Story, until: f64) -> bool {
     violations(&story.until(until)).contains(&id)

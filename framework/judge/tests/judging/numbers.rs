@@ -6,7 +6,7 @@ use capsize_history::facts::WorkloadKey;
 use capsize_judge::judge::Judgement;
 use capsize_judge::numbers::{Move, Outage, WorkloadNumbers};
 
-use crate::story::Story;
+use crate::history_builder::Story;
 
 fn outage(judgement: &Judgement) -> &Outage {
     let [outage] = judgement.numbers.outages.as_slice() else { panic!("{:?}", judgement.numbers.outages) };

@@ -5,8 +5,8 @@
 use serde_json::{Value, json};
 
 use crate::examples::shows;
+use crate::history_builder::{PROFILE, Story};
 use crate::outcomes::{breaks, holds, violations};
-use crate::story::{PROFILE, Story};
 
 /// A placement on any one of the members.
 fn one_of(names: &[&str]) -> Value {

@@ -5,8 +5,8 @@
 use serde_json::{Value, json};
 
 use crate::examples::shows;
+use crate::history_builder::{Story, needed};
 use crate::outcomes::{breaks, holds, violations};
-use crate::story::{Story, needed};
 
 const STAMP: &str = "2030-01-01T00:00:20Z";
 

@@ -6,7 +6,7 @@ use capsize_history::Mark;
 use capsize_judge::profile::{Feature, Profile, Profiles};
 use serde_json::{Value, json};
 
-use crate::story::PROFILE;
+use crate::history_builder::PROFILE;
 
 fn mark(value: Value) -> Mark {
     let Value::Object(mark) = value else { panic!("a mark is an object") };

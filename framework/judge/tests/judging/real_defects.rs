@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::examples::shows;
+use crate::history_builder::Story;
 use crate::outcomes::{breaks, holds, violations};
-use crate::story::Story;
 
 /// The template of the workload, with these fields.
 fn template(fields: &Value) -> Value {

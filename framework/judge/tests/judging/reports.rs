@@ -5,7 +5,7 @@ use std::time::Duration;
 use capsize_judge::guarantee::Catalogue;
 use capsize_report::{COLUMNS, Case, Failure, Report, Status};
 
-use crate::story::Story;
+use crate::history_builder::Story;
 
 /// One case that passes, one with a violation and an unmet expectation, and one that is skipped.
 fn run() -> Report {

@@ -11,7 +11,7 @@ use capsize_judge::judge::{Judge, Judgement};
 use capsize_judge::profile::Profile;
 use serde_json::{Map, Value, json};
 
-pub(crate) const PROFILE: &str = include_str!("story.yaml");
+pub(crate) const PROFILE: &str = include_str!("history_builder.yaml");
 
 /// A story that is built step by step; each step writes the object that it changes.
 pub(crate) struct Story {
