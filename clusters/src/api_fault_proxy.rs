@@ -53,7 +53,7 @@ pub struct ApiFaultProxy {
 }
 
 /// The state that all connections share.
-struct Shared {
+struct ProxyState {
     api_faults: ApiFaults,
     server: SocketAddr,
     /// The path of the server URL.
@@ -91,7 +91,7 @@ impl ApiFaultProxy {
         let roots = trusting(authority)?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
-        let shared = Shared { api_faults, server, path: path.into(), roots, acceptor };
+        let shared = ProxyState { api_faults, server, path: path.into(), roots, acceptor };
         let mut task = JoinSet::new();
         task.spawn(accept(listener, Arc::new(shared)));
         Ok(Self { address, authority: own.pem(), _task: task })
@@ -125,7 +125,7 @@ fn names() -> Vec<String> {
     ["localhost", "127.0.0.1"].map(str::to_owned).to_vec()
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+async fn accept(listener: TcpListener, shared: Arc<ProxyState>) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -142,7 +142,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-impl Shared {
+impl ProxyState {
     /// Serves one connection until either end closes it.
     async fn pass(&self, client: TcpStream) -> io::Result<()> {
         // A server that is down looks as without the proxy: the connection is reset before the first byte.
@@ -327,7 +327,7 @@ mod tests {
     }
 
     /// Sends requests to a server, and returns the status codes of the responses.
-    async fn ask(protocol: &[u8], shared: &Shared, asked: &[(&str, bool)]) -> Vec<u16> {
+    async fn ask(protocol: &[u8], shared: &ProxyState, asked: &[(&str, bool)]) -> Vec<u16> {
         let stream = TcpStream::connect(shared.server).await.unwrap();
         let stream = TokioIo::new(shared.connect(stream, Some(protocol.to_vec())).await.unwrap());
         let request = |path: &str, upgrade: bool| {
@@ -365,7 +365,7 @@ mod tests {
             let authority = server.authority().unwrap().pem();
             let proxy =
                 ApiFaultProxy::open(api_faults.clone(), (server.address(), ""), &authority).await.unwrap();
-            let behind = Shared {
+            let behind = ProxyState {
                 api_faults: ApiFaults::new(run.clock),
                 server: proxy.address(),
                 path: "".into(),

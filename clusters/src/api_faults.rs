@@ -69,7 +69,7 @@ pub enum ServerFault {
         /// The revision of the last change in the cache.
         revision: u64,
     },
-    /// The sender of this many writes crashes at the last write; see [`ApiFaults::struck`].
+    /// The sender of this many writes crashes at the last write; see [`ApiFaults::crashed`].
     Crash {
         /// The number of the write, from 1.
         write: u32,
@@ -105,15 +105,15 @@ pub enum ErrorStatus {
 #[derive(Clone, Debug)]
 pub struct ApiFaults {
     clock: Clock,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct SharedState {
     /// True while any fault is active; cheap to read.
     any_fault: AtomicBool,
     faults: Mutex<Faults>,
-    struck: Notify,
+    crashed: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -133,7 +133,7 @@ struct InForce {
 
 /// The effect of the faults on a request.
 #[derive(Clone, Copy, Debug, Default)]
-struct Fate {
+struct RequestEffect {
     late: Duration,
     refused: Option<StatusCode>,
     /// The sender crashes after this request; the value is true if the request is executed.
@@ -164,8 +164,8 @@ impl ApiFaults {
     }
 
     /// Waits until a sender has crashed at a write.
-    pub async fn struck(&self) {
-        self.shared.struck.notified().await;
+    pub async fn crashed(&self) {
+        self.shared.crashed.notified().await;
     }
 
     /// Applies the faults to the requests of a service.
@@ -223,7 +223,7 @@ impl ApiFaults {
         })
     }
 
-    fn fate(&self, verb: Verb, uri: &Uri) -> Fate {
+    fn effect(&self, verb: Verb, uri: &Uri) -> RequestEffect {
         let mut faults = self.faults();
         let query = uri.query().unwrap_or_default();
         let writes = verb.writes();
@@ -244,32 +244,33 @@ impl ApiFaults {
             }
             _ => None,
         };
-        let mut fate = Fate { late: faults.in_force.values_mut().map(slow).sum(), ..Fate::default() };
+        let mut effect =
+            RequestEffect { late: faults.in_force.values_mut().map(slow).sum(), ..RequestEffect::default() };
         if verb == Verb::List && is_open(query) {
-            fate.as_of = faults.in_force.values_mut().filter_map(stale).min();
+            effect.as_of = faults.in_force.values_mut().filter_map(stale).min();
         }
         if resumes {
             for each in faults.in_force.values_mut().filter(|each| cut(&each.fault)) {
                 each.effect.requests += 1;
-                fate.refused = Some(StatusCode::GONE);
+                effect.refused = Some(StatusCode::GONE);
             }
         }
         if let Some(ServerFault::Fail { status, .. }) = faults.count_event(|fault| match fault {
             ServerFault::Fail { verb: fails, .. } => fails.is_none_or(|fails| fails.hits(verb)),
             _ => false,
         }) {
-            fate.refused = Some(status.code());
+            effect.refused = Some(status.code());
         }
         if writes && faults.count_event(|fault| matches!(fault, ServerFault::Conflict { .. })).is_some() {
-            fate.refused = Some(StatusCode::CONFLICT);
+            effect.refused = Some(StatusCode::CONFLICT);
         }
         if writes
             && let Some(ServerFault::Crash { done, .. }) =
                 faults.count_event(|fault| matches!(fault, ServerFault::Crash { .. }))
         {
-            fate.last = Some(done);
+            effect.last = Some(done);
         }
-        fate
+        effect
     }
 }
 
@@ -369,23 +370,23 @@ where
         let mut inner = std::mem::replace(&mut self.inner, clone);
         Box::pin(async move {
             let verb = Verb::of(request.method(), request.uri());
-            let fate = match api_faults.has_faults() {
-                true => api_faults.fate(verb, request.uri()),
-                false => Fate::default(),
+            let effect = match api_faults.has_faults() {
+                true => api_faults.effect(verb, request.uri()),
+                false => RequestEffect::default(),
             };
-            if let Some(uri) = fate.as_of.and_then(|revision| as_of(request.uri(), revision)) {
+            if let Some(uri) = effect.as_of.and_then(|revision| as_of(request.uri(), revision)) {
                 *request.uri_mut() = uri;
             }
-            if !fate.late.is_zero() {
-                api_faults.clock.sleep(fate.late).await;
+            if !effect.late.is_zero() {
+                api_faults.clock.sleep(effect.late).await;
             }
-            match (fate.last.filter(|_| api_faults.is_crash_in_force()), fate.refused) {
+            match (effect.last.filter(|_| api_faults.is_crash_in_force()), effect.refused) {
                 (Some(false), _) => return api_faults.crash().await,
                 (None, Some(status)) => return Ok(refusal(status)),
                 _ => {}
             }
             let response = inner.call(request).await?;
-            if fate.last.is_some() && api_faults.is_crash_in_force() {
+            if effect.last.is_some() && api_faults.is_crash_in_force() {
                 return api_faults.crash().await;
             }
             let watch = (verb == Verb::Watch && response.status().is_success()).then_some(api_faults);
@@ -397,7 +398,7 @@ where
 impl ApiFaults {
     /// Reports that the sender has crashed, and never returns.
     async fn crash<T>(&self) -> T {
-        self.shared.struck.notify_one();
+        self.shared.crashed.notify_one();
         pending().await
     }
 }

@@ -133,7 +133,7 @@ struct Status {
 }
 
 /// The state of one Deployment.
-struct Known {
+struct SimulatedDeployment {
     deployment: ObservedDeployment,
     next: Step,
 }
@@ -171,7 +171,7 @@ pub(crate) async fn run_deployments(
     let deployments: Api<ObservedDeployment> = Api::all(client.clone());
     let events = watcher::watcher(deployments, watcher::Config::default()).backoff(Steady);
     let mut events = pin!(events);
-    let mut known: BTreeMap<(String, String), Known> = BTreeMap::new();
+    let mut known: BTreeMap<(String, String), SimulatedDeployment> = BTreeMap::new();
     loop {
         let due = known.iter().filter_map(|(key, one)| Some((one.next.due()?, key.clone()))).min();
         tokio::select! {
@@ -200,7 +200,7 @@ async fn sleep_until(at: Option<Instant>) {
     }
 }
 
-fn record(known: &mut BTreeMap<(String, String), Known>, event: Event<ObservedDeployment>) {
+fn record(known: &mut BTreeMap<(String, String), SimulatedDeployment>, event: Event<ObservedDeployment>) {
     match event {
         Event::Apply(deployment) | Event::InitApply(deployment) => {
             let key = (deployment.namespace().unwrap_or_default(), deployment.name_any());
@@ -210,7 +210,7 @@ fn record(known: &mut BTreeMap<(String, String), Known>, event: Event<ObservedDe
                 _ if observed(&deployment) => Step::Settled,
                 _ => Step::Observe(Instant::now() + OBSERVED_AFTER),
             };
-            known.insert(key, Known { deployment, next });
+            known.insert(key, SimulatedDeployment { deployment, next });
         }
         Event::Delete(deployment) => {
             known.remove(&(deployment.namespace().unwrap_or_default(), deployment.name_any()));
@@ -231,7 +231,11 @@ fn wanted(deployment: &ObservedDeployment) -> i32 {
 }
 
 /// Replicas that would never become ready draw a new time when the setting changes.
-fn start_again(known: &mut BTreeMap<(String, String), Known>, start_up: StartUp, chance: &mut Stream) {
+fn start_again(
+    known: &mut BTreeMap<(String, String), SimulatedDeployment>,
+    start_up: StartUp,
+    chance: &mut Stream,
+) {
     for one in known.values_mut().filter(|one| one.next == Step::Ready(None)) {
         one.next = Step::Ready(start_up.draw(Instant::now(), chance));
     }
@@ -240,7 +244,7 @@ fn start_again(known: &mut BTreeMap<(String, String), Known>, start_up: StartUp,
 /// Executes the due step of a Deployment. `ready_at` draws the time at which new replicas become ready.
 async fn step(
     (client, clock): (&Client, Option<Clock>),
-    one: &mut Known,
+    one: &mut SimulatedDeployment,
     ready_at: impl FnOnce() -> Option<Instant>,
 ) {
     let wanted = wanted(&one.deployment);

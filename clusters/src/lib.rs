@@ -43,7 +43,7 @@ pub use fleet::{Admission, Fleet, FleetSpec, Member, MemberSpec, ShutOff, SyncMo
 pub use link::{Direction, Link, LinkError, LinkFault, LinkGuard, LinkService};
 pub use link_body::LinkBody;
 pub use node_cluster::{Cluster, ClusterSpec, Delay, Kubelet, KubeletGuard, NodeFault, NodeSpec, Stages};
-pub use serve::{Served, Standing};
-pub use sockets::{AgentKubeconfigs, Reached, Sockets};
+pub use serve::{GivenCredentials, ListeningMember};
+pub use sockets::{AgentKubeconfigs, MemberAccess, Sockets};
 pub use tcp_link_proxy::{TcpLinkProxy, disable_pacing};
 pub use verb::Verb;

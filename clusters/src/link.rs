@@ -98,12 +98,12 @@ struct Condition {
     refuses_new: bool,
     drops_new: bool,
     half_open: bool,
-    past: Past,
+    counters: ConnectionCounters,
 }
 
 /// Counters of events that broke open connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Past {
+struct ConnectionCounters {
     /// The number of resets of open connections.
     resets: u64,
     /// The number of times that open connections lost an end silently.
@@ -112,24 +112,26 @@ struct Past {
 
 /// The counters at the time when a connection was opened.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Birth(Past);
+pub(crate) struct OpeningCounters(ConnectionCounters);
 
 impl Condition {
-    /// Returns true if a connection that was opened at `birth` is broken.
-    fn has_broken(self, birth: Birth) -> bool {
-        self.refused || self.past.resets != birth.0.resets || (self.has_lost_an_end(birth) && !self.half_open)
+    /// Returns true if a connection that was opened at `opening` is broken.
+    fn has_broken(self, opening: OpeningCounters) -> bool {
+        self.refused
+            || self.counters.resets != opening.0.resets
+            || (self.has_lost_an_end(opening) && !self.half_open)
     }
 
-    /// Returns true if a connection that was opened at `birth` has lost its other end silently.
-    fn has_lost_an_end(self, birth: Birth) -> bool {
-        self.past.lost_ends != birth.0.lost_ends
+    /// Returns true if a connection that was opened at `opening` has lost its other end silently.
+    fn has_lost_an_end(self, opening: OpeningCounters) -> bool {
+        self.counters.lost_ends != opening.0.lost_ends
     }
 
-    /// Returns true if a connection that was opened at `birth` has no delay and no loss.
-    fn is_clear(self, birth: Birth) -> bool {
+    /// Returns true if a connection that was opened at `opening` has no delay and no loss.
+    fn is_clear(self, opening: OpeningCounters) -> bool {
         let Self { swallows_to_member, swallows_from_member, delay, jitter, bandwidth, .. } = self;
         let is_late = !(delay + jitter).is_zero() || bandwidth.is_some();
-        !(swallows_to_member || swallows_from_member || is_late || self.has_lost_an_end(birth))
+        !(swallows_to_member || swallows_from_member || is_late || self.has_lost_an_end(opening))
     }
 
     /// A connection needs packets in both directions before it is established.
@@ -180,11 +182,11 @@ impl End {
 #[derive(Clone, Debug)]
 pub struct Link {
     clock: Clock,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedState {
     chance: Mutex<Stream>,
     faults: Mutex<Faults>,
     /// The notification of waiters about a change of the faults.
@@ -209,13 +211,13 @@ struct InForce {
     effect: FaultEffect,
 }
 
-impl Shared {
+impl SharedState {
     /// Changes the active faults, and wakes all waiters for their combined effect.
     fn change(&self, change: impl FnOnce(&mut Faults)) {
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut faults);
-        let past = faults.condition.past;
-        faults.condition = Condition { past, ..sum(faults.in_force.values().map(|each| &each.fault)) };
+        let counters = faults.condition.counters;
+        faults.condition = Condition { counters, ..sum(faults.in_force.values().map(|each| &each.fault)) };
         drop(faults);
         self.changed.notify_waiters();
     }
@@ -289,7 +291,7 @@ impl Link {
     #[must_use]
     pub fn new(clock: Clock, chance: Stream) -> Self {
         let (faults, changed) = (Mutex::default(), Notify::new());
-        Self { clock, shared: Arc::new(Shared { chance: Mutex::new(chance), faults, changed }) }
+        Self { clock, shared: Arc::new(SharedState { chance: Mutex::new(chance), faults, changed }) }
     }
 
     /// Applies `fault` to the link until the guard is dropped.
@@ -300,8 +302,8 @@ impl Link {
             id = faults.next;
             faults.next += 1;
             faults.in_force.insert(id, InForce { fault, effect: FaultEffect::default() });
-            faults.condition.past.resets += u64::from(fault == LinkFault::Reset);
-            faults.condition.past.lost_ends += u64::from(fault == LinkFault::HalfOpen);
+            faults.condition.counters.resets += u64::from(fault == LinkFault::Reset);
+            faults.condition.counters.lost_ends += u64::from(fault == LinkFault::HalfOpen);
         });
         LinkGuard { shared: Arc::clone(&self.shared), id }
     }
@@ -319,7 +321,7 @@ impl Link {
     }
 
     /// Waits until a request has arrived. Fails if the connection breaks in the meantime.
-    async fn carry_request(&self, to: End, birth: Birth) -> Result<(), LinkError> {
+    async fn carry_request(&self, to: End, opening: OpeningCounters) -> Result<(), LinkError> {
         if self.is_refused() {
             self.shared.count(|fault| *fault == LinkFault::Refuse, |effect| effect.requests += 1);
             return Err(LinkError::Refused);
@@ -328,18 +330,18 @@ impl Link {
             self.shared.count(|fault| matches!(fault, LinkFault::Lose(_)), |effect| effect.requests += 1);
             return Err(LinkError::Reset);
         }
-        self.carry_part(to, birth, 0).await
+        self.carry_part(to, opening, 0).await
     }
 
     /// As [`Self::carry_request`], for the response on an open connection.
-    async fn carry_answer(&self, to: End, birth: Birth, bytes: u64) -> Result<(), LinkError> {
-        self.carry_part(to, birth, bytes).await
+    async fn carry_answer(&self, to: End, opening: OpeningCounters, bytes: u64) -> Result<(), LinkError> {
+        self.carry_part(to, opening, bytes).await
     }
 
     /// Carries a request or its response.
     /// A connection that breaks in the meantime counts for the fault that broke it.
-    async fn carry_part(&self, to: End, birth: Birth, bytes: u64) -> Result<(), LinkError> {
-        let carried = self.carry(bytes, birth, |condition| condition.swallows(to)).await;
+    async fn carry_part(&self, to: End, opening: OpeningCounters, bytes: u64) -> Result<(), LinkError> {
+        let carried = self.carry(bytes, opening, |condition| condition.swallows(to)).await;
         if carried.is_err() {
             self.shared.count(breaks_connections, |effect| effect.requests += 1);
         }
@@ -358,15 +360,15 @@ impl Link {
 
     /// Waits until a message on an open stream has arrived.
     /// TCP needs both directions for this, because the sender stops without acknowledgements.
-    pub(crate) async fn carry_event(&self, birth: Birth, bytes: u64) -> Result<(), LinkError> {
+    pub(crate) async fn carry_event(&self, opening: OpeningCounters, bytes: u64) -> Result<(), LinkError> {
         let swallows = |condition: &Condition| condition.swallows_from_member || condition.swallows_to_member;
-        self.carry(bytes, birth, swallows).await
+        self.carry(bytes, opening, swallows).await
     }
 
     async fn carry(
         &self,
         bytes: u64,
-        birth: Birth,
+        opening: OpeningCounters,
         swallows: impl Fn(&Condition) -> bool,
     ) -> Result<(), LinkError> {
         let delay = self.delay() + self.takes(bytes);
@@ -374,12 +376,12 @@ impl Link {
             self.shared.count(delays, |effect| effect.messages += 1);
             self.clock.sleep(delay).await;
         }
-        let passes = |now: &Condition| !swallows(now) && !now.has_lost_an_end(birth);
+        let passes = |now: &Condition| !swallows(now) && !now.has_lost_an_end(opening);
         if !passes(&self.shared.condition()) {
             self.shared.count(holds_back, |effect| effect.messages += 1);
         }
-        let passable = self.shared.wait_for(|now| now.has_broken(birth) || passes(now)).await;
-        if passable.has_broken(birth) { Err(LinkError::Reset) } else { Ok(()) }
+        let passable = self.shared.wait_for(|now| now.has_broken(opening) || passes(now)).await;
+        if passable.has_broken(opening) { Err(LinkError::Reset) } else { Ok(()) }
     }
 
     /// Returns true if connections are currently refused.
@@ -419,28 +421,28 @@ impl Link {
     }
 
     /// The state of the link for a connection that is opened now.
-    pub(crate) fn birth(&self) -> Birth {
-        Birth(self.shared.condition().past)
+    pub(crate) fn opening(&self) -> OpeningCounters {
+        OpeningCounters(self.shared.condition().counters)
     }
 
     /// Waits until the close of a connection reaches its other end.
-    pub(crate) async fn reports_close(&self, birth: Birth) {
-        self.shared.wait_for(|now| !now.has_lost_an_end(birth)).await;
+    pub(crate) async fn reports_close(&self, opening: OpeningCounters) {
+        self.shared.wait_for(|now| !now.has_lost_an_end(opening)).await;
     }
 
     /// Waits until messages to the end `to` pass.
-    pub(crate) async fn passable(&self, to: End, birth: Birth) {
-        self.shared.wait_for(|now| !now.swallows(to) && !now.has_lost_an_end(birth)).await;
+    pub(crate) async fn passable(&self, to: End, opening: OpeningCounters) {
+        self.shared.wait_for(|now| !now.swallows(to) && !now.has_lost_an_end(opening)).await;
     }
 
     /// Waits until messages pass without delay or loss.
-    pub(crate) async fn clear(&self, birth: Birth) {
-        self.shared.wait_for(|now| now.is_clear(birth)).await;
+    pub(crate) async fn clear(&self, opening: OpeningCounters) {
+        self.shared.wait_for(|now| now.is_clear(opening)).await;
     }
 
     /// Waits until messages no longer pass without delay or loss.
-    pub(crate) async fn hindered(&self, birth: Birth) {
-        self.shared.wait_for(|now| !now.is_clear(birth)).await;
+    pub(crate) async fn hindered(&self, opening: OpeningCounters) {
+        self.shared.wait_for(|now| !now.is_clear(opening)).await;
     }
 
     /// The clock of the run.
@@ -453,9 +455,9 @@ impl Link {
         self.shared.wait_for(|now| now.new_connections() != before).await.new_connections()
     }
 
-    /// Waits until a connection that was opened at `birth` is broken.
-    pub(crate) async fn broken(&self, birth: Birth) {
-        self.shared.wait_for(|now| now.has_broken(birth)).await;
+    /// Waits until a connection that was opened at `opening` is broken.
+    pub(crate) async fn broken(&self, opening: OpeningCounters) {
+        self.shared.wait_for(|now| now.has_broken(opening)).await;
     }
 }
 
@@ -463,7 +465,7 @@ impl Link {
 #[derive(Debug)]
 #[must_use = "the fault ends when the guard is dropped"]
 pub struct LinkGuard {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     id: u64,
 }
 
@@ -533,15 +535,15 @@ where
         let clone = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, clone);
         Box::pin(async move {
-            let birth = link.birth();
-            link.carry_request(at, birth).await?;
+            let opening = link.opening();
+            link.carry_request(at, opening).await?;
             let response = match inner.call(request).await {
                 Ok(response) => response,
                 Err(never) => match never {},
             };
             let bytes = response.body().size_hint().exact().unwrap_or_default();
-            link.carry_answer(at.other(), birth, bytes).await?;
-            Ok(response.map(|body| LinkBody::new(link, birth, body)))
+            link.carry_answer(at.other(), opening, bytes).await?;
+            Ok(response.map(|body| LinkBody::new(link, opening, body)))
         })
     }
 }

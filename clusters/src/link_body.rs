@@ -9,15 +9,15 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, BodyStream};
 use tower::BoxError;
 
-use crate::link::{Birth, Link, LinkError};
+use crate::link::{Link, LinkError, OpeningCounters};
 
 /// The maximum number of events in flight; the sender then has to wait.
 const EVENTS_UNDER_WAY: usize = 1024;
 
 /// The body of a response that passes a link.
-pub struct LinkBody(Passage);
+pub struct LinkBody(ResponseBody);
 
-enum Passage {
+enum ResponseBody {
     /// A body of known length, which arrived together with the head of the response.
     Whole(Pin<Box<dyn Body<Data = Bytes, Error = BoxError> + Send>>),
     /// A watch: each event passes the link separately, in order.
@@ -25,27 +25,31 @@ enum Passage {
 }
 
 impl LinkBody {
-    pub(crate) fn new<B>(link: Link, birth: Birth, body: B) -> Self
+    pub(crate) fn new<B>(link: Link, opening: OpeningCounters, body: B) -> Self
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
         if body.size_hint().exact().is_some() {
-            return Self(Passage::Whole(Box::pin(body.map_err(Into::into))));
+            return Self(ResponseBody::Whole(Box::pin(body.map_err(Into::into))));
         }
-        Self(Passage::Events(events(link, birth, body)))
+        Self(ResponseBody::Events(events(link, opening, body)))
     }
 }
 
 /// The frames of `body` at their arrival times. A reset ends them with an error.
-fn events<B>(link: Link, birth: Birth, body: B) -> BoxStream<'static, Result<Frame<Bytes>, BoxError>>
+fn events<B>(
+    link: Link,
+    opening: OpeningCounters,
+    body: B,
+) -> BoxStream<'static, Result<Frame<Bytes>, BoxError>>
 where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
     let watched = link.clone();
     let reset = async move {
-        watched.broken(birth).await;
+        watched.broken(opening).await;
         watched.count_broken_watch();
         Err(LinkError::Reset.into())
     };
@@ -54,7 +58,7 @@ where
         let frame = frame.map_err(Into::into);
         let bytes = frame.as_ref().ok().and_then(Frame::data_ref).map_or(0, Bytes::len);
         async move {
-            link.carry_event(birth, bytes as u64).await?;
+            link.carry_event(opening, bytes as u64).await?;
             frame
         }
     });
@@ -84,22 +88,22 @@ impl Body for LinkBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         match &mut self.0 {
-            Passage::Whole(body) => body.as_mut().poll_frame(context),
-            Passage::Events(events) => events.poll_next_unpin(context),
+            ResponseBody::Whole(body) => body.as_mut().poll_frame(context),
+            ResponseBody::Events(events) => events.poll_next_unpin(context),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
-            Passage::Whole(body) => body.is_end_stream(),
-            Passage::Events(_) => false,
+            ResponseBody::Whole(body) => body.is_end_stream(),
+            ResponseBody::Events(_) => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Passage::Whole(body) => body.size_hint(),
-            Passage::Events(_) => SizeHint::default(),
+            ResponseBody::Whole(body) => body.size_hint(),
+            ResponseBody::Events(_) => SizeHint::default(),
         }
     }
 }

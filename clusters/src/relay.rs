@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::sync::mpsc;
 
-use crate::link::{Birth, End, Link};
+use crate::link::{End, Link, OpeningCounters};
 #[cfg(target_os = "linux")]
 use crate::splice;
 
@@ -27,7 +27,7 @@ const UNDER_WAY: usize = 64;
 pub(crate) struct Relay<'a> {
     pub link: &'a Link,
     /// The state of the link when the connection was opened.
-    pub birth: Birth,
+    pub opening: OpeningCounters,
     pub from: ReadHalf<'a>,
     pub to: WriteHalf<'a>,
     /// The end of the link at which `to` is.
@@ -35,7 +35,7 @@ pub(crate) struct Relay<'a> {
 }
 
 /// The reason why direct copying stopped.
-pub(crate) enum Stopped {
+pub(crate) enum StopReason {
     /// The sender has closed its side.
     Ended,
     /// The link has a fault now. The bytes were read, but not written yet.
@@ -48,34 +48,34 @@ type TimedChunk = (Duration, Bytes);
 impl Relay<'_> {
     /// Relays until the sender closes its side.
     pub(crate) async fn run(mut self) -> io::Result<()> {
-        while let Stopped::Hindered(left) = self.straight().await? {
+        while let StopReason::Hindered(left) = self.straight().await? {
             if self.delayed(left).await? {
                 break;
             }
         }
-        self.link.passable(self.end, self.birth).await;
+        self.link.passable(self.end, self.opening).await;
         self.to.shutdown().await
     }
 
     /// Copies while the link has no fault.
-    async fn straight(&mut self) -> io::Result<Stopped> {
+    async fn straight(&mut self) -> io::Result<StopReason> {
         let link = self.link;
-        let mut hindered = pin!(link.hindered(self.birth));
+        let mut hindered = pin!(link.hindered(self.opening));
         let mut buffer = vec![0; CHUNK];
         loop {
             let read = tokio::select! {
                 biased;
-                () = hindered.as_mut() => return Ok(Stopped::Hindered(Bytes::new())),
+                () = hindered.as_mut() => return Ok(StopReason::Hindered(Bytes::new())),
                 read = self.from.read(&mut buffer) => read?,
             };
             if read == 0 {
-                return Ok(Stopped::Ended);
+                return Ok(StopReason::Ended);
             }
             let mut left = &buffer[..read];
             while !left.is_empty() {
                 tokio::select! {
                     biased;
-                    () = hindered.as_mut() => return Ok(Stopped::Hindered(Bytes::copy_from_slice(left))),
+                    () = hindered.as_mut() => return Ok(StopReason::Hindered(Bytes::copy_from_slice(left))),
                     written = self.to.write(left) => left = &left[written?..],
                 }
             }
@@ -88,13 +88,13 @@ impl Relay<'_> {
     }
 
     #[cfg(target_os = "linux")]
-    async fn spliced(&self, hindered: Pin<&mut impl Future<Output = ()>>) -> io::Result<Option<Stopped>> {
+    async fn spliced(&self, hindered: Pin<&mut impl Future<Output = ()>>) -> io::Result<Option<StopReason>> {
         splice::carry(self.from.as_ref(), self.to.as_ref(), hindered).await
     }
 
     #[cfg(not(target_os = "linux"))]
     #[expect(clippy::unused_async, reason = "as on Linux")]
-    async fn spliced(&self, _hindered: Pin<&mut impl Future<Output = ()>>) -> io::Result<Option<Stopped>> {
+    async fn spliced(&self, _hindered: Pin<&mut impl Future<Output = ()>>) -> io::Result<Option<StopReason>> {
         Ok(None)
     }
 
@@ -102,19 +102,19 @@ impl Relay<'_> {
     /// Returns true if the sender has closed its side.
     async fn delayed(&mut self, left: Bytes) -> io::Result<bool> {
         let (under_way, arriving) = mpsc::channel(UNDER_WAY);
-        let (link, birth) = (self.link, self.birth);
-        let take = take((link, birth), (left, &mut self.from), under_way);
-        let hand_over = hand_over((link, birth), arriving, (&mut self.to, self.end));
+        let (link, opening) = (self.link, self.opening);
+        let take = take((link, opening), (left, &mut self.from), under_way);
+        let hand_over = hand_over((link, opening), arriving, (&mut self.to, self.end));
         tokio::try_join!(take, hand_over).map(|(ended, ())| ended)
     }
 }
 
 async fn take(
-    (link, birth): (&Link, Birth),
+    (link, opening): (&Link, OpeningCounters),
     (left, from): (Bytes, &mut ReadHalf<'_>),
     under_way: mpsc::Sender<TimedChunk>,
 ) -> io::Result<bool> {
-    let mut clear = pin!(link.clear(birth));
+    let mut clear = pin!(link.clear(opening));
     let mut piece = left;
     loop {
         if !piece.is_empty() {
@@ -130,7 +130,7 @@ async fn take(
             read = from.read_buf(&mut chunk) => read,
         };
         if !matches!(read, Ok(1..)) {
-            link.reports_close(birth).await;
+            link.reports_close(opening).await;
             return read.map(|_| true);
         }
         piece = chunk.freeze();
@@ -138,7 +138,7 @@ async fn take(
 }
 
 async fn hand_over(
-    (link, birth): (&Link, Birth),
+    (link, opening): (&Link, OpeningCounters),
     mut arriving: mpsc::Receiver<TimedChunk>,
     (to, end): (&mut WriteHalf<'_>, End),
 ) -> io::Result<()> {
@@ -147,7 +147,7 @@ async fn hand_over(
     while let Some((due, chunk)) = arriving.recv().await {
         free = due.max(free) + link.takes(chunk.len() as u64);
         wait_until(link.clock(), free).await;
-        link.passable(end, birth).await;
+        link.passable(end, opening).await;
         to.write_all(&chunk).await?;
     }
     Ok(())

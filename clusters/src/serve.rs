@@ -19,7 +19,7 @@ use crate::fleet::{MemberSpec, run_workloads, seed_of};
 
 /// The keys, names and tokens of a member that are given instead of generated.
 #[derive(Clone, Debug, Default)]
-pub struct Standing {
+pub struct GivenCredentials {
     /// The keys of the member before a restart.
     pub keys: Option<Keys>,
     /// Further host names and addresses for the certificate.
@@ -32,7 +32,7 @@ pub struct Standing {
     pub is_bare: bool,
 }
 
-impl Standing {
+impl GivenCredentials {
     /// Adds a token with which machines join the member.
     #[must_use]
     pub fn join_token(mut self, token: Option<String>) -> Self {
@@ -45,12 +45,12 @@ impl Standing {
 const JOINING: (&str, &str) = ("system:bootstrap:capsize", "system:bootstrappers");
 
 /// A member that listens. Dropping it closes all connections.
-pub struct Served {
+pub struct ListeningMember {
     listening: RunningServer,
     _inside: JoinSet<()>,
 }
 
-impl Served {
+impl ListeningMember {
     /// Starts the member that `spec` describes on `address`.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl Served {
         run: Simulation,
         spec: &MemberSpec,
         address: SocketAddr,
-        standing: Standing,
+        standing: GivenCredentials,
     ) -> Result<Self, ServeError> {
         let api = ApiServer::builder(run.clock, seed_of(run, spec).stream("api")).name(&spec.name);
         let has_controllers = !standing.is_bare;

@@ -12,7 +12,7 @@ use crate::tcp_link_proxy::TcpLinkProxy;
 /// The sockets of a fleet. Dropping them closes all connections.
 pub struct Sockets {
     control_plane: RunningServer,
-    members: BTreeMap<String, Reached>,
+    members: BTreeMap<String, MemberAccess>,
     agents: BTreeMap<String, AgentSockets>,
 }
 
@@ -35,7 +35,7 @@ pub struct AgentKubeconfigs<'a> {
 }
 
 /// The connection data of a member, and its credentials.
-pub struct Reached {
+pub struct MemberAccess {
     endpoint: String,
     authority: String,
     token: String,
@@ -53,7 +53,7 @@ impl Sockets {
         let control_plane = fleet.control_plane().listen((Ipv4Addr::LOCALHOST, 0)).await?;
         let (mut members, mut agents) = (BTreeMap::new(), BTreeMap::new());
         for member in fleet.members() {
-            let reached = Reached::open(member).await?;
+            let reached = MemberAccess::open(member).await?;
             if let Some((server, ..)) = reached.open.as_ref().filter(|_| member.spec().sync == SyncMode::Pull)
             {
                 let way = TcpLinkProxy::open_back(member.link().clone(), control_plane.address()).await?;
@@ -83,12 +83,12 @@ impl Sockets {
 
     /// The connection data of the member called `name`.
     #[must_use]
-    pub fn member(&self, name: &str) -> Option<&Reached> {
+    pub fn member(&self, name: &str) -> Option<&MemberAccess> {
         self.members.get(name)
     }
 }
 
-impl Reached {
+impl MemberAccess {
     async fn open(member: &Member) -> Result<Self, ServeError> {
         let Some(api) = member.api() else {
             let external = member.external().expect("a member is in this process, or it is not");

@@ -8,7 +8,7 @@ use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-use crate::relay::Stopped;
+use crate::relay::StopReason;
 
 /// The capacity of the pipe in bytes: the maximum for unprivileged users.
 const ROOM: usize = 1 << 20;
@@ -19,7 +19,7 @@ pub(crate) async fn carry(
     from: &TcpStream,
     to: &TcpStream,
     mut hindered: Pin<&mut impl Future<Output = ()>>,
-) -> io::Result<Option<Stopped>> {
+) -> io::Result<Option<StopReason>> {
     let Ok((reader, writer)) = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC) else { return Ok(None) };
     // A smaller pipe also works, with more system calls.
     let _ = fcntl_setpipe_size(&writer, ROOM);
@@ -28,17 +28,17 @@ pub(crate) async fn carry(
         let take = || Ok(splice(from, None, &writer, None, ROOM, flags)?);
         let mut left = tokio::select! {
             biased;
-            () = hindered.as_mut() => return Ok(Some(Stopped::Hindered(Default::default()))),
+            () = hindered.as_mut() => return Ok(Some(StopReason::Hindered(Default::default()))),
             taken = from.async_io(Interest::READABLE, take) => taken?,
         };
         if left == 0 {
-            return Ok(Some(Stopped::Ended));
+            return Ok(Some(StopReason::Ended));
         }
         while left > 0 {
             let give = || Ok(splice(&reader, None, to, None, left, flags)?);
             left -= tokio::select! {
                 biased;
-                () = hindered.as_mut() => return rest(&reader, left).map(Stopped::Hindered).map(Some),
+                () = hindered.as_mut() => return rest(&reader, left).map(StopReason::Hindered).map(Some),
                 given = to.async_io(Interest::WRITABLE, give) => given?,
             };
         }

@@ -72,7 +72,7 @@ async fn accept(mut listener: LinkListener, link: Link, server: (End, SocketAddr
 /// Relays one connection until either end closes it, or the link breaks it.
 /// The server is at `end` of the link.
 async fn pass(link: Link, mut client: TcpStream, (end, server): (End, SocketAddr)) {
-    let birth = link.birth();
+    let opening = link.opening();
     let mut onward = None;
     let carried = async {
         if !link.lets_in() {
@@ -85,14 +85,14 @@ async fn pass(link: Link, mut client: TcpStream, (end, server): (End, SocketAddr
         disable_pacing(server);
         let (from_client, to_client) = client.split();
         let (from_server, to_server) = server.split();
-        let there = Relay { link: &link, birth, from: from_client, to: to_server, end };
-        let back = Relay { link: &link, birth, from: from_server, to: to_client, end: end.other() };
+        let there = Relay { link: &link, opening, from: from_client, to: to_server, end };
+        let back = Relay { link: &link, opening, from: from_server, to: to_client, end: end.other() };
         // An end that has sent everything can still receive the response.
         tokio::try_join!(there.run(), back.run()).map(drop)
     };
     let ended = tokio::select! {
         biased;
-        () = link.broken(birth) => Err(io::ErrorKind::ConnectionReset.into()),
+        () = link.broken(opening) => Err(io::ErrorKind::ConnectionReset.into()),
         ended = carried => ended,
     };
     if ended.is_err() {
@@ -345,23 +345,23 @@ mod tests {
                 LinkFault::Jitter(Duration::from_millis(2)),
             ];
             let (mut faults, mut fault, mut next) = (faults.into_iter().cycle(), None, 1 << 20);
-            let (mut buffer, mut read, mut heard) = (vec![0; 256 << 10], 0, Vec::with_capacity(ALL));
+            let (mut buffer, mut read, mut received) = (vec![0; 256 << 10], 0, Vec::with_capacity(ALL));
             loop {
                 // Dropped bytes arrive after the end of the fault.
                 match timeout(Duration::from_millis(20), taken.read(&mut buffer)).await {
                     Ok(Ok(0)) => break,
                     Ok(more) => read = more.unwrap(),
-                    Err(_) => (fault, next) = (None, heard.len() + (1 << 20)),
+                    Err(_) => (fault, next) = (None, received.len() + (1 << 20)),
                 }
-                heard.extend_from_slice(&buffer[..std::mem::take(&mut read)]);
-                if heard.len() > next {
+                received.extend_from_slice(&buffer[..std::mem::take(&mut read)]);
+                if received.len() > next {
                     next += 1 << 20;
                     fault = fault.is_none().then(|| link.apply(faults.next().unwrap()));
                 }
             }
             drop(fault);
-            assert_eq!(heard.len(), ALL);
-            let mut words = heard.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap()));
+            assert_eq!(received.len(), ALL);
+            let mut words = received.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap()));
             assert!((0..ALL).step_by(4).all(|at| words.next() == Some(number(at))));
         });
     }
@@ -396,9 +396,9 @@ mod tests {
             let mut saying = JoinSet::new();
             saying.spawn(async move { server.write_all(&vec![7; LAST]).await.unwrap() });
             saying.join_next().await.unwrap().unwrap();
-            let mut heard = Vec::new();
-            stream.read_to_end(&mut heard).await.unwrap();
-            assert_eq!(heard.len(), LAST);
+            let mut received = Vec::new();
+            stream.read_to_end(&mut received).await.unwrap();
+            assert_eq!(received.len(), LAST);
         });
     }
 

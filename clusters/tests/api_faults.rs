@@ -151,7 +151,7 @@ async fn a_sender_that_crashes_at_a_write_gets_no_answer() {
         create(&through, "a").await.unwrap();
         tokio::select! {
             answer = create(&through, "b") => panic!("{answer:?}"),
-            () = api_faults.struck() => {}
+            () = api_faults.crashed() => {}
         }
         let expected: &[&str] = if done { &["a", "b"] } else { &["a"] };
         assert_eq!(names(&inside).await, expected);
@@ -172,6 +172,6 @@ async fn a_crash_that_ends_while_its_write_is_slow_does_not_happen() {
         };
         let (answer, ()) = futures::join!(create(&through, "a"), ended);
         answer.unwrap();
-        assert!(api_faults.struck().now_or_never().is_none());
+        assert!(api_faults.crashed().now_or_never().is_none());
     }
 }

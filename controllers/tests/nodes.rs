@@ -35,7 +35,7 @@ fn a_workload_moves_when_its_node_is_silent_for_longer_than_it_tolerates() {
     assert_eq!(
         (moved.len(), on(&moved, "a1")),
         (4, 1),
-        "the old pod stays until its kubelet is heard: {moved:?}"
+        "the old pod stays until its kubelet reports: {moved:?}"
     );
     assert!(moved.iter().all(|pod| pod.3 == (pod.1 == "a1") && pod.2 == (pod.1 != "a1")), "{moved:?}");
     assert_eq!((back.len(), on(&back, "a1")), (3, 0), "{back:?}");

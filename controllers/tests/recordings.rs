@@ -15,9 +15,9 @@ use capsize_controllers::api::{
     TargetCluster, Work, cluster_of,
 };
 use capsize_controllers::rules::{
-    AffinityClusters, Behaviour, BindingRef, Delivery, Due, ReferenceRules, Release, Rules, SchedulingInput,
-    aggregated_status, clusters_with_work, evict, eviction_due, health, manifest, no_execute_taints,
-    no_schedule_taints, reflected_status, schedule, taint_task,
+    AffinityClusters, Behaviour, BindingRef, Delivery, EvictionTime, ReferenceRules, Release, Rules,
+    SchedulingInput, aggregated_status, clusters_with_work, evict, eviction_due, health, manifest,
+    no_execute_taints, no_schedule_taints, reflected_status, schedule, taint_task,
 };
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
@@ -154,9 +154,14 @@ fn evictions_match_the_recorded_ones() {
                 leaving(&after.spec).into_iter().find(|cluster| !leaving(&before.spec).contains(cluster));
             let Some(cluster) = new else { return false };
             let mut spec = before.spec.clone();
-            let task =
-                taint_task(&ReferenceRules, &before.spec, Due::AtOnce, purge_mode(&history.release), None)
-                    .unwrap();
+            let task = taint_task(
+                &ReferenceRules,
+                &before.spec,
+                EvictionTime::AtOnce,
+                purge_mode(&history.release),
+                None,
+            )
+            .unwrap();
             assert!(evict(&mut spec, cluster, task), "{}", history.name);
             assert_eq!(by_name(&spec.clusters), by_name(&after.spec.clusters), "{}", history.name);
             let (ours, theirs) =
@@ -175,7 +180,7 @@ fn evictions_match_the_recorded_ones() {
             let placement: Placement = serde_json::from_str(applied).unwrap();
             let tainted = clusters.iter().find(|one| one.metadata.name.as_deref() == Some(cluster)).unwrap();
             let due = eviction_due(&tainted.spec.taints, &placement.cluster_tolerations);
-            assert_ne!(due, Due::Never, "{}", history.name);
+            assert_ne!(due, EvictionTime::Never, "{}", history.name);
             true
         });
     }

@@ -71,7 +71,7 @@ pub fn read_claim(path: &Path) -> Result<ConformanceReport, CommandError> {
 }
 
 /// A conformance report, with the run that it is about and the files beside it.
-pub(crate) struct Attached {
+pub(crate) struct AttachedReport {
     pub(crate) claim: ConformanceReport,
     pub(crate) run: Run,
     /// The folders of the report; several if the report is that of several shards.
@@ -100,7 +100,7 @@ pub(crate) fn parse_command(command: &str) -> Result<Run, String> {
     Ok(*run)
 }
 
-impl Attached {
+impl AttachedReport {
     /// Reads the report at `path`, which is the file or its folder.
     ///
     /// # Errors

@@ -69,7 +69,7 @@ impl Check {
     pub fn execute(self) -> Result<ExitStatus, CommandError> {
         let target = self.target.as_deref().map(targets::find).transpose().map_err(CommandError::input)?;
         let own = self.target.as_deref().is_some_and(targets::is_file);
-        let by = By {
+        let by = JudgingOptions {
             target: target.as_ref(),
             own,
             with_timeline: self.report.is_some(),
@@ -78,7 +78,7 @@ impl Check {
         };
         let mut about = Vec::new();
         let mut checked = |path: &PathBuf| {
-            let Checked { mut case, timeline, notes } = check_by(path, by)?;
+            let JudgedHistory { mut case, timeline, notes } = check_by(path, by)?;
             about.extend(notes);
             case.replay = replay(path, self.target.as_deref()).unwrap_or(case.replay);
             Ok::<_, CheckError>((case, timeline))
@@ -149,7 +149,7 @@ pub(crate) fn replay(path: &Path, target: Option<&str>) -> Option<String> {
 
 /// How histories are judged.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct By<'a> {
+pub(crate) struct JudgingOptions<'a> {
     /// The profile; by default that of the implementation and release that the header names.
     pub(crate) target: Option<&'a Profile>,
     /// Whether the profile is the user's own.
@@ -163,7 +163,7 @@ pub(crate) struct By<'a> {
 }
 
 /// A judged history.
-pub(crate) struct Checked {
+pub(crate) struct JudgedHistory {
     pub(crate) case: Case,
     pub(crate) timeline: Option<CaseTimeline>,
     /// Notes on what counts instead of the header.
@@ -177,12 +177,12 @@ pub(crate) struct Checked {
 /// # Errors
 /// When it cannot be read, or no profile is known for it.
 pub fn check(path: &Path, target: Option<&Profile>) -> Result<Judgement, CheckError> {
-    let judgement = check_by(path, By { target, ..By::default() })?.case.judgement;
+    let judgement = check_by(path, JudgingOptions { target, ..JudgingOptions::default() })?.case.judgement;
     Ok(judgement.expect("a checked history has a judgement"))
 }
 
 /// Judges the history at `path` as [`check`] does.
-pub(crate) fn check_by(path: &Path, by: By<'_>) -> Result<Checked, CheckError> {
+pub(crate) fn check_by(path: &Path, by: JudgingOptions<'_>) -> Result<JudgedHistory, CheckError> {
     if path == Path::new("-") {
         let stdin = capsize_history::text_of(Box::new(io::stdin()));
         let stdin = stdin.map_err(|error| HistoryError::Unreadable {
@@ -195,7 +195,11 @@ pub(crate) fn check_by(path: &Path, by: By<'_>) -> Result<Checked, CheckError> {
     checked(path, capsize_history::read(path)?, by)
 }
 
-fn checked<R: BufRead>(path: &Path, entries: Reader<R>, by: By<'_>) -> Result<Checked, CheckError> {
+fn checked<R: BufRead>(
+    path: &Path,
+    entries: Reader<R>,
+    by: JudgingOptions<'_>,
+) -> Result<JudgedHistory, CheckError> {
     let mut notes = Vec::new();
     let mut timeline = by.with_timeline.then(TimelineBuilder::default);
     let profile = |header: &Mark| {
@@ -206,7 +210,7 @@ fn checked<R: BufRead>(path: &Path, entries: Reader<R>, by: By<'_>) -> Result<Ch
     let case = case(path, judged(entries, profile, timeline.as_mut())?);
     let judgement = case.judgement.as_ref();
     let timeline = timeline.zip(judgement).map(|(timeline, judgement)| timeline.finish(&case, judgement));
-    Ok(Checked { case, timeline, notes })
+    Ok(JudgedHistory { case, timeline, notes })
 }
 
 /// Judges `entries`, and collects their time line.
@@ -260,7 +264,7 @@ pub(crate) fn judged_run(
     judged(Reader::new(id, history), profile, timeline)
 }
 
-impl By<'_> {
+impl JudgingOptions<'_> {
     /// The profile for a history with this header, and notes on what counts instead of the header.
     fn profile(&self, path: &Path, header: &Mark) -> Result<(Profile, Vec<String>), CheckError> {
         let mut notes: Vec<String> = self.newer(path, header)?.into_iter().collect();

@@ -137,7 +137,7 @@ fn running() -> io::Result<Vec<(u32, UnixStream)>> {
 
 /// The source of the states on a control socket, and the performer of orders.
 #[derive(Clone)]
-pub enum Controlled {
+pub enum ControlHandler {
     /// A fleet that people started.
     Fleet(mpsc::Sender<Order>, View),
     /// The cases of a run, whose faults are their own.
@@ -180,7 +180,7 @@ impl ControlSocket {
     }
 
     /// Answers all requests, for ever.
-    pub async fn serve(&self, controlled: Controlled) -> Infallible {
+    pub async fn serve(&self, controlled: ControlHandler) -> Infallible {
         loop {
             if let Ok((stream, _)) = self.listener.accept().await {
                 let controlled = controlled.clone();
@@ -191,7 +191,7 @@ impl ControlSocket {
     }
 }
 
-async fn answer(stream: tokio::net::UnixStream, controlled: &Controlled) -> io::Result<()> {
+async fn answer(stream: tokio::net::UnixStream, controlled: &ControlHandler) -> io::Result<()> {
     let (read, mut write) = stream.into_split();
     let mut line = String::new();
     tokio::io::BufReader::new(read).read_line(&mut line).await?;
@@ -211,7 +211,7 @@ async fn answer(stream: tokio::net::UnixStream, controlled: &Controlled) -> io::
     }
 }
 
-impl Controlled {
+impl ControlHandler {
     /// The present state as a line of JSON; nothing between two cases of a run.
     fn state(&self) -> Vec<u8> {
         let snapshot = match self {

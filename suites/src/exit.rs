@@ -3,7 +3,7 @@
 use std::io;
 use std::process::ExitCode;
 
-use capsize_clock::Asked;
+use capsize_clock::StopSignal;
 use miette::{MietteHandlerOpts, Report, miette};
 use textwrap::{WordSeparator, WordSplitter};
 
@@ -26,7 +26,7 @@ pub enum CommandError {
     /// The environment failed.
     Environment(Report),
     /// A signal asked it to stop. All that it had done is undone.
-    Interrupted(Asked),
+    Interrupted(StopSignal),
 }
 
 impl CommandError {

@@ -1,7 +1,7 @@
 //! `capsize fault` and `capsize heal`: break a running fleet of `capsize up`, and repair it.
 
 use capsize_report::Page;
-use capsize_runner::run::{FORMS, Hits};
+use capsize_runner::run::{FORMS, FaultTarget};
 use clap::Args;
 
 use crate::control::FleetArg;
@@ -71,9 +71,10 @@ fn report(text: &str) -> Result<ExitStatus, CommandError> {
 /// All faults with their parameters.
 #[must_use]
 pub fn forms(mut page: Page) -> Page {
-    for (hits, title) in
-        [(Hits::Member, "Faults of a member:"), (Hits::ControlPlane, "Faults of the control plane:")]
-    {
+    for (hits, title) in [
+        (FaultTarget::Member, "Faults of a member:"),
+        (FaultTarget::ControlPlane, "Faults of the control plane:"),
+    ] {
         page.line(title);
         for form in FORMS.iter().filter(|form| form.hits == hits) {
             page.line(&format!("  {}", form.usage()));

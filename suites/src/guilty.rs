@@ -34,7 +34,7 @@ const CALLERS: [(&[Component], &[&str]); 19] = [
     (&["taint manager"], &["eviction_due", "evicts_for_taints", "eviction_pause"]),
     (&["taint manager", "application failover controller"], &["evict"]),
     (&["application failover controller"], &["unhealthy_since"]),
-    (&["graceful eviction controller"], &["task_fate", "is_replaced", "event"]),
+    (&["graceful eviction controller"], &["task_outcome", "is_replaced", "event"]),
     (
         &["scheduler"],
         &[

@@ -87,7 +87,7 @@ impl Import {
     }
 }
 
-fn read(path: &str) -> Result<capsize_runner::import::Imported, CommandError> {
+fn read(path: &str) -> Result<capsize_runner::import::ImportedFile, CommandError> {
     let input = open(Path::new(path)).map_err(|error| input_error!("{path}: {error}"))?;
     import(path, BufReader::new(input)).map_err(|error| input_error!("{error}"))
 }

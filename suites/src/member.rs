@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use capsize_clock::{Seed, Simulation, Stop, live};
-use capsize_clusters::{Identity, Keys, MemberSpec, Served, Standing, StartUp, User};
+use capsize_clusters::{GivenCredentials, Identity, Keys, ListeningMember, MemberSpec, StartUp, User};
 use clap::Args;
 
 use crate::exit::{CommandError, ExitStatus, environment_error, input_error};
@@ -72,7 +72,7 @@ impl MemberCommand {
         let mut spec = MemberSpec::named(&self.name);
         (spec.nodes, spec.start_up) = (self.nodes, self.start_up);
         let keys = self.keys.as_deref().map(keys).transpose()?;
-        let standing = Standing {
+        let standing = GivenCredentials {
             keys,
             names: self.hosts.clone(),
             identity: self.identity()?,
@@ -80,13 +80,13 @@ impl MemberCommand {
             is_bare: self.bare,
         };
         let standing = standing.join_token(self.join_token.clone());
-        let served = Served::start(run, &spec, self.listen, standing).await;
+        let served = ListeningMember::start(run, &spec, self.listen, standing).await;
         let served = served.map_err(|error| environment_error!("{}: {error}", self.listen))?;
         if let Some(path) = &self.kubeconfig {
             output::write_secret(path, &served.listening().kubeconfig())?;
         }
         output::print(&format!("{} {}\n", self.name, served.listening().url()))?;
-        stop.asked().await;
+        stop.signal().await;
         served.stop().await;
         Ok(ExitStatus::Conforms)
     }

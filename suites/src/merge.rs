@@ -7,7 +7,7 @@ use capsize_clock::Seed;
 use capsize_judge::profile::Profile;
 use clap::Args;
 
-use crate::attached::{Attached, history_file};
+use crate::attached::{AttachedReport, history_file};
 use crate::empty::EmptyArgs;
 use crate::exit::{CommandError, ExitStatus, input_error};
 use crate::output;
@@ -53,11 +53,11 @@ impl Merge {
     }
 
     /// The report of all shards, after a check that they belong together.
-    fn whole(&self) -> Result<Attached, CommandError> {
+    fn whole(&self) -> Result<AttachedReport, CommandError> {
         let mut shards = Vec::new();
         let mut parts = BTreeMap::new();
         for path in &self.shards {
-            let shard = Attached::read(path)?;
+            let shard = AttachedReport::read(path)?;
             let wrong = |why: &str| input_error!("{}: {why}", path.display());
             let part = shard.run.shard().ok_or_else(|| wrong("this is not the report of a shard"))?;
             if let Some(first) = parts.insert(part, path) {
@@ -78,14 +78,15 @@ impl Merge {
         if let Some(missing) = part.all().find(|part| !parts.contains_key(part)) {
             return Err(input_error!("the shard {missing} is missing"));
         }
-        Attached::joined(shards, run).ok_or_else(|| input_error!("there is no shard"))
+        AttachedReport::joined(shards, run).ok_or_else(|| input_error!("there is no shard"))
     }
 }
 
 /// The first field in which the runs of two shards differ.
-fn differing(first: &Attached, second: &Attached) -> Option<&'static str> {
-    let digests =
-        |shard: &Attached| shard.claim.targets.iter().map(|target| target.digest.clone()).collect::<Vec<_>>();
+fn differing(first: &AttachedReport, second: &AttachedReport) -> Option<&'static str> {
+    let digests = |shard: &AttachedReport| {
+        shard.claim.targets.iter().map(|target| target.digest.clone()).collect::<Vec<_>>()
+    };
     let fields = [
         ("run.command", first.run.whole().command() != second.run.whole().command()),
         ("run.provider", first.claim.run.provider != second.claim.run.provider),

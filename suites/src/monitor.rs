@@ -34,7 +34,7 @@ pub enum MonitorCommand {
 pub struct Account {
     /// The clusters that the account is for
     #[arg(value_enum, value_name = "CLUSTER")]
-    cluster: Recorded,
+    cluster: MonitoredCluster,
     #[command(flatten)]
     monitor: MonitorArgs,
 }
@@ -74,7 +74,7 @@ struct MonitorArgs {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Recorded {
+enum MonitoredCluster {
     /// The control plane
     ControlPlane,
     /// Each of the members
@@ -115,8 +115,8 @@ impl Account {
     fn objects(&self) -> Result<Vec<Value>, CommandError> {
         let dialect = self.monitor.dialect()?;
         let paths = match self.cluster {
-            Recorded::ControlPlane => record::of_control_plane(&dialect),
-            Recorded::Member => record::of_members(&dialect),
+            MonitoredCluster::ControlPlane => record::of_control_plane(&dialect),
+            MonitoredCluster::Member => record::of_members(&dialect),
         };
         let privileges = record::privileges(paths.iter().chain(&self.monitor.also).map(String::as_str));
         if privileges.is_empty() {

@@ -10,7 +10,7 @@ use std::thread;
 use capsize_clock::Seed;
 use capsize_judge::guarantee::{Catalogue, Outcome};
 use capsize_judge::responsible_component::Component;
-use capsize_mutants::{Mutant, Wrong};
+use capsize_mutants::{Mutant, WrongRules};
 use capsize_report::Status;
 use capsize_runner::run::{Implementation, Target, missing_requirement, run_case, side_by_side};
 use capsize_runner::scenario::Case;
@@ -52,7 +52,7 @@ pub struct Mutants {
 
 /// The case and the guarantees that noticed a mutant.
 #[derive(Clone, Debug)]
-pub struct Caught {
+pub struct MutantDetection {
     /// The scenario.
     pub case: String,
     /// The guarantees that are violated; none where a step of the scenario failed.
@@ -150,7 +150,7 @@ fn list(mutants: &[Mutant]) -> Result<ExitStatus, CommandError> {
 }
 
 /// Runs the case that `mutant` names, and then all others until a guarantee is violated.
-fn noticed(mutant: &Mutant, cases: &[Case], seed: Seed) -> Result<Option<Caught>, CommandError> {
+fn noticed(mutant: &Mutant, cases: &[Case], seed: Seed) -> Result<Option<MutantDetection>, CommandError> {
     let (first, rest): (Vec<&Case>, Vec<&Case>) = cases.iter().partition(|case| case.id() == mutant.case);
     let mut by_a_step = None;
     for case in first.into_iter().chain(rest) {
@@ -166,8 +166,8 @@ fn noticed(mutant: &Mutant, cases: &[Case], seed: Seed) -> Result<Option<Caught>
 /// The reference with `mutant` in the place of its rules.
 pub(crate) fn spoiled(mutant: &Mutant) -> Box<dyn Implementation> {
     match mutant.rules() {
-        Wrong::Clusters(rules) => Box::new(Reference::deciding_by(rules)),
-        Wrong::Nodes(rules) => Box::new(NodeReference::deciding_by(rules)),
+        WrongRules::Clusters(rules) => Box::new(Reference::deciding_by(rules)),
+        WrongRules::Nodes(rules) => Box::new(NodeReference::deciding_by(rules)),
     }
 }
 
@@ -175,7 +175,7 @@ pub(crate) fn spoiled(mutant: &Mutant) -> Box<dyn Implementation> {
 ///
 /// # Errors
 /// What went wrong with the run itself, so that it says nothing about the mutant.
-pub fn put_to(mutant: &Mutant, case: &Case, seed: Seed) -> Result<Option<Caught>, String> {
+pub fn put_to(mutant: &Mutant, case: &Case, seed: Seed) -> Result<Option<MutantDetection>, String> {
     let profile = targets::find(mutant.profile).map_err(|error| error.to_string())?;
     let implementation = spoiled(mutant);
     let target = Target { profile: &profile, implementation: &*implementation };
@@ -190,7 +190,7 @@ pub fn put_to(mutant: &Mutant, case: &Case, seed: Seed) -> Result<Option<Caught>
     let verdicts = outcome.case.judgement.map(|judgement| judgement.verdicts).unwrap_or_default();
     let violated = verdicts.iter().filter(|verdict| matches!(verdict.outcome, Outcome::Violated { .. }));
     let guarantees = violated.map(|verdict| verdict.spec.id).collect();
-    Ok(Some(Caught { case: case.id(), guarantees, component }))
+    Ok(Some(MutantDetection { case: case.id(), guarantees, component }))
 }
 
 /// Prints a title, and what belongs to it below.
@@ -212,9 +212,9 @@ struct Tally {
 
 impl Tally {
     /// Prints which guarantee noticed a mutant.
-    fn report(&mut self, mutant: &Mutant, found: Option<Caught>) -> Result<(), CommandError> {
+    fn report(&mut self, mutant: &Mutant, found: Option<MutantDetection>) -> Result<(), CommandError> {
         self.mutants += 1;
-        let Some(Caught { case, guarantees, .. }) = found else {
+        let Some(MutantDetection { case, guarantees, .. }) = found else {
             return show(&format!("✗ {}", mutant.id), "nobody notices");
         };
         self.caught += 1;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use capsize_history::{Entry, HistoryError, Writer};
 use capsize_judge::profile::Profile;
-use capsize_perturb::{Class, Missed, Options, Rates, all, measure};
+use capsize_perturb::{Class, MissedPerturbation, Options, Rates, all, measure};
 use capsize_report::{PerturbationRate, perturbation_classes, perturbations, perturbations_json};
 use capsize_runner::run::side_by_side;
 
@@ -145,7 +145,7 @@ fn rate(rates: &Rates) -> PerturbationRate {
 fn write(folder: &Path, rates: &[Rates]) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     for class in rates {
-        for (number, Missed { entries, .. }) in class.missed.iter().enumerate() {
+        for (number, MissedPerturbation { entries, .. }) in class.missed.iter().enumerate() {
             let file = File::create(folder.join(format!("{}-{number}.jsonl", class.class)))?;
             let mut writer = Writer::new(BufWriter::new(file));
             entries.iter().try_for_each(|entry| writer.write(entry))?;

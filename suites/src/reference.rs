@@ -15,7 +15,9 @@ use capsize_controllers::{
     rate_limited, with_time_limit,
 };
 use capsize_judge::profile::{Feature, Profile, Timings};
-use capsize_runner::run::{Environment, Implementation, ImplementationInfo, StartFuture, Started};
+use capsize_runner::run::{
+    Environment, Implementation, ImplementationInfo, RunningImplementation, StartFuture,
+};
 use futures::future::ready;
 use kube::Client;
 use serde_json::Value;
@@ -167,7 +169,7 @@ impl Implementation for Reference {
 
 impl Reference {
     /// Starts it at once.
-    fn start_at(&self, environment: &Environment<'_>) -> Started {
+    fn start_at(&self, environment: &Environment<'_>) -> RunningImplementation {
         let settings = Settings {
             disabled_controllers: self.disabled.clone(),
             published_events: self.published_events,

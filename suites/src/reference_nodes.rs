@@ -7,7 +7,7 @@ use capsize_controllers::rules::UnknownBug;
 use capsize_controllers::rules::node::{NodeBehaviour, NodeRelease, NodeRules, Rates};
 use capsize_controllers::{NodeControllerSet, NodeControllers, NodeMetrics, NodeSettings};
 use capsize_judge::profile::{Profile, Timings, Zones};
-use capsize_runner::run::{Environment, Implementation, StartFuture, Started};
+use capsize_runner::run::{Environment, Implementation, RunningImplementation, StartFuture};
 use futures::future::ready;
 use serde_json::Value;
 
@@ -78,7 +78,7 @@ impl Implementation for NodeReference {
             rules: Arc::clone(&self.rules),
             metrics: NodeMetrics::default(),
         };
-        Box::pin(ready(Ok(Box::new(controllers.start()) as Started)))
+        Box::pin(ready(Ok(Box::new(controllers.start()) as RunningImplementation)))
     }
 }
 

@@ -13,13 +13,13 @@ use capsize_report::{
 use capsize_runner::scenario::Case as Scenario;
 use serde_json::Value;
 
-use crate::attached::{Attached, history_file};
+use crate::attached::{AttachedReport, history_file};
 use crate::check::judged_run;
 use crate::exit::{CommandError, input_error};
-use crate::run::{RunPlace, Selected, digest_of_file, lacking_core, repeated};
+use crate::run::{RunPlace, SelectedCases, digest_of_file, lacking_core, repeated};
 
 /// The results that the attached histories show.
-pub(crate) struct Rejudged {
+pub(crate) struct RejudgedResults {
     pub(crate) report: Report,
     pub(crate) timelines: Vec<Option<CaseTimeline>>,
     pub(crate) records: Vec<CaseRecord>,
@@ -30,14 +30,14 @@ pub(crate) struct Rejudged {
     pub(crate) trusted: Vec<String>,
 }
 
-impl Attached {
+impl AttachedReport {
     /// Judges the attached histories again.
     ///
     /// # Errors
     /// When a history or a profile is missing or cannot be read.
-    pub(crate) fn rejudged(&self, with_timelines: bool) -> Result<Rejudged, CommandError> {
+    pub(crate) fn rejudged(&self, with_timelines: bool) -> Result<RejudgedResults, CommandError> {
         let profiles = self.profiles()?;
-        let mut rejudged = Rejudged {
+        let mut rejudged = RejudgedResults {
             report: Report {
                 command: "run".into(),
                 about: vec![self.claim.run.provider.clone()],
@@ -57,7 +57,7 @@ impl Attached {
         let selected = self.run.selected()?;
         let is_repeated = selected.len() > 1;
         // The order is that of a run: by seed, then by profile.
-        for Selected { seed, cases } in selected {
+        for SelectedCases { seed, cases } in selected {
             for place in 0..rejudged.profiles.len() {
                 let is_own = |case: &&Scenario| of_profile(case, &rejudged.profiles) == place;
                 let own: Vec<&Scenario> = cases.iter().filter(is_own).collect();
@@ -77,7 +77,7 @@ impl Attached {
         seed: Option<u64>,
         place: usize,
         with_timeline: bool,
-        to: &mut Rejudged,
+        to: &mut RejudgedResults,
     ) -> Result<(), CommandError> {
         let (id, profile) = (scenario.id(), &to.profiles[place]);
         let claim = self.claim.cases.iter().find(|case| case.id == id && case.seed == seed);
@@ -118,7 +118,7 @@ impl Attached {
     ///
     /// # Errors
     /// As [`Run::is_simulated`].
-    pub(crate) fn claim_of(&self, rejudged: &Rejudged) -> Result<ConformanceReport, CommandError> {
+    pub(crate) fn claim_of(&self, rejudged: &RejudgedResults) -> Result<ConformanceReport, CommandError> {
         let place = RunPlace {
             provider: self.claim.run.provider.clone(),
             date: self.claim.date.clone(),

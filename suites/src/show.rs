@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use capsize_report::{Case, CaseTimeline, Report, Status};
 use clap::Args;
 
-use crate::check::{By, check_by, replay};
+use crate::check::{JudgingOptions, check_by, replay};
 use crate::exit::{CommandError, ExitStatus};
 use crate::{output, targets};
 
@@ -31,7 +31,8 @@ impl Show {
     pub fn execute(self) -> Result<ExitStatus, CommandError> {
         let target = self.target.as_deref().map(targets::find).transpose().map_err(CommandError::input)?;
         let own = self.target.as_deref().is_some_and(targets::is_file);
-        let by = By { target: target.as_ref(), own, with_timeline: true, ..By::default() };
+        let by =
+            JudgingOptions { target: target.as_ref(), own, with_timeline: true, ..JudgingOptions::default() };
         let (mut cases, mut timelines, mut about) = (Vec::new(), Vec::new(), Vec::new());
         for path in &self.histories {
             let mut checked = check_by(path, by).map_err(CommandError::input)?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use capsize_report::{ClaimDifference, ConformanceReport, Report, claim_differences};
 use clap::Args;
 
-use crate::attached::{Attached, parse_command};
+use crate::attached::{AttachedReport, parse_command};
 use crate::exit::{CommandError, ExitStatus, input_error};
 use crate::output;
 use crate::run::{digest_of_file, suite};
@@ -36,7 +36,7 @@ impl Verify {
     pub fn execute(self) -> Result<ExitStatus, CommandError> {
         let mut status = ExitStatus::Conforms;
         for path in &self.reports {
-            let attached = Attached::read(path)?;
+            let attached = AttachedReport::read(path)?;
             let verification = verify(&attached)?;
             let mut page = output::page();
             let name = attached.claim.name();
@@ -72,7 +72,7 @@ pub fn run_again(command: &str) -> Result<(ConformanceReport, Report), CommandEr
     run.again()
 }
 
-fn verify(attached: &Attached) -> Result<Verification, CommandError> {
+fn verify(attached: &AttachedReport) -> Result<Verification, CommandError> {
     let own = suite();
     let claimed = &attached.claim.suite;
     if (&claimed.version, &claimed.digest) != (&own.version, &own.digest) {
@@ -102,7 +102,7 @@ fn verify(attached: &Attached) -> Result<Verification, CommandError> {
 }
 
 /// Runs the cases again, and compares the reports and the attached histories, if there are any.
-fn again(attached: &Attached) -> Result<Verification, CommandError> {
+fn again(attached: &AttachedReport) -> Result<Verification, CommandError> {
     let (mut found, _) = attached.local_run().again()?;
     trust(&attached.claim, &mut found);
     let mut differences = claim_differences(&attached.claim, &found);
@@ -122,7 +122,7 @@ fn again(attached: &Attached) -> Result<Verification, CommandError> {
 }
 
 /// Judges the attached histories again, and compares the reports.
-fn rejudged(attached: &Attached) -> Result<Verification, CommandError> {
+fn rejudged(attached: &AttachedReport) -> Result<Verification, CommandError> {
     let rejudged = attached.rejudged(false)?;
     let mut found = attached.claim_of(&rejudged)?;
     trust(&attached.claim, &mut found);

@@ -66,7 +66,7 @@ impl WebhooksCommand {
         let webhooks = Webhooks::new(settings, Arc::new(Release::of(&self.release)));
         let serving = webhooks.serve(socket, &identity);
         let _serving = serving.map_err(|error| input_error!("{error}"))?;
-        stop.asked().await;
+        stop.signal().await;
         Ok(ExitStatus::Conforms)
     }
 }

@@ -22,7 +22,7 @@ use serde::Deserialize;
 /// The expectations of a folder.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Expected {
+struct CaseExpectation {
     /// The description of the case for readers.
     #[expect(dead_code, reason = "it is for readers")]
     about: String,
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     folders.sort();
     for folder in folders.into_iter().filter(|path| path.is_dir()) {
         let text = std::fs::read_to_string(folder.join("expected.json")).unwrap();
-        let expected: Expected = serde_json::from_str(&text).unwrap();
+        let expected: CaseExpectation = serde_json::from_str(&text).unwrap();
         for (file, input) in expected.inputs {
             let name = format!("{}::{file}", folder.file_name().unwrap().display());
             let path = folder.join(&file);

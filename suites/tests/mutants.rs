@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use capsize::conformance;
 use capsize::guilty::guilty;
-use capsize::mutants::{Caught, put_to};
+use capsize::mutants::{MutantDetection, put_to};
 use capsize_clock::Seed;
 use capsize_mutants::Mutant;
 use capsize_runner::scenario::Case;
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
 const NAMED: usize = 90;
 
 /// The result of a run; `None` if the case passes.
-type Run = Result<Option<Caught>, String>;
+type Run = Result<Option<MutantDetection>, String>;
 
 /// The mutants, the cases, and what each mutant does in its own case, which two trials look at.
 struct Suite {

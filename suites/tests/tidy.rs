@@ -116,6 +116,38 @@ fn a_mod_rs_only_re_exports() {
     });
 }
 
+/// Types that are named as steps of scenarios.
+const STEP_TYPES: &[&str] = &["Placed", "Rejected", "Settled", "Tainted"];
+
+/// Nouns with the ending of participles.
+const NOUNS: &[&str] = &["Seed", "Testbed"];
+
+/// Participles without the ending of most others.
+const IRREGULAR: &[&str] = &["Caught", "Found", "Held", "Kept", "Known", "Ran", "Sent", "Struck", "Taken"];
+
+/// Returns the name of a type that is a participle without a noun, such as `Checked`.
+fn participle(code: &str) -> Option<&str> {
+    let is_separator = |c: char| !c.is_alphanumeric() && c != '_';
+    let words: Vec<&str> = code.split(is_separator).filter(|word| !word.is_empty()).collect();
+    let types = words.windows(2).filter(|pair| ["struct", "enum", "trait"].contains(&pair[0]));
+    let mut names =
+        types.map(|pair| pair[1]).filter(|name| !STEP_TYPES.contains(name) && !NOUNS.contains(name));
+    names.find(|name| {
+        let is_one_word = name.chars().filter(|c| c.is_uppercase()).count() == 1;
+        IRREGULAR.contains(name) || (is_one_word && name.ends_with("ed"))
+    })
+}
+
+#[test]
+fn no_type_is_named_by_a_participle_alone() {
+    each_source(|_, text| {
+        let code = code_and_literals(text).0;
+        participle(&code).map(|name| format!("add a noun to the name of the type `{name}`"))
+    });
+    assert_eq!(participle("pub struct CheckedCase; enum Seed {} struct Checked(u8);"), Some("Checked"));
+    assert_eq!(participle("struct CheckedCase; enum Seed {} fn checked() -> Checked {}"), None);
+}
+
 #[test]
 fn nothing_is_left_undone_in_the_code() {
     let marks = [["todo", "!("].concat(), ["unimplemented", "!("].concat(), ["FIX", "ME"].concat()];
@@ -273,10 +305,15 @@ const RETIRED: &[&str] = &[
     "acquitted",
     "astray",
     "court",
+    "deaf",
     "deed",
     "deeds",
     "door",
     "doors",
+    "fate",
+    "hear",
+    "heard",
+    "hears",
     "leash",
     "said",
     "scribe",
@@ -284,7 +321,9 @@ const RETIRED: &[&str] = &[
     "tell",
     "telling",
     "tells",
+    "tidings",
     "told",
+    "unheard",
     "whom",
 ];
 

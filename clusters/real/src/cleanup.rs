@@ -12,7 +12,7 @@ use rustix::process::geteuid;
 
 use crate::docker::{Engine, EngineError};
 use crate::journal::Resource;
-use crate::leftover::{Found, Leftover};
+use crate::leftover::{EndedRunJournal, JournalFolder};
 use crate::run_id::RunId;
 use crate::{kubeconfig, process};
 
@@ -48,7 +48,7 @@ pub async fn clean_up(folder: &Path) -> io::Result<CleanUpReport> {
 
 /// As [`clean_up`], with the address of Docker and a clock.
 async fn clean_up_by(folder: &Path, docker: &str, clock: Clock) -> io::Result<CleanUpReport> {
-    let Found { left: mut journals, kept } = Found::look(folder)?;
+    let JournalFolder { left: mut journals, kept } = JournalFolder::look(folder)?;
     let mut report = CleanUpReport { kept, ..CleanUpReport::default() };
     for journal in &mut journals {
         for resource in journal.resources.clone() {
@@ -81,11 +81,11 @@ async fn clean_up_by(folder: &Path, docker: &str, clock: Clock) -> io::Result<Cl
 }
 
 /// The Docker resources of journals, each with its run.
-fn dockers(journals: &[Leftover]) -> Vec<(RunId, Resource)> {
+fn dockers(journals: &[EndedRunJournal]) -> Vec<(RunId, Resource)> {
     let is_one = |resource: &&Resource| {
         matches!(resource, Resource::Network(_) | Resource::Volume(_) | Resource::Container(_))
     };
-    let of = |journal: &Leftover| {
+    let of = |journal: &EndedRunJournal| {
         let resources = journal.resources.iter().filter(is_one).cloned().collect::<Vec<_>>();
         resources.into_iter().map(|resource| (journal.run.clone(), resource)).collect::<Vec<_>>()
     };
@@ -119,7 +119,7 @@ fn remove_folder(run: &RunId, path: &Path) -> Result<(), String> {
 /// Removes Docker resources of runs that are over, in repeated looks.
 struct Sweep<'a> {
     engine: &'a Engine,
-    journals: &'a mut [Leftover],
+    journals: &'a mut [EndedRunJournal],
     report: &'a mut CleanUpReport,
     /// The runs of which resources are removed that their journals do not name, too.
     /// The journals of these runs were read completely.
@@ -127,7 +127,7 @@ struct Sweep<'a> {
 }
 
 impl<'a> Sweep<'a> {
-    fn of(engine: &'a Engine, journals: &'a mut [Leftover], report: &'a mut CleanUpReport) -> Self {
+    fn of(engine: &'a Engine, journals: &'a mut [EndedRunJournal], report: &'a mut CleanUpReport) -> Self {
         let whole = journals.iter().filter(|journal| !journal.stays).map(|journal| journal.run.clone());
         let whole = whole.collect();
         Self { engine, journals, report, whole }
@@ -141,14 +141,14 @@ impl<'a> Sweep<'a> {
     }
 
     /// Removes the resources that the journals name, and those that carry the identity of one of the runs.
-    async fn look(&mut self) -> io::Result<Look> {
+    async fn look(&mut self) -> io::Result<InspectionResult> {
         let mut resources = dockers(self.journals);
         if let Ok(marked) = self.engine.marked().await {
             let unwritten = marked.into_iter().filter(|(run, _)| self.whole.contains(run));
             let unwritten = unwritten.filter(|one| !resources.contains(one)).collect::<Vec<_>>();
             resources.extend(unwritten);
         }
-        let mut look = Look { found: !resources.is_empty(), left: Vec::new() };
+        let mut look = InspectionResult { found: !resources.is_empty(), left: Vec::new() };
         for (run, resource) in resources {
             match self.engine.remove(&run, &resource).await {
                 Ok(()) => {
@@ -178,7 +178,7 @@ impl<'a> Sweep<'a> {
 
 /// The result of one look.
 #[derive(Debug, Default)]
-struct Look {
+struct InspectionResult {
     /// Whether a resource exists or is named by a journal.
     found: bool,
     /// The resources that could not be removed in this look, with the reasons.
@@ -190,11 +190,11 @@ struct Look {
 /// working on.
 async fn until_nothing_comes(
     clock: Clock,
-    mut look: impl AsyncFnMut() -> io::Result<Look>,
+    mut look: impl AsyncFnMut() -> io::Result<InspectionResult>,
 ) -> io::Result<Vec<(Resource, String)>> {
     let (since, mut in_vain) = (clock.elapsed(), 0);
     loop {
-        let Look { found, left } = look().await?;
+        let InspectionResult { found, left } = look().await?;
         in_vain = if found { 0 } else { in_vain + 1 };
         if in_vain >= LOOKS_IN_VAIN || clock.elapsed().saturating_sub(since) > TIMEOUT {
             return Ok(left);

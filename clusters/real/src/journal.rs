@@ -102,13 +102,13 @@ pub(crate) const NEW: &str = "new";
 pub struct Journal {
     path: PathBuf,
     id: RunId,
-    kept: Mutex<Kept>,
+    kept: Mutex<JournalFile>,
     /// The number of folders that the run has made.
     folders: AtomicU64,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct JournalFile {
     /// The locked file.
     file: File,
     open: BTreeSet<Resource>,
@@ -128,7 +128,7 @@ impl Journal {
             let new = new.prefix("").suffix(&ending).rand_bytes(8);
             let (file, unnamed) = new.tempfile_in(&folder)?.keep().map_err(|error| error.error)?;
             file.lock()?;
-            let mut kept = Kept { file, open: BTreeSet::new() };
+            let mut kept = JournalFile { file, open: BTreeSet::new() };
             kept.write(&Line::Run(Origin::of(id.clone())))?;
             let path = unnamed.with_extension(ENDING);
             match fs::rename(&unnamed, &path) {
@@ -203,7 +203,7 @@ impl Journal {
     }
 }
 
-impl Kept {
+impl JournalFile {
     fn write(&mut self, line: &Line) -> io::Result<()> {
         let mut text = serde_json::to_string(line)?;
         text.push('\n');

@@ -13,7 +13,7 @@ use crate::run_id::RunId;
 use crate::state_folder;
 
 /// The journal of a run that is over, locked by this cleanup.
-pub(crate) struct Leftover {
+pub(crate) struct EndedRunJournal {
     path: PathBuf,
     /// The locked file.
     _file: File,
@@ -26,13 +26,13 @@ pub(crate) struct Leftover {
 
 /// The contents of a folder of journals.
 #[derive(Default)]
-pub(crate) struct Found {
-    pub(crate) left: Vec<Leftover>,
+pub(crate) struct JournalFolder {
+    pub(crate) left: Vec<EndedRunJournal>,
     /// The reasons why journals, or parts of them, are kept, with path and line.
     pub(crate) kept: Vec<String>,
 }
 
-impl Found {
+impl JournalFolder {
     /// The journals in `folder` of runs that are over. The folder may be missing.
     ///
     /// # Errors
@@ -48,12 +48,12 @@ impl Found {
     fn read(&mut self, path: PathBuf) -> io::Result<()> {
         let shown = path.display().to_string();
         let file = match open(&path)? {
-            Opened::Gone => return Ok(()),
-            Opened::Refused(why) => {
+            OpenedJournal::Gone => return Ok(()),
+            OpenedJournal::Refused(why) => {
                 self.kept.push(format!("{shown} {why}: it is left alone"));
                 return Ok(());
             }
-            Opened::File(file) => file,
+            OpenedJournal::File(file) => file,
         };
         // A concurrent cleanup may have locked and removed it.
         if file.try_lock().is_err() || !path.exists() {
@@ -72,7 +72,7 @@ impl Found {
             None => Ok(()),
             Some(origin) if origin.is_of_this_machine() => {
                 let stays = unreadable.is_some();
-                self.left.push(Leftover { path, _file: file, run: origin.id, resources, stays });
+                self.left.push(EndedRunJournal { path, _file: file, run: origin.id, resources, stays });
                 Ok(())
             }
             Some(Origin { host, .. }) => {
@@ -86,7 +86,7 @@ impl Found {
     }
 }
 
-impl Leftover {
+impl EndedRunJournal {
     /// Removes the file, if no resource is left.
     pub(crate) fn close(self) -> io::Result<()> {
         match self.resources.is_empty() && !self.stays {
@@ -114,7 +114,7 @@ fn journals(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-enum Opened {
+enum OpenedJournal {
     File(File),
     Gone,
     /// The reason why it is no journal.
@@ -122,20 +122,20 @@ enum Opened {
 }
 
 /// Opens a journal if it is a regular file of this user: a named pipe would block for ever.
-fn open(path: &Path) -> io::Result<Opened> {
+fn open(path: &Path) -> io::Result<OpenedJournal> {
     let metadata = match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Opened::Gone),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(OpenedJournal::Gone),
         metadata => metadata?,
     };
     if !metadata.is_file() {
-        return Ok(Opened::Refused("is no file".into()));
+        return Ok(OpenedJournal::Refused("is no file".into()));
     }
     if metadata.uid() != geteuid().as_raw() {
-        return Ok(Opened::Refused(format!("belongs to user {}", metadata.uid())));
+        return Ok(OpenedJournal::Refused(format!("belongs to user {}", metadata.uid())));
     }
     match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Opened::Gone),
-        file => file.map(Opened::File),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(OpenedJournal::Gone),
+        file => file.map(OpenedJournal::File),
     }
 }
 
@@ -209,7 +209,7 @@ pub struct Runs {
 pub fn runs(folder: &Path) -> io::Result<Runs> {
     let mut runs = Runs::default();
     for path in journals(folder)? {
-        let Opened::File(file) = open(&path)? else { continue };
+        let OpenedJournal::File(file) = open(&path)? else { continue };
         // Several processes may look at the same time.
         if file.try_lock_shared().is_err() {
             runs.at_work.insert(run_of(&path));
@@ -236,8 +236,8 @@ mod tests {
         [Resource::Network("n".into()), Resource::Container("a".into()), Resource::Container("b".into())]
     }
 
-    fn look(folder: &TempDir) -> Found {
-        Found::look(folder.path()).unwrap()
+    fn look(folder: &TempDir) -> JournalFolder {
+        JournalFolder::look(folder.path()).unwrap()
     }
 
     /// The first line of a journal of a run on this machine.

@@ -15,10 +15,12 @@ mod run_id;
 mod state_folder;
 
 pub use cleanup::{CleanUpReport, clean_up};
-pub use docker::{Containers, Engine, EngineError, Image, Known, Labelled};
+pub use docker::{Containers, Engine, EngineError, EngineProperties, Image, LabelledResource};
 pub use journal::{Journal, Resource};
 pub use kind::{Kind, NodeImage, Privilege};
-pub use kubeconfig::{Allowed, Cluster, Copies, Existing, NotAllowed, read_kubeconfig, server_url};
+pub use kubeconfig::{
+    AllowedCluster, Cluster, Copies, ExistingClusters, NotAllowed, read_kubeconfig, server_url,
+};
 pub use leftover::{Runs, runs};
 pub use ports::free_port;
 pub use process::{Asset, Assets, NoAsset, Processes, Starter};

@@ -71,7 +71,7 @@ impl Machine {
 }
 
 /// The input of the event loop besides the API server.
-pub(super) struct Shared {
+pub(super) struct SharedState {
     pub stages: Stages,
     pub machines: Nodes,
     /// Whether terminating pods of nodes that are out of service are removed.
@@ -112,7 +112,7 @@ impl Cluster {
         let clock = run.clock.apart();
         tasks.spawn(kubelets::run(client.clone(), clock, stages.clone(), Arc::clone(&machines), beats));
         let collects = spec.collects_pods_out_of_service;
-        let shared = Shared { stages, machines: Arc::clone(&machines), collects };
+        let shared = SharedState { stages, machines: Arc::clone(&machines), collects };
         tasks.spawn(event_loop::run((client, clock), shared, changed, chance));
         Self { api, machines, _life: tasks }
     }

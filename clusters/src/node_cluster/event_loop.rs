@@ -15,7 +15,7 @@ use kube::{Api, Client, ResourceExt};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use super::cluster::{Nodes, Shared};
+use super::cluster::{Nodes, SharedState};
 use super::observed::ObservedPod;
 use super::owners::Owner;
 use super::pods::Key;
@@ -68,7 +68,7 @@ pub(super) struct EventLoop {
 /// Runs the loop. Never returns.
 pub(super) async fn run(
     (client, clock): (Client, Clock),
-    Shared { stages, machines, collects }: Shared,
+    SharedState { stages, machines, collects }: SharedState,
     changed: Arc<Notify>,
     chance: Stream,
 ) {
@@ -179,7 +179,7 @@ impl EventLoop {
         let node = self.pods.get(key).and_then(|pod| pod.node());
         node.filter(|node| self.places.has(node))
             .and_then(|node| self.machines.get(node))
-            .is_none_or(|machine| machine.kubelet.is_heard())
+            .is_none_or(|machine| machine.kubelet.is_connected())
     }
 
     /// Plans the steps that waited for a kubelet again.

@@ -56,13 +56,13 @@ impl Kubelet {
     }
 
     /// Returns true if the kubelet can send and receive.
-    pub(super) fn is_heard(&self) -> bool {
+    pub(super) fn is_connected(&self) -> bool {
         !self.has(|fault| *fault == NodeFault::Silent)
     }
 
     /// Returns true if the node shuts down, and its kubelet still runs.
     pub(super) fn is_shutting_down(&self) -> bool {
-        self.is_heard() && self.has(|fault| *fault == NodeFault::ShuttingDown)
+        self.is_connected() && self.has(|fault| *fault == NodeFault::ShuttingDown)
     }
 
     /// The conditions that the kubelet reports, and whether each is true.

@@ -74,9 +74,10 @@ pub(super) async fn run(client: Client, clock: Clock, stages: Stages, kubelets: 
     let mut due: BTreeMap<Instant, Vec<(String, KubeletState)>> = BTreeMap::from([(Instant::now(), all)]);
     while let Some((at, mut kubelets)) = due.pop_first() {
         tokio::time::sleep_until(at).await;
-        let is_heard = |name: &str| writer.kubelets.get(name).is_some_and(|node| node.kubelet.is_heard());
-        let heard = kubelets.iter_mut().filter(|(name, _)| is_heard(name));
-        join_all(heard.map(|(name, own)| writer.beat(name, own))).await;
+        let is_connected =
+            |name: &str| writer.kubelets.get(name).is_some_and(|node| node.kubelet.is_connected());
+        let connected = kubelets.iter_mut().filter(|(name, _)| is_connected(name));
+        join_all(connected.map(|(name, own)| writer.beat(name, own))).await;
         for (name, mut own) in kubelets {
             let heartbeat = writer.stages.heartbeat;
             let pause = match std::mem::replace(&mut own.spread, true) {

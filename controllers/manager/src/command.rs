@@ -119,12 +119,12 @@ pub(crate) async fn lead(
     let Some(mut candidate) = candidate else {
         leads.store(true, Ordering::Release);
         let _running = start();
-        stop.asked().await;
+        stop.signal().await;
         return Ok(());
     };
     tokio::select! {
         biased;
-        _ = stop.asked() => return Ok(()),
+        _ = stop.signal() => return Ok(()),
         () = candidate.elected() => {}
     }
     tracing::info!("leading");
@@ -132,7 +132,7 @@ pub(crate) async fn lead(
     let running = start();
     let asked = tokio::select! {
         biased;
-        _ = stop.asked() => true,
+        _ = stop.signal() => true,
         () = candidate.deposed() => false,
     };
     // The controllers stop before the lead is given back, so that two processes never work at the same time.

@@ -175,8 +175,8 @@ mod tests {
     #[test]
     fn a_name_decides_before_the_star() {
         let known = ["cluster", "detector", "scheduler"];
-        type Disabled = Result<&'static [&'static str], &'static str>;
-        let cases: [(&[&str], Disabled); 6] = [
+        type DisabledControllers = Result<&'static [&'static str], &'static str>;
+        let cases: [(&[&str], DisabledControllers); 6] = [
             (&["*"], Ok(&[])),
             (&["*", "-detector"], Ok(&["detector"])),
             (&["-detector", "*"], Ok(&["detector"])),

@@ -42,9 +42,9 @@ pub(crate) fn text(clusters: &[Arc<Cluster>], leads: bool, counted: &Metrics) ->
     text
 }
 
-type Read = fn(&Cluster) -> Option<f64>;
+type ReadValue = fn(&Cluster) -> Option<f64>;
 
-const GAUGES: &[(&str, &str, Read)] = &[
+const GAUGES: &[(&str, &str, ReadValue)] = &[
     ("cluster_ready_state", "State of the cluster (1 if ready, 0 otherwise).", |cluster| {
         let status = cluster.status.as_ref();
         let ready = status.is_some_and(|status| {

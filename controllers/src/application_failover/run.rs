@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::api::{PRODUCER_APPLICATION_FAILOVER, PRODUCER_CLUSTER_APPLICATION_FAILOVER, ResourceBindingSpec};
 use crate::machinery::{Action, Binding, Context, Error, PerObject, Queue, patch, run as run_queue};
-use crate::rules::{Happening, UnhealthySince};
+use crate::rules::{ReportedAction, UnhealthySince};
 
 /// The clusters on which the workload of each binding is unhealthy, and since when.
 type Memory = PerObject<UnhealthySince>;
@@ -84,7 +84,7 @@ async fn reconcile<B: Binding>(
         } });
         let written = patch(&binding.own_api(&context), &*binding, change).await;
         for cluster in evicted.iter().filter(|_| written.is_err()) {
-            context.publish(producer, &Happening::NotEvicted(cluster), || binding.with_template());
+            context.publish(producer, &ReportedAction::NotEvicted(cluster), || binding.with_template());
         }
         written?;
     }

@@ -16,9 +16,10 @@ use crate::api::{
     ClusterOverridePolicy, OverridePolicy, OverridePolicySpec, ResourceBindingSpec, ResourceSelector, Work,
 };
 use crate::machinery::{
-    Action, Binding, Context, Error, Involved, PerObject, Queue, patch, patch_status, refs, run as run_queue,
+    Action, Binding, Context, Error, InvolvedObject, PerObject, Queue, patch, patch_status, refs,
+    run as run_queue,
 };
-use crate::rules::Happening;
+use crate::rules::ReportedAction;
 
 /// Reconciles every binding after a change of an object that the binding depends on.
 /// The triggers are changes of the binding, of one of its Works, of its template, and of an override policy.
@@ -120,8 +121,8 @@ async fn reconcile<B: Binding>(
     }
     let deleted = delete_orphans(&context, &*binding, &works).await;
     if let Err(error) = &deleted {
-        let happening = Happening::WorksNotDeleted(&error.to_string());
-        context.publish(B::CONTROLLER, &happening, || [Involved::object(&*binding)]);
+        let action = ReportedAction::WorksNotDeleted(&error.to_string());
+        context.publish(B::CONTROLLER, &action, || [InvolvedObject::object(&*binding)]);
     }
     deleted?;
     // Without the template there is nothing to deliver; the garbage collector will take the binding.
@@ -172,18 +173,18 @@ fn publish_works<B: Binding>(context: &Context, binding: &B, ensured: &Result<bo
         Err(error) => Some(error.to_string()),
     };
     let kind = B::kind(&());
-    let written = Happening::WorksWritten(binding.named(&kind));
-    let happening = failure.as_deref().map_or(written, Happening::WorksNotWritten);
-    context.publish(B::CONTROLLER, &happening, || binding.with_template());
+    let written = ReportedAction::WorksWritten(binding.named(&kind));
+    let action = failure.as_deref().map_or(written, ReportedAction::WorksNotWritten);
+    context.publish(B::CONTROLLER, &action, || binding.with_template());
 }
 
 /// Publishes that the status of a binding was written, or could not be.
 fn publish_status<B: Binding>(context: &Context, binding: &B, written: &Result<(), Error>) {
     let failure = written.as_ref().err().map(ToString::to_string);
     let kind = B::kind(&());
-    let added = Happening::StatusAdded(binding.named(&kind));
-    let happening = failure.as_deref().map_or(added, Happening::StatusNotAdded);
-    context.publish(B::STATUS_CONTROLLER, &happening, || [Involved::object(binding)]);
+    let added = ReportedAction::StatusAdded(binding.named(&kind));
+    let action = failure.as_deref().map_or(added, ReportedAction::StatusNotAdded);
+    context.publish(B::STATUS_CONTROLLER, &action, || [InvolvedObject::object(binding)]);
 }
 
 /// Publishes that the status of a template was written, or could not be.
@@ -193,8 +194,9 @@ fn publish_template_status<B: Binding>(context: &Context, binding: &B, reported:
         Ok(false) => None,
         Err(error) => Some(error.to_string()),
     };
-    let happening = failure.as_deref().map_or(Happening::TemplateStatusAdded, Happening::StatusNotAdded);
-    context.publish(B::STATUS_CONTROLLER, &happening, || [Involved::from(&binding.spec().resource)]);
+    let action =
+        failure.as_deref().map_or(ReportedAction::TemplateStatusAdded, ReportedAction::StatusNotAdded);
+    context.publish(B::STATUS_CONTROLLER, &action, || [InvolvedObject::from(&binding.spec().resource)]);
 }
 
 /// Deletes all Works, and removes the finalizer of the binding when no Work is left.

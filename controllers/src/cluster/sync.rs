@@ -10,9 +10,9 @@ use serde_json::json;
 use super::taint::set_taints;
 use crate::api::{Cluster, FINALIZER_CLUSTER, FINALIZER_WORK, Work, execution_namespace};
 use crate::machinery::{
-    Action, BY_NAMESPACE, Context, Error, Involved, Queue, patch, refs, run as run_queue,
+    Action, BY_NAMESPACE, Context, Error, InvolvedObject, Queue, patch, refs, run as run_queue,
 };
-use crate::rules::Happening;
+use crate::rules::ReportedAction;
 
 /// Reconciles every Cluster.
 pub(crate) async fn run(context: Arc<Context>) {
@@ -35,9 +35,9 @@ async fn reconcile(context: Arc<Context>, cluster: Arc<Cluster>) -> Result<Actio
     match &created {
         Ok(false) => {}
         Ok(true) => {
-            publish(&context, &cluster, &Happening::NamespaceCreated(&namespace, &cluster.name_any()));
+            publish(&context, &cluster, &ReportedAction::NamespaceCreated(&namespace, &cluster.name_any()));
         }
-        Err(error) => publish(&context, &cluster, &Happening::NamespaceNotCreated(&error.to_string())),
+        Err(error) => publish(&context, &cluster, &ReportedAction::NamespaceNotCreated(&error.to_string())),
     }
     created?;
     if !cluster.finalizers().iter().any(|finalizer| finalizer == FINALIZER_CLUSTER) {
@@ -54,8 +54,8 @@ async fn reconcile(context: Arc<Context>, cluster: Arc<Cluster>) -> Result<Actio
     Ok(Action::await_change())
 }
 
-fn publish(context: &Context, cluster: &Cluster, happening: &Happening<'_>) {
-    context.publish("cluster-controller", happening, || [Involved::object(cluster)]);
+fn publish(context: &Context, cluster: &Cluster, action: &ReportedAction<'_>) {
+    context.publish("cluster-controller", action, || [InvolvedObject::object(cluster)]);
 }
 
 /// Returns whether the namespace was created.
@@ -89,8 +89,10 @@ async fn remove(context: &Context, cluster: &Cluster) -> Result<Action, Error> {
         if namespace.metadata.deletion_timestamp.is_none() {
             let deleted = namespaces.delete(&namespace.name_any(), &DeleteParams::default()).await;
             match &deleted {
-                Ok(_) => publish(context, cluster, &Happening::NamespaceRemoved(&name)),
-                Err(error) => publish(context, cluster, &Happening::NamespaceNotRemoved(&error.to_string())),
+                Ok(_) => publish(context, cluster, &ReportedAction::NamespaceRemoved(&name)),
+                Err(error) => {
+                    publish(context, cluster, &ReportedAction::NamespaceNotRemoved(&error.to_string()));
+                }
             }
             deleted?;
         }

@@ -5,8 +5,8 @@ use kube::Api;
 use serde_json::json;
 
 use crate::api::Cluster;
-use crate::machinery::{Context, Error, Involved, patch_guarded};
-use crate::rules::Happening;
+use crate::machinery::{Context, Error, InvolvedObject, patch_guarded};
+use crate::rules::ReportedAction;
 
 /// Writes the taints, if they have changed. Returns whether they were written.
 pub(crate) async fn set_taints(
@@ -34,11 +34,11 @@ pub(crate) async fn put_taints(
     let written = patch_guarded(&api, cluster, change, guarded).await.map(drop);
     let failure = written.as_ref().err().map(ToString::to_string);
     let is_leaving = cluster.metadata.deletion_timestamp.is_some();
-    let happening = match &failure {
-        None => Happening::Tainted(taints),
-        Some(error) if is_leaving => Happening::RemovalNotTainted(error),
-        Some(error) => Happening::NotTainted(error),
+    let action = match &failure {
+        None => ReportedAction::Tainted(taints),
+        Some(error) if is_leaving => ReportedAction::RemovalNotTainted(error),
+        Some(error) => ReportedAction::NotTainted(error),
     };
-    context.publish(component, &happening, || [Involved::object(cluster)]);
+    context.publish(component, &action, || [InvolvedObject::object(cluster)]);
     written.map(|()| true)
 }

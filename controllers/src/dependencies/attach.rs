@@ -9,8 +9,8 @@ use crate::api::{
     BindingSnapshot, FINALIZER_BINDING, RawObject, ResourceBinding, ResourceBindingSpec, ResourceSelector,
     binding_name, depended_by_label,
 };
-use crate::machinery::{Binding, Context, Error, Involved, patch};
-use crate::rules::{Happening, Inherited};
+use crate::machinery::{Binding, Context, Error, InvolvedObject, patch};
+use crate::rules::{InheritedFields, ReportedAction};
 
 /// Makes the binding of `object` follow the binding `by`. Returns whether anything was written.
 pub(super) async fn attach(
@@ -58,7 +58,7 @@ fn inherited(
     context: &Context,
     binding: &ResourceBinding,
     required_by: &[BindingSnapshot],
-) -> Option<Inherited> {
+) -> Option<InheritedFields> {
     if binding.spec.placement.is_some() {
         return None;
     }
@@ -68,22 +68,22 @@ fn inherited(
     let inherited = context.rules.inherited(&specs);
     let conflicts = context.rules.inheritance_conflicts(&specs);
     if !conflicts.is_empty() && inherited.is_some_and(|inherited| !has(binding, inherited)) {
-        let happening = Happening::DependencyPoliciesConflict(&conflicts);
-        context.publish(COMPONENT, &happening, || [Involved::object(binding)]);
+        let action = ReportedAction::DependencyPoliciesConflict(&conflicts);
+        context.publish(COMPONENT, &action, || [InvolvedObject::object(binding)]);
     }
     inherited
 }
 
 /// Whether the binding has the inherited fields.
 /// The definition sets `conflictResolution` where it is missing.
-fn has(binding: &ResourceBinding, inherited: Inherited) -> bool {
+fn has(binding: &ResourceBinding, inherited: InheritedFields) -> bool {
     let ResourceBindingSpec { conflict_resolution, preserve_resources_on_deletion, .. } = &binding.spec;
     conflict_resolution.unwrap_or_default() == inherited.conflict_resolution.unwrap_or_default()
         && *preserve_resources_on_deletion == inherited.preserve_resources_on_deletion
 }
 
 /// Adds the inherited fields to the spec of a binding.
-fn extend(spec: &mut Value, inherited: Option<Inherited>) {
+fn extend(spec: &mut Value, inherited: Option<InheritedFields>) {
     let Value::Object(fields) = json!(inherited) else { return };
     spec.as_object_mut().into_iter().for_each(|spec| spec.extend(fields.clone()));
 }

@@ -11,9 +11,9 @@ use serde_json::{Map, Value, json};
 use super::attach::{attach, release};
 use crate::api::{ANNOTATION_DEPENDENCIES, RawObject, ResourceBinding, ResourceSelector, binding_name};
 use crate::machinery::{
-    Action, Binding, Context, Error, Involved, Queue, erase, patch_guarded, run as run_queue,
+    Action, Binding, Context, Error, InvolvedObject, Queue, erase, patch_guarded, run as run_queue,
 };
-use crate::rules::{Happening, Write};
+use crate::rules::{ReportedAction, Write};
 
 /// The name of the controller, as its events carry it.
 pub(super) const COMPONENT: &str = "dependencies-distributor";
@@ -133,17 +133,17 @@ async fn reconcile(context: Arc<Context>, binding: Arc<ResourceBinding>) -> Resu
     let dependencies = context.rules.dependencies(&kind.kind, &template.tree()?);
     if dependencies != recorded_dependencies(&binding) {
         record_dependencies(&context, &binding, &dependencies).await?;
-        let happening = Happening::DependenciesFound(&dependencies);
-        context.publish(COMPONENT, &happening, || [Involved::template(&kind, &template)]);
+        let action = ReportedAction::DependenciesFound(&dependencies);
+        context.publish(COMPONENT, &action, || [InvolvedObject::template(&kind, &template)]);
         // The write triggers another reconciliation.
         return Ok(Action::await_change());
     }
     let attached = attach_all(&context, &binding, &dependencies).await;
     let failure = attached.as_ref().err().map(ToString::to_string);
-    let happening =
-        failure.as_deref().map_or(Happening::DependenciesPlaced, Happening::DependenciesNotPlaced);
+    let action =
+        failure.as_deref().map_or(ReportedAction::DependenciesPlaced, ReportedAction::DependenciesNotPlaced);
     if !matches!(attached, Ok(false)) {
-        context.publish(COMPONENT, &happening, || [Involved::object(&*binding)]);
+        context.publish(COMPONENT, &action, || [InvolvedObject::object(&*binding)]);
     }
     attached.map(|_| Action::await_change())
 }

@@ -14,8 +14,8 @@ use crate::api::{
     ClusterResourceBinding, ObjectReference, PolicySchedulePriority, PropagationPolicySpec, RawObject,
     ResourceBinding, ResourceBindingSpec, SchedulePriority, binding_name,
 };
-use crate::machinery::{Action, Binding, Context, Error, Involved, dynamic_api, erase, patch};
-use crate::rules::{Happening, ObjectName, Owner};
+use crate::machinery::{Action, Binding, Context, Error, InvolvedObject, dynamic_api, erase, patch};
+use crate::rules::{ObjectName, Owner, ReportedAction};
 
 /// The name of the detector, as its events carry it.
 const COMPONENT: &str = "resource-detector";
@@ -149,11 +149,11 @@ fn publish(
         Err(error) => Some(error.to_string()),
     };
     let policy = named(owner.namespace.as_deref(), &owner.name);
-    let happening = match &failure {
-        None => Happening::PolicyApplied(policy),
-        Some(error) => Happening::PolicyNotApplied(policy, error),
+    let action = match &failure {
+        None => ReportedAction::PolicyApplied(policy),
+        Some(error) => ReportedAction::PolicyNotApplied(policy, error),
     };
-    context.publish(COMPONENT, &happening, || [Involved::template(&kind.resource, template)]);
+    context.publish(COMPONENT, &action, || [InvolvedObject::template(&kind.resource, template)]);
 }
 
 /// Publishes that a policy took a template from another, or could not.
@@ -168,11 +168,11 @@ fn publish_preemption(
     let failure = marked.as_ref().err().map(ToString::to_string);
     let namespace = template.namespace().filter(|_| namespaced);
     let (by, of) = (named(owner.namespace.as_deref(), &owner.name), named(namespace.as_deref(), before));
-    let happening = match &failure {
-        None => Happening::Preempted(by, of),
-        Some(error) => Happening::NotPreempted(by, of, error),
+    let action = match &failure {
+        None => ReportedAction::Preempted(by, of),
+        Some(error) => ReportedAction::NotPreempted(by, of, error),
     };
-    context.publish(COMPONENT, &happening, || [Involved::template(&kind.resource, template)]);
+    context.publish(COMPONENT, &action, || [InvolvedObject::template(&kind.resource, template)]);
 }
 
 /// A policy, as messages name it.

@@ -16,9 +16,10 @@ use crate::api::{
     execution_namespace, is_true, set_condition,
 };
 use crate::machinery::{
-    Action, BY_NAMESPACE, Context, Error, Involved, PerObject, Queue, patch, put_status, run as run_queue,
+    Action, BY_NAMESPACE, Context, Error, InvolvedObject, PerObject, Queue, patch, put_status,
+    run as run_queue,
 };
-use crate::rules::{CopyRemoval, Happening, ObjectName, WriteOutcome, may_serve_more};
+use crate::rules::{CopyRemoval, ObjectName, ReportedAction, WriteOutcome, may_serve_more};
 
 /// The name of the controller, as its events carry it.
 const COMPONENT: &str = "execution-controller";
@@ -129,8 +130,8 @@ async fn reconcile(
         let api = Api::<Work>::namespaced(context.client.clone(), &namespace);
         put_status(&api, &work.name_any(), &json!({ "conditions": conditions })).await?;
         if let Some((_, _, message)) = dispatching.filter(|_| changes_dispatching) {
-            let happening = Happening::Dispatching(message);
-            context.publish(COMPONENT, &happening, || [Involved::object(&*work)]);
+            let action = ReportedAction::Dispatching(message);
+            context.publish(COMPONENT, &action, || [InvolvedObject::object(&*work)]);
         }
     }
     outcome.map(|_| Action::await_change())
@@ -155,20 +156,20 @@ fn publish(context: &Context, work: &Work, cluster: &str, outcome: &Result<Write
     };
     let (namespace, name) = (work.namespace().unwrap_or_default(), work.name_any());
     let named = ObjectName { kind: "Work", namespace: &namespace, name: &name };
-    let happening = match &failure {
-        None => Happening::WorkApplied(named, cluster),
-        Some(error) => Happening::WorkNotApplied(named, cluster, error),
+    let action = match &failure {
+        None => ReportedAction::WorkApplied(named, cluster),
+        Some(error) => ReportedAction::WorkNotApplied(named, cluster, error),
     };
-    context.publish(COMPONENT, &happening, || [Involved::object(work)]);
+    context.publish(COMPONENT, &action, || [InvolvedObject::object(work)]);
     let Some(manifest) = work.spec.workload.manifests.first() else { return };
     let object = manifest.identity();
     let named = ObjectName { kind: &object.kind, namespace: &object.namespace, name: &object.name };
-    let happening = match &failure {
-        None => Happening::ManifestApplied(named, cluster),
-        Some(error) => Happening::ManifestNotApplied(named, cluster, error),
+    let action = match &failure {
+        None => ReportedAction::ManifestApplied(named, cluster),
+        Some(error) => ReportedAction::ManifestNotApplied(named, cluster, error),
     };
-    if let Some(template) = Involved::template_of(manifest) {
-        context.publish(COMPONENT, &happening, || [template]);
+    if let Some(template) = InvolvedObject::template_of(manifest) {
+        context.publish(COMPONENT, &action, || [template]);
     }
 }
 

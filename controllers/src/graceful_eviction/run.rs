@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::api::GracefulEvictionTask;
 use crate::binding::works_of;
 use crate::machinery::{Action, Binding, Context, Error, Queue, patch_guarded, refs, run as run_queue};
-use crate::rules::{Happening, TaskFate, Write};
+use crate::rules::{ReportedAction, TaskOutcome, Write};
 
 /// The time after which a binding is reconciled again that has a report on an earlier Work.
 const REPORT_PERIOD: Duration = Duration::from_secs(1);
@@ -57,14 +57,14 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
     let mut next = awaits_report.then(|| now + REPORT_PERIOD);
     let (mut tasks, mut ended): (Vec<GracefulEvictionTask>, _) = (Vec::new(), Vec::new());
     for (task, timeout) in spec.graceful_eviction_tasks.iter().zip(timeouts) {
-        match context.rules.task_fate(task, replaced, timeout, now) {
-            TaskFate::End => ended.push(&task.from_cluster),
-            TaskFate::Keep => tasks.push(task.clone()),
-            TaskFate::Stamp => tasks.push(GracefulEvictionTask {
+        match context.rules.task_outcome(task, replaced, timeout, now) {
+            TaskOutcome::End => ended.push(&task.from_cluster),
+            TaskOutcome::Keep => tasks.push(task.clone()),
+            TaskOutcome::Stamp => tasks.push(GracefulEvictionTask {
                 creation_timestamp: Some(Time(context.clock.now_in_seconds())),
                 ..task.clone()
             }),
-            TaskFate::KeepUntil(end) => {
+            TaskOutcome::KeepUntil(end) => {
                 next = Some(next.map_or(end, |next| next.min(end)));
                 tasks.push(task.clone());
             }
@@ -76,8 +76,8 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
         let guarded = context.guards(Write::Tasks).await;
         patch_guarded(&binding.own_api(&context), &*binding, change, guarded).await?;
         for cluster in ended {
-            let happening = Happening::Evicted(cluster);
-            context.publish(B::GRACEFUL_EVICTION, &happening, || binding.with_template());
+            let action = ReportedAction::Evicted(cluster);
+            context.publish(B::GRACEFUL_EVICTION, &action, || binding.with_template());
         }
         // The write triggers another reconciliation.
         return Ok(Action::await_change());

@@ -6,7 +6,7 @@ use kube::{Api, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Context, Informer, Involved};
+use super::{Context, Informer, InvolvedObject};
 use crate::api::{
     BindingStatus, ClusterResourceBinding, FINALIZER_BINDING, FINALIZER_CLUSTER_BINDING, ResourceBinding,
     ResourceBindingSpec,
@@ -37,8 +37,8 @@ pub(crate) trait Binding:
     fn api(context: &Context, namespace: &str) -> Api<Self>;
 
     /// The binding and its template, as the objects that events are about.
-    fn with_template(&self) -> [Involved; 2] {
-        [Involved::object(self), Involved::from(&self.spec().resource)]
+    fn with_template(&self) -> [InvolvedObject; 2] {
+        [InvolvedObject::object(self), InvolvedObject::from(&self.spec().resource)]
     }
 
     /// The binding, as messages name it.

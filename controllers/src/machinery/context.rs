@@ -11,7 +11,8 @@ use kube::runtime::watcher::Config;
 use kube::{Api, Client, ResourceExt};
 
 use super::{
-    Binding, DriftedWorks, EventRecorder, Informer, Involved, ObservedVersions, RetryDelays, with_time_limit,
+    Binding, DriftedWorks, EventRecorder, Informer, InvolvedObject, ObservedVersions, RetryDelays,
+    with_time_limit,
 };
 use crate::api::{
     Cluster, ClusterOverridePolicy, ClusterPropagationPolicy, ClusterResourceBinding, LABEL_BINDING_ID,
@@ -20,7 +21,7 @@ use crate::api::{
 };
 use crate::dependencies::{BY_DEPENDENCY, dependencies_of};
 use crate::detector::Templates;
-use crate::rules::{Happening, Rules, Write};
+use crate::rules::{ReportedAction, Rules, Write};
 use crate::{Agent, Controllers, MemberClients, Metrics, PublishedEvents, Settings};
 
 /// The context of all controllers.
@@ -151,13 +152,13 @@ impl Context {
     pub(crate) fn publish<const N: usize>(
         &self,
         component: impl Into<Cow<'static, str>>,
-        happening: &Happening<'_>,
-        about: impl FnOnce() -> [Involved; N],
+        action: &ReportedAction<'_>,
+        about: impl FnOnce() -> [InvolvedObject; N],
     ) {
-        if self.settings.published_events == PublishedEvents::Evictions && !happening.is_eviction() {
+        if self.settings.published_events == PublishedEvents::Evictions && !action.is_eviction() {
             return;
         }
-        let Some(event) = self.rules.event(happening) else { return };
+        let Some(event) = self.rules.event(action) else { return };
         let component = component.into();
         for involved in about() {
             self.events.publish(component.clone(), involved, event.clone());

@@ -22,11 +22,11 @@ use crate::api::RawObject;
 
 /// A store and its watch. Clones share both; the watch ends with the last clone.
 pub(crate) struct Informer<K> {
-    shared: Arc<Shared<K>>,
+    shared: Arc<SharedState<K>>,
     _watch: Arc<JoinSet<()>>,
 }
 
-struct Shared<K> {
+struct SharedState<K> {
     state: Mutex<State<K>>,
     /// Whether the first list is in the store.
     listed: AtomicBool,
@@ -71,7 +71,7 @@ where
         kind: &ApiResource,
         modify: impl FnMut(&mut K) + Send + 'static,
     ) -> Self {
-        let shared = Arc::new(Shared::new(false));
+        let shared = Arc::new(SharedState::new(false));
         let mut tasks = JoinSet::new();
         let events = watch_as_text(api, kind, config);
         // The code of a task is large, and is compiled once for all boxed futures.
@@ -81,7 +81,7 @@ where
 
     /// A store of a kind that is not watched: empty, and ready at once.
     pub(crate) fn empty() -> Self {
-        Self { shared: Arc::new(Shared::new(true)), _watch: Arc::default() }
+        Self { shared: Arc::new(SharedState::new(true)), _watch: Arc::default() }
     }
 
     /// Returns when the first list is in the store.
@@ -169,7 +169,7 @@ impl<K> State<K> {
     }
 }
 
-impl<K> Shared<K> {
+impl<K> SharedState<K> {
     fn new(listed: bool) -> Self {
         let state = State { store: Store::default(), all: None, subscribers: Vec::new(), change_count: 0 };
         Self { state: Mutex::new(state), listed: AtomicBool::new(listed), ready: Notify::new() }
@@ -184,7 +184,7 @@ impl<K> Shared<K> {
 async fn follow<K: Resource + DeserializeOwned + Send + Sync + 'static>(
     mut events: BoxStream<'static, Result<Event<WatchedObject>, watcher::Error>>,
     mut modify: Box<dyn FnMut(&mut K) + Send>,
-    shared: Arc<Shared<K>>,
+    shared: Arc<SharedState<K>>,
 ) {
     let mut listed = Vec::new();
     while let Some(event) = events.next().await {

@@ -24,7 +24,7 @@ pub(crate) use context::{BY_BINDING, BY_NAMESPACE, BY_TARGET, Context};
 pub(crate) use discovery::{Discovery, ServedKinds};
 pub(crate) use drifted_works::DriftedWorks;
 pub(crate) use error::{Error, is_absent};
-pub(crate) use events::{EventRecorder, Involved};
+pub(crate) use events::{EventRecorder, InvolvedObject};
 pub(crate) use informer::Informer;
 pub use member_client::with_time_limit;
 pub(crate) use observed_versions::ObservedVersions;

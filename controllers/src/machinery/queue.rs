@@ -42,10 +42,10 @@ pub(crate) trait RetryDelays: Send + Sync + 'static {
 
 /// The next step after a successful reconciliation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Action(Again);
+pub(crate) struct Action(NextRun);
 
 #[derive(Clone, Copy, Debug)]
-enum Again {
+enum NextRun {
     OnChange,
     After(Duration),
     At(Instant),
@@ -54,17 +54,17 @@ enum Again {
 impl Action {
     /// Waits until something triggers the object.
     pub(crate) const fn await_change() -> Self {
-        Self(Again::OnChange)
+        Self(NextRun::OnChange)
     }
 
     /// Reconciles the object again after this time, unless something triggers it before.
     pub(crate) const fn requeue(after: Duration) -> Self {
-        Self(Again::After(after))
+        Self(NextRun::After(after))
     }
 
     /// Reconciles the object again at this time, unless something triggers it before.
     pub(crate) const fn requeue_at(at: Instant) -> Self {
-        Self(Again::At(at))
+        Self(NextRun::At(at))
     }
 }
 
@@ -237,9 +237,9 @@ impl KeyedQueue {
             Ok(Action(again)) => {
                 self.failures.forget(key);
                 match again {
-                    Again::OnChange => None,
-                    Again::After(after) => Instant::now().checked_add(after),
-                    Again::At(at) => Some(at),
+                    NextRun::OnChange => None,
+                    NextRun::After(after) => Instant::now().checked_add(after),
+                    NextRun::At(at) => Some(at),
                 }
             }
             Err(error) => {

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 
 use super::trimmed::TrimmedObject;
 use super::{NodeControllers, NodeMetrics, NodeSettings};
-use crate::machinery::{EventRecorder, Informer, Involved, RetryDelays};
+use crate::machinery::{EventRecorder, Informer, InvolvedObject, RetryDelays};
 use crate::rules::Event;
 use crate::rules::node::{NodeHealth, NodeRules, WaitingNodes, ZoneState};
 
@@ -95,7 +95,7 @@ impl NodeContext {
         object: &K,
         event: Event,
     ) {
-        self.events.publish(component, Involved::object(object), event);
+        self.events.publish(component, InvolvedObject::object(object), event);
     }
 
     /// The memory. The lock must not be held while anything is awaited.

@@ -15,7 +15,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-use crate::rules::node::Census;
+use crate::rules::node::NodeCounts;
 
 type Labels = [(&'static str, String); 1];
 type ZoneGauges = Family<Labels, Gauge<f64, AtomicU64>>;
@@ -114,12 +114,12 @@ impl NodeMetrics {
     }
 
     /// Records the numbers of nodes of a zone. A zone in which no node counts is healthy.
-    pub(super) fn set_census(&self, zone: &str, census: Census) {
-        let (size, ready) = (census.size() as f64, census.ready as f64);
-        let health = if census.size() == 0 { 100.0 } else { 100.0 * ready / size };
+    pub(super) fn set_counts(&self, zone: &str, counts: NodeCounts) {
+        let (size, ready) = (counts.size() as f64, counts.ready as f64);
+        let health = if counts.size() == 0 { 100.0 } else { 100.0 * ready / size };
         self.0.health.get_or_create(&zone_label(zone)).set(health);
         self.0.size.get_or_create(&zone_label(zone)).set(size);
-        self.0.unhealthy.get_or_create(&zone_label(zone)).set(census.not_ready as f64);
+        self.0.unhealthy.get_or_create(&zone_label(zone)).set(counts.not_ready as f64);
     }
 
     /// Counts a node of the zone that was tainted or drained.
@@ -152,8 +152,8 @@ mod tests {
     fn metrics_have_the_names_labels_and_values_of_the_real_controllers() {
         let metrics = NodeMetrics::default();
         metrics.add_zone("r:\0:a");
-        metrics.set_census("r:\0:a", Census { ready: 3, not_ready: 1 });
-        metrics.set_census("", Census::default());
+        metrics.set_counts("r:\0:a", NodeCounts { ready: 3, not_ready: 1 });
+        metrics.set_counts("", NodeCounts::default());
         metrics.count_eviction("r:\0:a");
         metrics.record_check(Duration::from_millis(2));
         metrics.record_check_of_all(Duration::from_millis(20));

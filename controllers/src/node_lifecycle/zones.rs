@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::check_node::{NodeInZone, conditions};
 use super::context::{Memory, Zone};
 use super::{NodeContext, taints};
-use crate::rules::node::{Census, Disruption, Limiter, WaitingNodes, ZoneState, ready_of};
+use crate::rules::node::{Disruption, Limiter, NodeCounts, WaitingNodes, ZoneState, ready_of};
 
 /// Adds a zone that is new or starts anew, with one token at the normal rate.
 pub(super) fn ensure_zone(context: &NodeContext, name: &str) {
@@ -28,18 +28,18 @@ pub(super) async fn update_zones(
     checked: &[NodeInZone],
 ) {
     let rules = &context.rules;
-    let mut counted: BTreeMap<String, Census> = BTreeMap::new();
+    let mut counted: BTreeMap<String, NodeCounts> = BTreeMap::new();
     for NodeInZone { node, zone, .. } in checked.iter().filter(|placed| placed.counts) {
         let ready = ready_of(conditions(node)).map(|ready| &*ready.status);
-        if let Some(census) = counted.get_mut(&**zone) {
-            census.count(ready);
+        if let Some(counts) = counted.get_mut(&**zone) {
+            counts.count(ready);
         } else {
             counted.entry(zone.to_string()).or_default().count(ready);
         }
     }
-    let state = |census: &Census| rules.zone_state(*census, context.settings.rates);
+    let state = |counts: &NodeCounts| rules.zone_state(*counts, context.settings.rates);
     let now: BTreeMap<String, ZoneState> =
-        counted.iter().map(|(zone, census)| (zone.clone(), state(census))).collect();
+        counted.iter().map(|(zone, counts)| (zone.clone(), state(counts))).collect();
     let disruption = {
         let mut memory = context.memory();
         let of_nodes: BTreeSet<String> = zones.iter().map(ToString::to_string).collect();
@@ -70,16 +70,16 @@ pub(super) async fn update_zones(
 fn set_rates(
     context: &NodeContext,
     memory: &mut Memory,
-    counted: &BTreeMap<String, Census>,
+    counted: &BTreeMap<String, NodeCounts>,
     states: &BTreeMap<String, ZoneState>,
     frozen: bool,
 ) {
     let rules = &context.rules;
     for (name, zone) in &mut memory.zones {
-        context.metrics.set_census(name, counted.get(name).copied().unwrap_or_default());
-        let (Some(census), Some(state)) = (counted.get(name), states.get(name)) else { continue };
+        context.metrics.set_counts(name, counted.get(name).copied().unwrap_or_default());
+        let (Some(counts), Some(state)) = (counted.get(name), states.get(name)) else { continue };
         zone.state = *state;
-        let rate = if frozen { 0.0 } else { rules.zone_rate(*state, census.size(), context.settings.rates) };
+        let rate = if frozen { 0.0 } else { rules.zone_rate(*state, counts.size(), context.settings.rates) };
         let old = zone.waiting.limiter();
         if (old.rate() - rate).abs() > f64::EPSILON {
             zone.waiting.set_limiter(rules.limiter(old, rate, context.clock.steady()));

@@ -1,4 +1,4 @@
-//! The events that controllers publish: which reason and which message each happening has.
+//! The events that controllers publish: which reason and which message each action has.
 //!
 //! Sources: karmada-io/karmada v1.18.2 `pkg/events/events.go` and the controllers that use its reasons. Messages
 //! are those of
@@ -45,7 +45,7 @@ impl fmt::Display for ObjectName<'_> {
 
 /// Something that a controller did, or failed to do. Errors are texts.
 #[derive(Clone, Copy, Debug)]
-pub enum Happening<'a> {
+pub enum ReportedAction<'a> {
     /// The eviction of a workload from a cluster has ended; where evictions are not graceful, it has begun.
     Evicted(&'a str),
     /// A workload could not be evicted from a cluster.
@@ -116,7 +116,7 @@ pub enum Happening<'a> {
     ServiceNotDerived(&'a str),
 }
 
-impl Happening<'_> {
+impl ReportedAction<'_> {
     /// Whether the event is about an eviction.
     #[must_use]
     pub fn is_eviction(&self) -> bool {
@@ -124,26 +124,26 @@ impl Happening<'_> {
     }
 }
 
-/// Returns the event for a happening; `None` if the release does not publish one.
+/// Returns the event for an action of a controller; `None` if the release does not publish one.
 #[must_use]
-pub fn event(behaviour: Behaviour, happening: &Happening<'_>) -> Option<Event> {
-    let publishes = match happening {
+pub fn event(behaviour: Behaviour, action: &ReportedAction<'_>) -> Option<Event> {
+    let publishes = match action {
         // Until 1.6 only failures of taints were published (`EventReasonTaintClusterByConditionFailed`).
-        Happening::Tainted(_) => behaviour.specific_reasons,
-        Happening::Dispatching(_) => behaviour.always_reports_dispatching,
-        Happening::Preempted(..) | Happening::NotPreempted(..) => behaviour.specific_reasons,
+        ReportedAction::Tainted(_) => behaviour.specific_reasons,
+        ReportedAction::Dispatching(_) => behaviour.always_reports_dispatching,
+        ReportedAction::Preempted(..) | ReportedAction::NotPreempted(..) => behaviour.specific_reasons,
         _ => true,
     };
-    let (warns, reason) = reason(behaviour, happening);
-    publishes.then(|| Event { warns, reason, message: message(behaviour, happening) })
+    let (warns, reason) = reason(behaviour, action);
+    publishes.then(|| Event { warns, reason, message: message(behaviour, action) })
 }
 
 /// Whether the event is a warning, and its reason.
-fn reason(behaviour: Behaviour, happening: &Happening<'_>) -> (bool, &'static str) {
-    use Happening as H;
+fn reason(behaviour: Behaviour, action: &ReportedAction<'_>) -> (bool, &'static str) {
+    use ReportedAction as H;
     // As from 1.7 all taints have the same reasons.
     let by_condition = !behaviour.specific_reasons;
-    match happening {
+    match action {
         H::Evicted(_) => (false, "EvictWorkloadFromClusterSucceed"),
         H::NotEvicted(_) => (true, "EvictWorkloadFromClusterFailed"),
         H::Scheduled(_) => (false, "ScheduleBindingSucceed"),
@@ -179,9 +179,9 @@ fn reason(behaviour: Behaviour, happening: &Happening<'_>) -> (bool, &'static st
     }
 }
 
-fn message(behaviour: Behaviour, happening: &Happening<'_>) -> String {
-    use Happening as H;
-    match *happening {
+fn message(behaviour: Behaviour, action: &ReportedAction<'_>) -> String {
+    use ReportedAction as H;
+    match *action {
         H::Evicted(cluster) => format!("Evict from cluster {cluster} succeed."),
         H::NotEvicted(cluster) => format!("Evict from cluster {cluster} failed."),
         H::Scheduled(targets) => scheduled_message(behaviour, targets),
@@ -300,8 +300,8 @@ mod tests {
     use super::*;
     use crate::test_values::from_json;
 
-    fn published(release: &str, happening: &Happening<'_>) -> Option<(&'static str, &'static str, String)> {
-        let found = event(Behaviour::of(release), happening)?;
+    fn published(release: &str, action: &ReportedAction<'_>) -> Option<(&'static str, &'static str, String)> {
+        let found = event(Behaviour::of(release), action)?;
         Some((if found.warns { "Warning" } else { "Normal" }, found.reason, found.message))
     }
 
@@ -321,95 +321,98 @@ mod tests {
             from_json(json!([{"apiVersion": "v1", "kind": "Secret", "namespace": "default", "name": "key"}]));
         let table = [
             (
-                Happening::Evicted("m1"),
+                ReportedAction::Evicted("m1"),
                 "Normal EvictWorkloadFromClusterSucceed Evict from cluster m1 succeed.",
             ),
             (
-                Happening::NotEvicted("m1"),
+                ReportedAction::NotEvicted("m1"),
                 "Warning EvictWorkloadFromClusterFailed Evict from cluster m1 failed.",
             ),
             (
-                Happening::Scheduled(&targets),
+                ReportedAction::Scheduled(&targets),
                 "Normal ScheduleBindingSucceed Binding has been scheduled successfully. Result: {m1:2, m2:0}",
             ),
-            (Happening::NotScheduled("no room"), "Warning ScheduleBindingFailed no room"),
+            (ReportedAction::NotScheduled("no room"), "Warning ScheduleBindingFailed no room"),
             (
-                Happening::WorksWritten(binding),
+                ReportedAction::WorksWritten(binding),
                 "Normal SyncWorkSucceed Sync work of ResourceBinding(default/web-deployment) successful.",
             ),
             (
-                Happening::StatusAdded(binding),
+                ReportedAction::StatusAdded(binding),
                 "Normal AggregateStatusSucceed Update ResourceBinding(default/web-deployment) with AggregatedStatus successfully.",
             ),
             (
-                Happening::TemplateStatusAdded,
+                ReportedAction::TemplateStatusAdded,
                 "Normal AggregateStatusSucceed Update Resource with AggregatedStatus successfully.",
             ),
             (
-                Happening::ManifestApplied(web, "m1"),
+                ReportedAction::ManifestApplied(web, "m1"),
                 "Normal SyncSucceed Successfully applied resource(default/web) to cluster m1",
             ),
             (
-                Happening::ManifestNotApplied(web, "m1", "no"),
+                ReportedAction::ManifestNotApplied(web, "m1", "no"),
                 "Warning SyncFailed Failed to create or update resource(default/web) in member cluster(m1): no",
             ),
             (
-                Happening::WorkApplied(work, "m1"),
+                ReportedAction::WorkApplied(work, "m1"),
                 "Normal SyncSucceed Sync work(karmada-es-m1/web-1) to cluster(m1) successful.",
             ),
             (
-                Happening::WorkNotApplied(work, "m1", "no"),
+                ReportedAction::WorkNotApplied(work, "m1", "no"),
                 "Warning SyncFailed Failed to sync work(karmada-es-m1/web-1) to cluster(m1), err: no",
             ),
             (
-                Happening::StatusReflected(web),
+                ReportedAction::StatusReflected(web),
                 "Normal ReflectStatusSucceed Reflect status for object(Deployment/default/web) succeed.",
             ),
             (
-                Happening::HealthJudged(web, false),
+                ReportedAction::HealthJudged(web, false),
                 "Normal InterpretHealthSucceed Interpret health of object(Deployment/default/web) as unhealthy.",
             ),
-            (Happening::PolicyApplied(policy), "Normal ApplyPolicySucceed Apply policy(default/web) succeed"),
             (
-                Happening::PolicyNotApplied(cluster_policy, "no"),
+                ReportedAction::PolicyApplied(policy),
+                "Normal ApplyPolicySucceed Apply policy(default/web) succeed",
+            ),
+            (
+                ReportedAction::PolicyNotApplied(cluster_policy, "no"),
                 "Warning ApplyPolicyFailed Apply cluster policy(all) failed: no",
             ),
             (
-                Happening::Preempted(policy, cluster_policy),
+                ReportedAction::Preempted(policy, cluster_policy),
                 "Normal PreemptPolicySucceed Propagation policy(default/web) preempted cluster propagation policy(all) successfully",
             ),
             (
-                Happening::DependenciesFound(&needed),
+                ReportedAction::DependenciesFound(&needed),
                 "Normal GetDependenciesSucceed Get dependencies([{APIVersion:v1 Kind:Secret Namespace:default Name:key LabelSelector:<nil>}]) succeed.",
             ),
             (
-                Happening::DependencyPoliciesConflict(&["a", "b"]),
+                ReportedAction::DependencyPoliciesConflict(&["a", "b"]),
                 "Warning DependencyPolicyConflict Dependency policy conflict detected: a; b.",
             ),
             (
-                Happening::Tainted(&taints),
+                ReportedAction::Tainted(&taints),
                 "Normal TaintClusterSucceed Taint cluster succeed: cluster now has taints([{Key:a,Effect:NoSchedule},{Key:b,Value:c,Effect:NoExecute}]).",
             ),
             (
-                Happening::Tainted(&[]),
+                ReportedAction::Tainted(&[]),
                 "Normal TaintClusterSucceed Taint cluster succeed: cluster now does not have taints.",
             ),
-            (Happening::NotTainted("no"), "Warning TaintClusterFailed no"),
+            (ReportedAction::NotTainted("no"), "Warning TaintClusterFailed no"),
             (
-                Happening::NamespaceCreated("karmada-es-m1", "m1"),
+                ReportedAction::NamespaceCreated("karmada-es-m1", "m1"),
                 "Normal CreateExecutionSpaceSucceed Created execution space(karmada-es-m1) for cluster(m1).",
             ),
             (
-                Happening::NamespaceRemoved("m1"),
+                ReportedAction::NamespaceRemoved("m1"),
                 "Normal RemoveExecutionSpaceSucceed Removed execution space for cluster(m1).",
             ),
             (
-                Happening::ServiceDerived("web"),
+                ReportedAction::ServiceDerived("web"),
                 "Normal SyncDerivedServiceSucceed Sync derived service for serviceImport(web) succeed.",
             ),
         ];
-        for (happening, expected) in table {
-            let (type_, reason, message) = published("1.18", &happening).unwrap();
+        for (action, expected) in table {
+            let (type_, reason, message) = published("1.18", &action).unwrap();
             assert_eq!(format!("{type_} {reason} {message}"), expected);
         }
     }
@@ -417,28 +420,31 @@ mod tests {
     #[test]
     fn earlier_releases_publish_less() {
         let table = [
-            ("1.5", Happening::Scheduled(&[]), Some("ScheduleBindingSucceed Binding has been scheduled")),
+            (
+                "1.5",
+                ReportedAction::Scheduled(&[]),
+                Some("ScheduleBindingSucceed Binding has been scheduled"),
+            ),
             (
                 "1.7",
-                Happening::Scheduled(&[]),
+                ReportedAction::Scheduled(&[]),
                 Some("ScheduleBindingSucceed Binding has been scheduled successfully."),
             ),
             (
                 "1.10",
-                Happening::Scheduled(&[]),
+                ReportedAction::Scheduled(&[]),
                 Some("ScheduleBindingSucceed Binding has been scheduled successfully. Result: {}"),
             ),
-            ("1.6", Happening::Tainted(&[]), None),
-            ("1.6", Happening::NotTainted("no"), Some("TaintClusterByConditionFailed no")),
-            ("1.6", Happening::RemovalNotTainted("no"), Some("RemoveTargetClusterFailed no")),
-            ("1.7", Happening::RemovalNotTainted("no"), Some("TaintClusterFailed no")),
-            ("1.10", Happening::Dispatching("Work is being dispatched to member clusters."), None),
-            ("1.11", Happening::Dispatching("held"), Some("WorkDispatching held")),
+            ("1.6", ReportedAction::Tainted(&[]), None),
+            ("1.6", ReportedAction::NotTainted("no"), Some("TaintClusterByConditionFailed no")),
+            ("1.6", ReportedAction::RemovalNotTainted("no"), Some("RemoveTargetClusterFailed no")),
+            ("1.7", ReportedAction::RemovalNotTainted("no"), Some("TaintClusterFailed no")),
+            ("1.10", ReportedAction::Dispatching("Work is being dispatched to member clusters."), None),
+            ("1.11", ReportedAction::Dispatching("held"), Some("WorkDispatching held")),
         ];
-        for (release, happening, expected) in table {
-            let found =
-                published(release, &happening).map(|(_, reason, message)| format!("{reason} {message}"));
-            assert_eq!(found.as_deref(), expected, "{release} {happening:?}");
+        for (release, action, expected) in table {
+            let found = published(release, &action).map(|(_, reason, message)| format!("{reason} {message}"));
+            assert_eq!(found.as_deref(), expected, "{release} {action:?}");
         }
     }
 }

@@ -20,7 +20,7 @@ mod webhook;
 pub use bug_table::UnknownBug;
 pub use cluster::*;
 pub use delivery::*;
-pub use events::{Event, Happening, ObjectName, event};
+pub use events::{Event, ObjectName, ReportedAction, event};
 pub use eviction::*;
 pub use policy::*;
 pub use release::{

@@ -63,7 +63,7 @@ pub trait Rules: AsRules + Send + Sync {
 
     functions! {
         |rules| rules.behaviour() =>
-        fn event(happening: &Happening<'_>) -> Option<Event>;
+        fn event(action: &ReportedAction<'_>) -> Option<Event>;
     }
 
     // Clusters: readiness and taints.
@@ -142,8 +142,8 @@ pub trait Rules: AsRules + Send + Sync {
     // Evictions: tolerations, eviction tasks, failover of applications.
 
     functions! {
-        fn eviction_due(taints: &[Taint], tolerations: &[Toleration]) -> Due;
-        fn counts_against_eviction_rate(taints: &[Taint], due: Due) -> bool;
+        fn eviction_due(taints: &[Taint], tolerations: &[Toleration]) -> EvictionTime;
+        fn counts_against_eviction_rate(taints: &[Taint], due: EvictionTime) -> bool;
         fn eviction_pause(rate: Option<f64>) -> Duration;
         fn evict(spec: &mut ResourceBindingSpec, cluster: &str, task: GracefulEvictionTask) -> bool;
         fn application_failover<'a>(
@@ -156,9 +156,9 @@ pub trait Rules: AsRules + Send + Sync {
         fn wakes_for_tasks(before: Option<&ResourceBindingSpec>, after: &ResourceBindingSpec) -> bool;
         fn processes_tasks(scheduled: bool) -> bool;
         fn task_timeouts(tasks: &[GracefulEvictionTask], timeout: Duration) -> Vec<Duration>;
-        fn task_fate(
+        fn task_outcome(
             task: &GracefulEvictionTask, replaced: bool, timeout: Duration, now: Timestamp,
-        ) -> TaskFate;
+        ) -> TaskOutcome;
         fn is_replaced(scheduled: bool, targets: &[TargetCluster], reports: &[AggregatedStatus]) -> bool;
         fn inherited_state<'a>(tasks: &'a [GracefulEvictionTask]) -> Option<&'a BTreeMap<String, String>>;
     }
@@ -187,7 +187,7 @@ pub trait Rules: AsRules + Send + Sync {
     functions! {
         |rules| rules =>
         fn taint_task(
-            spec: &ResourceBindingSpec, due: Due, flag: Option<PurgeMode>, report: Option<&AggregatedStatus>,
+            spec: &ResourceBindingSpec, due: EvictionTime, flag: Option<PurgeMode>, report: Option<&AggregatedStatus>,
         ) -> Result<GracefulEvictionTask, String>;
         fn application_task(
             failover: &ApplicationFailover, producer: &str, spec: &ResourceBindingSpec, report: Option<&AggregatedStatus>,
@@ -347,7 +347,7 @@ pub trait Rules: AsRules + Send + Sync {
         |rules| rules.behaviour() =>
         fn injected_state(spec: &ResourceBindingSpec, cluster: &str) -> BTreeMap<String, String>;
         fn holds_up_removal(spec: &ResourceBindingSpec, cluster: &str) -> bool;
-        fn inherited(requirers: &[&ResourceBindingSpec]) -> Option<Inherited>;
+        fn inherited(requirers: &[&ResourceBindingSpec]) -> Option<InheritedFields>;
         fn inheritance_conflicts(requirers: &[&ResourceBindingSpec]) -> Vec<&'static str>;
         fn snapshot(namespace: &str, name: &str, spec: &ResourceBindingSpec) -> BindingSnapshot;
         fn clusters_with_work<'a>(spec: &'a ResourceBindingSpec) -> BTreeSet<&'a str>;

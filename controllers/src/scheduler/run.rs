@@ -18,9 +18,9 @@ use crate::machinery::{
     run_by_priority,
 };
 use crate::rules::{
-    AffinityClusters, BACK_OFF_BY_PRIORITY, Happening, LostTargets, Retries, Retry, Schedule, ScheduleError,
-    SchedulingInput, Write, affinity_clusters, begins_to_serve, is_reschedule_requested, look_after,
-    scales_only,
+    AffinityClusters, BACK_OFF_BY_PRIORITY, LostTargets, ReportedAction, Retries, Retry, Schedule,
+    ScheduleError, SchedulingInput, Write, affinity_clusters, begins_to_serve, is_reschedule_requested,
+    look_after, scales_only,
 };
 
 /// Reconciles every binding: when it changes, and when a cluster that may concern it changes.
@@ -207,8 +207,8 @@ fn publish<B: Binding>(
         (None, Ok(Some(_))) => None,
     };
     let targets = schedule.map(|schedule| schedule.targets.as_slice()).unwrap_or_default();
-    let happening = failure.as_deref().map_or(Happening::Scheduled(targets), Happening::NotScheduled);
-    context.publish(context.settings.scheduler_name.clone(), &happening, || binding.with_template());
+    let action = failure.as_deref().map_or(ReportedAction::Scheduled(targets), ReportedAction::NotScheduled);
+    context.publish(context.settings.scheduler_name.clone(), &action, || binding.with_template());
 }
 
 /// The clusters of the other workloads in the workload's groups.

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 
 use crate::api::ServiceImport;
 use crate::machinery::{
-    Action, Context, Error, Informer, Involved, Queue, patch_status, refs, run as run_queue,
+    Action, Context, Error, Informer, InvolvedObject, Queue, patch_status, refs, run as run_queue,
 };
-use crate::rules::Happening;
+use crate::rules::ReportedAction;
 
 /// Reconciles every `ServiceImport`, when it changes.
 pub(crate) async fn run(context: Arc<Context>) {
@@ -36,9 +36,10 @@ async fn reconcile(context: Arc<Context>, import: Arc<ServiceImport>) -> Result<
     let derived = derive(&context, &import, wanted).await;
     let failure = derived.as_ref().err().map(ToString::to_string);
     let name = import.name_any();
-    let happening = failure.as_deref().map_or(Happening::ServiceDerived(&name), Happening::ServiceNotDerived);
+    let action =
+        failure.as_deref().map_or(ReportedAction::ServiceDerived(&name), ReportedAction::ServiceNotDerived);
     if !matches!(derived, Ok(false)) {
-        context.publish("service-import-controller", &happening, || [Involved::object(&*import)]);
+        context.publish("service-import-controller", &action, || [InvolvedObject::object(&*import)]);
     }
     derived.map(|_| Action::await_change())
 }

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::api::{ANNOTATION_APPLIED_PLACEMENT, Placement, ResourceBindingSpec};
 use crate::machinery::{Action, BY_TARGET, Binding, Context, Error, Queue, patch, refs, run_with};
-use crate::rules::{Due, Happening};
+use crate::rules::{EvictionTime, ReportedAction};
 
 /// How many bindings of each kind the real taint manager handles at once.
 const WORKERS: usize = 3;
@@ -66,9 +66,9 @@ async fn reconcile<B: Binding>(context: Arc<Context>, binding: Arc<B>) -> Result
         let due = context.rules.eviction_due(&cluster.spec.taints, &placement.cluster_tolerations);
         looked_at |= context.rules.counts_against_eviction_rate(&cluster.spec.taints, due);
         match due {
-            Due::Never => {}
-            Due::At(end) if end > now => next = Some(next.map_or(end, |next| next.min(end))),
-            Due::AtOnce | Due::At(_) => {
+            EvictionTime::Never => {}
+            EvictionTime::At(end) if end > now => next = Some(next.map_or(end, |next| next.min(end))),
+            EvictionTime::AtOnce | EvictionTime::At(_) => {
                 let report = reports.iter().find(|report| report.cluster_name == target.name);
                 match context.rules.taint_task(binding.spec(), due, flag, report) {
                     Ok(task) => {
@@ -111,9 +111,10 @@ fn publish<B: Binding>(
 ) {
     for cluster in evicted {
         let goes_on = after.graceful_eviction_tasks.iter().any(|task| task.from_cluster == **cluster);
-        let happening = if written { Happening::Evicted(cluster) } else { Happening::NotEvicted(cluster) };
+        let action =
+            if written { ReportedAction::Evicted(cluster) } else { ReportedAction::NotEvicted(cluster) };
         if !(written && goes_on) {
-            context.publish("taint-manager", &happening, || binding.with_template());
+            context.publish("taint-manager", &action, || binding.with_template());
         }
     }
 }

@@ -16,9 +16,10 @@ use crate::api::{
 };
 use crate::execution::manifest_kind;
 use crate::machinery::{
-    Action, BY_NAMESPACE, Context, Error, Involved, PerObject, Queue, put_status, refs, run as run_queue,
+    Action, BY_NAMESPACE, Context, Error, InvolvedObject, PerObject, Queue, put_status, refs,
+    run as run_queue,
 };
-use crate::rules::{Happening, ObjectName};
+use crate::rules::{ObjectName, ReportedAction};
 
 /// The name of the controller, as its events carry it.
 const COMPONENT: &str = "work-status-controller";
@@ -149,11 +150,11 @@ async fn reconcile(
 fn publish(context: &Context, work: &Work, status: &ManifestStatus) {
     let ManifestIdentifier { group, version, kind, namespace, name, .. } = &status.identifier;
     let named = ObjectName { kind, namespace, name };
-    context.publish(COMPONENT, &Happening::StatusReflected(named), || [Involved::object(work)]);
+    context.publish(COMPONENT, &ReportedAction::StatusReflected(named), || [InvolvedObject::object(work)]);
     let api_version = if group.is_empty() { version.clone() } else { format!("{group}/{version}") };
     if context.rules.has_health(&api_version, kind) {
-        let happening = Happening::HealthJudged(named, status.health == Health::Healthy);
-        context.publish(COMPONENT, &happening, || [Involved::object(work)]);
+        let action = ReportedAction::HealthJudged(named, status.health == Health::Healthy);
+        context.publish(COMPONENT, &action, || [InvolvedObject::object(work)]);
     }
 }
 

@@ -11,7 +11,7 @@ use kube_cel::cel::{ExecutionError, Value};
 
 use super::budget::{Budget, EvaluationError};
 use super::call::Library;
-use super::evaluate::{Evaluation, Halt};
+use super::evaluate::{Evaluation, EvaluationFailure};
 
 /// The stack size of the compiling thread in bytes. The parser and the drop of trees recurse deeply.
 const STACK: usize = 256 * 1024 * 1024;
@@ -245,8 +245,8 @@ impl Environment {
             return Err(EvaluationError::BudgetSpent);
         }
         result.map_err(|halt| match halt {
-            Halt::Error(error) => EvaluationError::Failed(go_message(error)),
-            Halt::CostLimit => EvaluationError::CallLimit,
+            EvaluationFailure::Error(error) => EvaluationError::Failed(go_message(error)),
+            EvaluationFailure::CostLimit => EvaluationError::CallLimit,
         })
     }
 }

@@ -27,21 +27,21 @@ const MAP: u64 = 30;
 
 /// The reason why an evaluation has no value.
 #[derive(Debug)]
-pub(crate) enum Halt {
+pub(crate) enum EvaluationFailure {
     /// The expression has no value. Operators such as `||` can still have a value.
     Error(ExecutionError),
     /// The evaluation exceeded its limit. No operator ignores this error.
     CostLimit,
 }
 
-impl From<ExecutionError> for Halt {
+impl From<ExecutionError> for EvaluationFailure {
     fn from(error: ExecutionError) -> Self {
         Self::Error(error)
     }
 }
 
 /// The value of an expression.
-pub(crate) type Outcome = Result<Value, Halt>;
+pub(crate) type Outcome = Result<Value, EvaluationFailure>;
 
 /// One evaluation.
 pub(crate) struct Evaluation<'e> {
@@ -57,14 +57,14 @@ pub(crate) struct Evaluation<'e> {
 
 impl<'e> Evaluation<'e> {
     /// Adds a cost to the evaluation.
-    pub(crate) fn spend(&mut self, cost: u64) -> Result<(), Halt> {
+    pub(crate) fn spend(&mut self, cost: u64) -> Result<(), EvaluationFailure> {
         self.cost = self.cost.saturating_add(cost);
         if self.cost <= self.limit {
             return Ok(());
         }
         // The step that exceeds the limit is not executed, so its cost is not counted.
         self.cost = self.limit + 1;
-        Err(Halt::CostLimit)
+        Err(EvaluationFailure::CostLimit)
     }
 
     /// Evaluates an expression.
@@ -177,7 +177,12 @@ impl<'e> Evaluation<'e> {
     }
 
     /// Runs the steps of a fold. The accumulator is the variable at `depth`.
-    fn each(&mut self, fold: &'e ComprehensionExpr, items: &[Value], depth: usize) -> Result<(), Halt> {
+    fn each(
+        &mut self,
+        fold: &'e ComprehensionExpr,
+        items: &[Value],
+        depth: usize,
+    ) -> Result<(), EvaluationFailure> {
         for item in items {
             if !truth(&self.value(&fold.loop_cond)?)? {
                 break;
@@ -202,8 +207,8 @@ impl<'e> Evaluation<'e> {
                 self.spend(1)?;
                 match self.value(condition) {
                     Ok(value) => Ok(Value::Bool(truth(&value).unwrap_or(true))),
-                    Err(Halt::Error(_)) => Ok(Value::Bool(true)),
-                    Err(Halt::CostLimit) => Err(Halt::CostLimit),
+                    Err(EvaluationFailure::Error(_)) => Ok(Value::Bool(true)),
+                    Err(EvaluationFailure::CostLimit) => Err(EvaluationFailure::CostLimit),
                 }
             }
             (operators::ADD, [left, right]) => self.add(left, right),
@@ -226,8 +231,8 @@ impl<'e> Evaluation<'e> {
     fn either(&mut self, decisive: bool, left: &'e IdedExpr, right: &'e IdedExpr) -> Outcome {
         let left = match self.value(left) {
             Ok(value) => truth(&value),
-            Err(Halt::Error(error)) => Err(error),
-            Err(Halt::CostLimit) => return Err(Halt::CostLimit),
+            Err(EvaluationFailure::Error(error)) => Err(error),
+            Err(EvaluationFailure::CostLimit) => return Err(EvaluationFailure::CostLimit),
         };
         if left == Ok(decisive) {
             return Ok(Value::Bool(decisive));

@@ -78,7 +78,7 @@ pub enum CheckResult {
 
 /// The inferred type of an expression, with the maximum cost and the maximum size of its value.
 #[derive(Clone, Debug)]
-struct Inferred<T> {
+struct InferredType<T> {
     of: Type<T>,
     cost: u64,
     /// One if nothing is known.
@@ -88,7 +88,7 @@ struct Inferred<T> {
 struct Check<'a, C: Checker> {
     checker: &'a C,
     source: &'a str,
-    locals: Vec<(String, Inferred<C::Known>)>,
+    locals: Vec<(String, InferredType<C::Known>)>,
     errors: Vec<String>,
 }
 
@@ -101,13 +101,13 @@ impl<C: Checker> Check<'_, C> {
         }
     }
 
-    fn inferred(&self, of: Type<C::Known>, cost: u64) -> Inferred<C::Known> {
+    fn inferred(&self, of: Type<C::Known>, cost: u64) -> InferredType<C::Known> {
         let size = match &of {
             Type::Any | Type::Plain(_) => 1,
             Type::Sized(_, size) => *size,
             Type::Of(known) => self.checker.most(known),
         };
-        Inferred { of, cost, size }
+        InferredType { of, cost, size }
     }
 
     /// Records an error at the first place where `text` is a separate word in the source.
@@ -125,17 +125,17 @@ impl<C: Checker> Check<'_, C> {
         self.errors.push(located(self.source, at, message));
     }
 
-    fn infer(&mut self, expression: &IdedExpr) -> Inferred<C::Known> {
+    fn infer(&mut self, expression: &IdedExpr) -> InferredType<C::Known> {
         match &expression.expr {
             Expr::Ident(name) => {
                 let of = self.ident(name);
-                Inferred { cost: 1, ..of }
+                InferredType { cost: 1, ..of }
             }
             Expr::Literal(literal) => self.literal(literal),
             Expr::List(list) => {
                 let items: Vec<_> = list.elements.iter().map(|item| self.infer(item).cost).collect();
                 let cost = sum(10, &items);
-                Inferred { of: Type::Plain("list"), cost, size: items.len() as u64 }
+                InferredType { of: Type::Plain("list"), cost, size: items.len() as u64 }
             }
             Expr::Map(map) => {
                 let mut costs = Vec::new();
@@ -145,7 +145,7 @@ impl<C: Checker> Check<'_, C> {
                         costs.push(self.infer(&entry.value).cost);
                     }
                 }
-                Inferred { of: Type::Plain("map"), cost: sum(30, &costs), size: costs.len() as u64 / 2 }
+                InferredType { of: Type::Plain("map"), cost: sum(30, &costs), size: costs.len() as u64 / 2 }
             }
             Expr::Select(select) => self.select(select),
             Expr::Call(call) => self.call(call),
@@ -158,7 +158,7 @@ impl<C: Checker> Check<'_, C> {
         }
     }
 
-    fn literal(&self, literal: &LiteralValue) -> Inferred<C::Known> {
+    fn literal(&self, literal: &LiteralValue) -> InferredType<C::Known> {
         let of = match literal {
             LiteralValue::Boolean(_) => Type::Plain("bool"),
             LiteralValue::Bytes(bytes) => Type::Sized("bytes", bytes.inner().len() as u64),
@@ -171,7 +171,7 @@ impl<C: Checker> Check<'_, C> {
         self.inferred(of, 0)
     }
 
-    fn select(&mut self, select: &SelectExpr) -> Inferred<C::Known> {
+    fn select(&mut self, select: &SelectExpr) -> InferredType<C::Known> {
         let operand = self.infer(&select.operand);
         let found = match operand.of {
             Type::Of(of) => self.checker.field(&of, &select.field).unwrap_or_else(|| {
@@ -187,7 +187,7 @@ impl<C: Checker> Check<'_, C> {
         self.inferred(found, operand.cost.saturating_add(1))
     }
 
-    fn call(&mut self, call: &CallExpr) -> Inferred<C::Known> {
+    fn call(&mut self, call: &CallExpr) -> InferredType<C::Known> {
         let target = call.target.as_deref().filter(|target| !self.is_library(target));
         if !is_operator(&call.func_name) {
             self.find(call);
@@ -205,12 +205,12 @@ impl<C: Checker> Check<'_, C> {
         match of {
             Type::Of(known) => self.inferred(Type::Of(known), cost),
             Type::Sized(..) => self.inferred(of, cost),
-            of => Inferred { of, cost, size: estimate.size },
+            of => InferredType { of, cost, size: estimate.size },
         }
     }
 
     /// The facts about an argument for the cost estimate of a call.
-    fn argument(&self, inferred: &Inferred<C::Known>) -> Argument {
+    fn argument(&self, inferred: &InferredType<C::Known>) -> Argument {
         let is_list = self.word(&inferred.of) == Some("list");
         let item = match &inferred.of {
             Type::Of(known) if is_list => self.inferred(self.checker.item(known), 0).size,
@@ -240,7 +240,7 @@ impl<C: Checker> Check<'_, C> {
         }
     }
 
-    fn fold(&mut self, fold: &ComprehensionExpr) -> Inferred<C::Known> {
+    fn fold(&mut self, fold: &ComprehensionExpr) -> InferredType<C::Known> {
         let range = self.infer(&fold.iter_range);
         let item = match &range.of {
             Type::Of(of) => self.checker.item(of),
@@ -264,7 +264,7 @@ impl<C: Checker> Check<'_, C> {
         let cost = sum(range.size.saturating_mul(each), &[range.cost, start_cost, found.cost]);
         // A list that a fold creates has at most one item per step.
         let size = if self.word(&found.of) == Some("list") && !is_bind { range.size } else { found.size };
-        Inferred { cost, size, ..found }
+        InferredType { cost, size, ..found }
     }
 
     /// Returns true for a library name: library functions look like methods of a variable.
@@ -277,7 +277,7 @@ impl<C: Checker> Check<'_, C> {
         !declared && LIBRARIES.contains(&name.as_str())
     }
 
-    fn ident(&mut self, name: &str) -> Inferred<C::Known> {
+    fn ident(&mut self, name: &str) -> InferredType<C::Known> {
         const TYPES: [&str; 13] = [
             "bool",
             "bytes",
@@ -310,7 +310,7 @@ impl<C: Checker> Check<'_, C> {
         &mut self,
         function: &str,
         is_method: bool,
-        arguments: &[Inferred<C::Known>],
+        arguments: &[InferredType<C::Known>],
     ) -> Type<C::Known> {
         const COMPARISONS: [(&str, &str); 6] = [
             (operators::EQUALS, "=="),
@@ -348,7 +348,7 @@ impl<C: Checker> Check<'_, C> {
                 _ => Type::Any,
             },
             operators::INDEX => match arguments {
-                [Inferred { of: Type::Of(of), .. }, _] => self.checker.indexed(of),
+                [InferredType { of: Type::Of(of), .. }, _] => self.checker.indexed(of),
                 _ => Type::Any,
             },
             "size" if is_method || arguments.len() == 1 => Type::Plain("int"),

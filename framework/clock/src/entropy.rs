@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The random source of a simulated thread.
 #[derive(Clone, Copy, Debug)]
-struct Chance {
+struct ThreadRandomness {
     /// The source of the bytes of `getrandom`.
     seed: u64,
     /// How many hashers ahash has made on the thread.
@@ -24,20 +24,20 @@ struct Chance {
 thread_local! {
     /// The source of the thread; `None` outside a simulation.
     /// It must not allocate, because the allocator itself may call `getrandom`.
-    static CHANCE: Cell<Option<Chance>> = const { Cell::new(None) };
+    static CHANCE: Cell<Option<ThreadRandomness>> = const { Cell::new(None) };
 }
 
 /// Makes `getrandom` on this thread draw from `seed` until the guard is dropped.
 #[must_use = "the override ends when the guard is dropped"]
 pub fn override_on_this_thread(seed: u64) -> OverrideGuard {
     share_nothing_between_threads();
-    OverrideGuard { before: CHANCE.replace(Some(Chance { seed, hashers: 0 })) }
+    OverrideGuard { before: CHANCE.replace(Some(ThreadRandomness { seed, hashers: 0 })) }
 }
 
 /// Ends the override when dropped.
 #[derive(Debug)]
 pub struct OverrideGuard {
-    before: Option<Chance>,
+    before: Option<ThreadRandomness>,
 }
 
 impl Drop for OverrideGuard {
@@ -54,7 +54,7 @@ fn share_nothing_between_threads() {
     DONE.call_once(|| {
         // The call fails only if ahash was used before the first simulation. Its keys then stay as they are.
         let _refused = ahash::random_state::set_random_source(RandomSourceOfThread);
-        let before = CHANCE.replace(Some(Chance { seed: 0, hashers: 0 }));
+        let before = CHANCE.replace(Some(ThreadRandomness { seed: 0, hashers: 0 }));
         let _keys = ahash::RandomState::new();
         CHANCE.set(before);
     });
@@ -66,10 +66,10 @@ struct RandomSourceOfThread;
 impl ahash::random_state::RandomSource for RandomSourceOfThread {
     fn gen_hasher_seed(&self) -> usize {
         static OUTSIDE: AtomicUsize = AtomicUsize::new(0);
-        let Some(Chance { seed, hashers }) = CHANCE.try_with(Cell::get).ok().flatten() else {
+        let Some(ThreadRandomness { seed, hashers }) = CHANCE.try_with(Cell::get).ok().flatten() else {
             return OUTSIDE.fetch_add(1, Ordering::Relaxed);
         };
-        CHANCE.set(Some(Chance { seed, hashers: hashers + 1 }));
+        CHANCE.set(Some(ThreadRandomness { seed, hashers: hashers + 1 }));
         let drawn = next(&mut seed.wrapping_add(hashers));
         usize::try_from(drawn & u64::from(u32::MAX)).unwrap_or_default()
     }

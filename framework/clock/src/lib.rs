@@ -18,5 +18,5 @@ mod time;
 pub use live::live;
 pub use seed::{Seed, Stream};
 pub use simulation::{Simulation, simulate};
-pub use stop::{Asked, Interrupt, Stop};
+pub use stop::{Interrupt, Stop, StopSignal};
 pub use time::{Clock, SetOff, parse_time, whole_seconds};

@@ -25,25 +25,25 @@ impl Stop {
     }
 
     /// Waits for one of the signals.
-    pub async fn asked(&mut self) -> Asked {
+    pub async fn signal(&mut self) -> StopSignal {
         tokio::select! {
             biased;
-            _ = self.interrupt.recv() => Asked::Interrupt,
-            _ = self.terminate.recv() => Asked::Terminate,
+            _ = self.interrupt.recv() => StopSignal::Interrupt,
+            _ = self.terminate.recv() => StopSignal::Terminate,
         }
     }
 }
 
 /// A signal that asked the process to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum StopSignal {
     /// Ctrl-C.
     Interrupt,
     /// The signal of supervisors.
     Terminate,
 }
 
-impl Asked {
+impl StopSignal {
     /// The name of the signal.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -66,11 +66,11 @@ impl Asked {
 /// Announces the first signal to all tasks that have something to undo.
 /// The second signal ends the process at once. No signal is received before [`listen`](Self::listen).
 #[derive(Clone, Debug, Default)]
-pub struct Interrupt(Arc<Heard>);
+pub struct Interrupt(Arc<InterruptState>);
 
 #[derive(Debug, Default)]
-struct Heard {
-    first: OnceLock<Asked>,
+struct InterruptState {
+    first: OnceLock<StopSignal>,
     signaled: Notify,
 }
 
@@ -82,34 +82,34 @@ impl Interrupt {
     pub fn listen(&self) -> io::Result<()> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let mut stop = runtime.block_on(async { Stop::listen() })?;
-        let heard = self.clone();
+        let interrupt = self.clone();
         thread::Builder::new().name("signals".into()).spawn(move || {
             runtime.block_on(async {
-                heard.hear(stop.asked().await);
-                process::exit(stop.asked().await.exit_code().into());
+                interrupt.record(stop.signal().await);
+                process::exit(stop.signal().await.exit_code().into());
             })
         })?;
         Ok(())
     }
 
-    fn hear(&self, asked: Asked) {
+    fn record(&self, signal: StopSignal) {
         // The first signal stays recorded if a second signal arrives.
-        let _ = self.0.first.set(asked);
+        let _ = self.0.first.set(signal);
         self.0.signaled.notify_waiters();
     }
 
     /// The signal, if there was one.
     #[must_use]
-    pub fn asked(&self) -> Option<Asked> {
+    pub fn signal(&self) -> Option<StopSignal> {
         self.0.first.get().copied()
     }
 
     /// Waits for a signal.
-    pub async fn heard(&self) -> Asked {
+    pub async fn wait(&self) -> StopSignal {
         loop {
             let signaled = self.0.signaled.notified();
-            match self.asked() {
-                Some(asked) => return asked,
+            match self.signal() {
+                Some(signal) => return signal,
                 None => signaled.await,
             }
         }
@@ -125,12 +125,15 @@ mod tests {
         let interrupt = Interrupt::default();
         let waits = tokio::spawn({
             let interrupt = interrupt.clone();
-            async move { interrupt.heard().await }
+            async move { interrupt.wait().await }
         });
         tokio::task::yield_now().await;
-        interrupt.hear(Asked::Terminate);
-        interrupt.hear(Asked::Interrupt);
-        assert_eq!(waits.await.unwrap(), Asked::Terminate);
-        assert_eq!((interrupt.heard().await, interrupt.asked()), (Asked::Terminate, Some(Asked::Terminate)));
+        interrupt.record(StopSignal::Terminate);
+        interrupt.record(StopSignal::Interrupt);
+        assert_eq!(waits.await.unwrap(), StopSignal::Terminate);
+        assert_eq!(
+            (interrupt.wait().await, interrupt.signal()),
+            (StopSignal::Terminate, Some(StopSignal::Terminate))
+        );
     }
 }

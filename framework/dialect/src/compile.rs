@@ -38,7 +38,7 @@ pub(crate) struct Section<'a> {
 }
 
 /// The names that an expression may use, for the check of the crate `capsize-cel`.
-struct Known<'a> {
+struct KnownNames<'a> {
     variables: &'a [&'a str],
     indexes: Vec<&'a str>,
 }
@@ -47,7 +47,7 @@ struct Known<'a> {
 #[derive(Clone, Debug, PartialEq)]
 struct AllIndexes;
 
-impl Checker for Known<'_> {
+impl Checker for KnownNames<'_> {
     type Known = AllIndexes;
 
     fn variable(&self, name: &str) -> Option<Type<AllIndexes>> {
@@ -142,7 +142,7 @@ impl<'a> Compiler<'a> {
         let parsed = self.parse(text)?;
         let mut expanded = self.expand(parsed, section, 0).map_err(|message| self.error(text, message))?;
         visit_all(&mut expanded, visit);
-        let known = Known {
+        let known = KnownNames {
             variables: &section.variables,
             indexes: self.document.index.keys().map(String::as_str).collect(),
         };
@@ -267,7 +267,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// The error for a message of the CEL compiler, at the place that the message names.
-    fn located(&self, text: &Text, message: &str, known: &Known<'_>) -> DialectError {
+    fn located(&self, text: &Text, message: &str, known: &KnownNames<'_>) -> DialectError {
         let first = message.split("ERROR: <input>:").nth(1).unwrap_or(message);
         let mut parts = first.splitn(3, ':');
         let mut place = || parts.next().and_then(|number| number.trim().parse::<u64>().ok());
@@ -288,7 +288,7 @@ impl<'a> Compiler<'a> {
 }
 
 /// The names for an expression that is only parsed.
-const NOTHING: Known<'static> = Known { variables: &[], indexes: Vec::new() };
+const NOTHING: KnownNames<'static> = KnownNames { variables: &[], indexes: Vec::new() };
 
 /// Renames a variable.
 fn rename(expression: &mut IdedExpr, from: &str, to: &str) {

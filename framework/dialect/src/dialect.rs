@@ -26,10 +26,10 @@ const VERSION: u64 = 1;
 
 /// A loaded dialect, cheap to clone.
 #[derive(Clone)]
-pub struct Dialect(pub(crate) Arc<Compiled>);
+pub struct Dialect(pub(crate) Arc<CompiledSections>);
 
 /// The compiled sections of a document.
-pub(crate) struct Compiled {
+pub(crate) struct CompiledSections {
     pub(crate) name: String,
     /// The text of the document.
     pub(crate) text: String,
@@ -96,7 +96,7 @@ impl Dialect {
         let central: Vec<&str> = central.iter().map(String::as_str).collect();
         let local: Vec<&str> = local.iter().map(String::as_str).collect();
         let signs = document.member.as_ref().and_then(|member| member.sign_of_life.as_ref());
-        Ok(Self(Arc::new(Compiled {
+        Ok(Self(Arc::new(CompiledSections {
             name: document.dialect.clone(),
             text: text.to_owned(),
             domain: document.domain.clone().unwrap_or_default(),

@@ -9,7 +9,7 @@ use capsize_history::{CONTROL_PLANE, Entry, EventType, Field, Kind, Object};
 use kube_cel::cel::Value;
 
 use super::delivery::{DeliveryMemory, RunningMemory};
-use super::dialect::{Alias, Compiled};
+use super::dialect::{Alias, CompiledSections};
 use super::expression::{Expression, Failures, Machine, Outcomes, Reads};
 use super::index::{Indexes, Lookup};
 use super::member::MemberMemory;
@@ -22,7 +22,7 @@ const REMEMBERED: usize = 1 << 14;
 
 /// Folds the entries of a history.
 pub struct DataFold {
-    dialect: Arc<Compiled>,
+    dialect: Arc<CompiledSections>,
     world: World,
     indexes: Indexes,
     leases: Leases,
@@ -38,7 +38,7 @@ pub struct DataFold {
 }
 
 impl DataFold {
-    pub(crate) fn new(dialect: Arc<Compiled>, counts: bool) -> Self {
+    pub(crate) fn new(dialect: Arc<CompiledSections>, counts: bool) -> Self {
         let mut world = World::default();
         world.taints_unread = !dialect.member.as_ref().is_some_and(super::member::MemberReader::reads_taints);
         let empty = dialect.indexes.iter().filter(|index| index.may_be_empty);
@@ -123,7 +123,12 @@ impl DataFold {
     }
 
     /// Puts the object into the indexes, and returns the lookups whose results change.
-    fn put(&mut self, dialect: &Compiled, alias: &str, observed: &ObservedObject) -> BTreeSet<Lookup> {
+    fn put(
+        &mut self,
+        dialect: &CompiledSections,
+        alias: &str,
+        observed: &ObservedObject,
+    ) -> BTreeSet<Lookup> {
         let mut changed = BTreeSet::new();
         for index in dialect.indexes.iter().filter(|index| index.alias == alias) {
             let machine = machine(dialect, &self.indexes, &self.failures);
@@ -139,7 +144,7 @@ impl DataFold {
     /// The changes of all sections that read objects of this alias, and of those that looked the object up.
     fn sections(
         &mut self,
-        dialect: &Compiled,
+        dialect: &CompiledSections,
         alias: &str,
         event: EventType,
         observed: &ObservedObject,
@@ -167,8 +172,8 @@ impl DataFold {
             let read = |expression: &Expression| scope.read(expression, Value::clone);
             let member = read(&reader.member).and_then(|value| text(&value));
             let renewed = read(&reader.renewed).and_then(|value| time(&value));
-            let heard = member.zip(renewed);
-            changes.extend(heard.and_then(|(name, renewed)| self.leases.observe(world, &name, renewed)));
+            let renewal = member.zip(renewed);
+            changes.extend(renewal.and_then(|(name, renewed)| self.leases.observe(world, &name, renewed)));
         }
         if let Some(reader) = dialect.workload.as_ref().filter(|reader| reader.alias == alias) {
             changes.extend(reader.observe(&mut self.workloads, world, &observation));
@@ -219,7 +224,7 @@ impl Fold for DataFold {
     }
 }
 
-fn machine<'a>(dialect: &'a Compiled, indexes: &'a Indexes, failures: &'a Failures) -> Machine<'a> {
+fn machine<'a>(dialect: &'a CompiledSections, indexes: &'a Indexes, failures: &'a Failures) -> Machine<'a> {
     Machine { environment: &dialect.environment, indexes, failures }
 }
 

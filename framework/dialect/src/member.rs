@@ -57,10 +57,10 @@ struct TaintsReader {
 
 /// The values that were last read of each member, by the name of its object.
 #[derive(Default)]
-pub(crate) struct MemberMemory(BTreeMap<String, Known>);
+pub(crate) struct MemberMemory(BTreeMap<String, RememberedMember>);
 
 #[derive(Default)]
-struct Known {
+struct RememberedMember {
     name: String,
     latest: Option<ObservedObject>,
     conditions: Memory,
@@ -152,7 +152,7 @@ impl MemberReader {
         if first {
             let scope = Scope::new(machine, &self.name.reads, &observed.object);
             let Some(name) = scope.maybe(Some(&self.name), text) else { return Vec::new() };
-            memory.0.insert(observed.name.clone(), Known { name, ..Known::default() });
+            memory.0.insert(observed.name.clone(), RememberedMember { name, ..RememberedMember::default() });
         }
         let Some(known) = memory.0.get_mut(&observed.name) else { return Vec::new() };
         known.latest = Some(observed.clone());
@@ -203,12 +203,12 @@ impl MemberReader {
         world: &mut World,
         observation: &Observation<'_>,
     ) -> Vec<Change> {
-        let depends = |known: &&Known| {
-            let Known { conditions, settings, chosen_by, access, reported, taints, .. } = known;
+        let depends = |known: &&RememberedMember| {
+            let RememberedMember { conditions, settings, chosen_by, access, reported, taints, .. } = known;
             let memories = [conditions, settings, chosen_by, access, reported, taints];
             memories.into_iter().any(|memory| memory.depends_on(observation.changed))
         };
-        let latest = |known: &Known| known.latest.clone();
+        let latest = |known: &RememberedMember| known.latest.clone();
         let again: Vec<ObservedObject> = memory.0.values().filter(depends).filter_map(latest).collect();
         again.iter().flat_map(|latest| self.observe(memory, world, &observation.again(latest))).collect()
     }
@@ -219,7 +219,12 @@ impl MemberReader {
     }
 
     /// Reads the health and the conditions, and returns whether a condition has changed.
-    fn read_conditions(&self, known: &mut Known, member: &mut Member, observation: &Observation<'_>) -> bool {
+    fn read_conditions(
+        &self,
+        known: &mut RememberedMember,
+        member: &mut Member,
+        observation: &Observation<'_>,
+    ) -> bool {
         let found = known.conditions.refresh(&self.reads.conditions, observation, |scope| {
             let holds = |(_, expression): &&(Health, Expression)| scope.is_true(Some(expression));
             let list = scope.maybe(self.conditions.as_ref(), |value| Some(value.clone()));
@@ -238,7 +243,7 @@ impl MemberReader {
     /// Reads the settings, and returns the grace period before if they had to be read again.
     fn read_settings(
         &self,
-        known: &mut Known,
+        known: &mut RememberedMember,
         member: &mut Member,
         observation: &Observation<'_>,
     ) -> Option<Option<Duration>> {
@@ -250,7 +255,12 @@ impl MemberReader {
     }
 
     /// Reads the properties by which members are chosen, and returns whether any has changed.
-    fn read_properties(&self, known: &mut Known, member: &mut Member, observation: &Observation<'_>) -> bool {
+    fn read_properties(
+        &self,
+        known: &mut RememberedMember,
+        member: &mut Member,
+        observation: &Observation<'_>,
+    ) -> bool {
         let differs = known.chosen_by.refresh(&self.reads.chosen_by, observation, |scope| {
             let labels = scope.maybe(self.labels.as_ref(), |value| Some(text_map(value))).unwrap_or_default();
             let values = |each: &Expression| scope.read(each, texts).unwrap_or_default();
@@ -264,7 +274,12 @@ impl MemberReader {
         differs.unwrap_or_default()
     }
 
-    fn read_access(&self, known: &mut Known, member: &mut Member, observation: &Observation<'_>) -> bool {
+    fn read_access(
+        &self,
+        known: &mut RememberedMember,
+        member: &mut Member,
+        observation: &Observation<'_>,
+    ) -> bool {
         let digest = known.access.refresh(&self.reads.access, observation, |scope| {
             scope.maybe(self.access.as_ref(), |value| Some(digest_of(value))).unwrap_or_default()
         });
@@ -273,7 +288,12 @@ impl MemberReader {
         replace(&mut known.access_digest, digest)
     }
 
-    fn read_reported(&self, known: &mut Known, member: &mut Member, observation: &Observation<'_>) -> bool {
+    fn read_reported(
+        &self,
+        known: &mut RememberedMember,
+        member: &mut Member,
+        observation: &Observation<'_>,
+    ) -> bool {
         let digest = known.reported.refresh(&self.reads.reported, observation, |scope| {
             scope.maybe(self.reported.as_ref(), |value| Some(digest_of(value))).unwrap_or_default()
         });
@@ -283,7 +303,7 @@ impl MemberReader {
     /// The taints, if they have to be read again.
     fn read_taints(
         &self,
-        known: &mut Known,
+        known: &mut RememberedMember,
         member: &Member,
         observation: &Observation<'_>,
         (now, first): (Duration, bool),

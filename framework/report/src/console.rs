@@ -11,7 +11,7 @@ use super::faults;
 use super::layout::Page;
 use super::model::NO_EFFECT;
 use super::numbers::{add as numbers, outages, sheet};
-use super::{Case, Failure, Report, Stand, Standing, Status};
+use super::{Case, Failure, GuaranteeResult, OverallVerdict, Report, Status};
 use capsize_history::LONGEST;
 use capsize_history::facts::Uncertainty;
 use capsize_judge::guarantee::{Outcome, Verdict};
@@ -122,7 +122,7 @@ fn groups(page: &mut Page, report: &Report) {
 
 fn totals(page: &mut Page, report: &Report) {
     let totals = report.totals();
-    let standings = report.standings();
+    let results = report.guarantee_results();
     let mut parts = Vec::new();
     if totals.passed > 0 || totals.failed == 0 {
         parts.push(format!("{} passed", cases(totals.passed)));
@@ -133,8 +133,8 @@ fn totals(page: &mut Page, report: &Report) {
     }
     parts.extend((totals.not_exercised > 0).then(|| format!("{} not exercised", totals.not_exercised)));
     parts.extend((totals.skipped > 0).then(|| format!("{} skipped", totals.skipped)));
-    page.line(&format!("{} · {}", parts.join(", "), standing(&standings)));
-    page.line(&by_level(&standings));
+    page.line(&format!("{} · {}", parts.join(", "), verdict_counts(&results)));
+    page.line(&by_level(&results));
     if !report.lacking_core.is_empty() {
         let lacking: Vec<String> = report.lacking_core.iter().map(|feature| format!("{feature:?}")).collect();
         page.wrapped(
@@ -158,7 +158,7 @@ fn totals(page: &mut Page, report: &Report) {
         });
     }
     // A success leaves only the question how close it was.
-    let tightest = tightest(&standings, if report.conforms() { 1 } else { TIGHTEST });
+    let tightest = tightest(&results, if report.conforms() { 1 } else { TIGHTEST });
     if !tightest.is_empty() {
         page.line(&format!("tightest: {tightest}"));
     }
@@ -177,12 +177,12 @@ fn cases(count: usize) -> String {
 }
 
 /// `14 guarantees: 12 held, 0 violated, 2 not exercised`.
-fn standing(standings: &[Standing]) -> String {
-    let count = |stand: Stand| standings.iter().filter(|standing| standing.stand() == stand).count();
-    let (held, violated) = (count(Stand::Held), count(Stand::Violated));
-    let (idle, lacking) = (count(Stand::NotExercised), count(Stand::NotPromised));
-    let mut text = format!("{} guarantees: {held} held, {violated} violated", standings.len());
-    if let undecided @ 1.. = count(Stand::Undecided) {
+fn verdict_counts(results: &[GuaranteeResult]) -> String {
+    let count = |verdict: OverallVerdict| results.iter().filter(|result| result.verdict() == verdict).count();
+    let (held, violated) = (count(OverallVerdict::Held), count(OverallVerdict::Violated));
+    let (idle, lacking) = (count(OverallVerdict::NotExercised), count(OverallVerdict::NotPromised));
+    let mut text = format!("{} guarantees: {held} held, {violated} violated", results.len());
+    if let undecided @ 1.. = count(OverallVerdict::Undecided) {
         let _ = write!(text, ", {undecided} undecided");
     }
     let _ = write!(text, ", {idle} not exercised");
@@ -193,23 +193,24 @@ fn standing(standings: &[Standing]) -> String {
 }
 
 /// `core: 10 of 12 guarantees held, 0 violated · extended: 2 of 4 held, 0 violated`.
-fn by_level(standings: &[Standing]) -> String {
-    let count = |level: Level, stand: Option<Stand>| {
-        let of_level = standings.iter().filter(|standing| standing.level == level);
-        of_level.filter(|standing| stand.is_none_or(|stand| standing.stand() == stand)).count()
+fn by_level(results: &[GuaranteeResult]) -> String {
+    let count = |level: Level, verdict: Option<OverallVerdict>| {
+        let of_level = results.iter().filter(|result| result.level == level);
+        of_level.filter(|result| verdict.is_none_or(|verdict| result.verdict() == verdict)).count()
     };
     let part = |level: Level, noun: &str| {
-        let (held, violated) = (count(level, Some(Stand::Held)), count(level, Some(Stand::Violated)));
+        let (held, violated) =
+            (count(level, Some(OverallVerdict::Held)), count(level, Some(OverallVerdict::Violated)));
         format!("{}: {held} of {}{noun} held, {violated} violated", level.name(), count(level, None))
     };
     format!("{} · {}", part(Level::Core, " guarantees"), part(Level::Extended, ""))
 }
 
-fn tightest(standings: &[Standing], count: usize) -> String {
-    let mut margins: Vec<_> = standings
+fn tightest(results: &[GuaranteeResult], count: usize) -> String {
+    let mut margins: Vec<_> = results
         .iter()
-        .filter(|standing| standing.stand() == Stand::Held)
-        .filter_map(|standing| Some((standing.margin?, standing.spec.id)))
+        .filter(|result| result.verdict() == OverallVerdict::Held)
+        .filter_map(|result| Some((result.margin?, result.spec.id)))
         .collect();
     margins.sort();
     let shown: Vec<_> =

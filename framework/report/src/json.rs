@@ -10,7 +10,7 @@ use super::faults::{FaultJson, faults};
 use super::model::NO_EFFECT;
 use super::numbers::{NumbersJson, SheetJson, sheet};
 use super::phrase::{fault, moment, phrase};
-use super::{Case, Failure, Report, Standing, Status};
+use super::{Case, Failure, GuaranteeResult, Report, Status};
 use capsize_history::FOREVER;
 use capsize_history::facts::{Fact, ObjectVersion};
 use capsize_judge::guarantee::{Ambiguity, Bound, Evidence, GuaranteeSpec, Outcome, Verdict};
@@ -146,7 +146,7 @@ struct OneEvidence<'a> {
     at_seconds: f64,
     seen: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    witness: Option<Witness<'a>>,
+    witness: Option<EvidenceObject<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     short_by_seconds: Option<f64>,
     timeline: Vec<String>,
@@ -176,12 +176,12 @@ struct Event<'a> {
     what: String,
     /// Absent for what a mark says.
     #[serde(skip_serializing_if = "Option::is_none")]
-    witness: Option<Witness<'a>>,
+    witness: Option<EvidenceObject<'a>>,
 }
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Witness<'a> {
+struct EvidenceObject<'a> {
     on: &'a str,
     kind: &'a str,
     name: &'a str,
@@ -192,7 +192,7 @@ struct Witness<'a> {
 #[must_use]
 pub fn json(report: &Report) -> String {
     let totals = report.totals();
-    let standings = report.standings();
+    let results = report.guarantee_results();
     let document = Document {
         report: VERSION,
         command: &report.command,
@@ -206,24 +206,24 @@ pub fn json(report: &Report) -> String {
         skipped: totals.skipped,
         span_seconds: report.span().as_secs_f64(),
         wall_seconds: report.wall.map(|wall| wall.as_secs_f64()),
-        guarantees: standings.iter().map(guarantee).collect(),
+        guarantees: results.iter().map(guarantee).collect(),
         numbers: (&sheet(report)).into(),
         cases: report.cases.iter().map(one_case).collect(),
     };
     serde_json::to_string_pretty(&document).expect("text, numbers and lists are always JSON")
 }
 
-fn guarantee(standing: &Standing) -> Guarantee<'_> {
+fn guarantee(result: &GuaranteeResult) -> Guarantee<'_> {
     Guarantee {
-        id: standing.spec.id,
-        sentence: standing.spec.sentence,
-        source: standing.spec.source,
-        level: standing.level.name(),
-        verdict: camel(&format!("{:?}", standing.stand())),
-        held: standing.held,
-        violated: standing.violated,
-        undecided: standing.undecided,
-        margin_seconds: standing.margin.map(|margin| margin.as_secs_f64()),
+        id: result.spec.id,
+        sentence: result.spec.sentence,
+        source: result.spec.source,
+        level: result.level.name(),
+        verdict: camel(&format!("{:?}", result.verdict())),
+        held: result.held,
+        violated: result.violated,
+        undecided: result.undecided,
+        margin_seconds: result.margin.map(|margin| margin.as_secs_f64()),
     }
 }
 
@@ -363,8 +363,13 @@ fn event(fact: &Fact) -> Event<'_> {
     Event { at_seconds: seconds(fact.at), what: phrase(&fact.change), witness }
 }
 
-fn witness(witness: &ObjectVersion) -> Witness<'_> {
-    Witness { on: witness.on(), kind: witness.kind(), name: witness.name(), version: witness.version() }
+fn witness(witness: &ObjectVersion) -> EvidenceObject<'_> {
+    EvidenceObject {
+        on: witness.on(),
+        kind: witness.kind(),
+        name: witness.name(),
+        version: witness.version(),
+    }
 }
 
 fn seconds(time: Duration) -> f64 {

@@ -32,7 +32,7 @@ pub fn markdown(report: &Report) -> String {
     text.push_str(
         "| cases passed | failed | not exercised | skipped | guarantees violated |\n|---|---|---|---|---|\n",
     );
-    let violated = report.standings().iter().filter(|standing| standing.violated > 0).count();
+    let violated = report.guarantee_results().iter().filter(|result| result.violated > 0).count();
     let _ = writeln!(
         text,
         "| {} | {} | {} | {} | {violated} |",

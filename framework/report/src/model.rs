@@ -118,7 +118,7 @@ pub struct Totals {
 
 /// The result of a guarantee over all cases.
 #[derive(Clone, Debug)]
-pub struct Standing {
+pub struct GuaranteeResult {
     /// The guarantee.
     pub spec: &'static GuaranteeSpec,
     /// Whether every target must keep it; core if it is so for one of several dialects.
@@ -138,7 +138,7 @@ pub struct Standing {
 /// A guarantee's verdict over all cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum Stand {
+pub enum OverallVerdict {
     /// It held whenever it was put to the test, which was at least once.
     Held,
     /// It did not hold at least once.
@@ -151,16 +151,16 @@ pub enum Stand {
     NotPromised,
 }
 
-impl Standing {
+impl GuaranteeResult {
     /// The verdict.
     #[must_use]
-    pub fn stand(&self) -> Stand {
+    pub fn verdict(&self) -> OverallVerdict {
         match (self.violated, self.undecided, self.held, self.lacks) {
-            (0, 0, 0, Some(_)) => Stand::NotPromised,
-            (0, 0, 0, None) => Stand::NotExercised,
-            (0, 0, ..) => Stand::Held,
-            (0, ..) => Stand::Undecided,
-            _ => Stand::Violated,
+            (0, 0, 0, Some(_)) => OverallVerdict::NotPromised,
+            (0, 0, 0, None) => OverallVerdict::NotExercised,
+            (0, 0, ..) => OverallVerdict::Held,
+            (0, ..) => OverallVerdict::Undecided,
+            _ => OverallVerdict::Violated,
         }
     }
 
@@ -237,9 +237,10 @@ impl Report {
     #[must_use]
     pub fn untested(&self) -> Option<String> {
         let Totals { passed, failed, not_exercised, skipped } = self.totals();
-        let is_tested =
-            |standing: &Standing| !matches!(standing.stand(), Stand::NotExercised | Stand::NotPromised);
-        if failed > 0 || self.standings().iter().any(is_tested) {
+        let is_tested = |result: &GuaranteeResult| {
+            !matches!(result.verdict(), OverallVerdict::NotExercised | OverallVerdict::NotPromised)
+        };
+        if failed > 0 || self.guarantee_results().iter().any(is_tested) {
             return None;
         }
         Some(match (passed + not_exercised, skipped) {
@@ -281,14 +282,14 @@ impl Report {
 
     /// The result of each guarantee, in the order of the catalogue; nothing where no case was judged.
     #[must_use]
-    pub fn standings(&self) -> Vec<Standing> {
-        let mut standings: IndexMap<&str, Standing> = IndexMap::new();
+    pub fn guarantee_results(&self) -> Vec<GuaranteeResult> {
+        let mut results: IndexMap<&str, GuaranteeResult> = IndexMap::new();
         let judgements = self.cases.iter().filter_map(|case| case.judgement.as_ref());
         let verdicts =
             judgements.flat_map(|each| each.verdicts.iter().map(move |verdict| (&each.dialect, verdict)));
         for (dialect, verdict) in verdicts {
             let spec = verdict.spec;
-            let standing = standings.entry(spec.id).or_insert(Standing {
+            let result = results.entry(spec.id).or_insert(GuaranteeResult {
                 spec,
                 level: Level::Extended,
                 held: 0,
@@ -297,10 +298,10 @@ impl Report {
                 margin: None,
                 lacks: None,
             });
-            standing.level = standing.level.min(spec.level(dialect));
-            standing.add(&verdict.outcome);
+            result.level = result.level.min(spec.level(dialect));
+            result.add(&verdict.outcome);
         }
-        standings.into_values().collect()
+        results.into_values().collect()
     }
 
     /// The time that passed in all cases, on their own clocks.

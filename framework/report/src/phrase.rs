@@ -39,7 +39,7 @@ pub(super) fn phrase(change: &Change) -> String {
         Change::TaintAdded { member, taint, .. } => format!("{member} gets {taint}"),
         Change::TaintRemoved { member, taint } => format!("{member} loses {taint}"),
         Change::MemberChanged(member) | Change::MemberReported { member, .. } => format!("{member} changes"),
-        Change::SignOfLife(member) => format!("{member} is heard of"),
+        Change::SignOfLife(member) => format!("{member} reports that it is alive"),
         Change::GraceChanged { member, .. } => format!("{member} may be silent for another time"),
         Change::Conditions(member) => format!("the conditions of {member} change"),
         Change::Access(member) => format!("{member} is reached otherwise"),

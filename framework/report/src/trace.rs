@@ -19,7 +19,7 @@ pub struct Trace {
     /// The number of all scenarios that exercise it.
     pub exercised: usize,
     /// The wrong implementations that it notices, each with the scenario that shows the violation.
-    pub mutants: Vec<Breakage>,
+    pub mutants: Vec<MutantTrace>,
     /// Some of the recordings of real systems that exercise the guarantee and do not violate it.
     pub recordings: Vec<String>,
     /// The recordings that violate it.
@@ -31,7 +31,7 @@ pub struct Trace {
 /// A wrong implementation, and the scenario that shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Breakage {
+pub struct MutantTrace {
     /// The id of the mutant.
     pub mutant: String,
     /// The scenario, as `group/name`.

@@ -9,7 +9,7 @@ use capsize_clock::{Seed, Simulation, simulate};
 use capsize_clusters::{Direction, Fleet, FleetSpec, LinkFault, MemberSpec};
 use capsize_history::dialect::DialectKind;
 use capsize_history::{Entry, EventType, Kind, Mark, Observer, Reader, Writer};
-use capsize_runner::record::{Record, Source, Tidings, of_members, served};
+use capsize_runner::record::{Record, RecordingNotice, Source, of_members, served};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
@@ -69,12 +69,12 @@ fn entries(history: &[u8]) -> Vec<Entry> {
 }
 
 /// The history, and the events that the recording reported meanwhile.
-async fn recorded(run: Simulation) -> (Vec<Entry>, Vec<Tidings>) {
+async fn recorded(run: Simulation) -> (Vec<Entry>, Vec<RecordingNotice>) {
     let fleet = fleet(run);
     let reports = Mutex::new(Vec::new());
     let mut history = Vec::new();
     let (record, _) = record_of(run, &fleet).await;
-    let report = |tidings| reports.lock().unwrap().push(tidings);
+    let report = |notice| reports.lock().unwrap().push(notice);
     record.run(Writer::new(&mut history), happens(run, &fleet), report).await.unwrap();
     (entries(&history), reports.into_inner().unwrap())
 }
@@ -102,7 +102,7 @@ fn config_map_events(entries: &[Entry], from: u64, to: u64) -> Vec<(EventType, S
 
 #[test]
 fn changes_during_a_partition_are_recorded_afterwards_with_its_length_as_latency() {
-    let (entries, tidings) = simulate(Seed(1), recorded);
+    let (entries, notice) = simulate(Seed(1), recorded);
     let before = config_map_events(&entries, 0, AWAY.0);
     let added: Vec<&str> = before.iter().map(|(_, name, _)| name.as_str()).collect();
     assert!(["changed", "deleted", "kept"].iter().all(|name| added.contains(name)), "{before:?}");
@@ -122,7 +122,13 @@ fn changes_during_a_partition_are_recorded_afterwards_with_its_length_as_latency
         if name == "new" && *latency <= Duration::from_secs(3)),
         "{after:?}"
     );
-    assert!(matches!(&tidings[..], [Tidings::Complete, Tidings::Deaf(..), Tidings::Back(_)]), "{tidings:?}");
+    assert!(
+        matches!(
+            &notice[..],
+            [RecordingNotice::Complete, RecordingNotice::Unreachable(..), RecordingNotice::Back(_)]
+        ),
+        "{notice:?}"
+    );
 }
 
 #[test]

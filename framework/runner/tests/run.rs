@@ -13,8 +13,8 @@ use capsize_judge::profile::Profile;
 use capsize_report::Status;
 use capsize_runner::objects::karmada as objects;
 use capsize_runner::run::{
-    Environment, Implementation, ImplementationInfo, Options, Outcome, StartFuture, Started, Target,
-    run_case, run_cases,
+    Environment, Implementation, ImplementationInfo, Options, Outcome, RunningImplementation, StartFuture,
+    Target, run_case, run_cases,
 };
 use capsize_runner::scenario::Case;
 use futures::StreamExt;
@@ -50,7 +50,7 @@ impl Implementation for Idle {
     fn start<'a>(&'a self, environment: &'a Environment<'_>) -> StartFuture<'a> {
         let mut tasks = JoinSet::new();
         tasks.spawn(report_ready(environment.fleet.control_plane().client()));
-        Box::pin(ready(Ok(Box::new(tasks) as Started)))
+        Box::pin(ready(Ok(Box::new(tasks) as RunningImplementation)))
     }
 }
 
@@ -415,7 +415,7 @@ fn an_implementation_that_panics_breaks_its_case_and_no_other() {
             panic!("no definitions today")
         }
         fn start<'a>(&'a self, _: &'a Environment<'_>) -> StartFuture<'a> {
-            Box::pin(ready(Ok(Box::new(()) as Started)))
+            Box::pin(ready(Ok(Box::new(()) as RunningImplementation)))
         }
     }
     let outcome = run_case(

@@ -9,7 +9,7 @@ use capsize_controllers::api::{
     TargetCluster, Work,
 };
 use capsize_controllers::rules::{
-    Rules, TaskFate, UnhealthySince, aggregated_status, clusters_with_work, task_fate, unhealthy_since,
+    Rules, TaskOutcome, UnhealthySince, aggregated_status, clusters_with_work, task_outcome, unhealthy_since,
 };
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -35,15 +35,15 @@ mutants! {
     }
 
     suppressed_deletions_are_ignored("application/never", "EVICTION-11") {
-        fn task_fate(
+        fn task_outcome(
             &self,
             task: &GracefulEvictionTask,
             replaced: bool,
             timeout: Duration,
             now: Timestamp,
-        ) -> TaskFate {
+        ) -> TaskOutcome {
             let task = GracefulEvictionTask { suppress_deletion: None, ..task.clone() };
-            task_fate(&task, replaced, timeout, now)
+            task_outcome(&task, replaced, timeout, now)
         }
     }
 

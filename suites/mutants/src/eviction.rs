@@ -5,30 +5,31 @@ use std::time::Duration;
 
 use capsize_controllers::api::{AggregatedStatus, GracefulEvictionTask, ResourceBindingSpec, TargetCluster};
 use capsize_controllers::rules::{
-    Due, Event, Happening, Rules, TaskFate, event, evict, eviction_due, is_replaced, task_fate,
+    Event, EvictionTime, ReportedAction, Rules, TaskOutcome, event, evict, eviction_due, is_replaced,
+    task_outcome,
 };
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Taint, Toleration};
 
 mutants! {
     tolerations_end_half_a_minute_late("toleration/of-its-own", "TOLERATION-01") {
-        fn eviction_due(&self, taints: &[Taint], tolerations: &[Toleration]) -> Due {
+        fn eviction_due(&self, taints: &[Taint], tolerations: &[Toleration]) -> EvictionTime {
             match eviction_due(taints, tolerations) {
-                Due::At(end) => Due::At(end + jiff::SignedDuration::from_secs(30)),
+                EvictionTime::At(end) => EvictionTime::At(end + jiff::SignedDuration::from_secs(30)),
                 due => due,
             }
         }
     }
 
     the_end_of_an_eviction_is_not_announced("eviction/the-end-is-announced", "EVICTION-16") {
-        fn event(&self, happening: &Happening<'_>) -> Option<Event> {
-            event(self.behaviour(), happening).filter(|_| !happening.is_eviction())
+        fn event(&self, action: &ReportedAction<'_>) -> Option<Event> {
+            event(self.behaviour(), action).filter(|_| !action.is_eviction())
         }
     }
 
     tolerations_are_not_looked_at("toleration/of-its-own", "TOLERATION-01") {
-        fn eviction_due(&self, taints: &[Taint], _: &[Toleration]) -> Due {
-            if taints.iter().any(|taint| taint.effect == "NoExecute") { Due::AtOnce } else { Due::Never }
+        fn eviction_due(&self, taints: &[Taint], _: &[Toleration]) -> EvictionTime {
+            if taints.iter().any(|taint| taint.effect == "NoExecute") { EvictionTime::AtOnce } else { EvictionTime::Never }
         }
     }
 
@@ -39,14 +40,14 @@ mutants! {
     }
 
     the_graceful_timeout_is_halved("eviction/replacement-never-ready", "EVICTION-02") {
-        fn task_fate(
+        fn task_outcome(
             &self,
             task: &GracefulEvictionTask,
             replaced: bool,
             timeout: Duration,
             now: Timestamp,
-        ) -> TaskFate {
-            task_fate(task, replaced, timeout / 2, now)
+        ) -> TaskOutcome {
+            task_outcome(task, replaced, timeout / 2, now)
         }
     }
 
@@ -57,35 +58,35 @@ mutants! {
     }
 
     the_greatest_toleration_counts("toleration/the-shortest-counts", "TOLERATION-01") {
-        fn eviction_due(&self, taints: &[Taint], tolerations: &[Toleration]) -> Due {
+        fn eviction_due(&self, taints: &[Taint], tolerations: &[Toleration]) -> EvictionTime {
             let each = taints.iter().map(|taint| eviction_due(std::slice::from_ref(taint), tolerations));
-            let dues: Vec<Due> = each.filter(|due| *due != Due::Never).collect();
-            let last = dues.iter().filter_map(|due| if let Due::At(end) = due { Some(*end) } else { None }).max();
+            let dues: Vec<EvictionTime> = each.filter(|due| *due != EvictionTime::Never).collect();
+            let last = dues.iter().filter_map(|due| if let EvictionTime::At(end) = due { Some(*end) } else { None }).max();
             match last {
-                _ if dues.contains(&Due::AtOnce) => Due::AtOnce,
-                Some(end) => Due::At(end),
+                _ if dues.contains(&EvictionTime::AtOnce) => EvictionTime::AtOnce,
+                Some(end) => EvictionTime::At(end),
                 None => eviction_due(taints, tolerations),
             }
         }
     }
 
     everything_is_tolerated("eviction/partition", "TOLERATION-01") {
-        fn eviction_due(&self, _: &[Taint], _: &[Toleration]) -> Due {
-            Due::Never
+        fn eviction_due(&self, _: &[Taint], _: &[Toleration]) -> EvictionTime {
+            EvictionTime::Never
         }
     }
 
     tolerations_end_ten_seconds_early("toleration/of-its-own", "TOLERATION-01") {
-        fn eviction_due(&self, taints: &[Taint], tolerations: &[Toleration]) -> Due {
+        fn eviction_due(&self, taints: &[Taint], tolerations: &[Toleration]) -> EvictionTime {
             match eviction_due(taints, tolerations) {
-                Due::At(end) => Due::At(end - jiff::SignedDuration::from_secs(10)),
+                EvictionTime::At(end) => EvictionTime::At(end - jiff::SignedDuration::from_secs(10)),
                 due => due,
             }
         }
     }
 
     milliseconds_are_taken_for_seconds("toleration/of-its-own", "TOLERATION-01") {
-        fn eviction_due(&self, taints: &[Taint], tolerations: &[Toleration]) -> Due {
+        fn eviction_due(&self, taints: &[Taint], tolerations: &[Toleration]) -> EvictionTime {
             let mut tolerations = tolerations.to_vec();
             for toleration in &mut tolerations {
                 toleration.toleration_seconds = toleration.toleration_seconds.map(|lasts| lasts / 1000);
@@ -113,28 +114,28 @@ mutants! {
     }
 
     tasks_never_time_out("eviction/replacement-never-ready", "EVICTION-02") {
-        fn task_fate(
+        fn task_outcome(
             &self,
             task: &GracefulEvictionTask,
             replaced: bool,
             timeout: Duration,
             now: Timestamp,
-        ) -> TaskFate {
-            task_fate(task, replaced, timeout * 1000, now)
+        ) -> TaskOutcome {
+            task_outcome(task, replaced, timeout * 1000, now)
         }
     }
 
     tasks_are_never_stamped("eviction/partition", "EVICTION-08") {
-        fn task_fate(
+        fn task_outcome(
             &self,
             task: &GracefulEvictionTask,
             replaced: bool,
             timeout: Duration,
             now: Timestamp,
-        ) -> TaskFate {
-            match task_fate(task, replaced, timeout, now) {
-                TaskFate::Stamp => TaskFate::Keep,
-                fate => fate,
+        ) -> TaskOutcome {
+            match task_outcome(task, replaced, timeout, now) {
+                TaskOutcome::Stamp => TaskOutcome::Keep,
+                outcome => outcome,
             }
         }
     }

@@ -73,11 +73,11 @@ pub struct Mutant {
     pub profile: &'static str,
     /// The names of the overridden rules; empty if the mutant has a bug of a release.
     pub overridden: Vec<&'static str>,
-    wrong: Box<dyn Fn() -> Wrong + Send + Sync>,
+    wrong: Box<dyn Fn() -> WrongRules + Send + Sync>,
 }
 
 /// Wrong rules.
-pub enum Wrong {
+pub enum WrongRules {
     /// The rules of clusters.
     Clusters(Arc<dyn Rules>),
     /// The rules of nodes.
@@ -91,7 +91,7 @@ impl Mutant {
         guarantee: &'static str,
         rules: impl Fn() -> Arc<dyn Rules> + Send + Sync + 'static,
     ) -> Self {
-        let wrong = Box::new(move || Wrong::Clusters(rules()));
+        let wrong = Box::new(move || WrongRules::Clusters(rules()));
         Self {
             id: name.replace('_', "-"),
             case,
@@ -108,7 +108,7 @@ impl Mutant {
         guarantee: &'static str,
         rules: impl Fn() -> Arc<dyn NodeRules> + Send + Sync + 'static,
     ) -> Self {
-        let wrong = Box::new(move || Wrong::Nodes(rules()));
+        let wrong = Box::new(move || WrongRules::Nodes(rules()));
         Self {
             id: name.replace('_', "-"),
             case,
@@ -147,7 +147,7 @@ impl Mutant {
 
     /// The rules of the mutant.
     #[must_use]
-    pub fn rules(&self) -> Wrong {
+    pub fn rules(&self) -> WrongRules {
         (self.wrong)()
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use capsize_controllers::api::{AggregatedStatus, Cluster, TargetCluster};
 use capsize_controllers::rules::{
-    CopyRemoval, Due, Heartbeat, Ready, Rules, copy_removal, eviction_due, heartbeat, no_schedule_taints,
+    CopyRemoval, EvictionTime, Heartbeat, Ready, Rules, copy_removal, eviction_due, heartbeat,
+    no_schedule_taints,
 };
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Taint, Toleration};
@@ -37,7 +38,7 @@ mutants! {
     }
 
     no_toleration_counts_if_the_member_is_lost("eviction/none-is-ready", "EVICTION-17") {
-        fn eviction_due(&self, taints: &[Taint], tolerations: &[Toleration]) -> Due {
+        fn eviction_due(&self, taints: &[Taint], tolerations: &[Toleration]) -> EvictionTime {
             let is_lost = taints.iter().any(|taint| taint.key.starts_with("cluster.karmada.io/"));
             eviction_due(taints, if is_lost { &[] } else { tolerations })
         }

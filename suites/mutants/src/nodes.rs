@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use capsize_controllers::rules::Due;
+use capsize_controllers::rules::EvictionTime;
 use capsize_controllers::rules::node::{
-    Census, Disruption, NodeHealth, NodeRules, Rates, TaintAction, Timer, ZoneState, condition_taints,
+    Disruption, NodeCounts, NodeHealth, NodeRules, Rates, TaintAction, Timer, ZoneState, condition_taints,
     disruption, evicting_taints, node_health, pod_due, silent_conditions, tainting, timer,
     without_evicting_taints, zone_rate, zone_state,
 };
@@ -267,23 +267,23 @@ mutants! { NodeRules, of_nodes:
     }
 
     two_nodes_are_a_disruption("nodes/two-of-three", "NODE-02") {
-        fn zone_state(&self, census: Census, rates: Rates) -> ZoneState {
-            match zone_state(census, rates) {
-                ZoneState::Normal if census.not_ready >= 2 => ZoneState::Partial,
+        fn zone_state(&self, counts: NodeCounts, rates: Rates) -> ZoneState {
+            match zone_state(counts, rates) {
+                ZoneState::Normal if counts.not_ready >= 2 => ZoneState::Partial,
                 state => state,
             }
         }
     }
 
     half_of_a_zone_is_a_disruption("nodes/half-of-a-zone", "NODE-02") {
-        fn zone_state(&self, census: Census, rates: Rates) -> ZoneState {
-            zone_state(census, Rates { unhealthy: 0.5, ..rates })
+        fn zone_state(&self, counts: NodeCounts, rates: Rates) -> ZoneState {
+            zone_state(counts, Rates { unhealthy: 0.5, ..rates })
         }
     }
 
     no_zone_is_partly_gone("nodes/zone-lost-partly", "NODE-04") {
-        fn zone_state(&self, census: Census, rates: Rates) -> ZoneState {
-            match zone_state(census, rates) {
+        fn zone_state(&self, counts: NodeCounts, rates: Rates) -> ZoneState {
+            match zone_state(counts, rates) {
                 ZoneState::Partial => ZoneState::Normal,
                 state => state,
             }
@@ -346,32 +346,32 @@ mutants! { NodeRules, of_nodes:
     }
 
     tolerations_have_no_end("nodes/toleration-that-ends", "TOLERATION-01") {
-        fn pod_due(&self, taints: &[Taint], tolerations: &[Toleration], created: Timestamp, now: Timestamp) -> Due {
+        fn pod_due(&self, taints: &[Taint], tolerations: &[Toleration], created: Timestamp, now: Timestamp) -> EvictionTime {
             match pod_due(taints, tolerations, created, now) {
-                Due::At(_) => Due::Never,
+                EvictionTime::At(_) => EvictionTime::Never,
                 due => due,
             }
         }
     }
 
     tolerations_end_at_once("nodes/toleration-that-ends", "TOLERATION-01") {
-        fn pod_due(&self, taints: &[Taint], tolerations: &[Toleration], created: Timestamp, now: Timestamp) -> Due {
+        fn pod_due(&self, taints: &[Taint], tolerations: &[Toleration], created: Timestamp, now: Timestamp) -> EvictionTime {
             match pod_due(taints, tolerations, created, now) {
-                Due::At(_) => Due::AtOnce,
+                EvictionTime::At(_) => EvictionTime::AtOnce,
                 due => due,
             }
         }
     }
 
     the_last_toleration_counts("nodes/the-first-that-matches-counts", "TOLERATION-01") {
-        fn pod_due(&self, taints: &[Taint], tolerations: &[Toleration], created: Timestamp, now: Timestamp) -> Due {
+        fn pod_due(&self, taints: &[Taint], tolerations: &[Toleration], created: Timestamp, now: Timestamp) -> EvictionTime {
             let tolerations: Vec<Toleration> = tolerations.iter().rev().cloned().collect();
             pod_due(taints, &tolerations, created, now)
         }
     }
 
     negative_tolerations_last_for_ever("nodes/tolerates-for-less-than-no-time", "TOLERATION-01") {
-        fn pod_due(&self, taints: &[Taint], tolerations: &[Toleration], created: Timestamp, now: Timestamp) -> Due {
+        fn pod_due(&self, taints: &[Taint], tolerations: &[Toleration], created: Timestamp, now: Timestamp) -> EvictionTime {
             let negative = |toleration: &Toleration| toleration.toleration_seconds.is_some_and(|it| it < 0);
             let mut tolerations = tolerations.to_vec();
             tolerations.iter_mut().filter(|it| negative(it)).for_each(|it| it.toleration_seconds = None);
@@ -380,7 +380,7 @@ mutants! { NodeRules, of_nodes:
     }
 
     timers_are_never_cancelled("nodes/taint-removed-in-time", "TOLERATION-02") {
-        fn timer(&self, is_set: bool, due: Due) -> Timer {
+        fn timer(&self, is_set: bool, due: EvictionTime) -> Timer {
             match timer(is_set, due) {
                 Timer::Cancel => Timer::Keep,
                 timer => timer,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use capsize_controllers::rules::node::{
-    Census, DrainAction, NodeBehaviour, NodeHealth, NodeRules, Rates, ZoneState, drained, draining,
+    DrainAction, NodeBehaviour, NodeCounts, NodeHealth, NodeRules, Rates, ZoneState, drained, draining,
     zone_rate, zone_state,
 };
 use jiff::Timestamp;
@@ -76,8 +76,8 @@ mutants! { NodeRules, of_drains, as_1_16_drains:
     }
 
     a_small_zone_is_drained_however_ill("nodes/drained-not-in-a-small-zone", "NODE-16") {
-        fn zone_state(&self, census: Census, rates: Rates) -> ZoneState {
-            match zone_state(census, rates) {
+        fn zone_state(&self, counts: NodeCounts, rates: Rates) -> ZoneState {
+            match zone_state(counts, rates) {
                 ZoneState::Partial => ZoneState::Normal,
                 state => state,
             }

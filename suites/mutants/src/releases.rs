@@ -35,9 +35,9 @@ impl Rules for Eager {
 }
 
 /// Release 1.18, but evictions do not wait for each other.
-struct Unpaced;
+struct UnpacedEvictions;
 
-impl Rules for Unpaced {
+impl Rules for UnpacedEvictions {
     fn behaviour(&self) -> Behaviour {
         like_1_18()
     }
@@ -48,9 +48,9 @@ impl Rules for Unpaced {
 }
 
 /// Release 1.19, but the priorities of waiting workloads do not count.
-struct Unranked;
+struct UnrankedQueue;
 
-impl Rules for Unranked {
+impl Rules for UnrankedQueue {
     fn behaviour(&self) -> Behaviour {
         Behaviour::of("1.19")
     }
@@ -69,13 +69,13 @@ pub(crate) fn all() -> Vec<Mutant> {
         || Arc::new(Eager),
     );
     let unpaced = Mutant::new("evictions_are_not_paced", "eviction/one-after-another", "EVICTION-13", || {
-        Arc::new(Unpaced)
+        Arc::new(UnpacedEvictions)
     });
     let unranked = Mutant::new(
         "priorities_of_waiting_workloads_do_not_count",
         "placement/higher-priority-first",
         "PLACEMENT-19",
-        || Arc::new(Unranked),
+        || Arc::new(UnrankedQueue),
     );
     let as_of = |profile, mutant| Mutant { profile, ..mutant };
     vec![as_of("reference-1.18", eager), as_of("reference-1.18", unpaced), as_of("reference-1.19", unranked)]

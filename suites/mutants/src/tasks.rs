@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use capsize_controllers::api::{Cluster, GracefulEvictionTask, ResourceBindingSpec, TargetCluster};
 use capsize_controllers::rules::{
-    CopyRemoval, Delivery, Due, Gates, Rules, copy_removal, evict, eviction_due, manifest, work_targets,
+    CopyRemoval, Delivery, EvictionTime, Gates, Rules, copy_removal, evict, eviction_due, manifest,
+    work_targets,
 };
 use k8s_openapi::api::core::v1::{Taint, Toleration};
 use serde_json::{Map, Value};
 
 mutants! {
     evictions_ignore_that_the_taint_is_gone("toleration/taint-removed-in-time", "TOLERATION-02") {
-        fn eviction_due(&self, taints: &[Taint], tolerations: &[Toleration]) -> Due {
-            if taints.is_empty() { Due::AtOnce } else { eviction_due(taints, tolerations) }
+        fn eviction_due(&self, taints: &[Taint], tolerations: &[Toleration]) -> EvictionTime {
+            if taints.is_empty() { EvictionTime::AtOnce } else { eviction_due(taints, tolerations) }
         }
     }
 

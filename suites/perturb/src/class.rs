@@ -7,7 +7,7 @@ use crate::recording::Recording;
 
 /// The way in which a behaviour is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Wrong {
+pub enum ViolationKind {
     /// It happens before it may.
     TooEarly,
     /// It happens after it must.
@@ -28,7 +28,7 @@ pub enum Wrong {
     Undone,
 }
 
-impl fmt::Display for Wrong {
+impl fmt::Display for ViolationKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::TooEarly => "too early",
@@ -50,7 +50,7 @@ pub struct Class {
     /// Its name.
     pub name: &'static str,
     /// The way in which it is wrong.
-    pub wrong: Wrong,
+    pub wrong: ViolationKind,
     /// The ids of the guarantees that name it.
     pub named: &'static [&'static str],
     /// Every place in a history where it makes sense, as the edit that makes it.
@@ -60,7 +60,7 @@ pub struct Class {
 impl Class {
     pub(crate) const fn new(
         name: &'static str,
-        wrong: Wrong,
+        wrong: ViolationKind,
         named: &'static [&'static str],
         places: fn(&Recording<'_>) -> Vec<Edit>,
     ) -> Self {

@@ -11,6 +11,6 @@ mod object;
 mod recording;
 mod track;
 
-pub use class::{Class, Wrong};
+pub use class::{Class, ViolationKind};
 pub use classes::all;
-pub use measure::{Missed, Options, Rates, measure};
+pub use measure::{MissedPerturbation, Options, Rates, measure};

@@ -7,7 +7,7 @@ use capsize_history::digest::{OFFSET, digest};
 use capsize_judge::judge::judge;
 use capsize_judge::profile::Profile;
 
-use crate::class::{Class, Wrong};
+use crate::class::{Class, ViolationKind};
 use crate::classes::all;
 use crate::edit::{Edit, apply};
 use crate::recording::Recording;
@@ -29,7 +29,7 @@ pub struct Rates {
     /// The name of the class.
     pub class: &'static str,
     /// The way in which its behaviour is wrong.
-    pub wrong: Wrong,
+    pub wrong: ViolationKind,
     /// The guarantees that name it.
     pub named_by: &'static [&'static str],
     /// How many perturbed histories were judged.
@@ -39,12 +39,12 @@ pub struct Rates {
     /// In how many of them such a guarantee names the class.
     pub named: usize,
     /// The perturbed histories that were not detected or not named rightly.
-    pub missed: Vec<Missed>,
+    pub missed: Vec<MissedPerturbation>,
 }
 
 /// A perturbed history that was not detected or not named rightly.
 #[derive(Clone, Debug)]
-pub struct Missed {
+pub struct MissedPerturbation {
     /// The name of the original history.
     pub history: String,
     /// The guarantees that are violated, and hold in the original history.
@@ -118,7 +118,7 @@ pub fn measure(name: &str, entries: &[Entry], profile: &Profile, options: &Optio
             rates.detected += usize::from(!new.is_empty());
             rates.named += usize::from(is_named);
             if !is_named {
-                rates.missed.push(Missed { history: name.to_owned(), violated: new, entries });
+                rates.missed.push(MissedPerturbation { history: name.to_owned(), violated: new, entries });
             }
         }
         all_rates.push(rates);

@@ -39,7 +39,7 @@ const DELETED_AFTER: Duration = Duration::from_millis(100);
 pub(crate) struct LongHistory {
     /// The header, until it is written.
     header: Option<String>,
-    tapes: Vec<Tape>,
+    tapes: Vec<RecordedCase>,
     /// The next entry of each player: when, and who.
     next: BinaryHeap<Reverse<(Duration, usize)>>,
     players: Vec<Player>,
@@ -47,8 +47,8 @@ pub(crate) struct LongHistory {
 }
 
 /// A case as it was recorded.
-struct Tape {
-    lines: Vec<(Duration, Vec<Piece>)>,
+struct RecordedCase {
+    lines: Vec<(Duration, Vec<LinePiece>)>,
 }
 
 /// A case being played.
@@ -60,7 +60,7 @@ struct Player {
 }
 
 /// A piece of a line.
-enum Piece {
+enum LinePiece {
     /// As it stands.
     Text(String),
     /// A name that each player has its own of.
@@ -82,7 +82,7 @@ impl LongHistory {
             recorded.push(String::from_utf8(history).expect("a history is text"));
         }
         let header = recorded[0].lines().next().unwrap_or_default().to_owned();
-        let tapes: Vec<_> = recorded.iter().map(|history| Tape::of(history)).collect();
+        let tapes: Vec<_> = recorded.iter().map(|history| RecordedCase::of(history)).collect();
         let mut long =
             Self { header: Some(header), tapes, next: BinaryHeap::new(), players: Vec::new(), started: 0 };
         for place in 0..PLAYERS {
@@ -124,13 +124,13 @@ impl LongHistory {
 }
 
 impl Player {
-    fn write(&self, at: Duration, pieces: &[Piece], text: &mut String) {
+    fn write(&self, at: Duration, pieces: &[LinePiece], text: &mut String) {
         let _ = write!(text, "{{\"at\":{:.6},", at.as_secs_f64());
         for piece in pieces {
             match piece {
-                Piece::Text(piece) => text.push_str(piece),
-                Piece::Name(name) => drop(write!(text, "{name}x{}", self.number)),
-                Piece::Time(time) => {
+                LinePiece::Text(piece) => text.push_str(piece),
+                LinePiece::Name(name) => drop(write!(text, "{name}x{}", self.number)),
+                LinePiece::Time(time) => {
                     let shifted = *time + self.from;
                     let _ = write!(text, "{}", shifted.strftime("%Y-%m-%dT%H:%M:%S"));
                 }
@@ -140,7 +140,7 @@ impl Player {
     }
 }
 
-impl Tape {
+impl RecordedCase {
     fn of(history: &str) -> Self {
         let entries = Reader::new("recorded", history.as_bytes());
         let entries: Vec<Entry> = entries.map(|entry| entry.expect("it was just written")).collect();
@@ -230,7 +230,7 @@ fn leaving_order(kind: &str) -> u8 {
 }
 
 /// `line` taken apart where it has one of `names` as a whole word, or a time.
-fn pieces(line: &str, names: &BTreeSet<String>) -> Vec<Piece> {
+fn pieces(line: &str, names: &BTreeSet<String>) -> Vec<LinePiece> {
     let mut pieces = Vec::new();
     let mut text = String::new();
     let mut rest = line;
@@ -239,12 +239,12 @@ fn pieces(line: &str, names: &BTreeSet<String>) -> Vec<Piece> {
         let word = &rest[..length];
         let time = rest.get(..19).filter(|_| length == 4).and_then(|time| parse_time(&format!("{time}Z")));
         let taken = if let Some(time) = time {
-            pieces.push(Piece::Text(std::mem::take(&mut text)));
-            pieces.push(Piece::Time(time));
+            pieces.push(LinePiece::Text(std::mem::take(&mut text)));
+            pieces.push(LinePiece::Time(time));
             19
         } else if names.contains(word) {
-            pieces.push(Piece::Text(std::mem::take(&mut text)));
-            pieces.push(Piece::Name(word.to_owned()));
+            pieces.push(LinePiece::Text(std::mem::take(&mut text)));
+            pieces.push(LinePiece::Name(word.to_owned()));
             length
         } else {
             let length = if length == 0 { rest.chars().next().map_or(1, char::len_utf8) } else { length };
@@ -253,6 +253,6 @@ fn pieces(line: &str, names: &BTreeSet<String>) -> Vec<Piece> {
         };
         rest = &rest[taken..];
     }
-    pieces.push(Piece::Text(text));
+    pieces.push(LinePiece::Text(text));
     pieces
 }

@@ -15,7 +15,7 @@ use clap::Args;
 
 use super::campaign::{Campaign, Slice, Store};
 use super::continuous::{self, Database};
-use super::journal::{Done, Header, Journal};
+use super::journal::{Header, Journal, SeedResult};
 use super::progress;
 use super::seeds::Seeds;
 use super::session::{Local, Session};
@@ -211,7 +211,7 @@ impl Chaos {
         })?;
         output::show(self.head(session, format!("{lasts}, from seed {first} on")))?;
         let goes_on =
-            |_: &u64| interrupt.asked().is_none() && until.is_none_or(|until| clock.elapsed() < until);
+            |_: &u64| interrupt.signal().is_none() && until.is_none_or(|until| clock.elapsed() < until);
         let progress = until.map_or_else(progress::endless, progress::within);
         let ended = session.run((first..u64::MAX).take_while(goes_on), &mut tally, &progress, &mut database);
         database.page()?;
@@ -241,7 +241,7 @@ impl Chaos {
     fn journal(
         &self,
         session: &Session<'_>,
-        done: impl FnMut(Done),
+        done: impl FnMut(SeedResult),
     ) -> Result<Option<Journal>, CommandError> {
         let Some(folder) = &self.save else { return Ok(None) };
         let path = folder.join("journal.jsonl");

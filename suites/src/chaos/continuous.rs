@@ -15,7 +15,7 @@ use capsize_report::{ChaosFailure, ChaosResults, chaos_page};
 use miette::{IntoDiagnostic, WrapErr};
 
 use super::find::Find;
-use super::journal::{Done, Header, Journal, read};
+use super::journal::{Header, Journal, SeedResult, read};
 use super::session::{Keep, Local};
 use crate::exit::{CommandError, environment_error};
 use crate::output;
@@ -68,7 +68,7 @@ impl Database {
         folder: &Path,
         (commit, profile): (&str, Option<String>),
         header: &Header,
-        mut done: impl FnMut(Done),
+        mut done: impl FnMut(SeedResult),
     ) -> Result<Self, CommandError> {
         let run = format!("{}-{}", header.target, header.style)
             .replace(|c: char| c == '/' || c.is_whitespace(), "-");
@@ -80,7 +80,7 @@ impl Database {
             local.write(PROFILE, profile.as_bytes())?;
         }
         let mut own = Run::of(&own_folder, commit, header);
-        let take = |one: Done| {
+        let take = |one: SeedResult| {
             own.count(&one);
             done(one);
         };
@@ -123,7 +123,7 @@ impl Keep for Database {
         self.local.found(find)
     }
 
-    fn done(&mut self, mut done: Done) -> Result<(), CommandError> {
+    fn done(&mut self, mut done: SeedResult) -> Result<(), CommandError> {
         let now = self.clock.elapsed();
         done.wall = Some(now.saturating_sub(self.before));
         self.before = now;
@@ -177,7 +177,7 @@ impl Run {
         Self { results, target: argument }
     }
 
-    fn count(&mut self, done: &Done) {
+    fn count(&mut self, done: &SeedResult) {
         let results = &mut self.results;
         results.seeds += 1;
         results.simulated += done.span;

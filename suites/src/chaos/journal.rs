@@ -45,7 +45,7 @@ pub(super) struct CampaignHeader {
 
 /// The result of a seed.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Done {
+pub(super) struct SeedResult {
     pub(super) seed: u64,
     pub(super) span: Duration,
     pub(super) alarm: Option<String>,
@@ -65,7 +65,11 @@ impl Journal {
     }
 
     /// Opens the journal at `path` to continue it, and calls `done` for each seed in it.
-    pub(super) fn resume(path: &Path, header: &Header, done: impl FnMut(Done)) -> Result<Self, CommandError> {
+    pub(super) fn resume(
+        path: &Path,
+        header: &Header,
+        done: impl FnMut(SeedResult),
+    ) -> Result<Self, CommandError> {
         let file = OpenOptions::new().read(true).write(true).open(path).into_diagnostic();
         let mut file = file.wrap_err_with(|| cannot(path)).map_err(CommandError::Input)?;
         let whole = read(BufReader::new(&file), &path.display(), |found| found == header, done)?;
@@ -79,7 +83,7 @@ impl Journal {
     }
 
     /// Writes down that a seed is done.
-    pub(super) fn write(&mut self, done: &Done) -> Result<(), CommandError> {
+    pub(super) fn write(&mut self, done: &SeedResult) -> Result<(), CommandError> {
         self.line(done)
     }
 
@@ -104,7 +108,7 @@ pub(super) fn read(
     mut reader: impl BufRead,
     place: &dyn Display,
     belongs: impl FnOnce(&Header) -> bool,
-    mut done: impl FnMut(Done),
+    mut done: impl FnMut(SeedResult),
 ) -> Result<u64, CommandError> {
     let (mut text, mut whole, mut belongs) = (Vec::new(), 0, Some(belongs));
     loop {
@@ -141,8 +145,13 @@ mod tests {
         let path = folder.path().join("journal.jsonl");
         let header =
             || Header { target: "reference 1.5".into(), style: "lite".into(), first_seed: 3, campaign: None };
-        let done =
-            |seed| Done { seed, span: Duration::from_secs(1), alarm: None, tried: Vec::new(), wall: None };
+        let done = |seed| SeedResult {
+            seed,
+            span: Duration::from_secs(1),
+            alarm: None,
+            tried: Vec::new(),
+            wall: None,
+        };
         let mut journal = Journal::begin(&path, &header()).unwrap();
         journal.write(&done(3)).unwrap();
         journal.write(&done(4)).unwrap();

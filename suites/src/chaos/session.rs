@@ -8,7 +8,7 @@ use capsize_runner::run::{Target, side_by_side};
 use indicatif::ProgressBar;
 
 use super::find::Find;
-use super::journal::{Done, Journal};
+use super::journal::{Journal, SeedResult};
 use super::tally::Tally;
 use super::trial::{Trial, try_plan};
 use crate::exit::{CommandError, environment_error};
@@ -31,7 +31,7 @@ pub(super) trait Keep {
     fn found(&mut self, find: &Find) -> Result<(), CommandError>;
 
     /// Keeps the result of a seed. Results come in the order of their seeds.
-    fn done(&mut self, done: Done) -> Result<(), CommandError>;
+    fn done(&mut self, done: SeedResult) -> Result<(), CommandError>;
 }
 
 /// A folder for failures and a journal, each of which may be missing.
@@ -46,7 +46,7 @@ impl Keep for Local {
         find.files().into_iter().try_for_each(|(name, contents)| folder.write(&name, &contents))
     }
 
-    fn done(&mut self, done: Done) -> Result<(), CommandError> {
+    fn done(&mut self, done: SeedResult) -> Result<(), CommandError> {
         self.journal.as_mut().map_or(Ok(()), |journal| journal.write(&done))
     }
 }
@@ -98,7 +98,7 @@ impl Session<'_> {
                 }
                 let is_found = alarm.is_some();
                 let tried = trial.coverage.cells().map(|(cell, times)| (cell.clone(), times)).collect();
-                keep.done(Done { seed, span: trial.span, alarm, tried, wall: None })?;
+                keep.done(SeedResult { seed, span: trial.span, alarm, tried, wall: None })?;
                 if is_found && !self.keep_going { Err(End::Found) } else { Ok(()) }
             },
         );

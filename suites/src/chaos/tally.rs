@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::journal::Done;
+use super::journal::SeedResult;
 use crate::output;
 use capsize_report::Page;
 use capsize_runner::chaos::{Coverage, Phase, Plan, WorkloadKind};
@@ -35,7 +35,7 @@ impl Tally {
     }
 
     /// Counts a seed that a journal has.
-    pub(super) fn recount(&mut self, done: Done) {
+    pub(super) fn recount(&mut self, done: SeedResult) {
         self.is_resumed = true;
         self.count(done.seed, done.span, &done.tried.into_iter().collect(), done.alarm.as_deref());
     }
@@ -81,7 +81,7 @@ impl Tally {
     }
 }
 
-/// How often each fault struck in each phase, with each kind of workload about.
+/// How often each fault began in each phase, with each kind of workload about.
 fn table(coverage: &Coverage) -> String {
     let mut rows: BTreeMap<&str, BTreeMap<(Phase, WorkloadKind), u64>> = BTreeMap::new();
     for (cell, times) in coverage.cells() {

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use capsize_real::{Engine, Image, Labelled, runs, state_folder};
+use capsize_real::{Engine, Image, LabelledResource, runs, state_folder};
 
 use super::finding::{DOCKER, Finding};
 use crate::providers::ProviderName;
@@ -100,9 +100,9 @@ async fn left(engine: &Engine) -> Finding {
     let ours = engine.ours(&folder.display().to_string()).await;
     match (ours, runs(&folder)) {
         (Ok(ours), Ok(runs)) => {
-            let is_over = |one: &&Labelled| one.id.as_ref().is_some_and(|id| runs.over.contains(id));
+            let is_over = |one: &&LabelledResource| one.id.as_ref().is_some_and(|id| runs.over.contains(id));
             let over = ours.iter().filter(is_over).count();
-            let known = |one: &&Labelled| is_over(one) || runs.at_work.contains(&one.run);
+            let known = |one: &&LabelledResource| is_over(one) || runs.at_work.contains(&one.run);
             let unknown = ours.iter().filter(|one| !known(one)).count();
             match (over, unknown) {
                 (0, 0) => Finding::good("left over", "nothing"),

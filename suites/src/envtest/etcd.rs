@@ -60,7 +60,7 @@ impl Etcd {
         let mut open = JoinSet::new();
         loop {
             tokio::select! {
-                _ = stop.asked() => return Ok(ExitStatus::Conforms),
+                _ = stop.signal() => return Ok(ExitStatus::Conforms),
                 accepted = socket.accept() => {
                     if let Ok((stream, _)) = accepted {
                         open.spawn(answer(stream));

@@ -114,7 +114,7 @@ impl KubeApiserver {
         let address = SocketAddr::new(self.bind_address, self.secure_port);
         let listening = listener.bind(address).await;
         let listening = listening.map_err(|error| environment_error!("{address}: {error}"))?;
-        stop.asked().await;
+        stop.signal().await;
         listening.stop().await;
         Ok(ExitStatus::Conforms)
     }

@@ -10,7 +10,7 @@ use capsize_controllers::Identity;
 use capsize_real::Resource;
 use tempfile::TempDir;
 
-use super::implementation::Keeper;
+use super::implementation::ProcessCleanup;
 
 /// How the names of the folders begin.
 const PREFIX: &str = "capsize-";
@@ -21,7 +21,7 @@ const LAST_LINES: usize = 10;
 /// The folder with the files of the programs. It is removed when they end.
 pub(super) struct Folder {
     at: PathBuf,
-    keeper: Option<Keeper>,
+    cleanup: Option<ProcessCleanup>,
     /// Where the logs are kept.
     logs: Option<PathBuf>,
     authority: String,
@@ -30,16 +30,16 @@ pub(super) struct Folder {
 impl Folder {
     pub(super) fn create(
         sockets: &Sockets,
-        keeper: Option<Keeper>,
+        cleanup: Option<ProcessCleanup>,
         logs: Option<PathBuf>,
     ) -> io::Result<Self> {
-        let at = match &keeper {
-            Some(Keeper { journal, .. }) => journal.folder(&env::temp_dir(), PREFIX)?,
+        let at = match &cleanup {
+            Some(ProcessCleanup { journal, .. }) => journal.folder(&env::temp_dir(), PREFIX)?,
             None => TempDir::with_prefix(PREFIX)?.keep(),
         };
         let names = ["localhost", "127.0.0.1"].map(str::to_owned).to_vec();
         let Identity { certificates, key } = Identity::generate(names).map_err(io::Error::other)?;
-        let folder = Self { at, keeper, logs, authority: certificates.clone() };
+        let folder = Self { at, cleanup, logs, authority: certificates.clone() };
         fs::write(folder.kubeconfig(), sockets.kubeconfig())?;
         fs::create_dir(folder.certificates())?;
         for (file, text) in [("tls.crt", &certificates), ("ca.crt", &certificates), ("tls.key", &key)] {
@@ -52,9 +52,9 @@ impl Folder {
         Resource::Folder(self.at.clone())
     }
 
-    /// The keeper of the programs, if there is one.
-    pub(super) fn keeper(&self) -> Option<&Keeper> {
-        self.keeper.as_ref()
+    /// The cleanup of the programs, if there is one.
+    pub(super) fn cleanup(&self) -> Option<&ProcessCleanup> {
+        self.cleanup.as_ref()
     }
 
     /// The folder itself.
@@ -132,7 +132,7 @@ impl Drop for Folder {
         // A case does not fail because its logs cannot be kept.
         let _ = self.keep_logs();
         let removed = fs::remove_dir_all(&self.at).is_ok();
-        if let Some(Keeper { journal, .. }) = self.keeper.as_ref().filter(|_| removed) {
+        if let Some(ProcessCleanup { journal, .. }) = self.cleanup.as_ref().filter(|_| removed) {
             journal.undone(&self.resource());
         }
     }

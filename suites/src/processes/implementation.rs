@@ -14,7 +14,7 @@ use capsize_judge::profile::{Profile, Program, Timings};
 use capsize_real::Journal;
 use capsize_runner::objects::karmada as objects;
 use capsize_runner::run::{
-    Environment, Implementation, ImplementationInfo, StartError, StartFuture, Started,
+    Environment, Implementation, ImplementationInfo, RunningImplementation, StartError, StartFuture,
 };
 use serde_json::{Value, json};
 
@@ -47,14 +47,14 @@ pub struct Processes {
     /// The folder that keeps the logs of each case.
     pub logs: Option<PathBuf>,
     /// The owner of the journal that sees to it that nothing is left of the programs.
-    pub keeper: Option<Keeper>,
+    pub cleanup: Option<ProcessCleanup>,
     /// The programs that take over at a step `upgrade`.
     pub next: Option<Arc<Self>>,
 }
 
 /// Makes sure that nothing is left of programs, however this process ends.
 #[derive(Clone)]
-pub struct Keeper {
+pub struct ProcessCleanup {
     /// The journal in which each resource is written down before it is made.
     pub journal: Arc<Journal>,
     /// The path of a program with the command `die-with-parent`.
@@ -77,7 +77,7 @@ impl Processes {
             definitions: None,
             bin: None,
             logs: None,
-            keeper: None,
+            cleanup: None,
             next: None,
         })
     }
@@ -147,17 +147,22 @@ impl Implementation for Processes {
     }
 
     fn start<'a>(&'a self, environment: &'a Environment<'_>) -> StartFuture<'a> {
-        Box::pin(
-            async move { self.started(false, environment).await.map(|running| Box::new(running) as Started) },
-        )
+        Box::pin(async move {
+            self.started(false, environment).await.map(|running| Box::new(running) as RunningImplementation)
+        })
     }
 
-    fn start_agents<'a>(&'a self, environment: &'a Environment<'_>) -> StartFuture<'a, Option<Started>> {
+    fn start_agents<'a>(
+        &'a self,
+        environment: &'a Environment<'_>,
+    ) -> StartFuture<'a, Option<RunningImplementation>> {
         Box::pin(async move {
             if !self.info().has_agents {
                 return Ok(None);
             }
-            self.started(true, environment).await.map(|running| Some(Box::new(running) as Started))
+            self.started(true, environment)
+                .await
+                .map(|running| Some(Box::new(running) as RunningImplementation))
         })
     }
 }
@@ -167,7 +172,7 @@ impl Processes {
     async fn started(&self, agents: bool, environment: &Environment<'_>) -> Result<Running, StartError> {
         let sockets = environment.sockets.ok_or_else(|| StartError("the fleet has no sockets".into()))?;
         let logs = self.logs.as_ref().map(|logs| logs.join(environment.case));
-        let folder = Folder::create(sockets, self.keeper.clone(), logs)
+        let folder = Folder::create(sockets, self.cleanup.clone(), logs)
             .map_err(|error| StartError(error.to_string()))?;
         let programs = || self.programs.iter().filter(|program| program.per_pull_member == agents);
         let names = programs().map(|program| program.name.clone()).collect();
@@ -177,7 +182,7 @@ impl Processes {
         for program in programs() {
             running.start(program, environment).await.map_err(|why| failed(program, &why))?;
         }
-        running.watch(environment.fleet, environment.clock, environment.collapse.clone());
+        running.watch(environment.fleet, environment.clock, environment.breakdown.clone());
         Ok(running)
     }
 }

@@ -6,6 +6,6 @@ mod implementation;
 mod own_report;
 mod running;
 
-pub use implementation::{Keeper, Processes};
+pub use implementation::{ProcessCleanup, Processes};
 #[cfg(test)]
 pub(crate) use running::exists;

@@ -14,7 +14,7 @@ use capsize_clusters::{AgentSwitch, Fleet, Member, SyncMode};
 use capsize_controllers::Identity;
 use capsize_judge::profile::Program;
 use capsize_real::free_port;
-use capsize_runner::run::{Collapse, Environment};
+use capsize_runner::run::{BreakdownReport, Environment};
 use http::Request;
 use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -24,7 +24,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::files::{Folder, tail};
-use super::implementation::Keeper;
+use super::implementation::ProcessCleanup;
 use super::own_report::{TargetRelease, overruled};
 use crate::controllers::command_of;
 use crate::die_with_parent::dying_with_parent;
@@ -60,25 +60,25 @@ struct Process {
     name: String,
     /// The member of an agent.
     member: Option<String>,
-    launch: Launch,
+    launch: ProgramCommand,
     /// `None` while a fault keeps the program dead.
     child: Option<Child>,
 }
 
 /// The parts of a command that starts a program, also a second time.
-struct Launch {
+struct ProgramCommand {
     file: PathBuf,
     arguments: Vec<String>,
     log: PathBuf,
     /// Where its temporary files are.
     folder: PathBuf,
-    keeper: Option<Keeper>,
+    cleanup: Option<ProcessCleanup>,
 }
 
-impl Launch {
+impl ProgramCommand {
     fn spawn(&self) -> io::Result<Child> {
         let log = File::options().create(true).append(true).open(&self.log)?;
-        let mut command = command(self.keeper.as_ref(), &self.file);
+        let mut command = command(self.cleanup.as_ref(), &self.file);
         // Its temporary files are removed with the folder.
         command.args(&self.arguments).env("TMPDIR", &self.folder);
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn()
@@ -121,7 +121,7 @@ fn lock(processes: &Processes) -> MutexGuard<'_, Vec<Process>> {
 }
 
 /// Kills the agents of a member while its switch says so, and starts them again.
-async fn obey(switch: AgentSwitch, member: String, processes: Processes, collapse: Collapse) {
+async fn obey(switch: AgentSwitch, member: String, processes: Processes, breakdown: BreakdownReport) {
     let of_member = |process: &&mut Process| process.member.as_ref() == Some(&member);
     loop {
         switch.turns(true).await;
@@ -131,7 +131,7 @@ async fn obey(switch: AgentSwitch, member: String, processes: Processes, collaps
             match process.launch.spawn() {
                 Ok(child) => process.child = Some(child),
                 Err(error) => {
-                    collapse.report(format!("the program {} cannot be started: {error}", process.name));
+                    breakdown.report(format!("the program {} cannot be started: {error}", process.name));
                 }
             }
         }
@@ -227,10 +227,10 @@ impl Running {
 
     /// Watches the programs from now on.
     /// A program that ends by itself is reported, and agents obey the switches of their members.
-    pub(super) fn watch(&mut self, fleet: &Fleet, clock: Clock, collapse: Collapse) {
+    pub(super) fn watch(&mut self, fleet: &Fleet, clock: Clock, breakdown: BreakdownReport) {
         for member in fleet.members() {
             let (switch, name) = (member.agent().clone(), member.name().to_owned());
-            self.watching.spawn(obey(switch, name, Arc::clone(&self.children), collapse.clone()));
+            self.watching.spawn(obey(switch, name, Arc::clone(&self.children), breakdown.clone()));
         }
         let children = Arc::clone(&self.children);
         self.watching.spawn(async move {
@@ -239,7 +239,7 @@ impl Running {
                 let ended =
                     lock(&children).iter_mut().find_map(|each| Some((each.ended()?, each.name.clone())));
                 if let Some((why, name)) = ended {
-                    return collapse.report(format!("the program {name} ended during the case: {why}"));
+                    return breakdown.report(format!("the program {name} ended during the case: {why}"));
                 }
             }
         });
@@ -290,18 +290,18 @@ impl Running {
             return Err(format!("{name} cannot be started: there is no such program"));
         };
         let (file, included) = match located {
-            Located::File(path) => (path, None),
-            Located::Included(command) => match folder.keeper() {
-                Some(keeper) => (keeper.capsize.clone(), Some(command)),
+            ProgramLocation::File(path) => (path, None),
+            ProgramLocation::Included(command) => match folder.cleanup() {
+                Some(cleanup) => (cleanup.capsize.clone(), Some(command)),
                 None => (env::current_exe().map_err(|error| error.to_string())?, Some(command)),
             },
         };
-        let launch = Launch {
+        let launch = ProgramCommand {
             file,
             arguments: included.map(str::to_owned).into_iter().chain(arguments.iter().cloned()).collect(),
             log: folder.log(&program.name),
             folder: folder.path().to_owned(),
-            keeper: folder.keeper().cloned(),
+            cleanup: folder.cleanup().cloned(),
         };
         let child = launch.spawn().map_err(|error| format!("{name} cannot be started: {error}"))?;
         let (name, member) = (program.name.clone(), member.map(str::to_owned));
@@ -362,7 +362,7 @@ async fn apply(client: &Client, object: &Value) -> Result<(), String> {
 }
 
 /// Where a program is.
-pub(super) enum Located {
+pub(super) enum ProgramLocation {
     /// It is this file.
     File(PathBuf),
     /// It is this command of ours.
@@ -371,29 +371,29 @@ pub(super) enum Located {
 
 /// The program with this name.
 /// A bare name is looked for in `bin`, or else among our own programs, beside this program, and where programs are.
-pub(super) fn located(name: &str, bin: Option<&Path>) -> Option<Located> {
+pub(super) fn located(name: &str, bin: Option<&Path>) -> Option<ProgramLocation> {
     if name.contains('/') {
-        return Some(Located::File(name.into()));
+        return Some(ProgramLocation::File(name.into()));
     }
     let file = |folder: &Path| Some(folder.join(name)).filter(|path| path.is_file());
     if let Some(bin) = bin {
-        return file(bin).map(Located::File);
+        return file(bin).map(ProgramLocation::File);
     }
     if let Some(command) = command_of(name) {
-        return Some(Located::Included(command));
+        return Some(ProgramLocation::Included(command));
     }
     let own = env::current_exe().ok();
     let beside = own.as_deref().and_then(Path::parent).map(Path::to_owned);
     let path = env::var_os("PATH").unwrap_or_default();
     let mut folders = beside.into_iter().chain(env::split_paths(&path));
-    folders.find_map(|folder| file(&folder)).map(Located::File)
+    folders.find_map(|folder| file(&folder)).map(ProgramLocation::File)
 }
 
-/// A command for `program`, which dies with this process if there is a keeper.
-fn command(keeper: Option<&Keeper>, program: &Path) -> Command {
-    let Some(keeper) = keeper else { return Command::new(program) };
-    let mut command = dying_with_parent(&keeper.capsize, program);
-    keeper.journal.mark(&mut command);
+/// A command for `program`, which dies with this process if there is a cleanup.
+fn command(cleanup: Option<&ProcessCleanup>, program: &Path) -> Command {
+    let Some(cleanup) = cleanup else { return Command::new(program) };
+    let mut command = dying_with_parent(&cleanup.capsize, program);
+    cleanup.journal.mark(&mut command);
     command
 }
 

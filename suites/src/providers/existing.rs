@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use capsize_clock::{Seed, live};
-use capsize_real::{Allowed, Existing, Journal, read_kubeconfig, server_url};
+use capsize_real::{AllowedCluster, ExistingClusters, Journal, read_kubeconfig, server_url};
 use capsize_report::Page;
 use capsize_runner::objects::karmada as objects;
 use clap::Args;
@@ -22,7 +22,7 @@ pub struct ExistingArgs {
     /// The cluster is given by its context and by the UID of its kube-system namespace. The first one is the first
     /// member, and so on
     #[arg(long, value_name = "CONTEXT=UID")]
-    allow: Vec<Allowed>,
+    allow: Vec<AllowedCluster>,
     /// With --provider kubeconfig: how many members faults may strike at a time; 1 where nothing is given
     #[arg(long, value_name = "N")]
     max_down: Option<usize>,
@@ -57,13 +57,13 @@ impl ExistingArgs {
     ///
     /// # Errors
     /// A required option is missing, or the kubeconfig is malformed.
-    pub fn provider(&self, journal: &Arc<Journal>) -> Result<Existing, CommandError> {
+    pub fn provider(&self, journal: &Arc<Journal>) -> Result<ExistingClusters, CommandError> {
         let missing = |what: &str| input_error!("--provider kubeconfig needs {what}");
         let file = self.kubeconfig.as_ref().ok_or_else(|| missing("--kubeconfig FILE"))?;
         let wrong = |why: String| input_error!("--kubeconfig {}: {why}", file.display());
         let kubeconfig = file.canonicalize().map_err(|error| wrong(error.to_string()))?;
         let entries = read_kubeconfig(&kubeconfig).map_err(wrong)?;
-        for Allowed { context, .. } in &self.allow {
+        for AllowedCluster { context, .. } in &self.allow {
             if entries.contexts.iter().any(|known| known.name == *context) {
                 let server = server_url(&entries, context);
                 server.map_err(|why| wrong(format!("context {context}: {why}")))?;
@@ -72,7 +72,7 @@ impl ExistingArgs {
         if self.allow.is_empty() {
             return Err(missing("--allow CONTEXT=UID for each cluster that may be used"));
         }
-        Ok(Existing {
+        Ok(ExistingClusters {
             kubeconfig,
             allowed: self.allow.clone(),
             max_down: self.max_down(),

@@ -6,12 +6,12 @@ use capsize_clock::{Interrupt, Seed};
 use capsize_clusters::{Admission, Provider};
 use capsize_judge::profile::Timings;
 use capsize_runner::run::{
-    CasesInProgress, Environment, Implementation, ImplementationInfo, StartFuture, Started,
+    CasesInProgress, Environment, Implementation, ImplementationInfo, RunningImplementation, StartFuture,
 };
 use serde_json::Value;
 
 /// An implementation on fleets of a provider.
-pub struct Provided {
+pub struct ImplementationOnProvider {
     /// The implementation.
     pub implementation: Box<dyn Implementation>,
     /// The provider of members; `None` if they run in this process.
@@ -22,7 +22,7 @@ pub struct Provided {
     pub in_progress: CasesInProgress,
 }
 
-impl Implementation for Provided {
+impl Implementation for ImplementationOnProvider {
     fn definitions(&self) -> Vec<Value> {
         self.implementation.definitions()
     }
@@ -46,7 +46,10 @@ impl Implementation for Provided {
         self.implementation.start(environment)
     }
 
-    fn start_agents<'a>(&'a self, environment: &'a Environment<'_>) -> StartFuture<'a, Option<Started>> {
+    fn start_agents<'a>(
+        &'a self,
+        environment: &'a Environment<'_>,
+    ) -> StartFuture<'a, Option<RunningImplementation>> {
         self.implementation.start_agents(environment)
     }
 }

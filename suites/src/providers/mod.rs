@@ -5,5 +5,5 @@ mod implementation;
 mod members;
 
 pub use existing::ExistingArgs;
-pub use implementation::Provided;
+pub use implementation::ImplementationOnProvider;
 pub use members::{MemberArgs, ProviderName, starter};

@@ -20,7 +20,9 @@ use capsize_manager::{config_of, serve};
 use capsize_real::{read_kubeconfig, server_url};
 use capsize_report::Page;
 use capsize_runner::objects::karmada as objects;
-use capsize_runner::record::{self, Limit, Pace, Parts, Record, RecordError, Recorded, Source, Tidings};
+use capsize_runner::record::{
+    self, Limit, Pace, Parts, Record, RecordError, RecordingNotice, RecordingResult, Source,
+};
 use capsize_runner::scenario::Length;
 use clap::Args;
 use kube::api::ListParams;
@@ -31,7 +33,7 @@ use miette::{Report, miette};
 use serde_json::{Map, json};
 use tokio::net::TcpListener;
 
-use super::follow::Followed;
+use super::follow::JudgingWriter;
 use super::metrics::Metrics;
 use crate::exit::{CommandError, ExitStatus, environment_error, input_error};
 use crate::mark::MarkListener;
@@ -116,7 +118,7 @@ fn length(text: &str) -> Result<Duration, String> {
 }
 
 /// A member and the context by which it is reached.
-type Named = (String, String);
+type MemberContext = (String, String);
 
 impl RecordCommand {
     /// Records until a signal ends the recording, or the time is over.
@@ -164,17 +166,17 @@ impl RecordCommand {
             match self.lasts {
                 Some(lasts) => tokio::select! {
                     biased;
-                    _ = stop.asked() => {}
+                    _ = stop.signal() => {}
                     () = clock.sleep(lasts) => {}
                 },
-                None => drop(stop.asked().await),
+                None => drop(stop.signal().await),
             }
         };
         let record = Record { clock: pace, header, sources, marks };
-        let mut out = Followed::new(out, judge, Arc::clone(&metrics));
-        let report = |tidings| {
-            metrics.hear(&tidings, &clusters);
-            print(&tidings);
+        let mut out = JudgingWriter::new(out, judge, Arc::clone(&metrics));
+        let report = |notice| {
+            metrics.record_notice(&notice, &clusters);
+            print(&notice);
         };
         let serve = async {
             match server {
@@ -261,7 +263,7 @@ impl RecordCommand {
 
     /// The error of a recording. A file in which nothing could be recorded is removed.
     fn failed(&self, error: &RecordError) -> CommandError {
-        if let RecordError::NeverHeard { .. } = error {
+        if let RecordError::NeverAnswered { .. } = error {
             self.remove();
         }
         environment_error!("{error}")
@@ -273,8 +275,8 @@ impl RecordCommand {
         let _ = fs::remove_file(&self.out);
     }
 
-    fn summed_up(&self, recorded: Recorded) -> Page {
-        let Recorded { events, span: lasted } = recorded;
+    fn summed_up(&self, recorded: RecordingResult) -> Page {
+        let RecordingResult { events, span: lasted } = recorded;
         let target = match self.target.as_deref() {
             Some(shipped) if !targets::is_file(shipped) => String::new(),
             Some(file) => format!(" --target {file}"),
@@ -311,7 +313,7 @@ impl RecordCommand {
 
     async fn source(&self, name: &str, client: Client, paths: Vec<String>) -> Result<Source, CommandError> {
         let paths: Vec<&str> = paths.iter().chain(&self.also).map(String::as_str).collect();
-        let resources = record::served(&client, &paths).await.map_err(|error| unheard(name, &error))?;
+        let resources = record::served(&client, &paths).await.map_err(|error| no_answer(name, &error))?;
         Ok(Source { name: name.to_owned(), client, resources })
     }
 
@@ -334,7 +336,7 @@ impl RecordCommand {
         kubeconfig: &Kubeconfig,
         control_plane: &Client,
         dialect: &DialectKind,
-    ) -> Result<Vec<Named>, CommandError> {
+    ) -> Result<Vec<MemberContext>, CommandError> {
         if !self.members.is_empty() || *dialect == DialectKind::Nodes {
             let named = |text: &String| match text.split_once('=') {
                 Some((name, context)) => (name.to_owned(), context.to_owned()),
@@ -350,7 +352,7 @@ impl RecordCommand {
             Ok(clusters) => clusters.items,
             // Not everything that is recorded has members.
             Err(kube::Error::Api(status)) if status.code == 404 => Vec::new(),
-            Err(error) => return Err(unheard(CONTROL_PLANE, &error)),
+            Err(error) => return Err(no_answer(CONTROL_PLANE, &error)),
         };
         let (reached, missing): (Vec<String>, Vec<String>) = clusters
             .iter()
@@ -373,13 +375,13 @@ async fn members_of(
     data: &DataDialect,
     kubeconfig: &Kubeconfig,
     control_plane: &Client,
-) -> Result<Vec<Named>, CommandError> {
+) -> Result<Vec<MemberContext>, CommandError> {
     let mut names = Vec::new();
     for path in data.program().map(|program| program.member_record_paths()).unwrap_or_default() {
         let request = http::Request::get(path).body(Vec::new());
         let request = request.map_err(|error| environment_error!("{error}"))?;
         let list: Result<serde_json::Value, kube::Error> = control_plane.request(request).await;
-        let list = list.map_err(|error| unheard(CONTROL_PLANE, &error))?;
+        let list = list.map_err(|error| no_answer(CONTROL_PLANE, &error))?;
         let items = list["items"].as_array().cloned().unwrap_or_default();
         let name = |item: serde_json::Value| data.program()?.member_name(&item.into());
         names.extend(items.into_iter().filter_map(name));
@@ -392,7 +394,7 @@ fn read(path: &Path) -> Result<Kubeconfig, CommandError> {
     read_kubeconfig(path).map_err(|why| input_error!("--kubeconfig {}: {why}", path.display()))
 }
 
-fn unheard(name: &str, error: &kube::Error) -> CommandError {
+fn no_answer(name: &str, error: &kube::Error) -> CommandError {
     environment_error!(
         help = "`kubectl --kubeconfig FILE --context CONTEXT version` shows whether it can be reached",
         "{name} does not answer: {}",
@@ -440,12 +442,12 @@ pub(crate) fn seconds(settings: &[String]) -> Result<Mark, CommandError> {
 }
 
 /// Prints a message about the recording while it goes on.
-fn print(tidings: &Tidings) {
+fn print(notice: &RecordingNotice) {
     let mut page = output::page();
-    page.line(&match tidings {
-        Tidings::Complete => "all there is has been listed; Ctrl-C ends the recording".to_owned(),
-        Tidings::Back(name) => format!("{name} is heard again"),
-        Tidings::Deaf(name, why) => format!("{name} is not heard: {why}"),
+    page.line(&match notice {
+        RecordingNotice::Complete => "all there is has been listed; Ctrl-C ends the recording".to_owned(),
+        RecordingNotice::Back(name) => format!("{name} answers again"),
+        RecordingNotice::Unreachable(name, why) => format!("{name} does not answer: {why}"),
     });
     // A recording does not end because its messages cannot be written.
     let _ = output::show(page);

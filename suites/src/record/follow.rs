@@ -16,7 +16,7 @@ use super::metrics::Metrics;
 use crate::output;
 
 /// Passes the entries of a recording on to `out`, and judges them if there is a judge.
-pub(super) struct Followed<S> {
+pub(super) struct JudgingWriter<S> {
     pub(super) out: S,
     pub(super) judge: Option<Judge>,
     pub(super) metrics: Arc<Metrics>,
@@ -26,7 +26,7 @@ pub(super) struct Followed<S> {
     changed: bool,
 }
 
-impl<S> Followed<S> {
+impl<S> JudgingWriter<S> {
     pub(super) fn new(out: S, judge: Option<Judge>, metrics: Arc<Metrics>) -> Self {
         Self { out, judge, metrics, reported: BTreeMap::new(), changed: false }
     }
@@ -53,7 +53,7 @@ impl<S> Followed<S> {
     }
 }
 
-impl<S: EntrySink> EntrySink for Followed<S> {
+impl<S: EntrySink> EntrySink for JudgingWriter<S> {
     fn write(&mut self, entry: &Entry) -> io::Result<()> {
         self.metrics.count(entry);
         if let Some(judge) = &mut self.judge {

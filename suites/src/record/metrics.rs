@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use capsize_history::{Entry, Kind};
 use capsize_judge::guarantee::{Outcome, Verdict};
 use capsize_manager::Answers;
-use capsize_runner::record::Tidings;
+use capsize_runner::record::RecordingNotice;
 use http::StatusCode;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -64,14 +64,14 @@ impl Metrics {
     }
 
     /// Takes note of which clusters answer.
-    pub(super) fn hear(&self, tidings: &Tidings, clusters: &[String]) {
+    pub(super) fn record_notice(&self, notice: &RecordingNotice, clusters: &[String]) {
         let set = |cluster: &String, value| {
             self.observed.get_or_create(&[("cluster", cluster.clone())]).set(value);
         };
-        match tidings {
-            Tidings::Complete => clusters.iter().for_each(|cluster| set(cluster, 1.0)),
-            Tidings::Back(cluster) => set(cluster, 1.0),
-            Tidings::Deaf(cluster, _) => set(cluster, 0.0),
+        match notice {
+            RecordingNotice::Complete => clusters.iter().for_each(|cluster| set(cluster, 1.0)),
+            RecordingNotice::Back(cluster) => set(cluster, 1.0),
+            RecordingNotice::Unreachable(cluster, _) => set(cluster, 0.0),
         }
     }
 

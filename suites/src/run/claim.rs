@@ -11,14 +11,14 @@ use capsize_runner::scenario::Case;
 use super::Run;
 use super::command::Keep;
 use super::digest::{digest_of_file, digest_of_profile};
-use super::parties::{Party, is_live};
-use super::selection::{Selected, Shard};
+use super::parties::{TestedImplementation, is_live};
+use super::selection::{SelectedCases, Shard};
 use crate::exit::{CommandError, environment_error, input_error};
 use crate::providers::ProviderName;
 use crate::{attached, output};
 
 /// A case that was run.
-pub(super) struct Ran {
+pub(super) struct FinishedCase {
     pub(super) outcome: Outcome,
     pub(super) timeline: Option<CaseTimeline>,
     pub(super) record: CaseRecord,
@@ -64,7 +64,7 @@ impl Run {
         &self,
         writer: &output::Folder,
         report: &Report,
-        parties: &[Party],
+        parties: &[TestedImplementation],
         (records, seeds): (&[CaseRecord], Vec<u64>),
     ) -> Result<(), CommandError> {
         let profiles: Vec<&Profile> = parties.iter().map(|party| &party.profile).collect();
@@ -100,7 +100,7 @@ impl Run {
     }
 
     /// The selected cases.
-    pub(crate) fn selected(&self) -> Result<Vec<Selected>, CommandError> {
+    pub(crate) fn selected(&self) -> Result<Vec<SelectedCases>, CommandError> {
         self.selection.select()
     }
 
@@ -122,7 +122,7 @@ impl Run {
     }
 
     /// Refuses to run the failed cases of a run of another target.
-    pub(super) fn check_earlier(&self, parties: &[Party]) -> Result<(), CommandError> {
+    pub(super) fn check_earlier(&self, parties: &[TestedImplementation]) -> Result<(), CommandError> {
         let Some(folder) = self.selection.earlier() else { return Ok(()) };
         let earlier = attached::read_claim(folder)?;
         let names: Vec<&str> = earlier.targets.iter().map(|target| target.name.as_str()).collect();

@@ -14,10 +14,12 @@ use clap::Args;
 use jiff::Timestamp;
 use jiff::civil::Date;
 
-use super::claim::{Ran, lacking_core, record};
-use super::parties::{Party, ProgramSources, cannot_start, is_live, replace_program, shared_out};
+use super::claim::{FinishedCase, lacking_core, record};
+use super::parties::{
+    ProgramSources, TestedImplementation, cannot_start, is_live, replace_program, shared_out,
+};
 use super::progress::Progress;
-use super::selection::{Selected, SelectionArgs};
+use super::selection::{SelectedCases, SelectionArgs};
 use super::upgrade::{UpgradeTo, with_kit};
 use super::watched;
 use crate::empty::EmptyArgs;
@@ -155,7 +157,7 @@ impl Run {
         let mut progress = Progress::new(cases, self.quiet, self.verbose);
         let context = Context {
             canaries,
-            target: parties.iter().map(Party::name).collect::<Vec<_>>().join(", "),
+            target: parties.iter().map(TestedImplementation::name).collect::<Vec<_>>().join(", "),
             about: vec![self.members.described()?, seeds(&selected)],
             cases,
             seeds: selected.iter().map(|selected| selected.seed.0).collect(),
@@ -169,14 +171,14 @@ impl Run {
     /// Runs the selected cases, and calls `ended` with each outcome.
     pub(super) fn perform(
         &self,
-        parties: &[Party],
-        selected: Vec<Selected>,
+        parties: &[TestedImplementation],
+        selected: Vec<SelectedCases>,
         keep: Keep,
         mut ended: impl FnMut(&Outcome),
-    ) -> Result<Vec<Ran>, CommandError> {
+    ) -> Result<Vec<FinishedCase>, CommandError> {
         let (jobs, is_repeated) = (self.jobs()?, selected.len() > 1);
         let mut all = Vec::new();
-        for Selected { seed, cases } in selected {
+        for SelectedCases { seed, cases } in selected {
             let options = Options { seed, jobs, keep_histories: keep != Keep::Nothing };
             for (party, cases) in parties.iter().zip(shared_out(cases, parties)) {
                 let mut has_failed = false;
@@ -199,7 +201,7 @@ impl Run {
                         outcome.history = None;
                     }
                     let timeline = timeline(&outcome, &party.profile)?;
-                    all.push(Ran { outcome, timeline, record });
+                    all.push(FinishedCase { outcome, timeline, record });
                 }
                 if has_failed && self.fail_fast {
                     return Ok(all);
@@ -213,12 +215,12 @@ impl Run {
     fn conclude(
         &self,
         context: Context,
-        ran: Vec<Ran>,
-        parties: &[Party],
+        ran: Vec<FinishedCase>,
+        parties: &[TestedImplementation],
         writer: Option<&output::Folder>,
         interrupt: &Interrupt,
     ) -> Result<ExitStatus, CommandError> {
-        let (done, broken): (Vec<Ran>, Vec<Ran>) =
+        let (done, broken): (Vec<FinishedCase>, Vec<FinishedCase>) =
             ran.into_iter().partition(|ran| ran.outcome.broken.is_none());
         self.forget_logs(&done);
         let broken: Vec<String> = broken.into_iter().filter_map(|ran| ran.outcome.broken).collect();
@@ -249,7 +251,7 @@ impl Run {
         if broken.is_empty() || !report.cases.is_empty() {
             if let Some(writer) = writer {
                 writer.report(&report, &timelines)?;
-                if broken.is_empty() && interrupt.asked().is_none() {
+                if broken.is_empty() && interrupt.signal().is_none() {
                     self.write_claim(writer, &report, parties, (&records, seeds))?;
                 }
             }
@@ -257,8 +259,8 @@ impl Run {
             let legend = if self.explain_summary { report::legend(output::columns()) } else { String::new() };
             output::print(&(canaries + &summary(&report, output::columns()) + &legend + &kept))?;
         }
-        if let Some(asked) = interrupt.asked() {
-            return Err(CommandError::Interrupted(asked));
+        if let Some(signal) = interrupt.signal() {
+            return Err(CommandError::Interrupted(signal));
         }
         if !broken.is_empty() {
             return Err(environment_error!("{}\n{kept}", broken.join("\n")));
@@ -285,9 +287,10 @@ impl Run {
         &self,
         interrupt: &Interrupt,
         in_progress: &CasesInProgress,
-    ) -> Result<Vec<Party>, CommandError> {
+    ) -> Result<Vec<TestedImplementation>, CommandError> {
         let sources = self.sources()?;
-        let party = |profile| Party::new(profile, &self.members, &sources, (interrupt, in_progress));
+        let party =
+            |profile| TestedImplementation::new(profile, &self.members, &sources, (interrupt, in_progress));
         self.profiles()?.into_iter().map(party).collect()
     }
 
@@ -335,7 +338,7 @@ impl Run {
     }
 
     /// Removes the logs of the cases that passed.
-    fn forget_logs(&self, done: &[Ran]) {
+    fn forget_logs(&self, done: &[FinishedCase]) {
         let Some(report) = &self.report else { return };
         for ran in done.iter().filter(|ran| ran.outcome.case.status == Status::Passed) {
             // Most targets have no logs.
@@ -399,10 +402,10 @@ impl Run {
 }
 
 /// Prints the cases that the parties can run, and why the others are skipped.
-fn list(selected: Vec<Selected>, parties: &[Party]) -> Result<ExitStatus, CommandError> {
+fn list(selected: Vec<SelectedCases>, parties: &[TestedImplementation]) -> Result<ExitStatus, CommandError> {
     let (mut able, mut skipped) = (Vec::new(), Vec::new());
     // Other seeds have the same cases.
-    for Selected { cases, .. } in selected.into_iter().take(1) {
+    for SelectedCases { cases, .. } in selected.into_iter().take(1) {
         for (party, cases) in parties.iter().zip(shared_out(cases, parties)) {
             for case in cases {
                 match missing_requirement(&case, party.target()) {
@@ -432,7 +435,7 @@ pub(crate) fn shell_words(words: &[String]) -> String {
 }
 
 /// `seed 1`, or `seeds 1 to 3`.
-fn seeds(selected: &[Selected]) -> String {
+fn seeds(selected: &[SelectedCases]) -> String {
     match selected {
         [] => String::new(),
         [one] => format!("seed {}", one.seed),

@@ -14,5 +14,5 @@ pub use command::{Run, timeline};
 pub(crate) use command::{repeated, shell_words};
 pub use digest::{digest_of, digest_of_file, digest_of_profile};
 pub use parties::implementation;
-pub(crate) use selection::Selected;
+pub(crate) use selection::SelectedCases;
 pub use selection::{SelectionArgs, Shard};

@@ -13,18 +13,18 @@ use serde_json::Value;
 
 use crate::cleanup;
 use crate::exit::{CommandError, environment_error, input_error};
-use crate::processes::{Keeper, Processes};
-use crate::providers::{MemberArgs, Provided, ProviderName};
+use crate::processes::{ProcessCleanup, Processes};
+use crate::providers::{ImplementationOnProvider, MemberArgs, ProviderName};
 use crate::reference::Reference;
 use crate::reference_nodes::NodeReference;
 
 /// An implementation under test.
-pub(super) struct Party {
+pub(super) struct TestedImplementation {
     pub(super) profile: Profile,
     pub(super) implementation: Box<dyn Implementation>,
 }
 
-impl Party {
+impl TestedImplementation {
     /// Returns the implementation that `profile` names, on members as they are asked for.
     /// An `interrupt` ends the runs early. The cases are in `in_progress` while they run.
     pub(super) fn new(
@@ -49,15 +49,15 @@ impl Party {
             let implementation = match &profile.start {
                 Start::Processes(programs) => {
                     let capsize = std::env::current_exe().map_err(|error| cannot_start(&error))?;
-                    let keeper = Keeper { journal: Arc::clone(&journal), capsize };
-                    Box::new(sources.processes(&profile, programs, &keeper)?)
+                    let cleanup = ProcessCleanup { journal: Arc::clone(&journal), capsize };
+                    Box::new(sources.processes(&profile, programs, &cleanup)?)
                 }
                 _ => implementation(&profile)?,
             };
             (implementation, members.provider(&journal)?)
         };
         let (interrupt, in_progress) = (interrupt.clone(), in_progress.clone());
-        let provided = Provided { implementation, provider, interrupt, in_progress };
+        let provided = ImplementationOnProvider { implementation, provider, interrupt, in_progress };
         Ok(Self { profile, implementation: Box::new(provided) })
     }
 
@@ -89,11 +89,11 @@ impl ProgramSources {
         &self,
         profile: &Profile,
         programs: &[Program],
-        keeper: &Keeper,
+        cleanup: &ProcessCleanup,
     ) -> Result<Processes, CommandError> {
         let found = |profile: &Profile, programs: &[Program], bin: Option<PathBuf>| {
             let mut processes = processes(profile, programs)?;
-            processes.keeper = Some(keeper.clone());
+            processes.cleanup = Some(cleanup.clone());
             processes.bin = bin;
             processes.definitions.clone_from(&self.definitions);
             processes.logs.clone_from(&self.logs);
@@ -122,13 +122,13 @@ pub(super) fn cannot_start(error: &dyn Display) -> CommandError {
 }
 
 /// Returns true if the run takes real time.
-pub(super) fn is_live(parties: &[Party]) -> bool {
+pub(super) fn is_live(parties: &[TestedImplementation]) -> bool {
     parties.iter().any(|party| party.implementation.info().is_live())
 }
 
 /// The cases for each of `parties`: those with its kind of members.
 /// The first gets those that no party knows, and skips them.
-pub(super) fn shared_out(cases: Vec<Case>, parties: &[Party]) -> Vec<Vec<Case>> {
+pub(super) fn shared_out(cases: Vec<Case>, parties: &[TestedImplementation]) -> Vec<Vec<Case>> {
     let mut shares = vec![Vec::new(); parties.len()];
     for case in cases {
         let dialect = if case.scenario.cluster.is_some() { DialectKind::Nodes } else { DialectKind::Karmada };

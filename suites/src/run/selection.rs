@@ -53,7 +53,7 @@ pub struct Shard {
 }
 
 /// The cases that are run with one seed.
-pub(crate) struct Selected {
+pub(crate) struct SelectedCases {
     pub(crate) seed: Seed,
     pub(crate) cases: Vec<Case>,
 }
@@ -63,10 +63,10 @@ impl SelectionArgs {
     ///
     /// # Errors
     /// A scenario that is wrong, a name that no case has, or an earlier report that cannot be read.
-    pub(crate) fn select(&self) -> Result<Vec<Selected>, CommandError> {
+    pub(crate) fn select(&self) -> Result<Vec<SelectedCases>, CommandError> {
         let cases = self.shared(self.named()?);
         let Some(folder) = &self.rerun_failed else {
-            let with = |seed| Selected { seed, cases: cases.clone() };
+            let with = |seed| SelectedCases { seed, cases: cases.clone() };
             return Ok(self.seeds()?.into_iter().map(with).collect());
         };
         let report = attached::read_claim(folder)?;
@@ -75,7 +75,7 @@ impl SelectionArgs {
             let ids = failed_with(&report, seed);
             let cases: Vec<Case> = cases.iter().filter(|case| ids.contains(&case.id())).cloned().collect();
             if !cases.is_empty() {
-                failed.push(Selected { seed, cases });
+                failed.push(SelectedCases { seed, cases });
             }
         }
         if failed.is_empty() {

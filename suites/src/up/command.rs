@@ -15,7 +15,7 @@ use super::files::Files;
 use super::page::Server;
 use super::recording::Recording;
 use super::{fleet, prompt};
-use crate::control::{ControlSocket, Controlled};
+use crate::control::{ControlHandler, ControlSocket};
 use crate::exit::{CommandError, ExitStatus, environment_error, input_error};
 use crate::output;
 use crate::reference::Addresses;
@@ -132,11 +132,11 @@ impl Up {
             prompt::lines().map(|lines| prompt::obey(lines, orders.clone(), view.clone())).into();
         let ended = tokio::select! {
             biased;
-            _ = stop.asked() => Ok(()),
+            _ = stop.signal() => Ok(()),
             ended = &mut session => ended.map_err(failed),
             ended = write_on(recording.as_mut(), &view) => ended,
             Some(ended) = prompt => ended,
-            never = socket.serve(Controlled::Fleet(orders, view.clone())) => match never {},
+            never = socket.serve(ControlHandler::Fleet(orders, view.clone())) => match never {},
             never = async { match &page { Some(page) => page.serve().await, None => pending().await } } => match never {},
         };
         if let Some(recording) = &mut recording {
@@ -173,12 +173,12 @@ impl Up {
         if let Some(served) = served {
             page.wrapped(&format!("{:<16} ", "page"), &served.url());
         }
-        let fate = match files {
+        let lifetime = match files {
             Files::Kept(_) => "kept",
             Files::Fleeting(_) => "removed when this stops",
         };
         page.blank();
-        page.line(&format!("kubeconfigs in {} ({fate}). Next:", files.folder().display()));
+        page.line(&format!("kubeconfigs in {} ({lifetime}). Next:", files.folder().display()));
         page.blank();
         page.command("  ", &format!("export KUBECONFIG={}", files.of_all().display()));
         let member = servers.get(1).map(RunningServer::name);

@@ -8,7 +8,7 @@ use capsize_apiserver::{ApiServer, RunningServer};
 use capsize_clusters::{Fleet, Member};
 use capsize_history::dialect::DialectKind;
 use capsize_judge::profile::Profile;
-use capsize_runner::run::{Environment, Implementation, StartFuture, Started};
+use capsize_runner::run::{Environment, Implementation, RunningImplementation, StartFuture};
 use capsize_runner::scenario::{self, Case};
 use futures::future::ready;
 use serde_json::Value;
@@ -19,15 +19,15 @@ use crate::reference_nodes::NodeReference;
 use crate::targets;
 
 /// No implementation: users bring their own.
-struct Nothing;
+struct NoImplementation;
 
-impl Implementation for Nothing {
+impl Implementation for NoImplementation {
     fn definitions(&self) -> Vec<Value> {
         Vec::new()
     }
 
     fn start<'a>(&'a self, _: &'a Environment<'_>) -> StartFuture<'a> {
-        let nothing: Started = Box::new(());
+        let nothing: RunningImplementation = Box::new(());
         Box::pin(ready(Ok(nothing)))
     }
 }
@@ -64,7 +64,7 @@ pub(super) fn subject(
     let name = if of_nodes { targets::REFERENCE_NODES } else { targets::REFERENCE };
     let profile = targets::find(name).map_err(CommandError::input)?;
     let implementation: Box<dyn Implementation> = match (is_reference, &profile.dialect) {
-        (false, _) => Box::new(Nothing),
+        (false, _) => Box::new(NoImplementation),
         (true, DialectKind::Nodes) => Box::new(NodeReference::default()),
         (true, _) => Box::new(Reference::for_users(Arc::clone(addresses))),
     };

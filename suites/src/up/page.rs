@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use capsize_runner::run::{FORMS, Hits, Order, View};
+use capsize_runner::run::{FORMS, FaultTarget, Order, View};
 use futures::stream::{self, StreamExt};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HOST};
 use http::{Method, Request, Response, StatusCode};
@@ -158,7 +158,7 @@ fn forms() -> Vec<(&'static str, bool, String)> {
     let form = |form: &capsize_runner::run::FaultForm| {
         let needed = form.parameters.iter().filter(|parameter| parameter.is_required);
         let needed = needed.map(|parameter| format!("{}={}", parameter.name, parameter.example));
-        (form.name, form.hits == Hits::Member, needed.collect::<Vec<_>>().join(" "))
+        (form.name, form.hits == FaultTarget::Member, needed.collect::<Vec<_>>().join(" "))
     };
     FORMS.iter().map(form).collect()
 }

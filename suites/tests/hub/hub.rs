@@ -36,14 +36,14 @@ pub(crate) struct Hub {
 }
 
 /// The state of the hub at one time, and when it has to be looked at again.
-pub(crate) struct Look {
+pub(crate) struct HubView {
     pub(crate) now: Timestamp,
     pub(crate) clusters: Vec<Value>,
     pub(crate) works: Vec<Value>,
     next: Timestamp,
 }
 
-impl Look {
+impl HubView {
     /// Looks again at this time at the latest.
     pub(crate) fn again_at(&mut self, at: Timestamp) {
         if at > self.now {
@@ -94,7 +94,7 @@ impl Hub {
         }
         let clusters = self.server.list(MANAGED_CLUSTERS, "").await?;
         let works = self.server.list(WORKS, "").await?;
-        let mut look = Look { now, clusters, works, next };
+        let mut look = HubView { now, clusters, works, next };
         for cluster in look.clusters.clone() {
             self.observe_cluster(&mut look, &cluster).await?;
         }
@@ -107,7 +107,7 @@ impl Hub {
     }
 
     /// Sets the condition of a cluster whose lease has run out, and the taints for its condition.
-    async fn observe_cluster(&self, look: &mut Look, cluster: &Value) -> kube::Result<()> {
+    async fn observe_cluster(&self, look: &mut HubView, cluster: &Value) -> kube::Result<()> {
         let name = text(cluster, "/metadata/name");
         self.server.create(NAMESPACES, json!({"metadata": {"name": name}})).await?;
         let lease = self.server.get(LEASES, name, LEASE).await?.unwrap_or_default();

@@ -20,8 +20,8 @@ use capsize_judge::guarantee::Outcome;
 use capsize_judge::profile::Profile;
 use capsize_report::Status;
 use capsize_runner::run::{
-    Environment, Implementation, ImplementationInfo, StartFuture, Started, Target, missing_requirement,
-    run_case,
+    Environment, Implementation, ImplementationInfo, RunningImplementation, StartFuture, Target,
+    missing_requirement, run_case,
 };
 use capsize_runner::scenario::{self, Case};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -50,11 +50,14 @@ impl Implementation for StandInHub {
         let mut tasks = JoinSet::new();
         let server = Server(environment.fleet.controllers_client());
         tasks.spawn(Hub { server, clock: environment.clock, bug: self.0 }.run());
-        let started: Started = Box::new(tasks);
+        let started: RunningImplementation = Box::new(tasks);
         Box::pin(std::future::ready(Ok(started)))
     }
 
-    fn start_agents<'a>(&'a self, environment: &'a Environment<'_>) -> StartFuture<'a, Option<Started>> {
+    fn start_agents<'a>(
+        &'a self,
+        environment: &'a Environment<'_>,
+    ) -> StartFuture<'a, Option<RunningImplementation>> {
         let mut tasks = JoinSet::new();
         for member in environment.fleet.members() {
             let agent = Agent {
@@ -66,7 +69,7 @@ impl Implementation for StandInHub {
             };
             tasks.spawn(agent.run_while_allowed(member.agent().clone()));
         }
-        let started: Started = Box::new(tasks);
+        let started: RunningImplementation = Box::new(tasks);
         Box::pin(std::future::ready(Ok(Some(started))))
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::api::{DECISIONS, PLACEMENTS, is_leaving, list, text, with_condition};
 use crate::bugs::Bug;
-use crate::hub::{Hub, Look, stamp};
+use crate::hub::{Hub, HubView, stamp};
 
 /// Whether a placement may use a cluster.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,7 +24,7 @@ enum Use {
 
 impl Hub {
     /// Decides for one placement.
-    pub(super) async fn place(&self, look: &mut Look, placement: &Value) -> kube::Result<()> {
+    pub(super) async fn place(&self, look: &mut HubView, placement: &Value) -> kube::Result<()> {
         let (namespace, name) = (text(placement, "/metadata/namespace"), text(placement, "/metadata/name"));
         let decision_name = format!("{name}-decision-1");
         let decision = self.server.get(DECISIONS, namespace, &decision_name).await?;
@@ -69,7 +69,7 @@ impl Hub {
     }
 
     /// Whether the placement may use a cluster now. The look is repeated when that changes by time alone.
-    fn usefulness(&self, look: &mut Look, placement: &Value, name: &str) -> Use {
+    fn usefulness(&self, look: &mut HubView, placement: &Value, name: &str) -> Use {
         let Some(cluster) = look.cluster(name).cloned() else { return Use::Never };
         if is_leaving(&cluster) || !admits(placement, &cluster) {
             return Use::Never;
@@ -101,7 +101,7 @@ pub(super) fn chosen(decision: Option<&Value>) -> Vec<String> {
 }
 
 /// Whether a work of this placement is being deleted from a cluster.
-fn is_being_left(look: &Look, placement: &Value, cluster: &str) -> bool {
+fn is_being_left(look: &HubView, placement: &Value, cluster: &str) -> bool {
     let name = text(placement, "/metadata/name");
     look.works.iter().any(|work| {
         text(work, "/metadata/namespace") == cluster

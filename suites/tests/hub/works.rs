@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::api::{DECISIONS, REPLICA_SETS, WORKS, condition, is_leaving, list, text, with_condition};
 use crate::bugs::Bug;
-use crate::hub::{Hub, Look, stamp};
+use crate::hub::{Hub, HubView, stamp};
 use crate::placements::chosen;
 
 /// The label that names the replica set of a work.
@@ -12,7 +12,7 @@ const OWNER: &str = "work.open-cluster-management.io/manifestworkreplicaset";
 
 impl Hub {
     /// Brings the works of all replica sets to the clusters that are chosen.
-    pub(super) async fn distribute(&self, look: &Look) -> kube::Result<()> {
+    pub(super) async fn distribute(&self, look: &HubView) -> kube::Result<()> {
         let sets = self.server.list(REPLICA_SETS, "").await?;
         for set in &sets {
             self.distribute_one(look, set).await?;
@@ -27,7 +27,7 @@ impl Hub {
         Ok(())
     }
 
-    async fn distribute_one(&self, look: &Look, set: &Value) -> kube::Result<()> {
+    async fn distribute_one(&self, look: &HubView, set: &Value) -> kube::Result<()> {
         let (namespace, owner) = (text(set, "/metadata/namespace"), owner(set));
         let placement = text(set, "/spec/placementRefs/0/name");
         let decision = self.server.get(DECISIONS, namespace, &format!("{placement}-decision-1")).await?;
@@ -78,7 +78,12 @@ impl Hub {
 
     /// Reports how many of the chosen clusters have applied the work and run it.
     /// A cluster that is not available is not counted.
-    async fn report(&self, look: &Look, set: &Value, (works, total): (&[&Value], usize)) -> kube::Result<()> {
+    async fn report(
+        &self,
+        look: &HubView,
+        set: &Value,
+        (works, total): (&[&Value], usize),
+    ) -> kube::Result<()> {
         let template = &set["spec"]["manifestWorkTemplate"];
         let counts =
             |work: &&&Value| condition(work, "Applied") == "True" && !self.has(Bug::NeverReportsApplied);

@@ -38,13 +38,13 @@ pub(crate) fn write_target(path: &Path) {
 }
 
 /// Two clusters, and the arguments that allow their use.
-struct Others {
+struct OtherClusters {
     folder: TempDir,
     _up: Up,
     allow: Vec<String>,
 }
 
-impl Others {
+impl OtherClusters {
     async fn start() -> Self {
         let folder = TempDir::new().unwrap();
         let path = folder.path().to_str().unwrap().to_owned();
@@ -90,7 +90,7 @@ impl Others {
 
 #[tokio::test]
 async fn clusters_that_are_allowed_are_members_for_a_while_and_are_left_as_they_were() {
-    let others = Others::start().await;
+    let others = OtherClusters::start().await;
     let ran = others.run(&[("moves", MOVES.into())], &others.allowed());
     assert_eq!(ran.status.code(), Some(0), "{}", printed(&ran));
     let text = printed(&ran);
@@ -104,7 +104,7 @@ async fn clusters_that_are_allowed_are_members_for_a_while_and_are_left_as_they_
 
 #[tokio::test]
 async fn nothing_is_done_to_a_cluster_that_is_not_allowed_by_both_its_names() {
-    let others = Others::start().await;
+    let others = OtherClusters::start().await;
     let (first, second) = (others.allow[0].as_str(), others.allow[1].as_str());
     let of_other = first.replace("member1", "member2");
     let cases: [(&[&str], i32, &str); 5] = [
@@ -124,7 +124,7 @@ async fn nothing_is_done_to_a_cluster_that_is_not_allowed_by_both_its_names() {
 
 #[tokio::test]
 async fn a_user_with_a_certificate_and_no_token_gets_advice_for_a_token() {
-    let others = Others::start().await;
+    let others = OtherClusters::start().await;
     let path = others.folder.path().join("all.yaml");
     let text = fs::read_to_string(&path).unwrap();
     let lines = text.lines().filter(|line| !line.trim_start().starts_with("token:"));
@@ -140,7 +140,7 @@ async fn a_user_with_a_certificate_and_no_token_gets_advice_for_a_token() {
 
 #[tokio::test]
 async fn no_fault_strikes_more_members_than_are_allowed_at_a_time() {
-    let others = Others::start().await;
+    let others = OtherClusters::start().await;
     let faults = [
         ("refuse", "refuse: {cluster: m1}"),
         ("partition", "partition: {cluster: m1}"),
@@ -158,7 +158,7 @@ async fn no_fault_strikes_more_members_than_are_allowed_at_a_time() {
     let refused = |line: &&str| {
         line.starts_with('[')
             && line.contains("broken: ")
-            && line.contains("1 members would be struck at a time, m1")
+            && line.contains("1 members would have a fault at a time, m1")
     };
     assert_eq!(output_of_cases.lines().filter(refused).count(), faults.len(), "{output_of_cases}");
     let skipped = others.run(&[("down", case("down: {cluster: m1, by: crash}"))], &others.allowed());

@@ -55,7 +55,7 @@ async fn an_account_of_the_manifests_records_a_fleet_and_may_do_nothing_else() {
     let recorded = capsize().args([&record[..], &[out.to_str().unwrap()]].concat()).output().unwrap();
     assert_eq!(recorded.status.code(), Some(0), "{}", printed(&recorded));
     let text = printed(&recorded);
-    assert!(text.contains("recording control-plane, member1") && !text.contains("is not heard"), "{text}");
+    assert!(text.contains("recording control-plane, member1") && !text.contains("does not answer"), "{text}");
     let history = fs::read_to_string(out).unwrap();
     for kind in ["Cluster", "Namespace", "Secret"] {
         assert!(history.contains(&format!("\"kind\":\"{kind}\"")), "{kind} is not recorded");

@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use capsize::providers::Provided;
+use capsize::providers::ImplementationOnProvider;
 use capsize::reference::Reference;
 use capsize::targets;
 use capsize_clock::{Interrupt, Seed, Simulation};
 use capsize_clusters::{
-    Breakdown, Direction, ErrorStatus, ExternalMember, Machine, MemberSpec, Provider, ProviderError, Served,
-    Standing,
+    Breakdown, Direction, ErrorStatus, ExternalMember, GivenCredentials, ListeningMember, Machine,
+    MemberSpec, Provider, ProviderError,
 };
 use capsize_report::Status;
 use capsize_runner::nemesis::Fault;
@@ -21,16 +21,16 @@ use capsize_runner::run::{CasesInProgress, Outcome, Target, run_case};
 use capsize_runner::scenario::Case;
 use serde_json::Value;
 
-const NO: &str = "this one is not to be struck";
+const NOT_PERMITTED: &str = "faults of this member are not permitted";
 
 /// Members in this process, behind sockets, with a limited number of permitted faults.
-struct Guarded {
+struct LimitedProvider {
     strikes: usize,
     asked: AtomicUsize,
 }
 
 /// A machine whose breakdowns do nothing.
-struct Idle(#[expect(dead_code, reason = "it serves until it is dropped")] Served);
+struct Idle(#[expect(dead_code, reason = "it serves until it is dropped")] ListeningMember);
 
 #[async_trait]
 impl Machine for Idle {
@@ -44,7 +44,7 @@ impl Machine for Idle {
 }
 
 #[async_trait]
-impl Provider for Guarded {
+impl Provider for LimitedProvider {
     async fn start(
         &self,
         run: Simulation,
@@ -53,7 +53,7 @@ impl Provider for Guarded {
         let mut members = Vec::new();
         for spec in specs {
             let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-            let served = Served::start(run, spec, any, Standing::default()).await.unwrap();
+            let served = ListeningMember::start(run, spec, any, GivenCredentials::default()).await.unwrap();
             let listening = served.listening();
             let (address, token) = (listening.address(), listening.token().unwrap());
             let authority = listening.authority().unwrap().pem();
@@ -66,30 +66,30 @@ impl Provider for Guarded {
     async fn strike(&self, members: &BTreeSet<String>) -> Result<(), ProviderError> {
         assert_eq!(members.iter().collect::<Vec<_>>(), ["m1"]);
         let before = self.asked.fetch_add(1, Ordering::SeqCst);
-        if before < self.strikes { Ok(()) } else { Err(ProviderError(NO.into())) }
+        if before < self.strikes { Ok(()) } else { Err(ProviderError(NOT_PERMITTED.into())) }
     }
 }
 
 /// Runs a case with the fault `step`, on a member that permits `strikes` faults.
-fn struck(step: &str, strikes: usize) -> (Outcome, Vec<Value>) {
-    struck_until(step, "wait: 5s", strikes)
+fn run_with_fault(step: &str, strikes: usize) -> (Outcome, Vec<Value>) {
+    run_with_fault_until(step, "wait: 5s", strikes)
 }
 
-/// As [`struck`], with a final step.
-fn struck_until(step: &str, then: &str, strikes: usize) -> (Outcome, Vec<Value>) {
+/// As [`run_with_fault`], with a final step.
+fn run_with_fault_until(step: &str, then: &str, strikes: usize) -> (Outcome, Vec<Value>) {
     let text = format!(
-        "scenario: struck\nabout: A member is to be struck.\nfleet: {{members: 1}}\nwhen:\n  - {step}\nthen:\n  - {then}\n"
+        "scenario: fault\nabout: A member has a fault.\nfleet: {{members: 1}}\nwhen:\n  - {step}\nthen:\n  - {then}\n"
     );
     let profile = targets::find("capsize-controllers").unwrap();
-    let provider = Arc::new(Guarded { strikes, asked: AtomicUsize::new(0) });
+    let provider = Arc::new(LimitedProvider { strikes, asked: AtomicUsize::new(0) });
     let implementation = Box::new(Reference::default());
-    let provided = Provided {
+    let provided = ImplementationOnProvider {
         implementation,
         provider: Some(provider),
         interrupt: Interrupt::default(),
         in_progress: CasesInProgress::default(),
     };
-    let case = Case::from_text("live", "struck.yaml", &text).unwrap();
+    let case = Case::from_text("live", "fault.yaml", &text).unwrap();
     let target = Target { profile: &profile, implementation: &provided };
     let outcome = run_case(&case, target, Seed(1), true);
     let history = String::from_utf8(outcome.history.clone().unwrap()).unwrap();
@@ -143,7 +143,7 @@ fn of_machine(how: Breakdown) -> String {
 }
 
 #[test]
-fn every_kind_of_fault_asks_before_it_strikes_and_does_not_strike_without_leave() {
+fn every_kind_of_fault_asks_first_and_does_nothing_without_permission() {
     let second = Duration::from_secs(1);
     let partition = |direction| Fault::Partition { direction };
     let faults = [
@@ -184,9 +184,9 @@ fn every_kind_of_fault_asks_before_it_strikes_and_does_not_strike_without_leave(
     std::thread::scope(|scope| {
         for step in &steps {
             scope.spawn(move || {
-                let (outcome, faults) = struck(step, 0);
+                let (outcome, faults) = run_with_fault(step, 0);
                 let why = outcome.broken.unwrap_or_default();
-                assert!(why.ends_with(NO), "{step}: {why}");
+                assert!(why.ends_with(NOT_PERMITTED), "{step}: {why}");
                 assert!(faults.is_empty(), "{step}: {faults:?}");
             });
         }
@@ -195,8 +195,8 @@ fn every_kind_of_fault_asks_before_it_strikes_and_does_not_strike_without_leave(
 
 #[test]
 fn a_member_that_flaps_is_asked_for_each_time_that_it_goes_down() {
-    let (outcome, faults) = struck("flap: {cluster: m1, down: 200ms, up: 200ms, times: 5}", 3);
-    assert!(outcome.broken.is_some_and(|why| why.ends_with(NO)));
+    let (outcome, faults) = run_with_fault("flap: {cluster: m1, down: 200ms, up: 200ms, times: 5}", 3);
+    assert!(outcome.broken.is_some_and(|why| why.ends_with(NOT_PERMITTED)));
     let states: Vec<&str> = faults.iter().filter_map(|entry| entry["mark"]["state"].as_str()).collect();
     // Permission is given for the step, and then for two of its faults.
     assert_eq!(states, ["begin", "end", "begin", "end"], "{faults:?}");
@@ -210,7 +210,7 @@ fn a_member_outside_that_answers_with_errors_is_not_ready_before_a_probe_could_t
             scope.spawn(move || {
                 let step = format!("disturb: {{cluster: m1, by: {{fail: {{with: {with}, every: 1}}}}}}");
                 let health = "health: {cluster: m1, is: NotReady, within: 16s}";
-                let (outcome, faults) = struck_until(&step, health, 1);
+                let (outcome, faults) = run_with_fault_until(&step, health, 1);
                 assert_eq!(outcome.broken, None, "{with}");
                 assert_eq!(outcome.case.status, Status::Passed, "{with}: {:?}", outcome.case);
                 let fault = faults.first().map(|entry| &entry["mark"]["fault"]);

@@ -8,7 +8,7 @@ use capsize::check::check;
 use capsize::traces::traces;
 use capsize_judge::guarantee::{Catalogue, GuaranteeSpec, Outcome};
 use capsize_mutants::Mutant;
-use capsize_report::{Breakage, Trace, Traces};
+use capsize_report::{MutantTrace, Trace, Traces};
 
 use crate::bugs;
 use crate::files::{root, texts};
@@ -75,10 +75,10 @@ fn collected() -> Traces {
         }
         let exercised = exercised.max(cases.len());
         cases.truncate(LISTED);
-        let shown = |name: &&Mutant| Breakage { mutant: name.id.clone(), scenario: name.case.to_owned() };
+        let shown = |name: &&Mutant| MutantTrace { mutant: name.id.clone(), scenario: name.case.to_owned() };
         let of_hub = of_hub
             .iter()
-            .map(|(bug, _, case)| Breakage { mutant: bug.id(), scenario: format!("leases/{case}") });
+            .map(|(bug, _, case)| MutantTrace { mutant: bug.id(), scenario: format!("leases/{case}") });
         let mut recordings = held.get(id).cloned().unwrap_or_default();
         recordings.truncate(LISTED);
         let trace = Trace {

@@ -82,7 +82,7 @@ pub(crate) fn moves_after(name: &str, step: &str, by: &str) -> String {
     format!(
         "
 scenario: {name}
-about: A member is not heard, and its workload goes to another.
+about: A member does not answer, and its workload goes to another.
 fleet: {{members: 2}}
 given:
   - workload: {{name: web, replicas: 2, policy: {{spread: {{cluster: {{min: 1, max: 1}}}}, scheduling: Duplicated}}}}

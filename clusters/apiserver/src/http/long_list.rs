@@ -4,7 +4,7 @@ use std::vec;
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-use crate::store::encoded::{Encoded, TypeFields, append, appended_len};
+use crate::store::encoded::{EncodedObject, TypeFields, append, appended_len};
 
 /// The size of one piece in bytes.
 /// A piece is small enough to stay in the processor's cache until the reader takes the piece.
@@ -17,7 +17,7 @@ const END: &[u8] = b"]}";
 pub(crate) struct LongList {
     /// The text before the objects, until it has been read.
     head: Bytes,
-    items: vec::IntoIter<Encoded>,
+    items: vec::IntoIter<EncodedObject>,
     types: TypeFields,
     first: bool,
     left: u64,
@@ -25,7 +25,7 @@ pub(crate) struct LongList {
 
 impl LongList {
     /// The list that begins with `head` and contains `items`, written with `types`.
-    pub(crate) fn new(head: Bytes, items: Vec<Encoded>, types: TypeFields) -> Self {
+    pub(crate) fn new(head: Bytes, items: Vec<EncodedObject>, types: TypeFields) -> Self {
         let objects: usize = items.iter().map(|item| appended_len(item, &types)).sum();
         let commas = items.len().saturating_sub(1);
         let left = (head.len() + objects + commas + END.len()) as u64;

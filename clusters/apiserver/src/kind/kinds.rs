@@ -13,7 +13,7 @@ use crate::kind::defaults;
 use crate::kind::events;
 use crate::kind::object::{drop_nulls, tidy_metadata};
 use crate::store::Version;
-use crate::store::encoded::{Encoded, encode};
+use crate::store::encoded::{EncodedObject, encode};
 
 /// One version of a kind: its names in discovery, and its traits in requests.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(crate) struct Kind {
     /// The schema of a custom kind; `None` for built-in kinds.
     pub schema: Option<Arc<Schema>>,
     /// An object without any values, as in bookmarks; made when the first bookmark is sent.
-    pub blank: OnceLock<Encoded>,
+    pub blank: OnceLock<EncodedObject>,
 }
 
 /// The treatment of a kind in requests, from its registry strategy.
@@ -166,7 +166,7 @@ impl Kind {
 
     /// The text of a version of an object in this version of its kind.
     /// It may have the type fields of the stored version.
-    pub(crate) fn encoded<'a>(&self, version: &'a Version) -> Cow<'a, Encoded> {
+    pub(crate) fn encoded<'a>(&self, version: &'a Version) -> Cow<'a, EncodedObject> {
         match self.other_shape() {
             Some(_) => Cow::Owned(encode(&self.as_served(&version.object()))),
             None => Cow::Borrowed(version.encoded()),

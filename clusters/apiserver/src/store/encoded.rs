@@ -10,7 +10,7 @@ use crate::kind::kinds::Kind;
 
 /// An object as JSON text whose first two fields are `kind` and `apiVersion`.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Encoded {
+pub(crate) struct EncodedObject {
     pub bytes: Bytes,
     /// The length of the start of the text: the brace and the two type fields with their commas.
     front: u32,
@@ -45,7 +45,7 @@ impl Part {
     }
 }
 
-impl Encoded {
+impl EncodedObject {
     /// The UID as JSON text; empty if there is none.
     pub(crate) fn uid(&self) -> &[u8] {
         &self.bytes[span(&self.uid)]
@@ -144,12 +144,12 @@ fn field(text: &mut Vec<u8>, name: &str, value: impl FnOnce(&mut Vec<u8>)) -> Ra
 }
 
 /// The JSON text of `object`. As in real API servers, `kind` and `apiVersion` come first.
-pub(crate) fn encode(object: &Value) -> Encoded {
+pub(crate) fn encode(object: &Value) -> EncodedObject {
     let mut text = Vec::with_capacity(1024);
-    let mut encoded = Encoded::default();
+    let mut encoded = EncodedObject::default();
     let Some(fields) = object.as_object() else {
         write(&mut text, object);
-        return Encoded { bytes: text.into(), ..encoded };
+        return EncodedObject { bytes: text.into(), ..encoded };
     };
     text.push(b'{');
     let types = ["kind", "apiVersion"];
@@ -182,7 +182,7 @@ pub(crate) fn encode(object: &Value) -> Encoded {
     encoded
 }
 
-fn write_metadata(text: &mut Vec<u8>, metadata: &Map<String, Value>, encoded: &mut Encoded) {
+fn write_metadata(text: &mut Vec<u8>, metadata: &Map<String, Value>, encoded: &mut EncodedObject) {
     text.push(b'{');
     for (name, value) in metadata {
         let place = field(text, name, |text| write(text, value));
@@ -219,7 +219,7 @@ impl TypeFields {
 }
 
 /// Appends an object that is JSON text already, without parsing it again.
-pub(crate) fn append(buffer: &mut BytesMut, object: &Encoded, types: &TypeFields) {
+pub(crate) fn append(buffer: &mut BytesMut, object: &EncodedObject, types: &TypeFields) {
     match types {
         TypeFields::Stored => return buffer.put_slice(&object.bytes),
         TypeFields::Omitted => buffer.put_u8(b'{'),
@@ -233,7 +233,7 @@ pub(crate) fn append(buffer: &mut BytesMut, object: &Encoded, types: &TypeFields
 }
 
 /// The number of bytes that [`append`] adds.
-pub(crate) fn appended_len(object: &Encoded, types: &TypeFields) -> usize {
+pub(crate) fn appended_len(object: &EncodedObject, types: &TypeFields) -> usize {
     let rest = object.bytes.len() - object.front as usize;
     match types {
         TypeFields::Stored => object.bytes.len(),
@@ -289,8 +289,9 @@ mod tests {
             object[part.name()] = value.clone();
             encode(&object)
         };
-        let known = |encoded: &Encoded| {
-            let Encoded { front, revision, labels, uid, finalizers, spec, status, .. } = encoded.clone();
+        let known = |encoded: &EncodedObject| {
+            let EncodedObject { front, revision, labels, uid, finalizers, spec, status, .. } =
+                encoded.clone();
             (front, [revision, labels, uid, finalizers, spec, status].map(|range| span(&range)))
         };
         for part in [Part::Spec, Part::Status] {

@@ -11,7 +11,7 @@ use memchr::memmem;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::store::encoded::{Encoded, Part, encode};
+use crate::store::encoded::{EncodedObject, Part, encode};
 
 /// Separates the values of [`Version::field`]. No name, address or reason contains it.
 pub(crate) const SEPARATOR: &str = "\0";
@@ -22,7 +22,7 @@ pub(crate) struct Version {
     /// The revision of the write that created the version.
     /// For the last state of a deleted object, the revision of the delete.
     pub revision: u64,
-    encoded: Encoded,
+    encoded: EncodedObject,
     /// The values for field selectors, in the order of the kind's selectable fields.
     fields: Box<str>,
     tree: Mutex<Option<Arc<Value>>>,
@@ -103,7 +103,7 @@ impl Version {
     }
 
     /// The object as JSON text.
-    pub(crate) fn encoded(&self) -> &Encoded {
+    pub(crate) fn encoded(&self) -> &EncodedObject {
         &self.encoded
     }
 

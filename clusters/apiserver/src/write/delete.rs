@@ -46,7 +46,7 @@ pub(crate) enum DeleteResult {
 }
 
 /// The effect of the grace period on a delete.
-enum Grace {
+enum GraceEffect {
     /// The kind has no grace periods, or the period is over.
     None,
     /// The grace period in seconds, from the first delete on.
@@ -78,12 +78,12 @@ impl Writer<'_> {
         self.consult_validating(subject)?;
         let mut object = Value::clone(&before);
         let grace = match grace(kind, &object, options) {
-            Grace::Unchanged => return Ok(DeleteResult::Pending(stored)),
-            Grace::Starts(seconds) => {
+            GraceEffect::Unchanged => return Ok(DeleteResult::Pending(stored)),
+            GraceEffect::Starts(seconds) => {
                 self.begin_grace(&mut object, seconds);
                 Some(seconds)
             }
-            Grace::None => None,
+            GraceEffect::None => None,
         };
         propagate(kind, &mut object, options.propagation);
         self.hold_definition(kind, &mut object);
@@ -204,27 +204,27 @@ fn propagate(kind: &Kind, object: &mut Value, policy: Option<Propagation>) {
 }
 
 /// The grace period of an object. Only pods have one, and a later delete can only shorten it.
-fn grace(kind: &Kind, object: &Value, options: &DeleteOptions) -> Grace {
+fn grace(kind: &Kind, object: &Value, options: &DeleteOptions) -> GraceEffect {
     if !kind.is_core("pods") {
-        return Grace::None;
+        return GraceEffect::None;
     }
     let given = options.grace_period_seconds.map(|seconds| if seconds < 0 { 1 } else { seconds });
     if is_terminating(object) {
         let left = object["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
         return match given {
-            _ if left == 0 => Grace::None,
-            Some(seconds) if seconds < left => Grace::Starts(seconds),
-            _ => Grace::Unchanged,
+            _ if left == 0 => GraceEffect::None,
+            Some(seconds) if seconds < left => GraceEffect::Starts(seconds),
+            _ => GraceEffect::Unchanged,
         };
     }
     let unscheduled = object["spec"]["nodeName"].as_str().unwrap_or_default().is_empty();
     let finished = matches!(object["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
     if unscheduled || finished {
-        return Grace::Starts(0);
+        return GraceEffect::Starts(0);
     }
     let of_spec = || object["spec"]["terminationGracePeriodSeconds"].as_i64();
     let seconds = given.or_else(of_spec).unwrap_or(0);
-    Grace::Starts(if seconds < 0 { 1 } else { seconds })
+    GraceEffect::Starts(if seconds < 0 { 1 } else { seconds })
 }
 
 impl DeleteOptions {

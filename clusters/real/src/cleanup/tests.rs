@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use capsize_clock::{Seed, Simulation, live, simulate};
-use capsize_clusters::{MemberSpec, Served, Standing};
+use capsize_clusters::{GivenCredentials, ListeningMember, MemberSpec};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{Api, ListParams, PostParams};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::docker::fake::FakeDocker;
 use crate::journal::Journal;
-use crate::kubeconfig::{Allowed, Existing};
+use crate::kubeconfig::{AllowedCluster, ExistingClusters};
 
 fn network() -> Resource {
     Resource::Network("n".into())
@@ -25,7 +25,7 @@ fn network() -> Resource {
 
 /// Returns the failures that are left in the end, and the time that the looks took.
 /// `at` is the result of a look at a time.
-fn looked(mut at: impl FnMut(Duration) -> Look + Send) -> (Vec<(Resource, String)>, Duration) {
+fn looked(mut at: impl FnMut(Duration) -> InspectionResult + Send) -> (Vec<(Resource, String)>, Duration) {
     simulate(Seed(1), |run| async move {
         let look = async || Ok(at(run.clock.elapsed()));
         let left = until_nothing_comes(run.clock, look).await.unwrap();
@@ -37,8 +37,8 @@ fn looked(mut at: impl FnMut(Duration) -> Look + Send) -> (Vec<(Resource, String
 fn a_removal_that_docker_refuses_for_a_moment_is_repeated() {
     let busy = Duration::from_secs(10);
     let (left, _) = looked(|now| match now < busy {
-        true => Look { found: true, left: vec![(network(), "has active endpoints".into())] },
-        false => Look::default(),
+        true => InspectionResult { found: true, left: vec![(network(), "has active endpoints".into())] },
+        false => InspectionResult::default(),
     });
     assert_eq!(left, []);
 }
@@ -46,7 +46,7 @@ fn a_removal_that_docker_refuses_for_a_moment_is_repeated() {
 #[test]
 fn a_removal_that_docker_keeps_refusing_fails_after_the_time_limit() {
     let refused = || vec![(network(), "has active endpoints".to_owned())];
-    let (left, took) = looked(|_| Look { found: true, left: refused() });
+    let (left, took) = looked(|_| InspectionResult { found: true, left: refused() });
     assert_eq!(left, refused());
     assert!(took > TIMEOUT && took < TIMEOUT + PAUSE * 2, "{took:?}");
 }
@@ -58,20 +58,20 @@ fn a_resource_that_appears_seconds_later_is_removed() {
     let (left, took) = looked(|now| {
         let is_there = now >= late && removed.is_empty();
         removed.extend(is_there.then(network));
-        Look { found: is_there, left: Vec::new() }
+        InspectionResult { found: is_there, left: Vec::new() }
     });
     assert_eq!((left, &removed[..]), (Vec::new(), &[network()][..]));
     assert!(took > late + PAUSE, "more may come after it: {took:?}");
 }
 
 /// A run that ended without removing its resources.
-struct Ended {
+struct EndedRun {
     journal: PathBuf,
     run: RunId,
     labels: Value,
 }
 
-fn ended(state: &Path, resources: &[Resource]) -> Ended {
+fn ended(state: &Path, resources: &[Resource]) -> EndedRun {
     let journal = Journal::begin(state).unwrap();
     // One that has nothing to undo would go.
     journal.will(Resource::Container("never-made".into())).unwrap();
@@ -79,14 +79,14 @@ fn ended(state: &Path, resources: &[Resource]) -> Ended {
         journal.will(resource.clone()).unwrap();
     }
     let path = state.canonicalize().unwrap().join(format!("{}.jsonl", journal.run()));
-    let ended = Ended { journal: path, run: journal.id().clone(), labels: json!(journal.labels()) };
+    let ended = EndedRun { journal: path, run: journal.id().clone(), labels: json!(journal.labels()) };
     drop(journal);
     // A process that another test has just forked holds the lock of the journal until it executes its program.
     File::open(&ended.journal).unwrap().lock().unwrap();
     ended
 }
 
-impl Ended {
+impl EndedRun {
     /// Appends a line to its journal that its run has not written.
     fn forge(&self, line: &Value) {
         let mut file = File::options().append(true).open(&self.journal).unwrap();
@@ -230,27 +230,29 @@ fn programs_of_other_runs_are_not_ended_by_a_forged_line() {
 }
 
 /// A running cluster with a kubeconfig.
-async fn cluster(run: Simulation, folder: &Path) -> (Served, Allowed, PathBuf) {
+async fn cluster(run: Simulation, folder: &Path) -> (ListeningMember, AllowedCluster, PathBuf) {
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let served = Served::start(run, &MemberSpec::named("m1"), any, Standing::default()).await.unwrap();
+    let served = ListeningMember::start(run, &MemberSpec::named("m1"), any, GivenCredentials::default())
+        .await
+        .unwrap();
     let path = folder.join("kubeconfig");
     std::fs::write(&path, served.listening().kubeconfig()).unwrap();
     let namespace = Api::<Namespace>::all(served.listening().client().await.unwrap());
     let uid = namespace.get("kube-system").await.unwrap().metadata.uid.unwrap();
-    (served, Allowed { context: "m1".into(), uid }, path)
+    (served, AllowedCluster { context: "m1".into(), uid }, path)
 }
 
-async fn place(served: &Served, name: &str, label: &str) {
+async fn place(served: &ListeningMember, name: &str, label: &str) {
     let map = json!({"metadata": {"name": name, "labels": {"of": label}}});
     let map: ConfigMap = serde_json::from_value(map).unwrap();
     maps(served).await.create(&PostParams::default(), &map).await.unwrap();
 }
 
-async fn maps(served: &Served) -> Api<ConfigMap> {
+async fn maps(served: &ListeningMember) -> Api<ConfigMap> {
     Api::default_namespaced(served.listening().client().await.unwrap())
 }
 
-async fn placed(served: &Served) -> Vec<String> {
+async fn placed(served: &ListeningMember) -> Vec<String> {
     let all = maps(served).await.list(&ListParams::default().labels("of")).await.unwrap();
     all.items.into_iter().filter_map(|map| map.metadata.name).collect()
 }
@@ -260,7 +262,7 @@ fn nothing_is_removed_from_a_cluster_that_the_run_has_not_claimed() {
     live(Seed(1), SPEED, |run| async move {
         let (state, folder, docker) =
             (TempDir::new().unwrap(), TempDir::new().unwrap(), FakeDocker::start().await);
-        let (served, Allowed { context, uid }, kubeconfig) = cluster(run, folder.path()).await;
+        let (served, AllowedCluster { context, uid }, kubeconfig) = cluster(run, folder.path()).await;
         place(&served, "somebody-s", "somebody").await;
         let over = ended(state.path(), &[]);
         for selector in ["of=somebody", "of", ""] {
@@ -282,7 +284,7 @@ fn a_cluster_that_a_killed_run_had_claimed_is_cleaned_of_what_it_placed_and_of_n
             (TempDir::new().unwrap(), TempDir::new().unwrap(), FakeDocker::start().await);
         let (served, allowed, kubeconfig) = cluster(run, folder.path()).await;
         place(&served, "somebody-s", "somebody").await;
-        let provider = |journal: Journal| Existing {
+        let provider = |journal: Journal| ExistingClusters {
             kubeconfig: kubeconfig.clone(),
             allowed: vec![allowed.clone()],
             max_down: 1,

@@ -85,7 +85,7 @@ pub struct Engine(pub(crate) Docker);
 
 /// Properties of an Engine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct EngineProperties {
     /// Its release.
     pub version: String,
     /// The version of its API that is used.
@@ -129,10 +129,10 @@ impl Engine {
     ///
     /// # Errors
     /// It does not report them.
-    pub async fn known(&self) -> Result<Known, EngineError> {
+    pub async fn known(&self) -> Result<EngineProperties, EngineError> {
         let info = self.0.info().await.map_err(refused("describe itself"))?;
         let cgroups = info.cgroup_version.map(|version| version.to_string());
-        Ok(Known {
+        Ok(EngineProperties {
             version: info.server_version.unwrap_or_default(),
             api: self.0.client_version().to_string(),
             cgroups: cgroups.unwrap_or_default(),
@@ -145,7 +145,7 @@ impl Engine {
     ///
     /// # Errors
     /// Docker does not list them.
-    pub async fn ours(&self, folder: &str) -> Result<Vec<Labelled>, EngineError> {
+    pub async fn ours(&self, folder: &str) -> Result<Vec<LabelledResource>, EngineError> {
         self.labelled(&format!("{JOURNAL}={folder}")).await
     }
 
@@ -155,7 +155,7 @@ impl Engine {
         Ok(marked.filter_map(|one| Some((one.id?, one.resource))).collect())
     }
 
-    async fn labelled(&self, label: &str) -> Result<Vec<Labelled>, EngineError> {
+    async fn labelled(&self, label: &str) -> Result<Vec<LabelledResource>, EngineError> {
         let labelled = || Some([("label".to_owned(), vec![label.to_owned()])].into_iter().collect());
         let options = ListContainersOptions { all: true, filters: labelled(), ..Default::default() };
         let containers = self.0.list_containers(Some(options)).await.map_err(refused("list containers"))?;
@@ -166,14 +166,14 @@ impl Engine {
         let containers = containers.into_iter().map(|one| {
             let name = one.names.and_then(|names| names.into_iter().next()).or(one.id).unwrap_or_default();
             let resource = Resource::Container(name.trim_start_matches('/').to_owned());
-            Labelled::of(resource, one.labels.into_iter().flatten())
+            LabelledResource::of(resource, one.labels.into_iter().flatten())
         });
         let networks = networks.into_iter().map(|one| {
             let resource = Resource::Network(one.name.or(one.id).unwrap_or_default());
-            Labelled::of(resource, one.labels.into_iter().flatten())
+            LabelledResource::of(resource, one.labels.into_iter().flatten())
         });
         let volumes = volumes.volumes.into_iter().flatten();
-        let volumes = volumes.map(|one| Labelled::of(Resource::Volume(one.name), one.labels));
+        let volumes = volumes.map(|one| LabelledResource::of(Resource::Volume(one.name), one.labels));
         Ok(containers.chain(networks).chain(volumes).collect())
     }
 
@@ -229,7 +229,7 @@ impl Engine {
 
 /// A resource that carries labels of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Labelled {
+pub struct LabelledResource {
     /// The name of the run.
     pub run: String,
     /// The identity of the run, if the resource has a valid one.
@@ -238,7 +238,7 @@ pub struct Labelled {
     pub resource: Resource,
 }
 
-impl Labelled {
+impl LabelledResource {
     fn of(resource: Resource, labels: impl IntoIterator<Item = (String, String)>) -> Self {
         let labels: Labels = labels.into_iter().collect();
         let id = labels.get(RUN_ID).and_then(|id| RunId::try_from(id.clone()).ok());

@@ -25,7 +25,7 @@ pub(crate) struct Command<'a> {
 
 /// The result of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ended {
+pub(crate) struct CommandResult {
     pub(crate) code: i64,
     /// Its standard output.
     pub(crate) output: String,
@@ -40,7 +40,7 @@ impl Engine {
         clock: Clock,
         name: &str,
         command: Command<'_>,
-    ) -> Result<Ended, EngineError> {
+    ) -> Result<CommandResult, EngineError> {
         let failed = || refused(format!("execute anything in the container {name}"));
         let owned = |text: &[&str]| text.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let environment = command.environment.iter().map(|(name, value)| format!("{name}={value}"));
@@ -67,7 +67,11 @@ impl Engine {
         loop {
             // The exit code may be known a moment after the end of the output.
             if let Some(code) = self.0.inspect_exec(&id).await.map_err(failed())?.exit_code {
-                return Ok(Ended { code, output: text(&standard_output), complaint: text(&complaint) });
+                return Ok(CommandResult {
+                    code,
+                    output: text(&standard_output),
+                    complaint: text(&complaint),
+                });
             }
             clock.sleep(PAUSE).await;
         }

@@ -9,12 +9,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 /// Its resources: kind (`containers`, `networks`, `volumes`) and name, with the labels.
-type Things = Arc<Mutex<BTreeMap<(String, String), Value>>>;
+type FakeResources = Arc<Mutex<BTreeMap<(String, String), Value>>>;
 
 /// A listening engine. Dropping it stops it.
 pub(crate) struct FakeDocker {
     pub(crate) address: String,
-    things: Things,
+    things: FakeResources,
     _task: JoinSet<()>,
 }
 
@@ -22,7 +22,7 @@ impl FakeDocker {
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("tcp://{}", listener.local_addr().unwrap());
-        let things = Things::default();
+        let things = FakeResources::default();
         let mut task = JoinSet::new();
         let shared = Arc::clone(&things);
         task.spawn(async move {
@@ -45,7 +45,7 @@ impl FakeDocker {
 }
 
 /// Answers one request.
-async fn answer(stream: TcpStream, things: Things) {
+async fn answer(stream: TcpStream, things: FakeResources) {
     let mut stream = BufReader::new(stream);
     let (mut request, mut line) = (String::new(), String::new());
     stream.read_line(&mut request).await.unwrap();
@@ -66,7 +66,7 @@ async fn answer(stream: TcpStream, things: Things) {
     let _ = stream.write_all(text.as_bytes()).await;
 }
 
-fn reply(method: &str, path: &[&str], things: &Things) -> (u16, Value) {
+fn reply(method: &str, path: &[&str], things: &FakeResources) -> (u16, Value) {
     let mut things = things.lock().unwrap();
     let missing = (404, json!({"message": "no such thing"}));
     let kind = path.first().copied().unwrap_or_default();

@@ -11,9 +11,9 @@ mod member;
 mod network;
 
 pub use containers::Containers;
-pub use engine::{Engine, EngineError, Known, Labelled};
+pub use engine::{Engine, EngineError, EngineProperties, LabelledResource};
 pub(crate) use engine::{is_missing, refused};
-pub(crate) use exec::{Command, Ended};
+pub(crate) use exec::{Command, CommandResult};
 pub use image::Image;
 pub(crate) use image::log_end;
 pub(crate) use machine::Container;

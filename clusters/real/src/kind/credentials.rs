@@ -92,7 +92,7 @@ mod tests {
     use std::net::{Ipv4Addr, SocketAddr};
 
     use capsize_clock::{Seed, live};
-    use capsize_clusters::{MemberSpec, Served, Standing};
+    use capsize_clusters::{GivenCredentials, ListeningMember, MemberSpec};
 
     use super::*;
 
@@ -116,7 +116,8 @@ current-context: admin@kind
     fn an_administrator_without_a_token_gets_one_that_lasts() {
         let ran = live(Seed(1), 1.0, |run| async move {
             let (spec, address) = (MemberSpec::named("m1"), SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
-            let served = Served::start(run, &spec, address, Standing::default()).await.unwrap();
+            let served =
+                ListeningMember::start(run, &spec, address, GivenCredentials::default()).await.unwrap();
             let kubeconfig = served.listening().kubeconfig();
             let lines = kubeconfig.lines().filter(|line| !line.trim_start().starts_with("token:"));
             let kubeconfig: String = lines.map(|line| format!("{line}\n")).collect();

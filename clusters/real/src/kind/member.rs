@@ -9,7 +9,7 @@ use futures::future::try_join_all;
 
 use super::boot;
 use super::credentials::Administrator;
-use super::node::{ADMIN, Node, Shared};
+use super::node::{ADMIN, FleetState, Node};
 use super::programs::{API_SERVER, ETCD, KUBELET};
 use crate::docker::Container;
 use crate::ports::free_port;
@@ -23,7 +23,7 @@ pub(super) fn names(network: &str, spec: &MemberSpec) -> Vec<String> {
 }
 
 /// Starts the member that `spec` describes.
-pub(super) async fn start(shared: Shared, spec: &MemberSpec) -> Result<ExternalMember, ProviderError> {
+pub(super) async fn start(shared: FleetState, spec: &MemberSpec) -> Result<ExternalMember, ProviderError> {
     let none = |error: io::Error| ProviderError(format!("127.0.0.1 has no free port for a node: {error}"));
     let port = free_port().map_err(none)?;
     let stand_in = shared.image.is_stand_in();

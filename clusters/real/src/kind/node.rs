@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use super::image::NodeImage;
 use super::kubeadm;
 use super::privilege::Privilege;
-use crate::docker::{Command, Container, Ended, Engine, EngineError, FleetNetwork, log_end};
+use crate::docker::{Command, CommandResult, Container, Engine, EngineError, FleetNetwork, log_end};
 
 /// The time limit until a node has booted, and the pause between two looks.
 const BOOT: Duration = Duration::from_secs(90);
@@ -36,7 +36,7 @@ pub(super) const ADMIN: &str = "/etc/kubernetes/admin.conf";
 
 /// The state that the nodes of one fleet share.
 #[derive(Clone)]
-pub(super) struct Shared {
+pub(super) struct FleetState {
     pub(super) engine: Engine,
     pub(super) clock: Clock,
     pub(super) network: Arc<FleetNetwork>,
@@ -48,7 +48,7 @@ pub(super) struct Shared {
 
 /// A running node. Dropping it within a runtime removes its container.
 pub(super) struct Node {
-    shared: Shared,
+    shared: FleetState,
     /// Dropping it removes the container.
     _container: ContainerAsync<GenericImage>,
     pub(super) name: String,
@@ -59,7 +59,7 @@ impl Node {
     /// Starts the node called `name`.
     /// Its API server is published on `port` of the loopback, if there is one.
     pub(super) async fn start(
-        shared: Shared,
+        shared: FleetState,
         name: String,
         port: Option<u16>,
     ) -> Result<Self, ProviderError> {
@@ -90,7 +90,7 @@ impl Node {
 
     /// Its container as a machine that can break down.
     pub(super) fn machine(&self) -> Container {
-        let Shared { engine, clock, network, .. } = self.shared.clone();
+        let FleetState { engine, clock, network, .. } = self.shared.clone();
         Container { engine, clock, network, name: self.name.clone(), address: self.address }
     }
 
@@ -116,8 +116,8 @@ impl Node {
     }
 
     /// The output of a command that succeeded.
-    fn output(&self, ended: Ended, what: &str) -> Result<String, ProviderError> {
-        let Ended { code, output, complaint } = ended;
+    fn output(&self, ended: CommandResult, what: &str) -> Result<String, ProviderError> {
+        let CommandResult { code, output, complaint } = ended;
         if code == 0 {
             return Ok(output);
         }
@@ -126,8 +126,12 @@ impl Node {
         Err(ProviderError(format!("in the node {name}, {what} ends with {code}: {why}")))
     }
 
-    async fn attempt(&self, line: &[&str], environment: &[(&str, &str)]) -> Result<Ended, EngineError> {
-        let Shared { engine, clock, privilege, .. } = &self.shared;
+    async fn attempt(
+        &self,
+        line: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Result<CommandResult, EngineError> {
+        let FleetState { engine, clock, privilege, .. } = &self.shared;
         // kind does this too.
         let privileged = *privilege == Privilege::Full;
         engine.execute(*clock, &self.name, Command { line, environment, privileged }).await
@@ -144,11 +148,13 @@ impl Node {
                 let state = self.attempt(&["systemctl", "is-system-running", "--wait"], &[]);
                 match timeout(BOOT, state).await {
                     // A degraded system lacks only units that nodes do not need, as swap.
-                    Ok(Ok(Ended { output, .. })) if ["running", "degraded"].contains(&output.as_str()) => {
+                    Ok(Ok(CommandResult { output, .. }))
+                        if ["running", "degraded"].contains(&output.as_str()) =>
+                    {
                         return Ok(());
                     }
                     Ok(ended) => {
-                        let Ended { output, complaint, .. } = ended?;
+                        let CommandResult { output, complaint, .. } = ended?;
                         seen = format!("systemd reports {output}{complaint}");
                     }
                     Err(_) => seen = "its init does not come to an end".into(),
@@ -181,7 +187,7 @@ impl Node {
 }
 
 /// The container that kind would start.
-fn request(shared: &Shared, name: &str, port: Option<u16>) -> ContainerRequest<GenericImage> {
+fn request(shared: &FleetState, name: &str, port: Option<u16>) -> ContainerRequest<GenericImage> {
     let mut image = shared.image.generic();
     if port.is_some() {
         image = image.with_exposed_port(kubeadm::PORT.tcp());

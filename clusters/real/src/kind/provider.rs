@@ -10,7 +10,7 @@ use tokio::sync::OnceCell;
 
 use super::image::NodeImage;
 use super::member;
-use super::node::Shared;
+use super::node::FleetState;
 use super::privilege::Privilege;
 use crate::docker::{Engine, FleetNetwork, Fleets};
 use crate::journal::Journal;
@@ -53,7 +53,7 @@ impl Provider for Kind {
         let privilege = self.privilege(&engine, &network).await?;
         let storage = engine.known().await?.storage;
         let shared =
-            Shared { engine, clock: run.clock, network, image: self.image.clone(), privilege, storage };
+            FleetState { engine, clock: run.clock, network, image: self.image.clone(), privilege, storage };
         try_join_all(specs.iter().map(|spec| member::start(shared.clone(), spec))).await
     }
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 /// A cluster that may be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Allowed {
+pub struct AllowedCluster {
     /// Its context in the kubeconfig.
     pub context: String,
     /// The UID of its kube-system namespace.
@@ -19,7 +19,7 @@ pub struct Allowed {
 )]
 pub struct NotAllowed;
 
-impl FromStr for Allowed {
+impl FromStr for AllowedCluster {
     type Err = NotAllowed;
 
     fn from_str(text: &str) -> Result<Self, NotAllowed> {
@@ -32,7 +32,7 @@ impl FromStr for Allowed {
     }
 }
 
-impl fmt::Display for Allowed {
+impl fmt::Display for AllowedCluster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}={}", self.context, self.uid)
     }
@@ -44,11 +44,11 @@ mod tests {
 
     #[test]
     fn a_cluster_is_allowed_by_both_its_names() {
-        let allowed: Allowed = "team=a/m1=0a1b".parse().unwrap();
+        let allowed: AllowedCluster = "team=a/m1=0a1b".parse().unwrap();
         assert_eq!((&*allowed.context, &*allowed.uid), ("team=a/m1", "0a1b"));
         assert_eq!(allowed.to_string(), "team=a/m1=0a1b");
         for wrong in ["m1", "m1=", "=0a1b", ""] {
-            assert_eq!(wrong.parse::<Allowed>(), Err(NotAllowed), "{wrong}");
+            assert_eq!(wrong.parse::<AllowedCluster>(), Err(NotAllowed), "{wrong}");
         }
     }
 }

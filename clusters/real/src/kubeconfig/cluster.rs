@@ -9,7 +9,7 @@ use capsize_clusters::{ProviderError, administrator};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{Api, Client};
 
-use super::allowed::Allowed;
+use super::allowed::AllowedCluster;
 use super::entry::Entry;
 
 /// The namespace whose UID identifies a cluster.
@@ -19,7 +19,7 @@ const IDENTITY: &str = "kube-system";
 #[derive(Clone)]
 pub struct Cluster {
     /// The permission by which it is used.
-    pub allowed: Allowed,
+    pub allowed: AllowedCluster,
     /// The URL of its API server, with the address of the host in place of its name.
     pub server: String,
     pub(super) address: SocketAddr,
@@ -38,7 +38,7 @@ impl Cluster {
     ///
     /// # Errors
     /// It cannot be reached, or is not the one that is allowed.
-    pub async fn find(file: &Path, allowed: &Allowed) -> Result<Self, ProviderError> {
+    pub async fn find(file: &Path, allowed: &AllowedCluster) -> Result<Self, ProviderError> {
         let wrong =
             |why: String| ProviderError(format!("{}, context {}: {why}", file.display(), allowed.context));
         let Entry { server, authority, token } = Entry::read(file, &allowed.context).map_err(&wrong)?;
@@ -57,7 +57,7 @@ impl Cluster {
     /// # Errors
     /// It is another one, or does not answer.
     pub async fn confirm(&self) -> Result<(), ProviderError> {
-        let Allowed { context, uid } = &self.allowed;
+        let AllowedCluster { context, uid } = &self.allowed;
         let namespace = Api::<Namespace>::all(self.client.clone()).get_metadata(IDENTITY).await;
         let namespace = namespace.map_err(|error| {
             ProviderError(format!(

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use capsize_clock::{Seed, Simulation, live};
 use capsize_clusters::{Breakdown, ExternalMember, Machine, MemberSpec, Provider, ProviderError};
 
-use super::allowed::Allowed;
+use super::allowed::AllowedCluster;
 use super::claim::Claim;
 use super::cluster::Cluster;
 use super::sweep::{Copies, find, undo};
@@ -17,11 +17,11 @@ use crate::journal::{Journal, Resource};
 
 /// Provides clusters of a kubeconfig.
 /// The first allowed cluster is the first member of a fleet, and so on.
-pub struct Existing {
+pub struct ExistingClusters {
     /// The kubeconfig.
     pub kubeconfig: PathBuf,
     /// The clusters that may be used.
-    pub allowed: Vec<Allowed>,
+    pub allowed: Vec<AllowedCluster>,
     /// The largest number of members with faults at a time.
     pub max_down: usize,
     /// Returns the label of the objects that a control plane places in the member of this name.
@@ -32,7 +32,7 @@ pub struct Existing {
     pub members: Mutex<BTreeMap<String, Cluster>>,
 }
 
-impl Existing {
+impl ExistingClusters {
     /// Checks that all allowed clusters answer and are the right ones, and changes nothing.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl Existing {
 }
 
 #[async_trait]
-impl Provider for Existing {
+impl Provider for ExistingClusters {
     async fn start(
         &self,
         _run: Simulation,
@@ -109,7 +109,7 @@ impl Provider for Existing {
             let (count, most) = (members.len(), self.max_down);
             let names = members.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
             return Err(ProviderError(format!(
-                "{count} members would be struck at a time, {names}, and --max-down is {most}"
+                "{count} members would have a fault at a time, {names}, and --max-down is {most}"
             )));
         }
         for member in members {
@@ -158,7 +158,7 @@ mod tests {
     use std::fs;
     use std::net::{Ipv4Addr, SocketAddr};
 
-    use capsize_clusters::{Served, Standing};
+    use capsize_clusters::{GivenCredentials, ListeningMember};
     use k8s_openapi::api::core::v1::Namespace;
     use kube::Api;
     use tempfile::TempDir;
@@ -177,7 +177,7 @@ mod tests {
     }
 
     impl Place {
-        async fn of(server: &Served) -> Self {
+        async fn of(server: &ListeningMember) -> Self {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
             let address = listener.local_addr().unwrap();
             let server = Arc::new(Mutex::new(server.listening().address()));
@@ -197,19 +197,19 @@ mod tests {
             Self { address, server, _task: task }
         }
 
-        fn is_of(&self, server: &Served) {
+        fn is_of(&self, server: &ListeningMember) {
             *self.server.lock().unwrap() = server.listening().address();
         }
     }
 
     /// Starts a member that has the same keys each time, and a UID that depends on `seed`.
-    async fn serve(run: Simulation, seed: u64, keys: &TempDir) -> Served {
+    async fn serve(run: Simulation, seed: u64, keys: &TempDir) -> ListeningMember {
         let path = keys.path().join("keys.json");
         let known = fs::read(&path).ok().map(|text| serde_json::from_slice(&text).unwrap());
-        let standing = Standing { keys: known, ..Standing::default() };
+        let standing = GivenCredentials { keys: known, ..GivenCredentials::default() };
         let run = Simulation { seed: Seed(seed), ..run };
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let served = Served::start(run, &MemberSpec::named("m1"), any, standing).await.unwrap();
+        let served = ListeningMember::start(run, &MemberSpec::named("m1"), any, standing).await.unwrap();
         fs::write(path, serde_json::to_vec(&served.listening().keys()).unwrap()).unwrap();
         served
     }
@@ -225,9 +225,9 @@ mod tests {
             let client = first.listening().client().await.unwrap();
             let namespace = Api::<Namespace>::all(client).get("kube-system").await.unwrap();
             let (context, uid) = ("m1".to_owned(), namespace.metadata.uid.unwrap());
-            let existing = Existing {
+            let existing = ExistingClusters {
                 kubeconfig,
-                allowed: vec![Allowed { context, uid }],
+                allowed: vec![AllowedCluster { context, uid }],
                 max_down: 1,
                 label: |_| "of=nobody".into(),
                 journal: Arc::new(Journal::begin(folder.path()).unwrap()),

@@ -7,10 +7,10 @@ mod entry;
 mod existing;
 mod sweep;
 
-pub use allowed::{Allowed, NotAllowed};
+pub use allowed::{AllowedCluster, NotAllowed};
 pub use cluster::Cluster;
 pub(crate) use entry::{authority, token};
 pub use entry::{read_kubeconfig, server_url};
-pub use existing::Existing;
+pub use existing::ExistingClusters;
 pub use sweep::Copies;
 pub(crate) use sweep::undo;

@@ -10,7 +10,7 @@ use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, Client, ResourceExt};
 use serde::{Deserialize, Serialize};
 
-use super::allowed::Allowed;
+use super::allowed::AllowedCluster;
 use super::claim::Claim;
 use super::cluster::Cluster;
 use crate::run_id::RunId;
@@ -48,7 +48,7 @@ pub struct Copies {
 /// Nothing is removed unless the run has claimed it.
 pub(crate) async fn undo(run: &RunId, copies: &Copies) -> Result<(), ProviderError> {
     let Copies { kubeconfig, context, uid, selector } = copies;
-    let allowed = Allowed { context: context.clone(), uid: uid.clone() };
+    let allowed = AllowedCluster { context: context.clone(), uid: uid.clone() };
     let cluster = Cluster::find(kubeconfig, &allowed).await?;
     let claim = match Claim::find(&cluster.client).await? {
         Some(claim) if claim.is_of(run, selector) => claim,

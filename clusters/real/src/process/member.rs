@@ -27,7 +27,7 @@ const ATTEMPTS: usize = 3;
 
 /// The state that the members of one fleet share.
 #[derive(Clone)]
-pub(super) struct Shared {
+pub(super) struct FleetState {
     pub(super) clock: Clock,
     pub(super) assets: Assets,
     pub(super) journal: Arc<Journal>,
@@ -38,7 +38,7 @@ pub(super) struct Shared {
 }
 
 /// Starts the member that `spec` describes.
-pub(super) async fn start(shared: Shared, spec: &MemberSpec) -> Result<ExternalMember, ProviderError> {
+pub(super) async fn start(shared: FleetState, spec: &MemberSpec) -> Result<ExternalMember, ProviderError> {
     let mut attempts = 1;
     loop {
         let (member, address, files) = Member::prepare(&shared, spec).await?;
@@ -65,7 +65,10 @@ struct Member {
 }
 
 impl Member {
-    async fn prepare(shared: &Shared, spec: &MemberSpec) -> Result<(Self, SocketAddr, Files), ProviderError> {
+    async fn prepare(
+        shared: &FleetState,
+        spec: &MemberSpec,
+    ) -> Result<(Self, SocketAddr, Files), ProviderError> {
         let name = &spec.name;
         let home = RunFolder::open(&shared.journal, "capsize-")?;
         let files = Files::write(home.path(), name)?;

@@ -11,7 +11,7 @@ use capsize_clusters::{Breakdown, ExternalMember, MemberSpec, Provider, Provider
 use futures::future::try_join_all;
 
 use super::assets::Assets;
-use super::member::{self, Shared};
+use super::member::{self, FleetState};
 use super::run_folder::RunFolder;
 use crate::journal::Journal;
 
@@ -54,7 +54,7 @@ impl Provider for Processes {
         specs: &[MemberSpec],
     ) -> Result<Vec<ExternalMember>, ProviderError> {
         let number = self.fleets.fetch_add(1, Ordering::Relaxed) + 1;
-        let shared = Shared {
+        let shared = FleetState {
             clock: run.clock,
             assets: self.assets.clone(),
             journal: Arc::clone(&self.journal),

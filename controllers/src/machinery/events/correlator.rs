@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::Involved;
+use super::InvolvedObject;
 use crate::rules::Event;
 
 /// The number of events about one object that a source may publish at once (`defaultSpamBurst`).
@@ -35,7 +35,7 @@ const COMBINED: &str = "(combined from similar events): ";
 #[derive(Clone, Debug)]
 pub(super) struct Occurrence {
     pub(super) component: Cow<'static, str>,
-    pub(super) involved: Involved,
+    pub(super) involved: InvolvedObject,
     pub(super) event: Event,
 }
 
@@ -51,10 +51,10 @@ pub(super) enum Decision {
 }
 
 /// The source and the object.
-type SourceAndObject = (Cow<'static, str>, Involved);
+type SourceAndObject = (Cow<'static, str>, InvolvedObject);
 
 /// Events that differ in their messages only: source, object, whether they warn, reason.
-type SimilarEvents = (Cow<'static, str>, Involved, bool, &'static str);
+type SimilarEvents = (Cow<'static, str>, InvolvedObject, bool, &'static str);
 
 /// The memory of one process that publishes events.
 #[derive(Debug, Default)]
@@ -178,7 +178,11 @@ mod tests {
     use crate::test_values::at;
 
     fn occurrence(message: &str) -> Occurrence {
-        let involved = Involved { kind: "ResourceBinding".into(), name: "web".into(), ..Involved::default() };
+        let involved = InvolvedObject {
+            kind: "ResourceBinding".into(),
+            name: "web".into(),
+            ..InvolvedObject::default()
+        };
         let event = Event { warns: false, reason: "Evicted", message: message.into() };
         Occurrence { component: "test".into(), involved, event }
     }

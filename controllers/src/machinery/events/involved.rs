@@ -7,7 +7,7 @@ use crate::api::{ANNOTATION_TEMPLATE_UID, Manifest, ObjectReference, RawObject};
 
 /// The object that an event is about. The namespace is empty for cluster-scoped kinds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Involved {
+pub(crate) struct InvolvedObject {
     pub api_version: String,
     pub kind: String,
     pub namespace: String,
@@ -15,7 +15,7 @@ pub(crate) struct Involved {
     pub uid: String,
 }
 
-impl Involved {
+impl InvolvedObject {
     /// An object of a kind that is known at compile time.
     pub(crate) fn object<K: Resource<DynamicType = ()>>(object: &K) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl Involved {
     }
 }
 
-impl From<&ObjectReference> for Involved {
+impl From<&ObjectReference> for InvolvedObject {
     fn from(reference: &ObjectReference) -> Self {
         Self {
             api_version: reference.api_version.clone(),

@@ -4,5 +4,5 @@ mod correlator;
 mod involved;
 mod recorder;
 
-pub(crate) use involved::Involved;
+pub(crate) use involved::InvolvedObject;
 pub(crate) use recorder::EventRecorder;

@@ -16,7 +16,7 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use super::Involved;
+use super::InvolvedObject;
 use super::correlator::{Correlator, Decision, Occurrence};
 use crate::rules::Event;
 
@@ -43,7 +43,12 @@ impl EventRecorder {
     }
 
     /// Publishes an event about an object, as `component`.
-    pub(crate) fn publish(&self, component: impl Into<Cow<'static, str>>, involved: Involved, event: Event) {
+    pub(crate) fn publish(
+        &self,
+        component: impl Into<Cow<'static, str>>,
+        involved: InvolvedObject,
+        event: Event,
+    ) {
         // Sending fails only while the controllers are being stopped.
         let occurrence = Occurrence { component: component.into(), involved, event };
         drop(self.sender.unbounded_send(occurrence));

@@ -146,7 +146,7 @@ mod tests {
         let yes = || Some(ready("True", "ClusterReady", 3));
         let no = || Some(ready("False", "ClusterNotReachable", 20));
         let cases = [
-            ("never heard of", vec![(5, None, None), (10, None, None)], (0, 0)),
+            ("never reported", vec![(5, None, None), (10, None, None)], (0, 0)),
             ("the first word", vec![(5, None, None), (10, yes(), None)], (10, 10)),
             ("after a restart of the monitor", vec![(50, yes(), None)], (50, 50)),
             ("the same word again", vec![(5, yes(), None), (10, yes(), None)], (5, 5)),

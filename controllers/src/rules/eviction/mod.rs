@@ -14,7 +14,7 @@ pub use feature_gates::{EvictsBy, Gates, awaits_workloads, evict_or_drop, evicts
 pub use json_path::json_path;
 pub use preserved_state::{inherited_state, injected_state, preserved_state};
 pub use tasks::{
-    TaskFate, confirms_replacement, evict, is_replaced, processes_tasks, taint_task, task_fate,
+    TaskOutcome, confirms_replacement, evict, is_replaced, processes_tasks, taint_task, task_outcome,
     task_timeouts, wakes_for_tasks,
 };
-pub use toleration::{Due, counts_against_eviction_rate, eviction_due, eviction_pause, tolerates};
+pub use toleration::{EvictionTime, counts_against_eviction_rate, eviction_due, eviction_pause, tolerates};

@@ -13,11 +13,11 @@ use crate::api::{
     AggregatedStatus, GracefulEvictionTask, Health, PRODUCER_TAINT_MANAGER, PurgeMode,
     REASON_TAINT_UNTOLERATED, ResourceBindingSpec, TargetCluster,
 };
-use crate::rules::{Due, Rules};
+use crate::rules::{EvictionTime, Rules};
 
 /// The decision about an eviction task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TaskFate {
+pub enum TaskOutcome {
     /// The task is new and gets its creation time, from which its timeout counts.
     Stamp,
     /// The task stays until a user decides otherwise.
@@ -55,7 +55,7 @@ pub fn evict(spec: &mut ResourceBindingSpec, cluster: &str, task: GracefulEvicti
 pub fn taint_task(
     rules: &dyn Rules,
     spec: &ResourceBindingSpec,
-    _due: Due,
+    _due: EvictionTime,
     flag: Option<PurgeMode>,
     report: Option<&AggregatedStatus>,
 ) -> Result<GracefulEvictionTask, String> {
@@ -106,15 +106,20 @@ pub fn task_timeouts(tasks: &[GracefulEvictionTask], timeout: Duration) -> Vec<D
 /// A decision of the user comes first. Otherwise the task ends when it is `replaced` (see [`is_replaced`]) or older
 /// than `timeout`.
 #[must_use]
-pub fn task_fate(task: &GracefulEvictionTask, replaced: bool, timeout: Duration, now: Timestamp) -> TaskFate {
-    let Some(begun) = &task.creation_timestamp else { return TaskFate::Stamp };
+pub fn task_outcome(
+    task: &GracefulEvictionTask,
+    replaced: bool,
+    timeout: Duration,
+    now: Timestamp,
+) -> TaskOutcome {
+    let Some(begun) = &task.creation_timestamp else { return TaskOutcome::Stamp };
     match task.suppress_deletion {
-        Some(true) => return TaskFate::Keep,
-        Some(false) => return TaskFate::End,
+        Some(true) => return TaskOutcome::Keep,
+        Some(false) => return TaskOutcome::End,
         None => {}
     }
     let end = begun.0.saturating_add(timeout).unwrap_or(Timestamp::MAX);
-    if replaced || now > end { TaskFate::End } else { TaskFate::KeepUntil(end) }
+    if replaced || now > end { TaskOutcome::End } else { TaskOutcome::KeepUntil(end) }
 }
 
 /// Returns true if the targets replace the evicted copy.
@@ -195,17 +200,17 @@ mod tests {
     #[test]
     fn a_task_ends_when_replaced_or_too_old() {
         let cases = [
-            (None, true, 0, TaskFate::Stamp),
-            (Some(100), false, 100, TaskFate::KeepUntil(at(700))),
-            (Some(100), false, 700, TaskFate::KeepUntil(at(700))),
-            (Some(100), false, 701, TaskFate::End),
-            (Some(100), true, 100, TaskFate::End),
+            (None, true, 0, TaskOutcome::Stamp),
+            (Some(100), false, 100, TaskOutcome::KeepUntil(at(700))),
+            (Some(100), false, 700, TaskOutcome::KeepUntil(at(700))),
+            (Some(100), false, 701, TaskOutcome::End),
+            (Some(100), true, 100, TaskOutcome::End),
         ];
         for (begun, replaced, now, expected) in cases {
             let creation_timestamp = begun.map(|second| Time(at(second)));
             let task = GracefulEvictionTask { creation_timestamp, ..Default::default() };
-            let fate = task_fate(&task, replaced, Duration::from_secs(600), at(now));
-            assert_eq!(fate, expected, "{begun:?} {replaced} {now}");
+            let outcome = task_outcome(&task, replaced, Duration::from_secs(600), at(now));
+            assert_eq!(outcome, expected, "{begun:?} {replaced} {now}");
         }
     }
 
@@ -218,10 +223,10 @@ mod tests {
         let creation_timestamp = Some(Time(at(100)));
         let task =
             GracefulEvictionTask { from_cluster: "m1".into(), creation_timestamp, ..Default::default() };
-        let fate = |now| task_fate(&task, replaced, Duration::from_secs(600), at(now));
-        assert_eq!(fate(700), TaskFate::KeepUntil(at(700)));
+        let outcome = |now| task_outcome(&task, replaced, Duration::from_secs(600), at(now));
+        assert_eq!(outcome(700), TaskOutcome::KeepUntil(at(700)));
         assert!(eviction_filter(std::slice::from_ref(&task), "m1").is_some());
-        assert_eq!(fate(701), TaskFate::End);
+        assert_eq!(outcome(701), TaskOutcome::End);
         assert!(eviction_filter(&[], "m1").is_none());
     }
 
@@ -252,15 +257,15 @@ mod tests {
     #[test]
     fn a_task_has_its_own_time_and_a_person_the_last_word() {
         let cases = [
-            (Some(true), true, 9999, TaskFate::Keep),
-            (Some(false), false, 101, TaskFate::End),
-            (None, false, 101, TaskFate::KeepUntil(at(700))),
+            (Some(true), true, 9999, TaskOutcome::Keep),
+            (Some(false), false, 101, TaskOutcome::End),
+            (None, false, 101, TaskOutcome::KeepUntil(at(700))),
         ];
         for (suppress_deletion, replaced, now, expected) in cases {
             let creation_timestamp = Some(Time(at(100)));
             let task = GracefulEvictionTask { creation_timestamp, suppress_deletion, ..Default::default() };
-            let fate = task_fate(&task, replaced, Duration::from_secs(600), at(now));
-            assert_eq!(fate, expected, "{suppress_deletion:?} {now}");
+            let outcome = task_outcome(&task, replaced, Duration::from_secs(600), at(now));
+            assert_eq!(outcome, expected, "{suppress_deletion:?} {now}");
         }
         let task = |grace_period_seconds| GracefulEvictionTask { grace_period_seconds, ..Default::default() };
         let timeouts = task_timeouts(&[task(None), task(Some(10)), task(None)], Duration::from_secs(600));
@@ -275,7 +280,9 @@ mod tests {
         }));
         let flag = Some(PurgeMode::Gracefully);
         let mut spec = ResourceBindingSpec { clusters: vec![target("m1", 2)], ..Default::default() };
-        for (due, namespace) in [(Due::AtOnce, "default"), (Due::At(Timestamp::UNIX_EPOCH), "")] {
+        for (due, namespace) in
+            [(EvictionTime::AtOnce, "default"), (EvictionTime::At(Timestamp::UNIX_EPOCH), "")]
+        {
             spec.resource.namespace = namespace.into();
             spec.failover = None;
             let task = taint_task(&ReferenceRules, &spec, due, flag, None).unwrap();

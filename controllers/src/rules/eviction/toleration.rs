@@ -12,7 +12,7 @@ use crate::api::NO_EXECUTE;
 
 /// When the taints of a cluster evict a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Due {
+pub enum EvictionTime {
     /// Now: there is a taint that the workload does not tolerate.
     AtOnce,
     /// When the first of its tolerations expires.
@@ -39,11 +39,11 @@ pub fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
 /// Of several tolerations for one taint, only the first in the list counts. The toleration of a taint without a time
 /// stamp never expires.
 #[must_use]
-pub fn eviction_due(taints: &[Taint], tolerations: &[Toleration]) -> Due {
-    let mut due = Due::Never;
+pub fn eviction_due(taints: &[Taint], tolerations: &[Toleration]) -> EvictionTime {
+    let mut due = EvictionTime::Never;
     for taint in taints.iter().filter(|taint| taint.effect == NO_EXECUTE) {
         let Some(toleration) = tolerations.iter().find(|toleration| tolerates(toleration, taint)) else {
-            return Due::AtOnce;
+            return EvictionTime::AtOnce;
         };
         let (Some(added), Some(seconds)) = (&taint.time_added, toleration.toleration_seconds) else {
             continue;
@@ -51,8 +51,8 @@ pub fn eviction_due(taints: &[Taint], tolerations: &[Toleration]) -> Due {
         let patience = Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
         let end = added.0.saturating_add(patience).unwrap_or(Timestamp::MAX);
         due = match due {
-            Due::At(earlier) if earlier <= end => due,
-            _ => Due::At(end),
+            EvictionTime::At(earlier) if earlier <= end => due,
+            _ => EvictionTime::At(end),
         };
     }
     due
@@ -61,8 +61,8 @@ pub fn eviction_due(taints: &[Taint], tolerations: &[Toleration]) -> Due {
 /// Whether a workload uses up part of the rate of the taint manager if evictions are rate limited.
 /// A workload that never has to leave does not, whatever the taints (since 1.18.2).
 #[must_use]
-pub fn counts_against_eviction_rate(_taints: &[Taint], due: Due) -> bool {
-    due != Due::Never
+pub fn counts_against_eviction_rate(_taints: &[Taint], due: EvictionTime) -> bool {
+    due != EvictionTime::Never
 }
 
 /// Returns how long a worker of the taint manager pauses after each workload.
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn who_need_never_leave_takes_no_turn() {
-        let dues = [Due::Never, Due::AtOnce, Due::At(Timestamp::UNIX_EPOCH)];
+        let dues = [EvictionTime::Never, EvictionTime::AtOnce, EvictionTime::At(Timestamp::UNIX_EPOCH)];
         assert_eq!(dues.map(|due| counts_against_eviction_rate(&[], due)), [false, true, true]);
     }
 
@@ -131,17 +131,27 @@ mod tests {
 
     #[test]
     fn the_shortest_finite_toleration_decides() {
-        let at = |second| Due::At(Timestamp::from_second(second).unwrap());
+        let at = |second| EvictionTime::At(Timestamp::from_second(second).unwrap());
         let (a, b) = (taint("a", NO_EXECUTE, Some(100)), taint("b", NO_EXECUTE, Some(110)));
         let finite = |key, seconds| toleration(key, "Exists", NO_EXECUTE, Some(seconds));
         let forever = |key| toleration(key, "Exists", NO_EXECUTE, None);
-        let cases: Vec<(&str, Vec<Taint>, Vec<Toleration>, Due)> = vec![
-            ("no taint", vec![], vec![], Due::Never),
-            ("NoSchedule evicts nobody", vec![taint("a", "NoSchedule", Some(100))], vec![], Due::Never),
-            ("not tolerated", vec![a.clone()], vec![finite("b", 5)], Due::AtOnce),
+        let cases: Vec<(&str, Vec<Taint>, Vec<Toleration>, EvictionTime)> = vec![
+            ("no taint", vec![], vec![], EvictionTime::Never),
+            (
+                "NoSchedule evicts nobody",
+                vec![taint("a", "NoSchedule", Some(100))],
+                vec![],
+                EvictionTime::Never,
+            ),
+            ("not tolerated", vec![a.clone()], vec![finite("b", 5)], EvictionTime::AtOnce),
             ("tolerated for a while", vec![a.clone()], vec![finite("a", 5)], at(105)),
-            ("tolerated for ever", vec![a.clone()], vec![forever("a")], Due::Never),
-            ("the first in the list counts", vec![a.clone()], vec![forever("a"), finite("a", 5)], Due::Never),
+            ("tolerated for ever", vec![a.clone()], vec![forever("a")], EvictionTime::Never),
+            (
+                "the first in the list counts",
+                vec![a.clone()],
+                vec![forever("a"), finite("a", 5)],
+                EvictionTime::Never,
+            ),
             (
                 "the earlier end counts",
                 vec![a.clone(), b.clone()],
@@ -160,8 +170,8 @@ mod tests {
                 vec![forever("a"), finite("b", 5)],
                 at(115),
             ),
-            ("one not tolerated beats all", vec![a, b], vec![finite("a", 30)], Due::AtOnce),
-            ("no time added", vec![taint("a", NO_EXECUTE, None)], vec![finite("a", 5)], Due::Never),
+            ("one not tolerated beats all", vec![a, b], vec![finite("a", 30)], EvictionTime::AtOnce),
+            ("no time added", vec![taint("a", NO_EXECUTE, None)], vec![finite("a", 5)], EvictionTime::Never),
         ];
         for (about, taints, tolerations, expected) in cases {
             assert_eq!(eviction_due(&taints, &tolerations), expected, "{about}");

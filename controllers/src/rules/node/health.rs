@@ -145,11 +145,11 @@ mod tests {
     /// The checks of a case, each with its time and with the signs of life that the check sees.
     /// The signs of life are the heartbeat and the transition of `Ready` if there is one, and the Lease. In a case, the
     /// checks are followed by the times at which the last sign of life and the last change were observed.
-    type Looks = Vec<(i64, Option<(i64, i64)>, Option<i64>)>;
+    type HealthChecks = Vec<(i64, Option<(i64, i64)>, Option<i64>)>;
 
     #[test]
     fn signs_of_life_are_counted_from_when_they_are_seen() {
-        let cases: Vec<(&str, Looks, (i64, i64))> = vec![
+        let cases: Vec<(&str, HealthChecks, (i64, i64))> = vec![
             ("one that has reported nothing", vec![(50, None, None)], (7, 7)),
             ("one that only renews", vec![(50, None, Some(3)), (60, None, Some(4))], (60, 7)),
             ("first sight of a status", vec![(50, Some((1, 1)), None)], (50, 50)),

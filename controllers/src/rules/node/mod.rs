@@ -29,5 +29,5 @@ pub use release::NodeRelease;
 pub use rules_trait::NodeRules;
 pub use taints::{TaintAction, condition_taints, evicting_taints, tainting, without_evicting_taints};
 pub use zones::{
-    Census, Disruption, Rates, ZoneState, counts, disruption, remembered_zones, zone_rate, zone_state,
+    Disruption, NodeCounts, Rates, ZoneState, counts, disruption, remembered_zones, zone_rate, zone_state,
 };

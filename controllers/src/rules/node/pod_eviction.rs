@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::names::{DISRUPTION_TARGET, MESSAGE_TAINT_MANAGER, REASON_TAINT_MANAGER};
 use crate::api::NO_EXECUTE;
-use crate::rules::{Due, tolerates};
+use crate::rules::{EvictionTime, tolerates};
 
 /// The resolution of a time stamp: the real time may be up to this much later.
 const STAMP: Duration = Duration::from_secs(1);
@@ -23,11 +23,16 @@ const STAMP: Duration = Duration::from_secs(1);
 /// pod if that is younger, so that a start of the controller does not restart it. Both stamps have whole seconds: a
 /// stamp within the last second counts as now; after a start, a toleration may end up to a second early.
 #[must_use]
-pub fn pod_due(taints: &[Taint], tolerations: &[Toleration], came: Timestamp, now: Timestamp) -> Due {
-    let mut due = Due::Never;
+pub fn pod_due(
+    taints: &[Taint],
+    tolerations: &[Toleration],
+    came: Timestamp,
+    now: Timestamp,
+) -> EvictionTime {
+    let mut due = EvictionTime::Never;
     for taint in taints.iter().filter(|taint| taint.effect == NO_EXECUTE) {
         let Some(toleration) = tolerations.iter().find(|toleration| tolerates(toleration, taint)) else {
-            return Due::AtOnce;
+            return EvictionTime::AtOnce;
         };
         let Some(seconds) = toleration.toleration_seconds else { continue };
         let stamp = taint.time_added.as_ref().map_or(now, |added| added.0.max(came));
@@ -36,8 +41,8 @@ pub fn pod_due(taints: &[Taint], tolerations: &[Toleration], came: Timestamp, no
         let tolerated = Duration::from_secs(seconds.try_into().unwrap_or(0));
         let end = began.saturating_add(tolerated).unwrap_or(Timestamp::MAX);
         due = match due {
-            Due::At(earlier) if earlier <= end => due,
-            _ => Due::At(end),
+            EvictionTime::At(earlier) if earlier <= end => due,
+            _ => EvictionTime::At(end),
         };
     }
     due
@@ -59,12 +64,12 @@ pub enum Timer {
 /// Decides about the time at which a pod is to be deleted.
 /// A time that is set does not move, neither for a longer toleration nor for a shorter one (#102993).
 #[must_use]
-pub fn timer(is_set: bool, due: Due) -> Timer {
+pub fn timer(is_set: bool, due: EvictionTime) -> Timer {
     match due {
-        Due::AtOnce => Timer::Now,
-        Due::Never => Timer::Cancel,
-        Due::At(_) if is_set => Timer::Keep,
-        Due::At(end) => Timer::Set(end),
+        EvictionTime::AtOnce => Timer::Now,
+        EvictionTime::Never => Timer::Cancel,
+        EvictionTime::At(_) if is_set => Timer::Keep,
+        EvictionTime::At(end) => Timer::Set(end),
     }
 }
 
@@ -136,40 +141,55 @@ mod tests {
         let (a, b) = (taint("a", Some(100)), taint("b", Some(100)));
         let other = Taint { effect: "NoSchedule".into(), ..taint("c", Some(100)) };
         // The check is at 100.4, when the taints have just been added; the pods were created at 50.
-        let cases: Vec<(&str, Vec<Taint>, Vec<Toleration>, Due)> = vec![
-            ("no taint", vec![], vec![], Due::Never),
-            ("another effect", vec![other], vec![], Due::Never),
-            ("not tolerated", vec![a.clone()], vec![tolerates("b", Some(5))], Due::AtOnce),
-            ("one of two", vec![a.clone(), b.clone()], vec![tolerates("a", None)], Due::AtOnce),
-            ("for ever", vec![a.clone()], vec![tolerates("a", None)], Due::Never),
-            ("for a while", vec![a.clone()], vec![tolerates("a", Some(5))], Due::At(at(105))),
-            ("for no time", vec![a.clone()], vec![tolerates("a", Some(0))], Due::At(at(100))),
-            ("for less than no time", vec![a.clone()], vec![tolerates("a", Some(-7))], Due::At(at(100))),
-            ("the first", vec![a.clone()], vec![tolerates("a", None), tolerates("a", Some(5))], Due::Never),
+        let cases: Vec<(&str, Vec<Taint>, Vec<Toleration>, EvictionTime)> = vec![
+            ("no taint", vec![], vec![], EvictionTime::Never),
+            ("another effect", vec![other], vec![], EvictionTime::Never),
+            ("not tolerated", vec![a.clone()], vec![tolerates("b", Some(5))], EvictionTime::AtOnce),
+            ("one of two", vec![a.clone(), b.clone()], vec![tolerates("a", None)], EvictionTime::AtOnce),
+            ("for ever", vec![a.clone()], vec![tolerates("a", None)], EvictionTime::Never),
+            ("for a while", vec![a.clone()], vec![tolerates("a", Some(5))], EvictionTime::At(at(105))),
+            ("for no time", vec![a.clone()], vec![tolerates("a", Some(0))], EvictionTime::At(at(100))),
+            (
+                "for less than no time",
+                vec![a.clone()],
+                vec![tolerates("a", Some(-7))],
+                EvictionTime::At(at(100)),
+            ),
+            (
+                "the first",
+                vec![a.clone()],
+                vec![tolerates("a", None), tolerates("a", Some(5))],
+                EvictionTime::Never,
+            ),
             (
                 "the shortest",
                 vec![a.clone(), b.clone()],
                 vec![tolerates("a", Some(9)), tolerates("b", Some(5))],
-                Due::At(at(105)),
+                EvictionTime::At(at(105)),
             ),
             (
                 "and if it comes first",
                 vec![a.clone(), b.clone()],
                 vec![tolerates("a", Some(5)), tolerates("b", Some(9))],
-                Due::At(at(105)),
+                EvictionTime::At(at(105)),
             ),
             (
                 "a while and for ever",
                 vec![a, b],
                 vec![tolerates("a", Some(9)), tolerates("b", None)],
-                Due::At(at(109)),
+                EvictionTime::At(at(109)),
             ),
-            ("no time added", vec![taint("a", None)], vec![tolerates("a", Some(5))], Due::At(at(105))),
+            (
+                "no time added",
+                vec![taint("a", None)],
+                vec![tolerates("a", Some(5))],
+                EvictionTime::At(at(105)),
+            ),
         ];
         let now = at(100) + Duration::from_millis(400);
         for (about, taints, tolerations, expected) in cases {
             let expected = match expected {
-                Due::At(end) => Due::At(end + Duration::from_millis(400)),
+                EvictionTime::At(end) => EvictionTime::At(end + Duration::from_millis(400)),
                 due => due,
             };
             assert_eq!(pod_due(&taints, &tolerations, at(50), now), expected, "{about}");
@@ -181,20 +201,20 @@ mod tests {
         let due = |created, now| {
             pod_due(&[taint("a", Some(100))], &[tolerates("a", Some(30))], at(created), at(now))
         };
-        assert_eq!(due(50, 120), Due::At(at(130)));
-        assert_eq!(due(50, 500), Due::At(at(130)));
-        assert_eq!(due(300, 301), Due::At(at(330)));
+        assert_eq!(due(50, 120), EvictionTime::At(at(130)));
+        assert_eq!(due(50, 500), EvictionTime::At(at(130)));
+        assert_eq!(due(300, 301), EvictionTime::At(at(330)));
     }
 
     #[test]
     fn a_time_that_is_set_does_not_move_but_is_taken_back() {
-        let end = Due::At(at(5));
+        let end = EvictionTime::At(at(5));
         let cases = [
             (false, end, Timer::Set(at(5))),
             (true, end, Timer::Keep),
-            (true, Due::Never, Timer::Cancel),
-            (true, Due::AtOnce, Timer::Now),
-            (false, Due::AtOnce, Timer::Now),
+            (true, EvictionTime::Never, Timer::Cancel),
+            (true, EvictionTime::AtOnce, Timer::Now),
+            (false, EvictionTime::AtOnce, Timer::Now),
         ];
         for (is_set, due, expected) in cases {
             assert_eq!(timer(is_set, due), expected, "{is_set} {due:?}");

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{NodeCondition, Taint, Toleration};
 
 use super::pod_eviction::TRIES;
 use super::{Limiter, NodeBehaviour, NodeBug, NodeHealth, NodeRules, QueuePosition, TaintAction, Timer};
-use crate::rules::Due;
+use crate::rules::EvictionTime;
 
 /// The rules of nodes of a release. The default is the reference.
 #[derive(Clone, Debug, Default)]
@@ -121,14 +121,16 @@ impl NodeRules for NodeRelease {
         tolerations: &[Toleration],
         created: Timestamp,
         now: Timestamp,
-    ) -> Due {
+    ) -> EvictionTime {
         let created = if self.has(NodeBug::StartRestartsTolerations) { now } else { created };
         super::pod_due(taints, tolerations, created, now)
     }
 
-    fn timer(&self, is_set: bool, due: Due) -> Timer {
+    fn timer(&self, is_set: bool, due: EvictionTime) -> Timer {
         match super::timer(is_set, due) {
-            Timer::Cancel if due == Due::Never && self.has(NodeBug::ForeverKeepsTimer) => Timer::Keep,
+            Timer::Cancel if due == EvictionTime::Never && self.has(NodeBug::ForeverKeepsTimer) => {
+                Timer::Keep
+            }
             timer => timer,
         }
     }
@@ -195,14 +197,14 @@ mod tests {
         let due = |rules: &dyn NodeRules| {
             rules.pod_due(std::slice::from_ref(&taint), std::slice::from_ref(&toleration), at(0), at(20))
         };
-        assert_eq!(due(&NodeRelease::default()), Due::At(at(30)));
-        assert_eq!(due(&NodeRelease::with(NodeBug::StartRestartsTolerations)), Due::At(at(50)));
+        assert_eq!(due(&NodeRelease::default()), EvictionTime::At(at(30)));
+        assert_eq!(due(&NodeRelease::with(NodeBug::StartRestartsTolerations)), EvictionTime::At(at(50)));
     }
 
     #[test]
     fn the_bugs_of_single_answers_change_those() {
         let with = NodeRelease::with;
-        assert_eq!(with(NodeBug::ForeverKeepsTimer).timer(true, Due::Never), Timer::Keep);
+        assert_eq!(with(NodeBug::ForeverKeepsTimer).timer(true, EvictionTime::Never), Timer::Keep);
         assert_eq!(
             with(NodeBug::EvictionGivenUp).deletion_pause(4),
             NodeRelease::default().deletion_pause(4)
@@ -226,7 +228,9 @@ mod tests {
     fn the_reference_has_none_of_the_bugs_and_each_bug_changes_its_own_answer() {
         type Ask = fn(&dyn NodeRules) -> bool;
         let rows: [(Option<NodeBug>, Ask); 10] = [
-            (Some(NodeBug::ForeverKeepsTimer), |rules| rules.timer(true, Due::Never) == Timer::Cancel),
+            (Some(NodeBug::ForeverKeepsTimer), |rules| {
+                rules.timer(true, EvictionTime::Never) == Timer::Cancel
+            }),
             (Some(NodeBug::TaintsOverwritten), |rules| rules.guards_taints()),
             (Some(NodeBug::StartUntaints), |rules| !rules.clears_newcomers()),
             (Some(NodeBug::NamesakeDeleted), |rules| rules.deletes_by_uid()),

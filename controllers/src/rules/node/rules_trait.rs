@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::{Node, NodeCondition, Pod, PodCondition, Taint, 
 
 // The signatures use every type of the rules of nodes.
 use super::*;
-use crate::rules::Due;
+use crate::rules::EvictionTime;
 
 /// Methods that call the functions of the same names.
 macro_rules! functions {
@@ -105,7 +105,7 @@ pub trait NodeRules: Send + Sync {
 
     functions! {
         fn zone_of(labels: &BTreeMap<String, String>) -> String;
-        fn zone_state(census: Census, rates: Rates) -> ZoneState;
+        fn zone_state(counts: NodeCounts, rates: Rates) -> ZoneState;
         fn zone_rate(state: ZoneState, size: usize, rates: Rates) -> f64;
         fn disruption(
             before: &BTreeMap<String, ZoneState>, now: &BTreeMap<String, ZoneState>,
@@ -140,8 +140,8 @@ pub trait NodeRules: Send + Sync {
     functions! {
         fn pod_due(
             taints: &[Taint], tolerations: &[Toleration], created: Timestamp, now: Timestamp,
-        ) -> Due;
-        fn timer(is_set: bool, due: Due) -> Timer;
+        ) -> EvictionTime;
+        fn timer(is_set: bool, due: EvictionTime) -> Timer;
         fn deletion_pause(failures: u32) -> Option<Duration>;
     }
 

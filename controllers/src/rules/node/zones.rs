@@ -26,14 +26,14 @@ pub enum ZoneState {
 
 /// Numbers of the nodes of a zone that count, by readiness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Census {
+pub struct NodeCounts {
     /// Nodes that are ready.
     pub ready: usize,
     /// All others.
     pub not_ready: usize,
 }
 
-impl Census {
+impl NodeCounts {
     /// Counts a node by the status of its condition `Ready`.
     pub fn count(&mut self, ready: Option<&str>) {
         *if ready == Some("True") { &mut self.ready } else { &mut self.not_ready } += 1;
@@ -74,11 +74,11 @@ pub fn counts(node: &Node, by_label: bool) -> bool {
 
 /// Returns the state of a zone. At least three nodes must be not ready for the state `Partial`.
 #[must_use]
-pub fn zone_state(census: Census, rates: Rates) -> ZoneState {
-    let Census { ready, not_ready } = census;
+pub fn zone_state(counts: NodeCounts, rates: Rates) -> ZoneState {
+    let NodeCounts { ready, not_ready } = counts;
     // Both are counts of nodes, and exact as such; the threshold is compared as the flag's own type compares it.
     #[expect(clippy::cast_precision_loss, reason = "a cluster has fewer than 2^24 nodes")]
-    let part = not_ready as f32 / census.size().max(1) as f32;
+    let part = not_ready as f32 / counts.size().max(1) as f32;
     match (ready, not_ready) {
         (0, 1..) => ZoneState::Full,
         (_, 3..) if part >= rates.unhealthy => ZoneState::Partial,
@@ -155,17 +155,17 @@ mod tests {
             (9, 11, ZoneState::Partial),
         ];
         for (ready, not_ready, expected) in cases {
-            assert_eq!(zone_state(Census { ready, not_ready }, RATES), expected, "{ready} {not_ready}");
+            assert_eq!(zone_state(NodeCounts { ready, not_ready }, RATES), expected, "{ready} {not_ready}");
         }
     }
 
     #[test]
     fn only_who_says_so_is_ready() {
-        let mut census = Census::default();
+        let mut counts = NodeCounts::default();
         for ready in [Some("True"), Some("False"), Some("Unknown"), None] {
-            census.count(ready);
+            counts.count(ready);
         }
-        assert_eq!((census, census.size()), (Census { ready: 1, not_ready: 3 }, 4));
+        assert_eq!((counts, counts.size()), (NodeCounts { ready: 1, not_ready: 3 }, 4));
     }
 
     #[test]

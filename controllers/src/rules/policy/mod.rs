@@ -18,4 +18,4 @@ pub use name_pattern::NamePattern;
 pub use owner::{Claim, Match, owner, selects};
 pub use propagatable::{propagated_version, skips_kind, skips_object};
 pub use record::{owners_of_binding, suspension_of_binding};
-pub use required_by::{Inherited, inheritance_conflicts, inherited, require, snapshot};
+pub use required_by::{InheritedFields, inheritance_conflicts, inherited, require, snapshot};

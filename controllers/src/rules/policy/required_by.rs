@@ -13,7 +13,7 @@ use crate::rules::{Behaviour, Inheritance};
 /// The fields of its spec that the binding of a dependency inherits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Inherited {
+pub struct InheritedFields {
     /// How conflicts with objects that members already have are resolved.
     pub conflict_resolution: Option<ConflictResolution>,
     /// Whether members keep their copies when the template is deleted.
@@ -24,7 +24,7 @@ pub struct Inherited {
 /// If they differ, `Overwrite` and `true` win (`policy_utils.go`, as from 1.16). Until 1.15 the binding that was processed
 /// last decided, and its value also replaced that of a policy. `None`: the binding keeps what it has.
 #[must_use]
-pub fn inherited(behaviour: Behaviour, requirers: &[&ResourceBindingSpec]) -> Option<Inherited> {
+pub fn inherited(behaviour: Behaviour, requirers: &[&ResourceBindingSpec]) -> Option<InheritedFields> {
     let resolved = match behaviour.inheritance {
         Inheritance::Nothing => return None,
         Inheritance::AsGiven => false,
@@ -35,7 +35,7 @@ pub fn inherited(behaviour: Behaviour, requirers: &[&ResourceBindingSpec]) -> Op
     };
     let preserves =
         |spec: &&ResourceBindingSpec| spec.preserve_resources_on_deletion.or(resolved.then_some(false));
-    Some(Inherited {
+    Some(InheritedFields {
         conflict_resolution: requirers.iter().map(resolution).max().flatten(),
         preserve_resources_on_deletion: requirers.iter().map(preserves).max().flatten(),
     })

@@ -16,7 +16,7 @@ use crate::api::{
     TargetCluster, Work,
 };
 use crate::rules::{
-    self, Due, LostTargets, Probe, Ready, Refusal, Rules, UnhealthySince, Write, WriteOutcome,
+    self, EvictionTime, LostTargets, Probe, Ready, Refusal, Rules, UnhealthySince, Write, WriteOutcome,
 };
 
 /// The reference: the rules without bugs.
@@ -242,7 +242,7 @@ impl Rules for Release {
         rules::taints_by_policies(self.behaviour.zones, &listed.iter().collect::<Vec<_>>(), cluster, now)
     }
 
-    fn counts_against_eviction_rate(&self, taints: &[Taint], due: Due) -> bool {
+    fn counts_against_eviction_rate(&self, taints: &[Taint], due: EvictionTime) -> bool {
         let tolerant = || taints.iter().any(|taint| taint.effect == NO_EXECUTE);
         rules::counts_against_eviction_rate(taints, due) || self.has(Bug::TolerantTakeTurns) && tolerant()
     }
@@ -250,12 +250,12 @@ impl Rules for Release {
     fn taint_task(
         &self,
         spec: &ResourceBindingSpec,
-        due: Due,
+        due: EvictionTime,
         flag: Option<PurgeMode>,
         report: Option<&AggregatedStatus>,
     ) -> Result<GracefulEvictionTask, String> {
         let mut task = rules::taint_task(self, spec, due, flag, report)?;
-        let expired = matches!(due, Due::At(_)) && self.has(Bug::ExpiryForgetsPurgeMode);
+        let expired = matches!(due, EvictionTime::At(_)) && self.has(Bug::ExpiryForgetsPurgeMode);
         let cluster_scoped = spec.resource.namespace.is_empty();
         if expired || cluster_scoped && self.has(Bug::ClusterScopedForgetPurgeMode) {
             task.purge_mode = None;

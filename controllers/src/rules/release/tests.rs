@@ -32,7 +32,7 @@ fn spec(value: Value) -> ResourceBindingSpec {
     from_json(whole)
 }
 
-fn is_direct(rules: &dyn Rules, due: Due, namespace: &str) -> bool {
+fn is_direct(rules: &dyn Rules, due: EvictionTime, namespace: &str) -> bool {
     let mut spec = spec(json!({"failover": {"cluster": {"purgeMode": "Directly"}}}));
     spec.resource.namespace = namespace.into();
     rules.taint_task(&spec, due, None, None).unwrap().purge_mode == Some(PurgeMode::Directly)
@@ -68,8 +68,8 @@ fn is_right(bug: Bug, rules: &dyn Rules) -> bool {
         Bug::ReportsBringProbes => !rules.brings_probe_forward(None, &cluster("", None)),
         Bug::CredentialsUndamped => rules.is_damped(Probe::NoClient),
         Bug::TimeoutAwaitsScheduler => rules.processes_tasks(false),
-        Bug::ExpiryForgetsPurgeMode => is_direct(rules, Due::At(at(5)), "default"),
-        Bug::ClusterScopedForgetPurgeMode => is_direct(rules, Due::AtOnce, ""),
+        Bug::ExpiryForgetsPurgeMode => is_direct(rules, EvictionTime::At(at(5)), "default"),
+        Bug::ClusterScopedForgetPurgeMode => is_direct(rules, EvictionTime::AtOnce, ""),
         Bug::EarlierTasksUnseen => {
             let task = json!({"fromCluster": "m1", "reason": "", "producer": ""});
             rules.wakes_for_tasks(None, &spec(json!({"gracefulEvictionTasks": [task]})))
@@ -149,7 +149,7 @@ fn is_right(bug: Bug, rules: &dyn Rules) -> bool {
             rules.taint_filter(&[brief], &tainted, false, at(9)).is_some()
         }
         Bug::TolerantTakeTurns => {
-            !rules.counts_against_eviction_rate(&cluster("NoExecute", None).spec.taints, Due::Never)
+            !rules.counts_against_eviction_rate(&cluster("NoExecute", None).spec.taints, EvictionTime::Never)
         }
         Bug::SwapRestartsToleration => {
             let taint = json!({"key": "cluster.karmada.io/not-ready", "effect": "NoExecute", "timeAdded": at(7).to_string()});

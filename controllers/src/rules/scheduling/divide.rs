@@ -115,9 +115,9 @@ mod tests {
 
     use super::*;
 
-    type Placed<'a, T> = &'a [(&'a str, T)];
+    type PlacedReplicas<'a, T> = &'a [(&'a str, T)];
 
-    fn weights(list: Placed<'_, i64>) -> Vec<(String, i64)> {
+    fn weights(list: PlacedReplicas<'_, i64>) -> Vec<(String, i64)> {
         list.iter().map(|(name, weight)| ((*name).to_owned(), *weight)).collect()
     }
 
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn shares_are_rounded_down_and_the_heaviest_get_the_rest() {
-        let cases: [(i32, Placed<'_, i64>, Placed<'_, i32>); 5] = [
+        let cases: [(i32, PlacedReplicas<'_, i64>, PlacedReplicas<'_, i32>); 5] = [
             (3, &[("m1", 1), ("m2", 2)], &[("m2", 2), ("m1", 1)]),
             (3, &[("m2", 2)], &[("m2", 3)]),
             (2, &[("m3", 1), ("m1", 1), ("m2", 1)], &[("m1", 1), ("m2", 1), ("m3", 0)]),
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn the_release_decides_whether_equal_weights_are_ordered_by_their_last_replicas() {
         use Division::{LargestWeight, LargestWeightThenMost, Webster};
-        let cases: [(Division, Placed<'_, i64>, Placed<'_, i32>); 4] = [
+        let cases: [(Division, PlacedReplicas<'_, i64>, PlacedReplicas<'_, i32>); 4] = [
             (LargestWeight, &[("m1", 1), ("m2", 1), ("m3", 1)], &[("m1", 2), ("m2", 2), ("m3", 1)]),
             (LargestWeightThenMost, &[("m1", 1), ("m2", 1), ("m3", 1)], &[("m2", 2), ("m3", 2), ("m1", 1)]),
             (LargestWeightThenMost, &[("m1", 2), ("m2", 1), ("m3", 1)], &[("m1", 3), ("m2", 1), ("m3", 1)]),
@@ -160,7 +160,7 @@ mod tests {
     /// The bug for which 1.16 changed the method (#6793).
     #[test]
     fn one_replica_more_may_cost_a_cluster_one_by_largest_weight() {
-        let list: Placed<'_, i64> = &[("m1", 6), ("m2", 5), ("m3", 4)];
+        let list: PlacedReplicas<'_, i64> = &[("m1", 6), ("m2", 5), ("m3", 4)];
         let placed = |replicas| divide_by_largest_weight(replicas, weights(list), &[]);
         assert_eq!(pairs(&placed(7)), [("m1", 3), ("m2", 3), ("m3", 1)]);
         assert_eq!(pairs(&placed(8)), [("m1", 4), ("m2", 2), ("m3", 2)]);
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn seats_go_to_the_largest_claim_and_ties_by_the_uid() {
         // FNV-1a of the empty text is odd, of `1` even.
-        let cases: [(i32, Placed<'_, i64>, &str, Placed<'_, i32>); 6] = [
+        let cases: [(i32, PlacedReplicas<'_, i64>, &str, PlacedReplicas<'_, i32>); 6] = [
             (3, &[("m1", 1), ("m2", 2)], "1", &[("m1", 1), ("m2", 2)]),
             (1, &[("m1", 1), ("m2", 1)], "1", &[("m1", 1), ("m2", 0)]),
             (1, &[("m1", 1), ("m2", 1)], "", &[("m2", 1), ("m1", 0)]),

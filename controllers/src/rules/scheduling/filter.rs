@@ -13,7 +13,7 @@ use crate::api::{
     ObjectReference, SpreadConstraint, TargetCluster, is_true,
 };
 use crate::rules::{
-    Due, Removal, UnservedTargets, Zones, affinity_matches, eviction_due, field_values, tolerates,
+    EvictionTime, Removal, UnservedTargets, Zones, affinity_matches, eviction_due, field_values, tolerates,
 };
 
 /// The reason why a cluster was refused, as text.
@@ -39,7 +39,8 @@ pub fn taint_filter(
     is_target: bool,
     now: Timestamp,
 ) -> Refusal {
-    let overdue = matches!(eviction_due(&cluster.spec.taints, tolerations), Due::At(end) if end <= now);
+    let overdue =
+        matches!(eviction_due(&cluster.spec.taints, tolerations), EvictionTime::At(end) if end <= now);
     if overdue && !is_target {
         return Some("cluster(s) had a taint whose toleration has run out".into());
     }

@@ -81,7 +81,7 @@ mod tests {
         let mut status = WorkloadRebalancerStatus::default();
         assert_eq!(rebalance_expires(&spec, &status), None);
         spec.ttl_seconds_after_finished = Some(60);
-        assert_eq!(rebalance_expires(&spec, &status), None, "it has not been heard yet");
+        assert_eq!(rebalance_expires(&spec, &status), None, "it has not been scheduled yet");
         status.finish_time = Some(Time(at(100)));
         assert_eq!(rebalance_expires(&spec, &status), Some(at(160)));
     }

@@ -117,7 +117,7 @@ pub type Zone = Arc<str>;
 
 /// The count of members of a zone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Census {
+pub struct MemberCounts {
     /// All members.
     pub size: u64,
     /// The members that are not ready.

@@ -19,7 +19,7 @@ mod world;
 pub use back_offs::{BackOffs, LONGEST_BACK_OFF, LONGEST_WATCH_BACK_OFF, watch_back_off};
 pub use content::{Content, Template};
 pub use fact::{Change, Fact, ObjectVersion};
-pub use member::{Census, Health, Member, Taint, TaintEffect, Zone};
+pub use member::{Health, Member, MemberCounts, Taint, TaintEffect, Zone};
 pub use observers::{Gap, Observers, Uncertainty};
 pub use placement::{Affinity, Group, Placement, Requirement, Scheduling, Spread, SpreadField, Toleration};
 pub use policies::{DispatchSuspension, Override, OverridePolicy, Policy, TemplateSelector};

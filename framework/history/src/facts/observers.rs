@@ -45,7 +45,7 @@ impl Uncertainty {
     }
 }
 
-/// The time in which a recorder receives a new list after it heard nothing for a while.
+/// The time in which a recorder receives a new list after it received nothing for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
     /// The beginning of the list.
@@ -63,7 +63,7 @@ pub struct Observers {
     uncertainties: BTreeMap<String, Uncertainty>,
     /// The largest of these uncertainties, cached because it is read often.
     widest: Uncertainty,
-    heard: IndexSet<Arc<str>, ByDigest>,
+    observed: IndexSet<Arc<str>, ByDigest>,
     last: Duration,
     /// The gaps of each cluster in the order of time.
     gaps: BTreeMap<String, Vec<Gap>>,
@@ -80,8 +80,8 @@ impl Observers {
         self.last = self.last.max(entry.at);
         let mut uncertainty = match &entry.kind {
             Kind::Event { on, .. } => {
-                if !self.heard.contains(on) {
-                    self.heard.insert(Arc::clone(on));
+                if !self.observed.contains(on) {
+                    self.observed.insert(Arc::clone(on));
                 }
                 self.of(on)
             }
@@ -96,13 +96,13 @@ impl Observers {
 
     fn set_observer(&mut self, observer: Option<Observer>) {
         let Some(Observer { on, latency, clock_offset }) = observer else { return };
-        self.heard.insert(on.as_str().into());
+        self.observed.insert(on.as_str().into());
         let uncertainty = Uncertainty { early: latency.saturating_add(clock_offset), late: clock_offset };
         let gaps = self.gaps.entry(on.clone()).or_default();
         if let Some(gap) = gaps.last_mut().filter(|gap| gap.end == FOREVER) {
             gap.end = self.last;
         }
-        // The recorder marks that it hears nothing, and then how old the changes in the new list may be. The first list
+        // The recorder marks that it receives nothing, and then how old the changes in the new list may be. The first list
         // follows no earlier observation, and shows the changes of an unknown time.
         let silence = uncertainty.early;
         let was_silent = self.uncertainties.get(&on).is_some_and(|before| before.early > silence);
@@ -125,7 +125,7 @@ impl Observers {
     /// object in an unobserved cluster proves nothing.
     #[must_use]
     pub fn observes(&self, on: &str) -> bool {
-        self.heard.contains(on)
+        self.observed.contains(on)
     }
 
     /// The uncertainty of observations in the cluster `on`.

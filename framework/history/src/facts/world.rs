@@ -6,8 +6,8 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
-    Assignment, BackOffs, Census, EvictionTask, Health, LONGEST_BACK_OFF, Member, Observers, OverridePolicy,
-    Policy, TaintPolicy, Template, Workload, WorkloadKey, Zone, watch_back_off,
+    Assignment, BackOffs, EvictionTask, Health, LONGEST_BACK_OFF, Member, MemberCounts, Observers,
+    OverridePolicy, Policy, TaintPolicy, Template, Workload, WorkloadKey, Zone, watch_back_off,
 };
 use crate::format::FaultKind;
 use crate::format::digest::Table;
@@ -23,7 +23,7 @@ pub struct World {
     /// The history began after the last change of these records.
     pub strangers: BTreeSet<String>,
     /// The count of members of each zone, where members are counted by zones.
-    pub census: BTreeMap<Zone, Census>,
+    pub zone_counts: BTreeMap<Zone, MemberCounts>,
     /// Workloads by key.
     pub workloads: BTreeMap<WorkloadKey, Workload>,
     /// Faults that have begun and not ended, in the order in which they began.
@@ -290,10 +290,10 @@ impl World {
 
     /// Adds a member to the count of its zone, or removes it.
     pub fn count(&mut self, member: &Member, there: bool) {
-        let census = self.census.entry(member.zone.clone()).or_default();
+        let zone_counts = self.zone_counts.entry(member.zone.clone()).or_default();
         let one = u64::from(member.counts);
         let away = if member.health == Some(Health::Ready) { 0 } else { one };
-        let Census { size, away: absent } = census;
+        let MemberCounts { size, away: absent } = zone_counts;
         (*size, *absent) = if there {
             (*size + one, *absent + away)
         } else {

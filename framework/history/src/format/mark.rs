@@ -62,7 +62,7 @@ const ALIKE: f32 = 0.8;
 const ALIKE_STEPS: f32 = 0.85;
 
 /// The error, and the remedy.
-type Wrong = (String, String);
+type MarkProblem = (String, String);
 
 /// The word of `known` of which `word` is probably a misspelling.
 pub fn misspelt<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
@@ -79,7 +79,7 @@ fn like<'a>(word: &str, known: &[&'a str], alike: f32) -> Option<&'a str> {
 }
 
 /// Refuses a word that is not one of `known`.
-fn one_of(what: &str, word: &str, known: &[&str]) -> Result<(), Wrong> {
+fn one_of(what: &str, word: &str, known: &[&str]) -> Result<(), MarkProblem> {
     if known.contains(&word) {
         return Ok(());
     }
@@ -88,7 +88,7 @@ fn one_of(what: &str, word: &str, known: &[&str]) -> Result<(), Wrong> {
 }
 
 /// Refuses a word that is not one of `known` and looks like one of them.
-fn not_misspelt(what: &str, word: &str, known: &[&str], alike: f32) -> Result<(), Wrong> {
+fn not_misspelt(what: &str, word: &str, known: &[&str], alike: f32) -> Result<(), MarkProblem> {
     // Most words are known, and a search for similar words takes long.
     if known.contains(&word) {
         return Ok(());
@@ -106,7 +106,7 @@ fn not_misspelt(what: &str, word: &str, known: &[&str], alike: f32) -> Result<()
 ///
 /// # Errors
 /// The error, and the remedy.
-pub(super) fn check(mark: &Mark) -> Result<(), Wrong> {
+pub(super) fn check(mark: &Mark) -> Result<(), MarkProblem> {
     let text = |key: &str| mark.get(key).and_then(serde_json::Value::as_str);
     let keys = || mark.keys().map(String::as_str);
     if mark.contains_key("history") {
@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    fn checked(mark: Value) -> Result<(), Wrong> {
+    fn checked(mark: Value) -> Result<(), MarkProblem> {
         let Value::Object(mark) = mark else { panic!("a mark is an object") };
         check(&mark)
     }

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::examples::shows;
-use crate::history_builder::Story;
+use crate::history_builder::HistoryBuilder;
 use crate::outcomes::{breaks, holds};
 
-/// An autoscaler of the story's workload, which may be claimed by the policy with this name.
+/// An autoscaler of the history's workload, which may be claimed by the policy with this name.
 fn autoscaler(policy: Option<&str>) -> Value {
     let marks = policy.map(|name| {
         json!({"propagationpolicy.karmada.io/namespace": "default", "propagationpolicy.karmada.io/name": name})
@@ -27,19 +27,19 @@ fn work(member: &str) -> Value {
     })
 }
 
-/// A story with the workload on m1 and m2, and the autoscaler on `members`.
-fn written_for(members: &[&str]) -> Story {
-    let story = ["m1", "m2"].into_iter().fold(Story::new(), Story::copy);
-    let story = ["m1", "m2"].into_iter().fold(story, |story, member| story.work(member, &json!({})));
-    members.iter().fold(story.object(autoscaler(None)), |story, member| story.object(work(member)))
+/// A history with the workload on m1 and m2, and the autoscaler on `members`.
+fn written_for(members: &[&str]) -> HistoryBuilder {
+    let history = ["m1", "m2"].into_iter().fold(HistoryBuilder::new(), HistoryBuilder::copy);
+    let history = ["m1", "m2"].into_iter().fold(history, |history, member| history.work(member, &json!({})));
+    members.iter().fold(history.object(autoscaler(None)), |history, member| history.object(work(member)))
 }
 
 /// The workload moves from m1 to m3 between 20 s and 21 s.
-fn moved(story: Story) -> Story {
-    let story = story.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1").stamp("m1");
-    let story = story.at(20.4).assign(&["m2", "m3"]).work("m3", &json!({})).copy("m3").object(work("m3"));
-    let story = story.at(20.6).healthy("m3").at(20.8).end("m1");
-    story.at(20.9).work_gone("m1").copy_gone("m1")
+fn moved(history: HistoryBuilder) -> HistoryBuilder {
+    let history = history.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1").stamp("m1");
+    let history = history.at(20.4).assign(&["m2", "m3"]).work("m3", &json!({})).copy("m3").object(work("m3"));
+    let history = history.at(20.6).healthy("m3").at(20.8).end("m1");
+    history.at(20.9).work_gone("m1").copy_gone("m1")
 }
 
 #[test]
@@ -71,6 +71,8 @@ fn an_autoscaler_that_a_policy_has_claimed_is_not_checked() {
 
 #[test]
 fn works_of_an_autoscaler_that_no_history_shows_are_not_reported_as_violations() {
-    let story = ["m1", "m2"].into_iter().fold(Story::new(), |story, member| story.work(member, &json!({})));
-    holds("DELIVERY-03", &story.copy("m1").copy("m2").object(work("m3")).until(12.0));
+    let history = ["m1", "m2"]
+        .into_iter()
+        .fold(HistoryBuilder::new(), |history, member| history.work(member, &json!({})));
+    holds("DELIVERY-03", &history.copy("m1").copy("m2").object(work("m3")).until(12.0));
 }

@@ -2,19 +2,19 @@
 
 use serde_json::json;
 
-use crate::history_builder::{Story, StoryOutcome};
+use crate::history_builder::{BuiltHistoryVerdicts, HistoryBuilder};
 use crate::inexact_times::undecided;
 use crate::member_health::{moved, tainted};
 use crate::outcomes::{breaks, holds, violations};
 
 /// Sets the clock of the control plane by this number of seconds.
-fn set(story: Story, seconds: f64) -> Story {
-    story.mark(json!({"fault": "skew", "state": "begin", "seconds": seconds}))
+fn set(history: HistoryBuilder, seconds: f64) -> HistoryBuilder {
+    history.mark(json!({"fault": "skew", "state": "begin", "seconds": seconds}))
 }
 
 /// Corrects the clock again.
-fn right(story: Story, seconds: f64) -> Story {
-    story.mark(json!({"fault": "skew", "state": "end", "seconds": seconds}))
+fn right(history: HistoryBuilder, seconds: f64) -> HistoryBuilder {
+    history.mark(json!({"fault": "skew", "state": "end", "seconds": seconds}))
 }
 
 #[test]
@@ -33,7 +33,8 @@ fn a_toleration_may_be_over_as_much_earlier_or_later_as_the_clock_was_set() {
 
 #[test]
 fn a_toleration_without_end_lasts_by_every_clock() {
-    let patient = Story::new().patient().assign(&["m1", "m2"]).taint("m1", "maintenance", "NoExecute");
+    let patient =
+        HistoryBuilder::new().patient().assign(&["m1", "m2"]).taint("m1", "maintenance", "NoExecute");
     breaks("TOLERATION-01", &set(patient, 600.0).at(40.0).evict("m1").until(41.0));
 }
 
@@ -50,10 +51,10 @@ fn the_timeout_of_a_task_counts_by_the_clock() {
 fn a_workload_may_return_while_its_toleration_may_last_by_a_clock_that_was_set() {
     let back = |by: f64, key: &'static str, left: f64| {
         let all = json!({"spreadConstraints": []});
-        let story = Story::new().policy(all, 2).assign(&["m1", "m2", "m3"]).healthy("m3").at(11.0);
-        let story = story.mark(json!({"step": "taint", "cluster": "m1"})).taint("m1", key, "NoExecute");
-        let story = set(story, by).at(left).evict("m1").stamp("m1").at(left + 0.2).end("m1");
-        violations(&story.at(17.0).assign(&["m1", "m2", "m3"]).until(18.0))
+        let history = HistoryBuilder::new().policy(all, 2).assign(&["m1", "m2", "m3"]).healthy("m3").at(11.0);
+        let history = history.mark(json!({"step": "taint", "cluster": "m1"})).taint("m1", key, "NoExecute");
+        let history = set(history, by).at(left).evict("m1").stamp("m1").at(left + 0.2).end("m1");
+        violations(&history.at(17.0).assign(&["m1", "m2", "m3"]).until(18.0))
     };
     assert_eq!(back(-5.0, "not-ready", 16.2), [""; 0]);
     assert_eq!(back(-0.5, "not-ready", 16.2), ["PLACEMENT-16"]);
@@ -62,20 +63,20 @@ fn a_workload_may_return_while_its_toleration_may_last_by_a_clock_that_was_set()
 
 #[test]
 fn controllers_whose_clock_is_set_are_neither_away_nor_hindered() {
-    let observed = |by: f64, at: f64| -> StoryOutcome {
-        let failed = set(Story::new(), by).fault("refuse", "m1", "begin").at(11.0);
+    let observed = |by: f64, at: f64| -> BuiltHistoryVerdicts {
+        let failed = set(HistoryBuilder::new(), by).fault("refuse", "m1", "begin").at(11.0);
         let failed = right(failed, by).at(at).ready("m1", "False");
         failed.taint("m1", "not-ready", "NoSchedule").until(at + 0.1)
     };
     // The threshold counts in the process, and not by the clock that is set.
     holds("HEALTH-01", &observed(600.0, 14.0));
     breaks("HEALTH-01", &observed(600.0, 12.8));
-    breaks("HEALTH-01", &set(Story::new(), 600.0).fault("refuse", "m1", "begin").until(19.1));
+    breaks("HEALTH-01", &set(HistoryBuilder::new(), 600.0).fault("refuse", "m1", "begin").until(19.1));
 }
 
 #[test]
 fn a_member_whose_clock_is_wrong_is_as_much_in_reach_as_ever() {
-    let skewed = || Story::new().fault("skew", "m1", "begin");
+    let skewed = || HistoryBuilder::new().fault("skew", "m1", "begin");
     breaks("HEALTH-01", &skewed().fault("refuse", "m1", "begin").until(19.1));
     let tainted = skewed().mark(json!({"step": "taint", "cluster": "m1"}));
     breaks("TOLERATION-01", &tainted.taint("m1", "not-ready", "NoExecute").until(16.1));
@@ -83,9 +84,9 @@ fn a_member_whose_clock_is_wrong_is_as_much_in_reach_as_ever() {
 
 #[test]
 fn an_agent_whose_clock_was_set_may_report_nothing_new() {
-    let unknown = |story: Story| story.at(30.0).ready("m3", "Unknown").until(30.1);
-    let pulled = || Story::new().pulls("m3").fault("refuse", "m1", "begin").at(11.0);
-    let violated = |observed: StoryOutcome| violations(&observed).contains(&"HEALTH-02");
+    let unknown = |history: HistoryBuilder| history.at(30.0).ready("m3", "Unknown").until(30.1);
+    let pulled = || HistoryBuilder::new().pulls("m3").fault("refuse", "m1", "begin").at(11.0);
+    let violated = |observed: BuiltHistoryVerdicts| violations(&observed).contains(&"HEALTH-02");
     assert!(violated(unknown(pulled())));
     assert!(violated(unknown(set(pulled(), 600.0))));
     assert!(!violated(unknown(pulled().fault("skew", "m3", "begin"))));

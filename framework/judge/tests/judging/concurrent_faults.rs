@@ -3,25 +3,25 @@
 
 use serde_json::{Value, json};
 
-use crate::history_builder::{PROFILE, Story, needed};
+use crate::history_builder::{HistoryBuilder, PROFILE, needed};
 use crate::outcomes::{breaks, holds, violations};
 
 const STAMP: &str = "2030-01-01T00:00:20Z";
 
 #[track_caller]
-fn breaks_nothing(story: Story, until: f64) {
-    assert_eq!(violations(&story.until(until)), [""; 0]);
+fn breaks_nothing(history: HistoryBuilder, until: f64) {
+    assert_eq!(violations(&history.until(until)), [""; 0]);
 }
 
 /// A person applies the object of a member.
-fn edited(story: Story, member: &str) -> Story {
-    story.mark(json!({"step": "apply", "object": format!("Cluster {member}")}))
+fn edited(history: HistoryBuilder, member: &str) -> HistoryBuilder {
+    history.mark(json!({"step": "apply", "object": format!("Cluster {member}")}))
 }
 
 #[test]
 fn a_member_that_is_being_removed_becomes_unknown_and_keeps_its_taints() {
     let leaving = || {
-        let cut = Story::new().pulls("m3").fault("partition", "m3", "begin").at(11.0);
+        let cut = HistoryBuilder::new().pulls("m3").fault("partition", "m3", "begin").at(11.0);
         cut.member("m3", json!({"metadata": {"deletionTimestamp": STAMP}}))
     };
     breaks_nothing(leaving().at(20.0).ready("m3", "Unknown"), 25.0);
@@ -30,8 +30,10 @@ fn a_member_that_is_being_removed_becomes_unknown_and_keeps_its_taints() {
 #[test]
 fn a_failure_has_no_known_beginning_after_the_access_to_the_member_changed() {
     let reached = json!({"spec": {"secretRef": {"name": "other"}}});
-    let otherwise = || Story::new().member("m1", reached.clone()).at(30.0).fault("delay", "m1", "begin");
-    let observed = |story: Story| story.ready("m1", "False").taint("m1", "not-ready", "NoSchedule");
+    let otherwise =
+        || HistoryBuilder::new().member("m1", reached.clone()).at(30.0).fault("delay", "m1", "begin");
+    let observed =
+        |history: HistoryBuilder| history.ready("m1", "False").taint("m1", "not-ready", "NoSchedule");
     breaks_nothing(observed(otherwise().at(31.0)), 31.5);
     // After an answer of the member, its state is known.
     let answers = observed(otherwise().at(31.0)).at(31.5).fault("delay", "m1", "end").at(40.0);
@@ -42,7 +44,7 @@ fn a_failure_has_no_known_beginning_after_the_access_to_the_member_changed() {
 #[test]
 fn a_fault_outlasts_a_member_that_is_removed_and_joins_again() {
     let is_wrong = |hit: &str| {
-        let lossy = Story::new().fault("lose", hit, "begin").at(11.0).leaves("m3").at(12.0);
+        let lossy = HistoryBuilder::new().fault("lose", hit, "begin").at(11.0).leaves("m3").at(12.0);
         let refused = lossy.ready("m3", "True").at(30.0).fault("refuse", "m3", "begin").at(31.0);
         let observed = refused.ready("m3", "False").taint("m3", "not-ready", "NoSchedule");
         violations(&observed.until(31.5)).contains(&"HEALTH-01")
@@ -54,14 +56,15 @@ fn a_fault_outlasts_a_member_that_is_removed_and_joins_again() {
 
 #[test]
 fn a_hindered_scheduler_may_not_know_a_member_that_another_leader_has_chosen() {
-    let rival = |story: Story, state: &str| story.mark(json!({"fault": "rival", "state": state}));
-    let is_wrong = |story: Story, left: &str| {
-        let tainted = story.at(12.0).ready("m4", "True").mark(json!({"step": "taint", "cluster": "m1"}));
+    let rival =
+        |history: HistoryBuilder, state: &str| history.mark(json!({"fault": "rival", "state": state}));
+    let is_wrong = |history: HistoryBuilder, left: &str| {
+        let tainted = history.at(12.0).ready("m4", "True").mark(json!({"step": "taint", "cluster": "m1"}));
         let evicted = tainted.taint("m1", "not-ready", "NoExecute").at(17.2).evict("m1").at(17.3).stamp("m1");
         let dropped = evicted.at(17.4).assign(&["m2", "m4"]).at(17.5).assign(&[left]);
         violations(&dropped.until(18.0)).contains(&"PLACEMENT-01")
     };
-    let rivals = || rival(Story::new(), "begin");
+    let rivals = || rival(HistoryBuilder::new(), "begin");
     assert!(!is_wrong(rivals(), "m2"));
     // Both leaders know m2, and a leader that is alone again knows all members.
     assert!(is_wrong(rivals(), "m4"));
@@ -70,23 +73,25 @@ fn a_hindered_scheduler_may_not_know_a_member_that_another_leader_has_chosen() {
 
 #[test]
 fn actions_that_failed_are_retried_within_the_longest_back_off_of_a_queue() {
-    let fails = |story: Story, state: &str| story.mark(json!({"fault": "fail", "state": state}));
-    let unstamped = |story: Story| {
-        story.taint("m1", "maintenance", "NoExecute").at(40.3).evict("m1").at(40.5).assign(&["m2", "m3"])
+    let fails = |history: HistoryBuilder, state: &str| history.mark(json!({"fault": "fail", "state": state}));
+    let unstamped = |history: HistoryBuilder| {
+        history.taint("m1", "maintenance", "NoExecute").at(40.3).evict("m1").at(40.5).assign(&["m2", "m3"])
     };
     let is_stamped_in_time =
-        |story: Story, until: f64| !violations(&story.until(until)).contains(&"EVICTION-08");
-    let failing = || fails(Story::new().at(38.0), "begin").at(40.0);
+        |history: HistoryBuilder, until: f64| !violations(&history.until(until)).contains(&"EVICTION-08");
+    let failing = || fails(HistoryBuilder::new().at(38.0), "begin").at(40.0);
     let meanwhile = || fails(unstamped(failing()).at(42.0), "end");
     assert!(is_stamped_in_time(meanwhile(), 1040.0));
     assert!(!is_stamped_in_time(meanwhile(), 1060.0));
-    let afterwards = unstamped(fails(fails(Story::new().at(12.0), "begin").at(13.0), "end").at(40.0));
+    let afterwards =
+        unstamped(fails(fails(HistoryBuilder::new().at(12.0), "begin").at(13.0), "end").at(40.0));
     assert!(!is_stamped_in_time(afterwards, 60.0), "the faults were over by then");
 }
 
 #[test]
 fn other_requests_to_a_slow_member_may_be_cut_off_as_well() {
-    let both = || Story::new().fault("delay", "m1", "begin").at(12.0).fault("partition", "m1", "begin");
+    let both =
+        || HistoryBuilder::new().fault("delay", "m1", "begin").at(12.0).fault("partition", "m1", "begin");
     // The bound is 1 + 32, once more, plus the latency, plus another 32 for other requests.
     breaks_nothing(both(), 110.9);
     breaks("HEALTH-01", &both().until(111.1));
@@ -96,7 +101,7 @@ fn other_requests_to_a_slow_member_may_be_cut_off_as_well() {
 fn answers_of_a_slow_member_from_before_its_failure_may_still_be_under_way() {
     let failed = |seconds: f64| {
         let slow = json!({"fault": "delay", "cluster": "m1", "seconds": seconds, "state": "begin"});
-        let over = Story::new().mark(slow).at(11.5).fault("delay", "m1", "end");
+        let over = HistoryBuilder::new().mark(slow).at(11.5).fault("delay", "m1", "end");
         over.at(12.0).fault("refuse", "m1", "begin")
     };
     // The bound is 1 + 1 + 3 x (1 + 1) plus the latency, plus the delay of an answer.
@@ -111,7 +116,8 @@ fn a_silence_that_refusals_interrupt_may_be_detected_one_silent_probe_later() {
     // threshold passes 3 s later, and the last probe begins just before. So the bound is 33 + 3 + 33 plus the
     // latency. Without refusals it is 67.
     let broken = |at: f64| {
-        let refused = Story::new().fault("partition", "m1", "begin").at(at).fault("refuse", "m1", "begin");
+        let refused =
+            HistoryBuilder::new().fault("partition", "m1", "begin").at(at).fault("refuse", "m1", "begin");
         refused.at(at + 1.0).fault("refuse", "m1", "end")
     };
     breaks_nothing(broken(41.0), 79.9);
@@ -121,7 +127,7 @@ fn a_silence_that_refusals_interrupt_may_be_detected_one_silent_probe_later() {
 
 #[test]
 fn a_member_that_fails_again_while_it_is_slow_is_reported() {
-    let slow = Story::new().fault("delay", "m1", "begin").fault("refuse", "m1", "begin");
+    let slow = HistoryBuilder::new().fault("delay", "m1", "begin").fault("refuse", "m1", "begin");
     let again = slow.at(11.0).fault("refuse", "m1", "end").at(20.0).fault("refuse", "m1", "begin");
     // The bound is 1 + 1 + 3 x (1 + 1) plus the latency.
     breaks("HEALTH-01", &again.until(29.1));
@@ -130,7 +136,7 @@ fn a_member_that_fails_again_while_it_is_slow_is_reported() {
 #[test]
 fn a_probe_that_waits_out_a_short_silence_has_not_failed() {
     let again = |fault: &str| {
-        let failed = Story::lacking(&["AutomaticNoExecute"]).fault("refuse", "m1", "begin").at(14.0);
+        let failed = HistoryBuilder::lacking(&["AutomaticNoExecute"]).fault("refuse", "m1", "begin").at(14.0);
         let failed = failed.ready("m1", "False").taint("m1", "not-ready", "NoSchedule").at(20.0);
         let over = failed.fault("refuse", "m1", "end").at(22.0).fault(fault, "m1", "begin").at(25.0);
         let observed =
@@ -145,9 +151,10 @@ fn a_probe_that_waits_out_a_short_silence_has_not_failed() {
 #[test]
 fn the_first_probe_after_a_start_may_wait_out_a_silence_and_has_no_threshold() {
     let back = |fault: &str, observed: f64, ended: f64| {
-        let failed = Story::lacking(&["AutomaticNoExecute"]).fault(fault, "m1", "begin").at(observed);
+        let failed =
+            HistoryBuilder::lacking(&["AutomaticNoExecute"]).fault(fault, "m1", "begin").at(observed);
         let failed = failed.ready("m1", "False").taint("m1", "not-ready", "NoSchedule").at(50.0);
-        let killed = |story: Story, state| story.mark(json!({"fault": "kill", "state": state}));
+        let killed = |history: HistoryBuilder, state| history.mark(json!({"fault": "kill", "state": state}));
         let started = killed(killed(failed, "begin").at(60.0), "end").at(ended).fault(fault, "m1", "end");
         let observed = started.at(ended + 0.1).ready("m1", "True").untaint("m1", "NoSchedule");
         violations(&observed.until(ended + 1.0))
@@ -160,7 +167,8 @@ fn the_first_probe_after_a_start_may_wait_out_a_silence_and_has_no_threshold() {
 
 #[test]
 fn a_member_that_is_cut_off_again_has_the_taint_already() {
-    let cut = Story::new().pulls("m3").fault("partition", "m3", "begin").at(19.0).ready("m3", "Unknown");
+    let cut =
+        HistoryBuilder::new().pulls("m3").fault("partition", "m3", "begin").at(19.0).ready("m3", "Unknown");
     let tainted = cut.taint("m3", "unreachable", "NoSchedule").taint("m3", "unreachable", "NoExecute");
     let again = tainted.at(30.0).fault("partition", "m3", "end").at(35.0).fault("partition", "m3", "begin");
     breaks_nothing(again, 60.0);
@@ -168,9 +176,9 @@ fn a_member_that_is_cut_off_again_has_the_taint_already() {
 
 #[test]
 fn a_change_of_the_health_by_a_person_has_no_threshold() {
-    let failed = Story::lacking(&["AutomaticNoExecute"]).fault("refuse", "m1", "begin").at(14.0);
+    let failed = HistoryBuilder::lacking(&["AutomaticNoExecute"]).fault("refuse", "m1", "begin").at(14.0);
     let failed = failed.ready("m1", "False").taint("m1", "not-ready", "NoSchedule").at(15.0);
-    let back = |story: Story| story.ready("m1", "True").untaint("m1", "NoSchedule");
+    let back = |history: HistoryBuilder| history.ready("m1", "True").untaint("m1", "NoSchedule");
     breaks_nothing(back(edited(failed.fault("refuse", "m1", "end"), "m1")), 16.0);
 }
 
@@ -181,8 +189,8 @@ fn a_task_does_not_end_by_the_status_of_a_copy_that_could_not_be_written() {
         let each =
             |name: &str, applied: bool| json!({"clusterName": name, "applied": applied, "health": "Healthy"});
         let observed = json!({"aggregatedStatus": [each("m1", true), each("m2", applied == "True")]});
-        let story = Story::new().work("m1", &json!({})).work("m2", &status).copy("m1").copy("m2");
-        let tainted = story.at(20.0).mark(json!({"step": "taint", "cluster": "m1"})).reports(&observed);
+        let history = HistoryBuilder::new().work("m1", &json!({})).work("m2", &status).copy("m1").copy("m2");
+        let tainted = history.at(20.0).mark(json!({"step": "taint", "cluster": "m1"})).reports(&observed);
         tainted.taint("m1", "maintenance", "NoExecute").at(20.2).evict("m1").stamp("m1")
     };
     breaks_nothing(evicted("False"), 30.0);
@@ -195,7 +203,7 @@ fn a_task_may_wait_until_the_manifest_is_reported_as_applied() {
         let each = |name: &str| json!({"clusterName": name, "applied": applied, "health": "Healthy"});
         let observed = json!({"aggregatedStatus": [each("m1"), each("m2")]});
         let tainted =
-            Story::new().at(20.0).mark(json!({"step": "taint", "cluster": "m1"})).reports(&observed);
+            HistoryBuilder::new().at(20.0).mark(json!({"step": "taint", "cluster": "m1"})).reports(&observed);
         tainted.taint("m1", "maintenance", "NoExecute").at(20.2).evict("m1").stamp("m1")
     };
     breaks("EVICTION-01", &evicted(true).until(22.5));
@@ -209,8 +217,8 @@ fn a_task_does_not_end_by_the_status_of_a_copy_that_was_scaled_to_zero() {
             |name: &str| json!({"clusterName": name, "applied": true, "health": "Healthy", "status": status});
         let observed = json!({"aggregatedStatus": [observed("m1"), observed("m2")]});
         let applied = json!({"status": {"conditions": [{"type": "Applied", "status": "True"}]}});
-        let story = Story::new().work("m1", &json!({})).work("m2", &applied).copy("m1").copy("m2");
-        let tainted = story.at(20.0).mark(json!({"step": "taint", "cluster": "m1"})).reports(&observed);
+        let history = HistoryBuilder::new().work("m1", &json!({})).work("m2", &applied).copy("m1").copy("m2");
+        let tainted = history.at(20.0).mark(json!({"step": "taint", "cluster": "m1"})).reports(&observed);
         tainted.taint("m1", "maintenance", "NoExecute").at(20.2).evict("m1").stamp("m1")
     };
     let all = json!({"generation": 2, "observedGeneration": 2, "replicas": 2, "readyReplicas": 2});
@@ -234,7 +242,7 @@ fn an_eviction_for_unhealthiness_waits_for_the_state_to_preserve() {
         let all = [each("m1", "Unhealthy", &status), each("m2", "Healthy", &json!({"readyReplicas": 2}))];
         let conditions = json!([{"type": "Scheduled", "status": "True"}]);
         let observed = json!({"aggregatedStatus": all, "conditions": conditions});
-        Story::new().spec(&failover).at(20.0).reports(&observed).binding()
+        HistoryBuilder::new().spec(&failover).at(20.0).reports(&observed).binding()
     };
     breaks_nothing(observed(json!({"replicas": 2})), 60.0);
     breaks("EVICTION-12", &observed(json!({"readyReplicas": 1})).until(32.1));
@@ -242,7 +250,7 @@ fn an_eviction_for_unhealthiness_waits_for_the_state_to_preserve() {
 
 #[test]
 fn an_object_without_status_is_reported_healthy_when_its_member_is_reachable() {
-    let slow = || Story::new().fault("delay", "m1", "begin").object(needed("Unknown")).at(20.0);
+    let slow = || HistoryBuilder::new().fault("delay", "m1", "begin").object(needed("Unknown")).at(20.0);
     let over = || slow().fault("delay", "m1", "end");
     // The back-off of a watch may be twice the time that it has already waited.
     holds("LIVENESS-06", &over().at(40.9).object(needed("Healthy")).until(42.0));
@@ -260,9 +268,10 @@ fn a_copy_that_a_user_took_over_is_not_deleted_with_its_manifest() {
         })
     };
     let left = |name: &str| {
-        let story = Story::new().work("m1", &json!({})).work("m2", &json!({})).copy("m1").copy("m2");
+        let history =
+            HistoryBuilder::new().work("m1", &json!({})).work("m2", &json!({})).copy("m1").copy("m2");
         let taken =
-            story.at(12.0).in_member("m1", owned(name)).mark(json!({"step": "taint", "cluster": "m1"}));
+            history.at(12.0).in_member("m1", owned(name)).mark(json!({"step": "taint", "cluster": "m1"}));
         let evicted = taken.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1").stamp("m1");
         evicted.at(20.5).end("m1").at(20.6).work_gone("m1").forget("m1")
     };
@@ -275,11 +284,11 @@ fn a_workload_that_left_for_another_taint_may_return_while_it_tolerates_this_one
     // Both taints exist from 14 s on; the one that is tolerated for five seconds still exists at the return.
     let left = || {
         let all = json!({"spreadConstraints": []});
-        let story = Story::new().policy(all, 2).assign(&["m1", "m2", "m3"]).healthy("m3").at(14.0);
-        let story =
-            story.mark(json!({"step": "taint", "cluster": "m1"})).taint("m1", "not-ready", "NoExecute");
-        let story = story.taint("m1", "maintenance", "NoExecute").at(14.2);
-        story
+        let history = HistoryBuilder::new().policy(all, 2).assign(&["m1", "m2", "m3"]).healthy("m3").at(14.0);
+        let history =
+            history.mark(json!({"step": "taint", "cluster": "m1"})).taint("m1", "not-ready", "NoExecute");
+        let history = history.taint("m1", "maintenance", "NoExecute").at(14.2);
+        history
             .evict("m1")
             .stamp("m1")
             .at(14.4)
@@ -302,14 +311,14 @@ fn after_a_start_every_template_counts_as_new() {
         let policy = json!({"apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy",
             "metadata": {"name": "web", "namespace": "default"}, "spec": spec});
         let made_of = json!({"resource": {"resourceVersion": "1"}});
-        let mut story = Story::new().object(policy).belongs_to("web").spec(&made_of).at(20.0);
+        let mut history = HistoryBuilder::new().object(policy).belongs_to("web").spec(&made_of).at(20.0);
         for state in ["begin", "end"] {
             if restarted {
-                story = story.mark(json!({"fault": "kill", "state": state}));
+                history = history.mark(json!({"fault": "kill", "state": state}));
             }
         }
         let narrower = json!({"clusterAffinity": {"clusterNames": ["m1", "m2"]}});
-        story.policy(narrower, 2).spec(&made_of).until(21.5)
+        history.policy(narrower, 2).spec(&made_of).until(21.5)
     };
     breaks("POLICY-03", &changed(false));
     assert!(violations(&changed(true)).is_empty());
@@ -322,25 +331,26 @@ fn a_manifest_may_follow_its_template_before_scheduling_if_duplicated_or_without
             "metadata": {"name": "web", "namespace": "default"}, "spec": {"replicas": replicas}});
         json!({"spec": {"workload": {"manifests": [manifest]}}})
     };
-    let scaled = |story: Story, wanted: u64, asked: u64| {
-        let story = story.work("m1", &manifest(2)).work("m2", &manifest(2)).copy("m1").copy("m2");
-        let unplaced = story.at(20.0).reports(&json!({"schedulerObservedGeneration": 0}));
+    let scaled = |history: HistoryBuilder, wanted: u64, asked: u64| {
+        let history = history.work("m1", &manifest(2)).work("m2", &manifest(2)).copy("m1").copy("m2");
+        let unplaced = history.at(20.0).reports(&json!({"schedulerObservedGeneration": 0}));
         let unplaced = unplaced.policy_replicas(wanted).binding();
-        let of = |story: Story, member: &str| story.work(member, &manifest(asked));
+        let of = |history: HistoryBuilder, member: &str| history.work(member, &manifest(asked));
         let all = ["m1", "m2"].into_iter().fold(unplaced, of);
         violations(&all.until(22.0))
     };
     let breaks = |divided: bool, wanted: u64, asked: u64| {
-        let story = if divided { Story::new().divided().binding() } else { Story::new() };
-        scaled(story, wanted, asked).contains(&"DELIVERY-11")
+        let history = if divided { HistoryBuilder::new().divided().binding() } else { HistoryBuilder::new() };
+        scaled(history, wanted, asked).contains(&"DELIVERY-11")
     };
     assert_eq!([breaks(false, 0, 0), breaks(false, 0, 1), breaks(false, 1, 1)], [false, true, false]);
     // The manifests may be observed before the wanted replicas.
     let early = |wanted: u64| {
-        let story = Story::new().work("m1", &manifest(2)).work("m2", &manifest(2)).copy("m1").copy("m2");
-        let story = story.at(20.0).reports(&json!({"schedulerObservedGeneration": 0}));
-        let story = story.work("m1", &manifest(1)).work("m2", &manifest(1)).at(20.2);
-        violations(&story.policy_replicas(wanted).binding().until(22.0)).contains(&"DELIVERY-11")
+        let history =
+            HistoryBuilder::new().work("m1", &manifest(2)).work("m2", &manifest(2)).copy("m1").copy("m2");
+        let history = history.at(20.0).reports(&json!({"schedulerObservedGeneration": 0}));
+        let history = history.work("m1", &manifest(1)).work("m2", &manifest(1)).at(20.2);
+        violations(&history.policy_replicas(wanted).binding().until(22.0)).contains(&"DELIVERY-11")
     };
     assert_eq!([early(1), early(2)], [false, true]);
     assert_eq!([breaks(true, 0, 0), breaks(true, 0, 1), breaks(true, 1, 1)], [false, true, true]);
@@ -352,8 +362,9 @@ fn hindered_controllers_may_retry_as_late_as_the_fault_was_long_and_later_withou
     // after 60 s, and the attempt that follows may be the last one before a back-off of 180 s.
     for (fault, late) in [("slow", 30.0), ("cut", 240.0)] {
         let hindered = || {
-            let mark = |story: Story, state: &str| story.mark(json!({"fault": fault, "state": state}));
-            let over = mark(mark(Story::new(), "begin").at(40.0), "end").at(41.0);
+            let mark =
+                |history: HistoryBuilder, state: &str| history.mark(json!({"fault": fault, "state": state}));
+            let over = mark(mark(HistoryBuilder::new(), "begin").at(40.0), "end").at(41.0);
             over.fault("refuse", "m1", "begin").at(45.0).ready("m1", "False")
         };
         breaks_nothing(hindered(), 42.9 + late);
@@ -363,11 +374,11 @@ fn hindered_controllers_may_retry_as_late_as_the_fault_was_long_and_later_withou
 
 #[test]
 fn a_member_may_seem_silent_to_controllers_with_stale_caches() {
-    let unknown = |story: Story| {
-        let observed = story.at(20.0).ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
+    let unknown = |history: HistoryBuilder| {
+        let observed = history.at(20.0).ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
         violations(&observed.until(20.5))
     };
-    let pulls = || Story::new().mark(json!({"scenario": "nothing is cut off"})).pulls("m1");
+    let pulls = || HistoryBuilder::new().mark(json!({"scenario": "nothing is cut off"})).pulls("m1");
     assert_eq!(unknown(pulls().mark(json!({"fault": "lag", "state": "begin"}))), [""; 0]);
     assert_eq!(unknown(pulls()), ["HEALTH-02"]);
 }
@@ -375,14 +386,15 @@ fn a_member_may_seem_silent_to_controllers_with_stale_caches() {
 #[test]
 fn an_agent_that_restarts_without_answers_does_not_report() {
     let unknown = |killed: bool| {
-        let story = Story::new().mark(json!({"scenario": "answers are lost"})).pulls("m1").at(11.0);
+        let history =
+            HistoryBuilder::new().mark(json!({"scenario": "answers are lost"})).pulls("m1").at(11.0);
         let way = |state: &str| json!({"fault": "partition", "cluster": "m1", "direction": "toMember", "state": state});
-        let kill = |story: Story, state: &str| match killed {
-            true => story.mark(json!({"fault": "kill", "state": state})),
-            false => story,
+        let kill = |history: HistoryBuilder, state: &str| match killed {
+            true => history.mark(json!({"fault": "kill", "state": state})),
+            false => history,
         };
-        let deaf = kill(kill(story.mark(way("begin")).at(12.0), "begin").at(13.0), "end");
-        let observed = deaf.at(30.0).ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
+        let silent = kill(kill(history.mark(way("begin")).at(12.0), "begin").at(13.0), "end");
+        let observed = silent.at(30.0).ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
         violations(&observed.until(30.5))
     };
     assert_eq!(unknown(true), [""; 0]);
@@ -393,9 +405,9 @@ fn an_agent_that_restarts_without_answers_does_not_report() {
 fn the_last_report_is_not_known_for_a_member_that_was_unknown_before_it_was_cut_off() {
     let is_early = |lags: bool| {
         let patient = PROFILE.replace("failoverEvictionTimeout: 6s", "failoverEvictionTimeout: 300s");
-        let story = Story::by(&patient).pulls("m1").at(11.0);
-        let story = if lags { story.mark(json!({"fault": "lag", "state": "begin"})) } else { story };
-        let unknown = story.at(100.0).ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
+        let history = HistoryBuilder::by(&patient).pulls("m1").at(11.0);
+        let history = if lags { history.mark(json!({"fault": "lag", "state": "begin"})) } else { history };
+        let unknown = history.at(100.0).ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
         let cut = unknown.at(300.0).fault("partition", "m1", "begin").at(400.0);
         let observed = cut.taint("m1", "unreachable", "NoExecute").until(400.5);
         violations(&observed).contains(&"TAINT-07")
@@ -407,12 +419,12 @@ fn the_last_report_is_not_known_for_a_member_that_was_unknown_before_it_was_cut_
 fn a_member_need_not_have_reported_to_hindered_controllers_before_it_was_cut_off() {
     let is_early = |fails: bool, tainted: f64| {
         let patient = PROFILE.replace("failoverEvictionTimeout: 6s", "failoverEvictionTimeout: 300s");
-        let fail = |story: Story, state: &str| match fails {
-            true => story.mark(json!({"fault": "conflict", "state": state})),
-            false => story,
+        let fail = |history: HistoryBuilder, state: &str| match fails {
+            true => history.mark(json!({"fault": "conflict", "state": state})),
+            false => history,
         };
-        let story = fail(Story::by(&patient).pulls("m1").at(100.0), "begin").at(178.0);
-        let cut = fail(story.fault("partition", "m1", "begin").at(180.0), "end").at(181.0);
+        let history = fail(HistoryBuilder::by(&patient).pulls("m1").at(100.0), "begin").at(178.0);
+        let cut = fail(history.fault("partition", "m1", "begin").at(180.0), "end").at(181.0);
         let unknown = cut.ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
         let observed = unknown.at(tainted).taint("m1", "unreachable", "NoExecute");
         violations(&observed.until(tainted + 0.5)).contains(&"TAINT-07")
@@ -424,9 +436,10 @@ fn a_member_need_not_have_reported_to_hindered_controllers_before_it_was_cut_off
 
 #[test]
 fn a_member_may_be_unknown_or_not_while_connections_are_lost_by_chance() {
-    let pulls = || Story::new().mark(json!({"scenario": "what is lost is left to chance"})).pulls("m1");
-    let unknown = |story: Story, until| {
-        let observed = story.ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
+    let pulls =
+        || HistoryBuilder::new().mark(json!({"scenario": "what is lost is left to chance"})).pulls("m1");
+    let unknown = |history: HistoryBuilder, until| {
+        let observed = history.ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
         violations(&observed.until(until))
     };
     // The bound is 8 s + 2 x 1 s + 1 s after the end of the fault.
@@ -440,8 +453,8 @@ fn a_member_may_be_unknown_or_not_while_connections_are_lost_by_chance() {
     let slow = || over().fault("delay", "m1", "begin").at(29.0).fault("delay", "m1", "end");
     assert_eq!(unknown(slow().at(31.1), 31.5), ["HEALTH-02"]);
     // A member whose agent reports now and then gets no taint, unless it is also cut off.
-    let silent = |story: Story| {
-        let observed = story.at(30.0).ready("m3", "Unknown").taint("m3", "unreachable", "NoSchedule");
+    let silent = |history: HistoryBuilder| {
+        let observed = history.at(30.0).ready("m3", "Unknown").taint("m3", "unreachable", "NoSchedule");
         violations(&observed.until(60.0))
     };
     let lossy_spare = || pulls().pulls("m3").fault("lose", "m3", "begin");
@@ -455,9 +468,9 @@ fn a_member_may_be_unknown_or_not_while_connections_are_lost_by_chance() {
 fn a_toleration_counts_from_the_time_on_a_taint_that_was_written_late() {
     let evicted = |at: f64| {
         let taint = json!({"key": "cluster.karmada.io/not-ready", "effect": "NoExecute", "timeAdded": "2030-01-01T00:00:11Z"});
-        let slow = Story::new().mark(json!({"fault": "slow", "state": "begin"})).at(13.0);
-        let story = slow.mark(json!({"step": "taint", "cluster": "m1"}));
-        story
+        let slow = HistoryBuilder::new().mark(json!({"fault": "slow", "state": "begin"})).at(13.0);
+        let history = slow.mark(json!({"step": "taint", "cluster": "m1"}));
+        history
             .member("m1", json!({"spec": {"taints": [taint]}}))
             .at(at)
             .evict("m1")
@@ -471,9 +484,9 @@ fn a_toleration_counts_from_the_time_on_a_taint_that_was_written_late() {
 #[test]
 fn a_timeout_counts_from_the_time_on_a_task_that_was_stamped_late() {
     let ended = |slow: bool| {
-        let story = Story::new().at(10.0);
-        let story = if slow { story.mark(json!({"fault": "slow", "state": "begin"})) } else { story };
-        let moved = story.evict("m1").at(10.5).assign(&["m2", "m3"]).health("m3", "Unhealthy").binding();
+        let history = HistoryBuilder::new().at(10.0);
+        let history = if slow { history.mark(json!({"fault": "slow", "state": "begin"})) } else { history };
+        let moved = history.evict("m1").at(10.5).assign(&["m2", "m3"]).health("m3", "Unhealthy").binding();
         let stamped = moved.at(16.0).stamp_with("m1", 11.0);
         violations(&stamped.at(33.0).end("m1").until(34.0))
     };
@@ -484,11 +497,15 @@ fn a_timeout_counts_from_the_time_on_a_task_that_was_stamped_late() {
 #[test]
 fn a_scheduler_with_a_stale_cache_chooses_by_it() {
     let chosen = |seen: bool| {
-        let lag = |story: Story, state: &str| story.mark(json!({"fault": "lag", "state": state}));
-        let story = if seen { Story::new() } else { lag(Story::new(), "begin") };
+        let lag =
+            |history: HistoryBuilder, state: &str| history.mark(json!({"fault": "lag", "state": state}));
+        let history = if seen { HistoryBuilder::new() } else { lag(HistoryBuilder::new(), "begin") };
         let all = json!({"spreadConstraints": []});
-        let tainted =
-            story.at(11.0).mark(json!({"step": "taint", "cluster": "m3"})).taint("m3", "away", "NoSchedule");
+        let tainted = history.at(11.0).mark(json!({"step": "taint", "cluster": "m3"})).taint(
+            "m3",
+            "away",
+            "NoSchedule",
+        );
         violations(
             &tainted.at(20.0).policy(all, 2).binding().at(22.0).assign(&["m1", "m2", "m3"]).until(23.0),
         )
@@ -500,7 +517,7 @@ fn a_scheduler_with_a_stale_cache_chooses_by_it() {
 #[test]
 fn a_member_without_its_data_gets_its_copies_within_the_longest_back_off_of_a_watch() {
     let back = |fault: &str| {
-        let held = Story::new().work("m1", &json!({})).work("m2", &json!({})).copy("m1").copy("m2");
+        let held = HistoryBuilder::new().work("m1", &json!({})).work("m2", &json!({})).copy("m1").copy("m2");
         let lost = held.at(20.0).fault(fault, "m2", "begin").copy_gone("m2");
         lost.at(21.0).fault(fault, "m2", "end")
     };

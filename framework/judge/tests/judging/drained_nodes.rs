@@ -3,34 +3,34 @@
 use capsize_history::EventType;
 use serde_json::json;
 
-use crate::nodes::{PROFILE, Story, cluster_by, holds, shows, violates};
+use crate::nodes::{HistoryBuilder, PROFILE, cluster_by, holds, shows, violates};
 
 /// Three nodes of one zone and one of another, with an eviction timeout of twenty seconds.
 /// The nodes in `silent` send nothing after 1 s, and are unknown at 7.9 s; the others send heartbeats until `end`.
-fn unhealthy(silent: &[&str], end: u32) -> Story {
+fn unhealthy(silent: &[&str], end: u32) -> HistoryBuilder {
     let profile = PROFILE
         .replace("ZonedEvictions, TellsDisruption", "DrainsAfterTimeout")
         .replace("failoverEvictionTimeout: 0s", "failoverEvictionTimeout: 20s");
-    let begun = silent.iter().fold(cluster_by(&profile, 3, 1).at(1.5), |story, name| story.silent(name));
-    let story = silent.iter().fold(begun, |story, name| pod(story, name, "Deployment", false));
-    with_heartbeats(with_heartbeats(story, silent, 4, 4).at(7.9).unknown(silent), silent, 8, end)
+    let begun = silent.iter().fold(cluster_by(&profile, 3, 1).at(1.5), |history, name| history.silent(name));
+    let history = silent.iter().fold(begun, |history, name| pod(history, name, "Deployment", false));
+    with_heartbeats(with_heartbeats(history, silent, 4, 4).at(7.9).unknown(silent), silent, 8, end)
 }
 
 /// Every four seconds, the nodes that are not silent send a heartbeat.
-fn with_heartbeats(story: Story, silent: &[&str], from: u32, end: u32) -> Story {
+fn with_heartbeats(history: HistoryBuilder, silent: &[&str], from: u32, end: u32) -> HistoryBuilder {
     let others: Vec<_> = ["a1", "a2", "a3", "b1"].into_iter().filter(|name| !silent.contains(name)).collect();
-    (from..=end).step_by(4).fold(story, |story, second| {
-        others.iter().fold(story.at(f64::from(second)), |story, name| story.lease(name, second))
+    (from..=end).step_by(4).fold(history, |history, second| {
+        others.iter().fold(history.at(f64::from(second)), |history, name| history.lease(name, second))
     })
 }
 
 /// The pod of a node, with an owner of this kind; it is in deletion if `deleted` is true.
-fn pod(story: Story, node: &str, owner: &str, deleted: bool) -> Story {
-    named_pod(story, &format!("on-{node}"), node, owner, deleted)
+fn pod(history: HistoryBuilder, node: &str, owner: &str, deleted: bool) -> HistoryBuilder {
+    named_pod(history, &format!("on-{node}"), node, owner, deleted)
 }
 
 /// The same for a pod with this name.
-fn named_pod(story: Story, name: &str, node: &str, owner: &str, deleted: bool) -> Story {
+fn named_pod(history: HistoryBuilder, name: &str, node: &str, owner: &str, deleted: bool) -> HistoryBuilder {
     let owner = json!({"apiVersion": "apps/v1", "kind": owner, "name": "web", "uid": "u"});
     let mut pod = json!({
         "apiVersion": "v1", "kind": "Pod",
@@ -40,11 +40,11 @@ fn named_pod(story: Story, name: &str, node: &str, owner: &str, deleted: bool) -
     if deleted {
         pod["metadata"]["deletionTimestamp"] = json!("2030-01-01T00:01:00Z");
     }
-    story.sees(EventType::Modified, pod)
+    history.sees(EventType::Modified, pod)
 }
 
-fn drained(story: Story, node: &str) -> Story {
-    pod(story, node, "Deployment", true)
+fn drained(history: HistoryBuilder, node: &str) -> HistoryBuilder {
+    pod(history, node, "Deployment", true)
 }
 
 #[test]
@@ -64,10 +64,10 @@ fn a_node_that_is_unhealthy_for_too_long_is_drained_and_not_before() {
 
 #[test]
 fn all_pods_of_a_drained_node_are_deleted_except_those_of_daemons() {
-    let second = |story, owner, deleted| named_pod(story, "second", "a1", owner, deleted);
+    let second = |history, owner, deleted| named_pod(history, "second", "a1", owner, deleted);
     let before = |owner| with_heartbeats(second(unhealthy(&["a1"], 20), owner, false), &["a1"], 24, 28);
     let first = |owner| drained(before(owner).at(28.0), "a1");
-    let later = |story| with_heartbeats(story, &["a1"], 32, 40);
+    let later = |history| with_heartbeats(history, &["a1"], 32, 40);
     violates("the second stays", later(first("Deployment")), 40.0, "NODE-15");
     holds("both go", later(second(first("Deployment").at(28.2), "Deployment", true)), 40.0, "NODE-15");
     holds("a daemon's stays", later(first("DaemonSet")), 40.0, "NODE-15");
@@ -116,7 +116,7 @@ fn no_node_is_drained_while_none_is_ready_and_nodes_that_were_not_due_start_agai
     // for the unhealthy nodes.
     let begun = ["a2", "a3", "b1"]
         .iter()
-        .fold(unhealthy(&all, 8).at(12.0), |story, name| story.lease(name, 12).well(name));
+        .fold(unhealthy(&all, 8).at(12.0), |history, name| history.lease(name, 12).well(name));
     assert_eq!(with_heartbeats(begun, &["a1"], 16, 52).ends(54.4).0, "");
 }
 
@@ -124,8 +124,8 @@ fn no_node_is_drained_while_none_is_ready_and_nodes_that_were_not_due_start_agai
 fn nodes_that_were_not_due_start_again_each_time_that_no_node_is_ready() {
     let silent = ["a1", "a2", "a3"];
     let lost_twice = |end| {
-        let story = unhealthy(&["a1", "a2", "a3", "b1"], 8).at(12.0).lease("b1", 12).well("b1");
-        let again = with_heartbeats(story, &silent, 16, 20).silent("b1").at(27.0).unknown(&["b1"]);
+        let history = unhealthy(&["a1", "a2", "a3", "b1"], 8).at(12.0).lease("b1", 12).well("b1");
+        let again = with_heartbeats(history, &silent, 16, 20).silent("b1").at(27.0).unknown(&["b1"]);
         with_heartbeats(again.at(29.0).lease("b1", 29).well("b1"), &silent, 33, end)
     };
     violates("b1 was back at 29 s", drained(lost_twice(45).at(46.0), "a1"), 46.5, "NODE-16");

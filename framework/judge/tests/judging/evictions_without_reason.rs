@@ -6,15 +6,15 @@
 use capsize_history::EventType;
 use serde_json::{Value, json};
 
-use crate::nodes::{PROFILE, Story, cluster_by, holds, violates};
+use crate::nodes::{HistoryBuilder, PROFILE, cluster_by, holds, violates};
 
 /// A cluster whose controllers write no condition on the pods that they delete.
-fn cluster() -> Story {
+fn cluster() -> HistoryBuilder {
     cluster_by(&PROFILE.replace("TellsDisruption, ", "").replace("ZonedEvictions, ", ""), 2, 0)
 }
 
 /// Pod `p` on `a1` with these tolerations; in deletion if `deleted`.
-fn tolerant(story: Story, tolerations: &Value, deleted: bool) -> Story {
+fn tolerant(history: HistoryBuilder, tolerations: &Value, deleted: bool) -> HistoryBuilder {
     let mut pod = json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"},
         "spec": {"nodeName": "a1", "tolerations": tolerations},
@@ -22,13 +22,13 @@ fn tolerant(story: Story, tolerations: &Value, deleted: bool) -> Story {
     if deleted {
         pod["metadata"]["deletionTimestamp"] = json!("2030-01-01T00:01:00Z");
     }
-    story.sees(EventType::Modified, pod)
+    history.sees(EventType::Modified, pod)
 }
 
 /// The pod, which tolerates every taint for 5 s.
-fn pod(story: Story, deleted: bool) -> Story {
+fn pod(history: HistoryBuilder, deleted: bool) -> HistoryBuilder {
     let all = json!([{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}]);
-    tolerant(story, &all, deleted)
+    tolerant(history, &all, deleted)
 }
 
 #[test]
@@ -46,33 +46,33 @@ fn a_pod_that_is_deleted_without_any_taint_was_evicted_without_cause() {
 }
 
 /// The pod, which tolerates the taint `long` for 20 s and the taint `short` for 5 s.
-fn patient(story: Story, deleted: bool) -> Story {
+fn patient(history: HistoryBuilder, deleted: bool) -> HistoryBuilder {
     let tolerates = |key: &str, seconds: u64| {
         json!({
             "key": format!("node.kubernetes.io/{key}"), "operator": "Exists", "effect": "NoExecute",
             "tolerationSeconds": seconds,
         })
     };
-    tolerant(story, &json!([tolerates("long", 20), tolerates("short", 5)]), deleted)
+    tolerant(history, &json!([tolerates("long", 20), tolerates("short", 5)]), deleted)
 }
 
 #[test]
 fn a_deadline_may_move_to_that_of_another_taint() {
-    let heard = |story: Story, times: &[u32]| {
-        let renewed = |story: Story, second: &u32| {
-            story.at(f64::from(*second)).lease("a1", *second).lease("a2", *second)
+    let reported = |history: HistoryBuilder, times: &[u32]| {
+        let renewed = |history: HistoryBuilder, second: &u32| {
+            history.at(f64::from(*second)).lease("a1", *second).lease("a2", *second)
         };
-        times.iter().fold(story, renewed)
+        times.iter().fold(history, renewed)
     };
     let tainted = |first: &str, second: &str| {
-        let story = patient(cluster(), false).at(2.0).taint("a1", first, "NoExecute");
-        story.at(3.0).taint("a1", second, "NoExecute")
+        let history = patient(cluster(), false).at(2.0).taint("a1", first, "NoExecute");
+        history.at(3.0).taint("a1", second, "NoExecute")
     };
-    let shorter = || heard(tainted("long", "short"), &[4, 7]);
+    let shorter = || reported(tainted("long", "short"), &[4, 7]);
     violates("too early for both", patient(tainted("long", "short").at(5.0), true), 5.2, "TOLERATION-01");
     holds("at the shorter one", patient(shorter().at(8.1), true), 8.4, "TOLERATION-01");
-    let later = heard(shorter(), &[11, 14, 17, 20, 22]);
+    let later = reported(shorter(), &[11, 14, 17, 20, 22]);
     holds("at the first one, as Kubernetes", patient(later.at(22.1), true), 22.4, "TOLERATION-01");
-    let never = heard(shorter(), &[11, 14, 17, 20, 23]);
+    let never = reported(shorter(), &[11, 14, 17, 20, 23]);
     violates("after both", never, 23.5, "TOLERATION-01");
 }

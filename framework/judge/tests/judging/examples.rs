@@ -7,7 +7,7 @@ use std::{env, fs};
 use capsize_history::facts::Fact;
 use capsize_judge::guarantee::{Catalogue, Verdict};
 
-use crate::history_builder::StoryOutcome;
+use crate::history_builder::BuiltHistoryVerdicts;
 use crate::outcomes::breaks;
 
 const HEAD: &str = "# What violations look like
@@ -25,7 +25,7 @@ static WRITING: Mutex<()> = Mutex::new(());
 
 /// Checks that `id` is violated and nothing else, as the page shows.
 #[track_caller]
-pub(crate) fn shows(id: &str, outcome: &StoryOutcome) {
+pub(crate) fn shows(id: &str, outcome: &BuiltHistoryVerdicts) {
     breaks(id, outcome);
     is_shown(id, &outcome.facts, outcome);
 }

@@ -3,32 +3,32 @@
 use capsize_history::EventType;
 use serde_json::{Value, json};
 
-use crate::history_builder::Story;
+use crate::history_builder::HistoryBuilder;
 use crate::nodes::{self, cluster_by};
 use crate::outcomes::violations;
 
 const STAMP: &str = "2030-01-01T00:00:20Z";
 
 /// Returns true if `id` is violated at `until`.
-fn is_broken(id: &str, story: Story, until: f64) -> bool {
-    violations(&story.until(until)).contains(&id)
+fn is_broken(id: &str, history: HistoryBuilder, until: f64) -> bool {
+    violations(&history.until(until)).contains(&id)
 }
 
-fn delivered() -> Story {
-    let one = |story: Story, member: &str| story.work(member, &json!({})).copy(member);
-    ["m1", "m2"].into_iter().fold(Story::new(), one)
+fn delivered() -> HistoryBuilder {
+    let one = |history: HistoryBuilder, member: &str| history.work(member, &json!({})).copy(member);
+    ["m1", "m2"].into_iter().fold(HistoryBuilder::new(), one)
 }
 
 /// A fault of the control plane from one time to another.
-fn hindered(story: Story, fault: &str, (from, to): (f64, f64)) -> Story {
-    let mark = |story: Story, state: &str| story.mark(json!({"fault": fault, "state": state}));
-    mark(mark(story.at(from), "begin").at(to), "end")
+fn hindered(history: HistoryBuilder, fault: &str, (from, to): (f64, f64)) -> HistoryBuilder {
+    let mark = |history: HistoryBuilder, state: &str| history.mark(json!({"fault": fault, "state": state}));
+    mark(mark(history.at(from), "begin").at(to), "end")
 }
 
 #[test]
 fn a_member_that_is_removed_when_it_is_ready_again_keeps_its_taints() {
     let back = |removed: bool| {
-        let failed = Story::new().fault("refuse", "m3", "begin").at(14.0).ready("m3", "False");
+        let failed = HistoryBuilder::new().fault("refuse", "m3", "begin").at(14.0).ready("m3", "False");
         let failed = failed.at(14.1).taint("m3", "not-ready", "NoSchedule").at(16.0);
         let back = failed.fault("refuse", "m3", "end").at(19.2).ready("m3", "True").at(19.3);
         if removed { back.member("m3", json!({"metadata": {"deletionTimestamp": STAMP}})) } else { back }
@@ -56,12 +56,12 @@ fn groups_that_were_replaced_meanwhile_start_from_the_first() {
         let groups = json!({"clusterAffinities": [
             {"affinityName": "near", "clusterNames": ["m1", "m2"]}, {"affinityName": "far", "clusterNames": ["m3"]},
         ]});
-        move |story: Story, name: &str| {
+        move |history: HistoryBuilder, name: &str| {
             let observed = json!({"schedulerObservingAffinityName": name});
-            story.policy(groups.clone(), 2).reports(&observed).binding()
+            history.policy(groups.clone(), 2).reports(&observed).binding()
         }
     };
-    let far = || near()(near()(Story::new(), "near").at(11.0), "far").at(12.0);
+    let far = || near()(near()(HistoryBuilder::new(), "near").at(11.0), "far").at(12.0);
     let none = far().policy(json!({"clusterAffinity": {"clusterNames": ["m3"]}}), 2).binding().at(13.0);
     assert!(is_broken("PLACEMENT-09", near()(far(), "near"), 13.5));
     assert!(!is_broken("PLACEMENT-09", near()(none, "near"), 13.5));
@@ -69,8 +69,8 @@ fn groups_that_were_replaced_meanwhile_start_from_the_first() {
 
 #[test]
 fn a_controller_with_a_stale_cache_may_rewrite_the_manifest_for_a_member_that_is_being_left() {
-    let rewritten = |story: Story| {
-        let left = story.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1").stamp("m1");
+    let rewritten = |history: HistoryBuilder| {
+        let left = history.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1").stamp("m1");
         let metadata = json!({"name": "web", "namespace": "default", "labels": {"a": "b"}});
         let manifest = json!({"kind": "Deployment", "metadata": metadata, "spec": {"replicas": 2}});
         left.at(22.0).work("m1", &json!({"spec": {"workload": {"manifests": [manifest]}}}))
@@ -115,19 +115,19 @@ fn a_deadline_moves_for_a_taint_that_is_not_tolerated_at_all() {
             })
         };
         let ready = json!([{"type": "Ready", "status": "True"}]);
-        let story = cluster_by(nodes::PROFILE, 2, 0).at(1.2).sees(EventType::Modified, pod(ready));
-        let story =
-            story.at(1.5).taint("a1", "first", "NoExecute").at(2.0).taint("a1", "second", "NoExecute");
-        let story = if third { story.at(4.0).taint("a1", "third", "NoExecute") } else { story };
+        let history = cluster_by(nodes::PROFILE, 2, 0).at(1.2).sees(EventType::Modified, pod(ready));
+        let history =
+            history.at(1.5).taint("a1", "first", "NoExecute").at(2.0).taint("a1", "second", "NoExecute");
+        let history = if third { history.at(4.0).taint("a1", "third", "NoExecute") } else { history };
         if !leaves {
-            return story.at(4.3).lease("a1", 4).lease("a2", 4).ends(6.0).0.contains("TOLERATION-01");
+            return history.at(4.3).lease("a1", 4).lease("a2", 4).ends(6.0).0.contains("TOLERATION-01");
         }
         let mut leaving = pod(json!([
             {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"},
         ]));
         leaving["metadata"]["deletionTimestamp"] = "2030-01-01T00:01:00Z".into();
-        let story = story.at(4.1).sees(EventType::Modified, leaving);
-        story.ends(4.5).0.contains("TOLERATION-01")
+        let history = history.at(4.1).sees(EventType::Modified, leaving);
+        history.ends(4.5).0.contains("TOLERATION-01")
     };
     // A taint that is tolerated for no time may evict at once, or at the end of the toleration that began before.
     assert!(!is_broken(false, true) && !is_broken(false, false));
@@ -136,20 +136,20 @@ fn a_deadline_moves_for_a_taint_that_is_not_tolerated_at_all() {
 
 #[test]
 fn a_controller_with_a_stale_cache_evicts_for_a_taint_that_is_gone() {
-    let evicted = |story: Story| {
-        let tainted = story.at(20.0).mark(json!({"step": "taint", "cluster": "m1"}));
+    let evicted = |history: HistoryBuilder| {
+        let tainted = history.at(20.0).mark(json!({"step": "taint", "cluster": "m1"}));
         let tainted = tainted.taint("m1", "not-ready", "NoExecute").at(21.5);
         let spared = tainted.mark(json!({"step": "untaint", "cluster": "m1"})).untaint("m1", "NoExecute");
         spared.at(24.9).evict("m1").stamp("m1")
     };
-    assert!(is_broken("TOLERATION-02", evicted(Story::new()), 25.5));
-    assert!(!is_broken("TOLERATION-02", evicted(hindered(Story::new(), "lag", (10.0, 19.0))), 25.5));
+    assert!(is_broken("TOLERATION-02", evicted(HistoryBuilder::new()), 25.5));
+    assert!(!is_broken("TOLERATION-02", evicted(hindered(HistoryBuilder::new(), "lag", (10.0, 19.0))), 25.5));
 }
 
 #[test]
 fn a_suspended_workload_stays_assigned_to_a_member_that_is_gone() {
     let suspended = |is: bool| json!({"suspension": {"scheduling": is}});
-    let gone = |is: bool| Story::new().spec(&suspended(is)).at(12.0).leaves("m1");
+    let gone = |is: bool| HistoryBuilder::new().spec(&suspended(is)).at(12.0).leaves("m1");
     assert!(is_broken("LIVENESS-04", gone(false), 13.1));
     assert!(!is_broken("LIVENESS-04", gone(true), 60.0));
     let again = || gone(true).at(60.0).spec(&suspended(false));
@@ -159,10 +159,10 @@ fn a_suspended_workload_stays_assigned_to_a_member_that_is_gone() {
 
 #[test]
 fn a_workload_stays_with_a_member_that_is_gone_while_too_few_are_left() {
-    let observed = |story: Story, status: &str| {
-        story.reports(&json!({"conditions": [{"type": "Scheduled", "status": status}]})).binding()
+    let observed = |history: HistoryBuilder, status: &str| {
+        history.reports(&json!({"conditions": [{"type": "Scheduled", "status": status}]})).binding()
     };
-    let gone = || observed(Story::new().at(12.0).leaves("m1").at(12.2), "False");
+    let gone = || observed(HistoryBuilder::new().at(12.0).leaves("m1").at(12.2), "False");
     assert!(!is_broken("LIVENESS-04", gone(), 60.0));
     assert!(is_broken("LIVENESS-04", observed(gone().at(60.0), "True"), 61.1));
     let back = gone().at(59.0).ready("m1", "True").at(60.0);
@@ -177,8 +177,8 @@ fn a_controller_deletes_a_copy_only_after_its_request_to_the_member_ends() {
         }});
         let written = delivered().fault(fault, "m1", "begin").at(18.0);
         let written = written.work("m1", &json!({"spec": {"workload": {"manifests": [manifest]}}}));
-        let story = written.at(19.0).fault(fault, "m1", "end").at(20.0);
-        let left = story.taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1").stamp("m1").at(20.5);
+        let history = written.at(19.0).fault(fault, "m1", "end").at(20.0);
+        let left = history.taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1").stamp("m1").at(20.5);
         let going = json!({"metadata": {"deletionTimestamp": STAMP}});
         left.end("m1").at(20.6).work("m1", &going).copy_gone("m1")
     };
@@ -191,14 +191,14 @@ fn a_controller_deletes_a_copy_only_after_its_request_to_the_member_ends() {
 #[test]
 fn a_copy_that_is_lost_out_of_reach_is_still_reported_healthy() {
     let ended = |lost: f64, cut: f64| {
-        let mut story = Story::new();
+        let mut history = HistoryBuilder::new();
         let mut events = [(lost, false), (cut, true)];
         events.sort_by(|(one, _), (other, _)| one.total_cmp(other));
         for (at, is_cut) in events {
-            story = story.at(at);
-            story = if is_cut { story.fault("refuse", "m2", "begin") } else { story.vanishes("m2") };
+            history = history.at(at);
+            history = if is_cut { history.fault("refuse", "m2", "begin") } else { history.vanishes("m2") };
         }
-        let left = story.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1").stamp("m1");
+        let left = history.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1").stamp("m1");
         is_broken("EVICTION-03", left.at(20.5).end("m1").at(20.6).recall("m1"), 21.0)
     };
     assert!(!ended(19.5, 19.0));
@@ -232,7 +232,8 @@ fn an_old_copy_may_go_at_any_time_after_a_task_that_ended_before_a_loss_was_obse
 #[test]
 fn a_probe_may_begin_late_in_a_silence_and_wait_it_out() {
     let back = |ended: f64| {
-        let failed = Story::new().fault("refuse", "m1", "begin").at(14.0).ready("m1", "False").at(20.0);
+        let failed =
+            HistoryBuilder::new().fault("refuse", "m1", "begin").at(14.0).ready("m1", "False").at(20.0);
         let again = failed.fault("refuse", "m1", "end").at(22.0).fault("partition", "m1", "begin");
         is_broken(
             "HEALTH-04",
@@ -247,10 +248,10 @@ fn a_probe_may_begin_late_in_a_silence_and_wait_it_out() {
 
 #[test]
 fn a_scheduler_with_a_stale_cache_returns_a_workload_to_a_tainted_member() {
-    let back = |story: Story| {
-        let left = story.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1").stamp("m1");
+    let back = |history: HistoryBuilder| {
+        let left = history.at(20.0).taint("m1", "maintenance", "NoExecute").at(20.3).evict("m1").stamp("m1");
         left.at(20.4).end("m1").at(20.5).assign(&["m1", "m2"])
     };
-    assert!(is_broken("PLACEMENT-16", back(Story::new()), 21.0));
-    assert!(!is_broken("PLACEMENT-16", back(hindered(Story::new(), "cut", (10.0, 19.0))), 21.0));
+    assert!(is_broken("PLACEMENT-16", back(HistoryBuilder::new()), 21.0));
+    assert!(!is_broken("PLACEMENT-16", back(hindered(HistoryBuilder::new(), "cut", (10.0, 19.0))), 21.0));
 }

@@ -7,7 +7,7 @@ use capsize_history::facts::Health;
 use capsize_judge::fault_evidence::{FaultCounts, Reaction};
 use serde_json::json;
 
-use crate::history_builder::Story;
+use crate::history_builder::HistoryBuilder;
 
 fn end(requests: u64) -> serde_json::Value {
     json!({"fault": "refuse", "cluster": "m1", "state": "end", "requests": requests, "messages": 0, "watches": 0})
@@ -15,8 +15,9 @@ fn end(requests: u64) -> serde_json::Value {
 
 #[test]
 fn a_fault_has_its_counts_and_the_first_reaction() {
-    let story = Story::new().at(10.0).fault("refuse", "m1", "begin").at(40.0).ready("m1", "False");
-    let judgement = story.at(50.0).taint("m1", "not-ready", "NoSchedule").at(60.0).mark(end(14)).judged(70.0);
+    let history = HistoryBuilder::new().at(10.0).fault("refuse", "m1", "begin").at(40.0).ready("m1", "False");
+    let judgement =
+        history.at(50.0).taint("m1", "not-ready", "NoSchedule").at(60.0).mark(end(14)).judged(70.0);
     let [fault] = &judgement.faults[..] else { panic!("{:?}", judgement.faults) };
     assert_eq!((fault.fault, fault.member.as_deref()), (FaultKind::Refuse, Some("m1")));
     assert_eq!((fault.began, fault.ended), (Duration::from_secs(10), Some(Duration::from_secs(60))));
@@ -27,14 +28,14 @@ fn a_fault_has_its_counts_and_the_first_reaction() {
 
 #[test]
 fn a_history_whose_faults_hit_nothing_shows_no_effect() {
-    let idle = Story::new().at(10.0).fault("refuse", "m1", "begin").at(11.0).mark(end(0));
+    let idle = HistoryBuilder::new().at(10.0).fault("refuse", "m1", "begin").at(11.0).mark(end(0));
     assert!(idle.judged(20.0).faults_had_no_effect());
-    let two = Story::new().at(10.0).fault("refuse", "m1", "begin").at(11.0).mark(end(0));
+    let two = HistoryBuilder::new().at(10.0).fault("refuse", "m1", "begin").at(11.0).mark(end(0));
     let two = two.at(12.0).fault("refuse", "m1", "begin").at(13.0).mark(end(1));
     assert!(!two.judged(20.0).faults_had_no_effect());
     // Nobody counted, and there is no fault at all.
     let uncounted =
-        Story::new().at(10.0).fault("refuse", "m1", "begin").at(11.0).fault("refuse", "m1", "end");
+        HistoryBuilder::new().at(10.0).fault("refuse", "m1", "begin").at(11.0).fault("refuse", "m1", "end");
     assert!(!uncounted.judged(20.0).faults_had_no_effect());
-    assert!(!Story::new().judged(20.0).faults_had_no_effect());
+    assert!(!HistoryBuilder::new().judged(20.0).faults_had_no_effect());
 }

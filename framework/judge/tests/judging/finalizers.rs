@@ -2,16 +2,20 @@
 
 use serde_json::{Value, json};
 
-use crate::history_builder::{Story, StoryOutcome};
+use crate::history_builder::{BuiltHistoryVerdicts, HistoryBuilder};
 use crate::outcomes::{breaks, holds, violations};
 
 const DELETED: &str = "2030-01-01T00:00:20Z";
 
 /// A workload that has left m1; its manifest must be deleted from 20 s on.
-fn left() -> Story {
-    let story = Story::new().work("m1", &json!({})).work("m2", &json!({})).copy("m1").copy("m2");
-    let story = story.at(20.0).taint("m1", "maintenance", "NoExecute").evict("m1").stamp("m1");
-    story.end("m1").mark(json!({"step": "untaint", "cluster": "m1"})).untaint("m1", "NoExecute").forget("m1")
+fn left() -> HistoryBuilder {
+    let history = HistoryBuilder::new().work("m1", &json!({})).work("m2", &json!({})).copy("m1").copy("m2");
+    let history = history.at(20.0).taint("m1", "maintenance", "NoExecute").evict("m1").stamp("m1");
+    history
+        .end("m1")
+        .mark(json!({"step": "untaint", "cluster": "m1"}))
+        .untaint("m1", "NoExecute")
+        .forget("m1")
 }
 
 /// The metadata of an object in deletion with these finalizers.
@@ -20,7 +24,7 @@ fn deleted(finalizers: &[&str]) -> Value {
 }
 
 /// The copy in m1 is in deletion, and this finalizer keeps it.
-fn kept_copy(story: Story, finalizer: &str) -> Story {
+fn kept_copy(history: HistoryBuilder, finalizer: &str) -> HistoryBuilder {
     let mut copy = json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {"name": "web", "namespace": "default", "generation": 1, "annotations": {"work.karmada.io/name": "web-1"}},
@@ -29,10 +33,10 @@ fn kept_copy(story: Story, finalizer: &str) -> Story {
     });
     copy["metadata"]["deletionTimestamp"] = json!(DELETED);
     copy["metadata"]["finalizers"] = json!([finalizer]);
-    story.in_member("m1", copy)
+    history.in_member("m1", copy)
 }
 
-fn violated(outcome: &StoryOutcome) -> Vec<&'static str> {
+fn violated(outcome: &BuiltHistoryVerdicts) -> Vec<&'static str> {
     violations(outcome)
 }
 
@@ -64,8 +68,8 @@ fn a_manifest_that_a_foreign_finalizer_keeps_is_not_late() {
 #[test]
 fn a_new_manifest_may_be_as_late_as_the_deletion_of_the_old_one_took() {
     let again = || {
-        let story = left().work("m1", &deleted(&["example.com/audit"])).copy_gone("m1").at(24.0);
-        story.assign(&["m1", "m2"]).at(30.0).work_gone("m1")
+        let history = left().work("m1", &deleted(&["example.com/audit"])).copy_gone("m1").at(24.0);
+        history.assign(&["m1", "m2"]).at(30.0).work_gone("m1")
     };
     // The bound is 10 s plus the latency.
     assert_eq!(violated(&again().at(40.9).work("m1", &json!({})).copy("m1").until(41.5)), [""; 0]);
@@ -82,8 +86,8 @@ fn a_copy_in_deletion_need_not_match_its_manifest() {
 #[test]
 fn a_member_that_a_foreign_finalizer_keeps_is_not_late() {
     let kept = |finalizers: &[&str]| {
-        let story = Story::new().at(12.0).assign(&["m1", "m2"]);
-        story.member("m3", deleted(finalizers)).until(90.0)
+        let history = HistoryBuilder::new().at(12.0).assign(&["m1", "m2"]);
+        history.member("m3", deleted(finalizers)).until(90.0)
     };
     assert_eq!(violated(&kept(&["karmada.io/cluster-controller", "example.com/inventory"])), [""; 0]);
     breaks("LIVENESS-03", &kept(&["karmada.io/cluster-controller"]));
@@ -99,9 +103,10 @@ fn no_manifest_is_needed_in_a_namespace_that_is_being_deleted() {
         }
         object
     };
-    let story = || Story::new().work("m1", &json!({})).work("m2", &json!({})).copy("m1").copy("m2").at(20.0);
-    let placed = |story: Story| story.at(22.0).assign(&["m1", "m2", "m3"]);
-    let violated = |story: Story| violated(&story.until(60.0)).contains(&"DELIVERY-01");
-    assert!(violated(placed(story().object(namespace(false)))));
-    assert!(!violated(placed(story().object(namespace(true)))));
+    let history =
+        || HistoryBuilder::new().work("m1", &json!({})).work("m2", &json!({})).copy("m1").copy("m2").at(20.0);
+    let placed = |history: HistoryBuilder| history.at(22.0).assign(&["m1", "m2", "m3"]);
+    let violated = |history: HistoryBuilder| violated(&history.until(60.0)).contains(&"DELIVERY-01");
+    assert!(violated(placed(history().object(namespace(false)))));
+    assert!(!violated(placed(history().object(namespace(true)))));
 }

@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 
 pub(crate) const PROFILE: &str = include_str!("history_builder.yaml");
 
-/// A story that is built step by step; each step writes the object that it changes.
-pub(crate) struct Story {
+/// A history that is built step by step; each step writes the object that it changes.
+pub(crate) struct HistoryBuilder {
     now: f64,
     judge: Judge,
     facts: Vec<Fact>,
@@ -49,8 +49,8 @@ struct Member {
     taints: Vec<(&'static str, &'static str, f64)>,
 }
 
-impl Story {
-    /// A story without faults until 10 s.
+impl HistoryBuilder {
+    /// A history without faults until 10 s.
     pub(crate) fn new() -> Self {
         Self::by(PROFILE)
     }
@@ -63,7 +63,7 @@ impl Story {
 
     /// The same, for an implementation with this profile.
     pub(crate) fn by(profile: &str) -> Self {
-        Self::begun(profile, json!({"history": "v1", "scenario": "story"}))
+        Self::begun(profile, json!({"history": "v1", "scenario": "history"}))
     }
 
     /// The same, with a history that marks no faults.
@@ -73,7 +73,7 @@ impl Story {
 
     fn begun(profile: &str, header: Value) -> Self {
         let lasts = |key: &str| json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5});
-        let mut story = Self {
+        let mut history = Self {
             now: 0.0,
             judge: Judge::new(Profile::parse("test.yaml", profile).unwrap()),
             facts: Vec::new(),
@@ -96,11 +96,11 @@ impl Story {
             marks: json!({}),
         };
         // A history without a scenario does not show which faults there were.
-        story = story.mark(header);
+        history = history.mark(header);
         for name in ["m1", "m2", "m3"] {
-            story = story.ready(name, "True");
+            history = history.ready(name, "True");
         }
-        let story = story
+        let history = history
             .at(0.5)
             .binding()
             .at(1.0)
@@ -110,7 +110,7 @@ impl Story {
             .healthy("m1")
             .healthy("m2")
             .at(10.0);
-        Self { facts: Vec::new(), ..story }
+        Self { facts: Vec::new(), ..history }
     }
 
     pub(crate) fn at(mut self, now: f64) -> Self {
@@ -146,8 +146,8 @@ impl Story {
     /// The assignment lists this member twice, in one version.
     pub(crate) fn twice(mut self, member: &str) -> Self {
         self.repeated = Some(member.to_owned());
-        let story = self.binding();
-        Self { repeated: None, ..story }
+        let history = self.binding();
+        Self { repeated: None, ..history }
     }
 
     /// From the next version on, the kind of the workload has no replicas.
@@ -271,7 +271,7 @@ impl Story {
     pub(crate) fn serving(self, names: &[&str]) -> Self {
         let kinds =
             json!({"apiEnablements": [{"groupVersion": "apps/v1", "resources": [{"kind": "Deployment"}]}]});
-        names.iter().fold(self, |story, name| story.member(name, json!({"status": kinds})))
+        names.iter().fold(self, |history, name| history.member(name, json!({"status": kinds})))
     }
 
     /// The member has room for this number of pods.
@@ -486,27 +486,27 @@ impl Story {
         self
     }
 
-    /// Ends the story at `now`, and returns its outcome.
-    pub(crate) fn until(mut self, now: f64) -> StoryOutcome {
+    /// Ends the history at `now`, and returns its outcome.
+    pub(crate) fn until(mut self, now: f64) -> BuiltHistoryVerdicts {
         let facts = std::mem::take(&mut self.facts);
-        StoryOutcome { facts, verdicts: self.judged(now).verdicts }
+        BuiltHistoryVerdicts { facts, verdicts: self.judged(now).verdicts }
     }
 
-    /// Ends the story at `now`, and returns the whole judgement.
+    /// Ends the history at `now`, and returns the whole judgement.
     pub(crate) fn judged(self, now: f64) -> Judgement {
         let end = Map::from_iter([("step".into(), json!("final"))]);
         self.at(now).mark(Value::Object(end)).judge.finish()
     }
 }
 
-/// The outcome of a story.
-pub(crate) struct StoryOutcome {
+/// The outcome of a history.
+pub(crate) struct BuiltHistoryVerdicts {
     /// The facts from 10 s on.
     pub(crate) facts: Vec<Fact>,
     verdicts: Vec<Verdict>,
 }
 
-impl Deref for StoryOutcome {
+impl Deref for BuiltHistoryVerdicts {
     type Target = [Verdict];
 
     fn deref(&self) -> &[Verdict] {
@@ -527,7 +527,7 @@ fn merge(value: &mut Value, other: &Value) {
     }
 }
 
-/// A time of the story as a time stamp.
+/// A time of the history as a time stamp.
 fn stamp(at: f64) -> Value {
     let start: jiff::Timestamp = "2030-01-01T00:00:00Z".parse().unwrap();
     let now = start + Duration::from_secs_f64(at);

@@ -3,19 +3,19 @@
 use capsize_judge::guarantee::{Outcome, Verdict};
 use serde_json::json;
 
-use crate::history_builder::{Story, StoryOutcome};
+use crate::history_builder::{BuiltHistoryVerdicts, HistoryBuilder};
 use crate::outcomes::{breaks, holds, ids, violations};
 
 /// From now on, facts about a cluster may be this many seconds old.
-fn seen_after(story: Story, on: &str, latency: f64) -> Story {
-    story.mark(json!({"observer": {"on": on, "latency": latency}}))
+fn seen_after(history: HistoryBuilder, on: &str, latency: f64) -> HistoryBuilder {
+    history.mark(json!({"observer": {"on": on, "latency": latency}}))
 }
 
 /// m1 fails at 10 s and is reported at `at`, observed up to `latency` late.
 /// The report must come between 12.9 s and 19 s.
-fn observed(at: f64, latency: f64) -> StoryOutcome {
-    let story = seen_after(Story::new(), "control-plane", latency).fault("refuse", "m1", "begin");
-    story.at(at).ready("m1", "False").taint("m1", "not-ready", "NoSchedule").until(at + 0.1)
+fn observed(at: f64, latency: f64) -> BuiltHistoryVerdicts {
+    let history = seen_after(HistoryBuilder::new(), "control-plane", latency).fault("refuse", "m1", "begin");
+    history.at(at).ready("m1", "False").taint("m1", "not-ready", "NoSchedule").until(at + 0.1)
 }
 
 pub(crate) fn undecided(id: &str, verdicts: &[Verdict]) {
@@ -38,8 +38,8 @@ fn a_lower_bound_within_the_uncertainty_is_undecided() {
 fn an_upper_bound_within_the_uncertainty_is_undecided() {
     let exact = json!({"observer": {"on": "control-plane", "latency": 0.3, "clockOffset": -0.1}});
     let observed = |at: f64| {
-        let story = Story::new().mark(exact.clone()).fault("refuse", "m1", "begin").at(at);
-        story.ready("m1", "False").taint("m1", "not-ready", "NoSchedule").until(at)
+        let history = HistoryBuilder::new().mark(exact.clone()).fault("refuse", "m1", "begin").at(at);
+        history.ready("m1", "False").taint("m1", "not-ready", "NoSchedule").until(at)
     };
     holds("HEALTH-01", &observed(18.8));
     undecided("HEALTH-01", &observed(18.95));
@@ -50,7 +50,7 @@ fn an_upper_bound_within_the_uncertainty_is_undecided() {
 #[test]
 fn a_deadline_passes_only_when_the_arrival_would_have_been_observed() {
     let silent = |until: f64| {
-        seen_after(Story::new(), "control-plane", 2.0).fault("refuse", "m1", "begin").until(until)
+        seen_after(HistoryBuilder::new(), "control-plane", 2.0).fault("refuse", "m1", "begin").until(until)
     };
     assert!(violations(&silent(20.9)).is_empty());
     breaks("HEALTH-01", &silent(21.1));
@@ -58,22 +58,23 @@ fn a_deadline_passes_only_when_the_arrival_would_have_been_observed() {
 
 #[test]
 fn a_deadline_after_the_end_of_the_history_does_not_count() {
-    let open = Story::new().fault("refuse", "m1", "begin").until(18.9);
+    let open = HistoryBuilder::new().fault("refuse", "m1", "begin").until(18.9);
     let observed = open.iter().find(|verdict| verdict.spec.id == "HEALTH-01").unwrap();
     assert!(matches!(observed.outcome, Outcome::NotExercised), "{:?}", observed.outcome);
 }
 
 #[test]
 fn an_inexact_member_does_not_affect_reports_of_others() {
-    let story = seen_after(Story::new(), "m3", 60.0).fault("refuse", "m1", "begin");
-    breaks("HEALTH-01", &story.until(19.1));
+    let history = seen_after(HistoryBuilder::new(), "m3", 60.0).fault("refuse", "m1", "begin");
+    breaks("HEALTH-01", &history.until(19.1));
 }
 
 #[test]
 fn an_excuse_may_come_as_late_as_it_can_be_observed() {
     // m3 is dropped without an observed reason; its removal is observed two seconds later.
-    let dropped =
-        |latency: f64| seen_after(Story::new(), "control-plane", latency).assign(&["m2", "m3"]).at(12.0);
+    let dropped = |latency: f64| {
+        seen_after(HistoryBuilder::new(), "control-plane", latency).assign(&["m2", "m3"]).at(12.0)
+    };
     breaks("PLACEMENT-01", &dropped(0.0).until(13.0));
     assert!(violations(&dropped(5.0).until(13.0)).is_empty());
     breaks("PLACEMENT-01", &dropped(5.0).until(15.1));
@@ -81,29 +82,31 @@ fn an_excuse_may_come_as_late_as_it_can_be_observed() {
 
 #[test]
 fn a_list_after_a_silence_may_join_several_changes() {
-    let deaf = || seen_after(Story::new().at(11.0), "control-plane", 3e9);
-    let listed = |silence: f64| seen_after(deaf().at(20.0), "control-plane", silence);
-    let dropped = |story: Story| seen_after(story.assign(&["m2", "m3"]).at(20.1), "control-plane", 0.0);
+    let silent = || seen_after(HistoryBuilder::new().at(11.0), "control-plane", 3e9);
+    let listed = |silence: f64| seen_after(silent().at(20.0), "control-plane", silence);
+    let dropped =
+        |history: HistoryBuilder| seen_after(history.assign(&["m2", "m3"]).at(20.1), "control-plane", 0.0);
     assert!(violations(&dropped(listed(9.0)).until(30.0)).is_empty());
     let later = seen_after(listed(9.0).at(20.1), "control-plane", 0.0);
     breaks("PLACEMENT-01", &later.at(21.0).assign(&["m2", "m3"]).until(30.0));
-    breaks("PLACEMENT-01", &Story::new().at(20.0).assign(&["m2", "m3"]).until(30.0));
+    breaks("PLACEMENT-01", &HistoryBuilder::new().at(20.0).assign(&["m2", "m3"]).until(30.0));
 }
 
 #[test]
 fn a_clock_that_was_set_back_makes_every_later_time_undecided() {
-    let story = Story::new().fault("refuse", "m1", "begin").at(3.0).ready("m1", "False").at(3.1);
-    undecided("HEALTH-01", &story.taint("m1", "not-ready", "NoSchedule").until(500.0));
+    let history = HistoryBuilder::new().fault("refuse", "m1", "begin").at(3.0).ready("m1", "False").at(3.1);
+    undecided("HEALTH-01", &history.taint("m1", "not-ready", "NoSchedule").until(500.0));
     // Guarantees without times are still judged.
-    let both = Story::new().at(3.0).taint("m1", "not-ready", "NoSchedule");
+    let both = HistoryBuilder::new().at(3.0).taint("m1", "not-ready", "NoSchedule");
     breaks("TAINT-05", &both.taint("m1", "unreachable", "NoSchedule").until(4.0));
 }
 
 #[test]
 fn an_entry_slightly_out_of_order_counts_as_old_as_possible() {
     let observed = |before: f64, at: f64| {
-        let story = Story::new().fault("refuse", "m1", "begin").at(before).ready("m2", "True").at(at);
-        story.ready("m1", "False").taint("m1", "not-ready", "NoSchedule").until(13.3)
+        let history =
+            HistoryBuilder::new().fault("refuse", "m1", "begin").at(before).ready("m2", "True").at(at);
+        history.ready("m1", "False").taint("m1", "not-ready", "NoSchedule").until(13.3)
     };
     holds("HEALTH-01", &observed(13.0, 12.95));
     undecided("HEALTH-01", &observed(12.95, 12.86));
@@ -111,27 +114,29 @@ fn an_entry_slightly_out_of_order_counts_as_old_as_possible() {
 
 #[test]
 fn nothing_is_late_if_faults_are_not_marked() {
-    let failed = |story: Story| story.at(20.0).ready("m1", "False").until(40.0);
-    undecided("TAINT-01", &failed(Story::unmarked()));
-    assert!(violations(&failed(Story::new())).contains(&"TAINT-01"));
+    let failed = |history: HistoryBuilder| history.at(20.0).ready("m1", "False").until(40.0);
+    undecided("TAINT-01", &failed(HistoryBuilder::unmarked()));
+    assert!(violations(&failed(HistoryBuilder::new())).contains(&"TAINT-01"));
 }
 
 #[test]
 fn actions_under_way_at_the_beginning_of_a_history_are_not_judged() {
-    let failed = |story: Story| story.at(20.0).ready("m1", "False").until(40.0);
+    let failed = |history: HistoryBuilder| history.at(20.0).ready("m1", "False").until(40.0);
     // The end of a fault without its beginning.
-    let before = failed(Story::new().fault("refuse", "m2", "end"));
+    let before = failed(HistoryBuilder::new().fault("refuse", "m2", "end"));
     assert_eq!(violations(&before), [""; 0]);
-    let after = Story::new().at(20.0).ready("m1", "False").at(40.0).fault("refuse", "m2", "end").until(41.0);
+    let after =
+        HistoryBuilder::new().at(20.0).ready("m1", "False").at(40.0).fault("refuse", "m2", "end").until(41.0);
     assert_eq!(violations(&after), [""; 0]);
 }
 
 #[test]
 fn silence_is_no_violation_if_faults_are_not_marked() {
-    let unmarked = Story::unmarked().pulls("m1").at(12.0).ready("m1", "Unknown");
+    let unmarked = HistoryBuilder::unmarked().pulls("m1").at(12.0).ready("m1", "Unknown");
     let unmarked = unmarked.taint("m1", "unreachable", "NoSchedule").until(13.0);
     assert!(violations(&unmarked).is_empty());
-    let marked = Story::new().fault("refuse", "m2", "begin").fault("refuse", "m2", "end").pulls("m1");
+    let marked =
+        HistoryBuilder::new().fault("refuse", "m2", "begin").fault("refuse", "m2", "end").pulls("m1");
     let marked = marked.at(12.0).ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
     breaks("HEALTH-02", &marked.until(13.0));
 }

@@ -5,12 +5,12 @@
 use serde_json::json;
 
 use crate::examples::shows;
-use crate::history_builder::Story;
+use crate::history_builder::HistoryBuilder;
 use crate::outcomes::{breaks, holds, violations};
 
 /// m1 fails at 10 s, is reported at 14 s, and gets its NoSchedule taint at 14.1 s.
-fn outage() -> Story {
-    Story::new().fault("refuse", "m1", "begin").at(14.0).ready("m1", "False").at(14.1).taint(
+fn outage() -> HistoryBuilder {
+    HistoryBuilder::new().fault("refuse", "m1", "begin").at(14.0).ready("m1", "False").at(14.1).taint(
         "m1",
         "not-ready",
         "NoSchedule",
@@ -18,25 +18,29 @@ fn outage() -> Story {
 }
 
 /// A person taints m1 at 10 s, and the workload tolerates the taint for five seconds.
-pub(crate) fn tainted() -> Story {
-    Story::new().mark(json!({"step": "taint", "cluster": "m1"})).taint("m1", "not-ready", "NoExecute")
+pub(crate) fn tainted() -> HistoryBuilder {
+    HistoryBuilder::new().mark(json!({"step": "taint", "cluster": "m1"})).taint(
+        "m1",
+        "not-ready",
+        "NoExecute",
+    )
 }
 
 /// The workload is evicted from m1, and assigned to m3, where it is not healthy yet.
-pub(crate) fn moved() -> Story {
+pub(crate) fn moved() -> HistoryBuilder {
     tainted().at(15.2).evict("m1").at(15.3).stamp("m1").at(15.4).assign(&["m2", "m3"])
 }
 
 #[test]
 fn a_member_is_not_ready_after_the_failure_threshold() {
     holds("HEALTH-01", &outage().until(15.0));
-    let early = Story::new().fault("refuse", "m1", "begin").at(12.8).ready("m1", "False");
+    let early = HistoryBuilder::new().fault("refuse", "m1", "begin").at(12.8).ready("m1", "False");
     shows("HEALTH-01", &early.taint("m1", "not-ready", "NoSchedule").until(13.0));
 }
 
 #[test]
 fn a_failed_member_does_not_stay_ready() {
-    let failed = |fault: &str| Story::new().fault(fault, "m1", "begin");
+    let failed = |fault: &str| HistoryBuilder::new().fault(fault, "m1", "begin");
     breaks("HEALTH-01", &failed("refuse").until(19.1));
     // A probe whose packets vanish takes 32 s: the bound is 1 + 32, once more, plus the latency.
     assert!(violations(&failed("partition").until(76.9)).is_empty());
@@ -47,7 +51,7 @@ fn a_failed_member_does_not_stay_ready() {
 
 #[test]
 fn a_fault_that_probes_survive_is_no_outage_beside_one_or_after_it() {
-    let refused = || Story::new().fault("refuse", "m1", "begin");
+    let refused = || HistoryBuilder::new().fault("refuse", "m1", "begin");
     let after = refused().at(12.0).fault("refuse", "m1", "end").at(12.5).fault("delay", "m1", "begin");
     assert!(violations(&after.until(1000.0)).is_empty());
     let beside = refused().at(10.5).fault("delay", "m1", "begin").at(12.0).fault("refuse", "m1", "end");
@@ -56,7 +60,8 @@ fn a_fault_that_probes_survive_is_no_outage_beside_one_or_after_it() {
 
 #[test]
 fn probes_that_fail_more_slowly_are_detected_later() {
-    let both = || Story::new().fault("refuse", "m1", "begin").at(11.0).fault("partition", "m1", "begin");
+    let both =
+        || HistoryBuilder::new().fault("refuse", "m1", "begin").at(11.0).fault("partition", "m1", "begin");
     assert!(violations(&both().until(77.9)).is_empty());
     breaks("HEALTH-01", &both().until(78.1));
 }
@@ -64,7 +69,7 @@ fn probes_that_fail_more_slowly_are_detected_later() {
 #[test]
 fn blips_that_follow_each_other_closely_are_one_outage_from_below_and_many_from_above() {
     let blips = || {
-        let one = Story::new().fault("refuse", "m1", "begin").at(12.0).fault("refuse", "m1", "end");
+        let one = HistoryBuilder::new().fault("refuse", "m1", "begin").at(12.0).fault("refuse", "m1", "end");
         one.at(12.5).fault("refuse", "m1", "begin").at(14.5)
     };
     holds("HEALTH-01", &blips().ready("m1", "False").taint("m1", "not-ready", "NoSchedule").until(15.0));
@@ -74,18 +79,19 @@ fn blips_that_follow_each_other_closely_are_one_outage_from_below_and_many_from_
 
 #[test]
 fn a_blip_that_is_not_reported_holds() {
-    let blip = Story::new().fault("refuse", "m1", "begin").at(12.0).fault("refuse", "m1", "end");
+    let blip = HistoryBuilder::new().fault("refuse", "m1", "begin").at(12.0).fault("refuse", "m1", "end");
     holds("HEALTH-01", &blip.until(20.0));
 }
 
 #[test]
 fn a_member_whose_agent_is_cut_off_becomes_unknown_in_time_and_no_other() {
     let cut = |direction: &str| {
-        Story::new()
+        HistoryBuilder::new()
             .pulls("m1")
             .mark(json!({"fault": "partition", "cluster": "m1", "state": "begin", "direction": direction}))
     };
-    let unknown = |story: Story| story.ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
+    let unknown =
+        |history: HistoryBuilder| history.ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
     holds("HEALTH-02", &unknown(cut("both").at(20.0)).until(20.5));
     // The bound is 8 s of grace, two rounds of the monitor, and the latency.
     assert!(violations(&cut("both").until(20.9)).is_empty());
@@ -93,15 +99,17 @@ fn a_member_whose_agent_is_cut_off_becomes_unknown_in_time_and_no_other() {
     breaks("HEALTH-02", &cut("fromMember").until(21.1));
     // Renewals arrive, although the agent gets no answers.
     assert!(violations(&cut("toMember").until(1000.0)).is_empty());
-    let uncut = Story::new().mark(json!({"scenario": "nothing is cut off"})).pulls("m1");
+    let uncut = HistoryBuilder::new().mark(json!({"scenario": "nothing is cut off"})).pulls("m1");
     breaks("HEALTH-02", &unknown(uncut.at(20.0)).until(20.5));
 }
 
 #[test]
 fn an_agent_that_is_cut_off_reports_nothing() {
-    let cut = || Story::new().pulls("m1").fault("partition", "m1", "begin").at(20.0).ready("m1", "Unknown");
+    let cut = || {
+        HistoryBuilder::new().pulls("m1").fault("partition", "m1", "begin").at(20.0).ready("m1", "Unknown")
+    };
     let unknown = || cut().taint("m1", "unreachable", "NoSchedule");
-    let back = |story: Story| story.ready("m1", "True").untaint("m1", "NoSchedule");
+    let back = |history: HistoryBuilder| history.ready("m1", "True").untaint("m1", "NoSchedule");
     assert!(violations(&back(unknown().at(22.0)).until(22.5)).contains(&"HEALTH-04"));
     let ended = || unknown().at(22.0).fault("partition", "m1", "end").at(22.2);
     assert!(violations(&back(ended()).until(22.5)).is_empty());
@@ -109,17 +117,18 @@ fn an_agent_that_is_cut_off_reports_nothing() {
 
 #[test]
 fn an_agent_does_not_report_its_member_as_not_ready_without_a_fault() {
-    let story = || Story::new().mark(json!({"scenario": "no fault"})).pulls("m1").at(200.0);
-    let not_ready = |story: Story| story.ready("m1", "False").taint("m1", "not-ready", "NoSchedule");
-    breaks("HEALTH-01", &not_ready(story()).until(200.5));
-    let down = || story().fault("api-server", "m1", "begin").at(204.0);
+    let history = || HistoryBuilder::new().mark(json!({"scenario": "no fault"})).pulls("m1").at(200.0);
+    let not_ready =
+        |history: HistoryBuilder| history.ready("m1", "False").taint("m1", "not-ready", "NoSchedule");
+    breaks("HEALTH-01", &not_ready(history()).until(200.5));
+    let down = || history().fault("api-server", "m1", "begin").at(204.0);
     assert!(violations(&not_ready(down()).until(204.5)).is_empty());
 }
 
 #[test]
 fn a_member_that_is_not_ready_gets_the_no_schedule_taint() {
     holds("TAINT-01", &outage().until(15.0));
-    let bare = Story::new().fault("refuse", "m1", "begin").at(14.0).ready("m1", "False");
+    let bare = HistoryBuilder::new().fault("refuse", "m1", "begin").at(14.0).ready("m1", "False");
     shows("TAINT-01", &bare.until(15.1));
 }
 
@@ -159,8 +168,8 @@ fn health_taints_of_one_effect_exclude_each_other() {
     holds("TAINT-05", &outage().until(14.5));
     shows("TAINT-05", &outage().taint("m1", "unreachable", "NoSchedule").until(14.5));
     // A person who sets another taint allows no second health taint long after that.
-    let by_hand = |story: Story| {
-        story.mark(
+    let by_hand = |history: HistoryBuilder| {
+        history.mark(
             json!({"step": "taint", "cluster": "m1", "key": "example.com/cordon", "effect": "NoSchedule"}),
         )
     };
@@ -182,23 +191,29 @@ fn a_toleration_that_is_over_evicts() {
 
 #[test]
 fn a_toleration_without_seconds_never_evicts() {
-    let patient =
-        || Story::new().patient().assign(&["m1", "m2"]).taint("m1", "maintenance", "NoExecute").at(900.0);
-    let by_hand = |story: Story| story.mark(json!({"step": "untaint", "cluster": "m1"}));
+    let patient = || {
+        HistoryBuilder::new()
+            .patient()
+            .assign(&["m1", "m2"])
+            .taint("m1", "maintenance", "NoExecute")
+            .at(900.0)
+    };
+    let by_hand = |history: HistoryBuilder| history.mark(json!({"step": "untaint", "cluster": "m1"}));
     holds("TOLERATION-01", &by_hand(patient()).untaint("m1", "NoExecute").until(901.0));
     breaks("TOLERATION-01", &patient().evict("m1").until(901.0));
 }
 
 #[test]
 fn a_taint_without_toleration_evicts_at_once() {
-    let intolerable = || Story::new().taint("m1", "maintenance", "NoExecute").at(10.5);
+    let intolerable = || HistoryBuilder::new().taint("m1", "maintenance", "NoExecute").at(10.5);
     holds("TOLERATION-01", &intolerable().evict("m1").until(11.0));
     breaks("TOLERATION-01", &intolerable().until(11.1));
 }
 
 #[test]
 fn a_workload_that_comes_to_a_tainted_member_may_wait_for_the_recheck() {
-    let late = || Story::new().assign(&["m2", "m3"]).taint("m1", "maintenance", "NoExecute").at(20.0);
+    let late =
+        || HistoryBuilder::new().assign(&["m2", "m3"]).taint("m1", "maintenance", "NoExecute").at(20.0);
     let placed = || late().assign(&["m1", "m2"]);
     let violated = |until| violations(&placed().until(until));
     assert!(!violated(30.9).contains(&"TOLERATION-01"));
@@ -214,8 +229,8 @@ fn a_taint_that_is_removed_in_time_evicts_nothing() {
 
 #[test]
 fn an_eviction_without_a_taint_is_wrong_unless_another_watch_reports_the_taint_late() {
-    breaks("TOLERATION-02", &Story::new().evict("m1").until(11.0));
-    let late = Story::new().evict("m1").at(10.05).taint("m1", "maintenance", "NoExecute");
+    breaks("TOLERATION-02", &HistoryBuilder::new().evict("m1").until(11.0));
+    let late = HistoryBuilder::new().evict("m1").at(10.05).taint("m1", "maintenance", "NoExecute");
     assert!(violations(&late.until(11.0)).is_empty());
 }
 
@@ -287,9 +302,9 @@ fn a_new_copy_counts_as_running_for_controllers_that_have_observed_nothing_since
         let watched = moved().mark(json!({"observer": {"on": "m3"}})).at(16.0).healthy("m3").runs("m3", 2);
         let mut events = [(lost, false), (cut, true)];
         events.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-        let both = events.into_iter().fold(watched, |story, (at, is_cut)| match is_cut {
-            true => story.at(at).mark(json!({"fault": "cut", "every": 3, "state": "begin"})),
-            false => story.at(at).runs("m3", 1),
+        let both = events.into_iter().fold(watched, |history, (at, is_cut)| match is_cut {
+            true => history.at(at).mark(json!({"fault": "cut", "every": 3, "state": "begin"})),
+            false => history.at(at).runs("m3", 1),
         });
         let ended = both.at(19.0).end("m1").at(19.1).recall("m1").until(19.5);
         violations(&ended).contains(&"EVICTION-03")
@@ -332,15 +347,16 @@ fn a_member_is_not_both_assigned_and_evicted_from_for_long() {
 #[test]
 fn a_healthy_placement_stays() {
     holds("PLACEMENT-01", &moved().until(16.0));
-    shows("PLACEMENT-01", &Story::new().assign(&["m1", "m3"]).until(11.0));
+    shows("PLACEMENT-01", &HistoryBuilder::new().assign(&["m1", "m3"]).until(11.0));
 }
 
 #[test]
 fn a_workload_that_grows_from_zero_may_be_placed_anew() {
     let one = json!({"spreadConstraints": [{"spreadByField": "cluster", "minGroups": 1, "maxGroups": 1}]});
     let moves = |replicas: u64| {
-        let story = Story::new().policy(one.clone(), replicas).divide(&[("m1", replicas)]).at(20.0);
-        let grown = story.policy_replicas(4).binding().at(20.2).divide(&[("m2", 4)]);
+        let history =
+            HistoryBuilder::new().policy(one.clone(), replicas).divide(&[("m1", replicas)]).at(20.0);
+        let grown = history.policy_replicas(4).binding().at(20.2).divide(&[("m2", 4)]);
         violations(&grown.until(20.4)).contains(&"PLACEMENT-01")
     };
     assert!(!moves(0));
@@ -349,12 +365,12 @@ fn a_workload_that_grows_from_zero_may_be_placed_anew() {
 
 #[test]
 fn a_choice_has_the_number_of_members_in_the_policy() {
-    holds("PLACEMENT-02", &Story::new().until(11.0));
-    shows("PLACEMENT-02", &Story::new().assign(&["m1", "m2", "m3"]).until(11.0));
+    holds("PLACEMENT-02", &HistoryBuilder::new().until(11.0));
+    shows("PLACEMENT-02", &HistoryBuilder::new().assign(&["m1", "m2", "m3"]).until(11.0));
 }
 
 #[test]
 fn static_weights_do_not_look_at_the_number_of_members() {
-    let divided = Story::new().divided().divide(&[("m1", 1), ("m2", 1), ("m3", 0)]);
+    let divided = HistoryBuilder::new().divided().divide(&[("m1", 1), ("m2", 1), ("m3", 0)]);
     assert!(violations(&divided.until(11.0)).is_empty());
 }

@@ -3,18 +3,22 @@
 use capsize_history::EventType;
 use serde_json::{Value, json};
 
-use crate::history_builder::{PROFILE, Story};
+use crate::history_builder::{HistoryBuilder, PROFILE};
 use crate::nodes::{self, cluster_by};
 use crate::outcomes::violations;
 
-fn is_broken(id: &str, story: Story, until: f64) -> bool {
-    violations(&story.until(until)).contains(&id)
+fn is_broken(id: &str, history: HistoryBuilder, until: f64) -> bool {
+    violations(&history.until(until)).contains(&id)
 }
 
-/// The recorder hears nothing of the control plane from 11 s on, and lists its objects at `end`.
-fn listed(story: Story, end: f64, list: impl FnOnce(Story) -> Story) -> Story {
-    let deaf = story.at(11.0).mark(latency(3e9)).at(end).mark(latency(end - 11.0));
-    list(deaf).at(end + 0.1).mark(latency(0.0))
+/// The recorder receives nothing from the control plane from 11 s on, and lists its objects at `end`.
+fn listed(
+    history: HistoryBuilder,
+    end: f64,
+    list: impl FnOnce(HistoryBuilder) -> HistoryBuilder,
+) -> HistoryBuilder {
+    let silent = history.at(11.0).mark(latency(3e9)).at(end).mark(latency(end - 11.0));
+    list(silent).at(end + 0.1).mark(latency(0.0))
 }
 
 /// A mark that the recorder observes the control plane with this latency in seconds from now on.
@@ -43,9 +47,9 @@ fn pod(uid: &str, seconds: u64, condemned: bool, leaving: bool) -> Value {
 }
 
 /// a1 has a pod, and gets a taint at 2 s.
-fn tainted(pod: Value) -> nodes::Story {
-    let story = cluster_by(nodes::PROFILE, 2, 0).at(1.2).sees(EventType::Added, pod).at(2.0);
-    story.taint("a1", "first", "NoExecute").at(4.0).lease("a1", 4).lease("a2", 4)
+fn tainted(pod: Value) -> nodes::HistoryBuilder {
+    let history = cluster_by(nodes::PROFILE, 2, 0).at(1.2).sees(EventType::Added, pod).at(2.0);
+    history.taint("a1", "first", "NoExecute").at(4.0).lease("a1", 4).lease("a2", 4)
 }
 
 #[test]
@@ -53,10 +57,10 @@ fn a_pod_of_the_same_name_has_a_toleration_of_its_own() {
     let stays = |uid: &str| {
         let again =
             tainted(pod("one", 4, false, false)).at(5.0).sees(EventType::Modified, pod(uid, 4, false, false));
-        let heard = [8].into_iter().fold(again, |story, second: u32| {
-            story.at(f64::from(second)).lease("a1", second).lease("a2", second)
+        let reported = [8].into_iter().fold(again, |history, second: u32| {
+            history.at(f64::from(second)).lease("a1", second).lease("a2", second)
         });
-        heard.ends(8.9).0.contains("TOLERATION-01")
+        reported.ends(8.9).0.contains("TOLERATION-01")
     };
     assert!(stays("one"));
     assert!(!stays("two"), "the other pod arrived later");
@@ -65,15 +69,15 @@ fn a_pod_of_the_same_name_has_a_toleration_of_its_own() {
 #[test]
 fn a_condition_explains_no_deletion_that_comes_much_later() {
     let deleted = |at: f64| {
-        let story = tainted(pod("one", 600, false, false)).at(5.0);
-        let condemned = story.sees(EventType::Modified, pod("one", 600, true, false));
-        let story = [8, 12, 16, 20]
+        let history = tainted(pod("one", 600, false, false)).at(5.0);
+        let condemned = history.sees(EventType::Modified, pod("one", 600, true, false));
+        let history = [8, 12, 16, 20]
             .into_iter()
             .filter(|second| f64::from(*second) < at)
-            .fold(condemned, |story, second: u32| {
-                story.at(f64::from(second)).lease("a1", second).lease("a2", second)
+            .fold(condemned, |history, second: u32| {
+                history.at(f64::from(second)).lease("a1", second).lease("a2", second)
             });
-        story.at(at).sees(EventType::Modified, pod("one", 600, true, true)).ends(at + 1.0).0
+        history.at(at).sees(EventType::Modified, pod("one", 600, true, true)).ends(at + 1.0).0
     };
     assert!(deleted(5.1).contains("TOLERATION-01"));
     assert_eq!(deleted(20.0), "", "the deletion for the taint has failed, and another one follows");
@@ -82,10 +86,10 @@ fn a_condition_explains_no_deletion_that_comes_much_later() {
 #[test]
 fn a_task_of_the_same_member_may_have_replaced_another_during_a_silence() {
     let evicted = || {
-        let left = Story::new().at(10.2).taint("m1", "maintenance", "NoExecute");
+        let left = HistoryBuilder::new().at(10.2).taint("m1", "maintenance", "NoExecute");
         left.at(10.5).evict("m1").stamp("m1").at(10.6).assign(&["m2", "m3"])
     };
-    let renewed = |story: Story| story.stamp_with("m1", 24.0);
+    let renewed = |history: HistoryBuilder| history.stamp_with("m1", 24.0);
     // The task that replaced the first one may last until 44 s.
     let replaced = || listed(evicted(), 25.0, renewed);
     assert!(!is_broken("EVICTION-07", replaced(), 26.0));
@@ -97,7 +101,7 @@ fn a_task_of_the_same_member_may_have_replaced_another_during_a_silence() {
 
 #[test]
 fn a_binding_of_the_same_name_may_have_replaced_another_during_a_silence() {
-    let other = |story: Story| {
+    let other = |history: HistoryBuilder| {
         let binding = json!({
             "apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
             "metadata": {"name": "web-deployment", "namespace": "default", "generation": 1, "uid": "two"},
@@ -108,21 +112,26 @@ fn a_binding_of_the_same_name_may_have_replaced_another_during_a_silence() {
             },
             "status": {"schedulerObservedGeneration": 1, "conditions": [{"type": "Scheduled", "status": "True"}]},
         });
-        story.object(binding)
+        history.object(binding)
     };
-    let evicted =
-        Story::new().at(10.2).taint("m1", "maintenance", "NoExecute").at(10.5).evict("m1").stamp("m1");
+    let evicted = HistoryBuilder::new()
+        .at(10.2)
+        .taint("m1", "maintenance", "NoExecute")
+        .at(10.5)
+        .evict("m1")
+        .stamp("m1");
     let replaced = listed(evicted, 12.0, other).until(13.0);
     assert_eq!(violations(&replaced), [""; 0]);
 }
 
 #[test]
 fn a_cluster_of_the_same_name_may_have_replaced_another_during_a_silence() {
-    let identity = |story: Story, uid: &str| story.member("m3", json!({"metadata": {"uid": uid}}));
-    let unready = || identity(Story::new(), "one").at(10.5).ready("m3", "False");
+    let identity =
+        |history: HistoryBuilder, uid: &str| history.member("m3", json!({"metadata": {"uid": uid}}));
+    let unready = || identity(HistoryBuilder::new(), "one").at(10.5).ready("m3", "False");
     let is_late = |uid: &str| {
-        let story = listed(unready(), 15.0, |story| identity(story, uid)).at(22.0);
-        is_broken("TAINT-02", story.taint("m3", "not-ready", "NoExecute"), 23.0)
+        let history = listed(unready(), 15.0, |history| identity(history, uid)).at(22.0);
+        is_broken("TAINT-02", history.taint("m3", "not-ready", "NoExecute"), 23.0)
     };
     assert!(is_late("one"), "the taint is due at 19.5 s");
     assert!(!is_late("two"), "the history does not show since when the other Cluster is not ready");
@@ -130,19 +139,23 @@ fn a_cluster_of_the_same_name_may_have_replaced_another_during_a_silence() {
 
 #[test]
 fn a_cluster_with_another_uid_is_the_same_while_everything_is_observed() {
-    let identity = |story: Story, name, uid: &str| story.member(name, json!({"metadata": {"uid": uid}}));
-    let known = ["m1", "m2", "m3"].into_iter().fold(Story::new(), |story, name| identity(story, name, "one"));
+    let identity =
+        |history: HistoryBuilder, name, uid: &str| history.member(name, json!({"metadata": {"uid": uid}}));
+    let known = ["m1", "m2", "m3"]
+        .into_iter()
+        .fold(HistoryBuilder::new(), |history, name| identity(history, name, "one"));
     let renamed = identity(identity(known.at(12.0), "m1", "two").at(13.0), "m1", "three");
     assert_eq!(violations(&renamed.until(20.0)), [""; 0]);
-    let unready = identity(Story::new(), "m3", "one").at(10.5).ready("m3", "False").at(15.0);
+    let unready = identity(HistoryBuilder::new(), "m3", "one").at(10.5).ready("m3", "False").at(15.0);
     let late = identity(unready, "m3", "two").at(22.0).taint("m3", "not-ready", "NoExecute");
     assert!(is_broken("TAINT-02", late, 23.0), "the deletion of a Cluster would have been observed");
 }
 
 #[test]
 fn a_node_with_another_uid_is_another_one_only_after_a_silence() {
-    let identity =
-        |story: nodes::Story, uid: &str| story.node("a1", |node| node["metadata"]["uid"] = uid.into());
+    let identity = |history: nodes::HistoryBuilder, uid: &str| {
+        history.node("a1", |node| node["metadata"]["uid"] = uid.into())
+    };
     let ahead = || {
         identity(cluster_by(nodes::PROFILE, 2, 0).at(1.5), "one")
             .at(2.0)
@@ -150,10 +163,11 @@ fn a_node_with_another_uid_is_another_one_only_after_a_silence() {
             .lease("a2", 2)
             .at(3.0)
     };
-    let renewed = |story: nodes::Story, second: u32| {
-        story.at(f64::from(second)).lease("a1", second).lease("a2", second)
+    let renewed = |history: nodes::HistoryBuilder, second: u32| {
+        history.at(f64::from(second)).lease("a1", second).lease("a2", second)
     };
-    let observed = |story: nodes::Story| [5, 8, 11].into_iter().fold(story, renewed).ends(13.0).0;
+    let observed =
+        |history: nodes::HistoryBuilder| [5, 8, 11].into_iter().fold(history, renewed).ends(13.0).0;
     // The Lease that was ahead counts on for the same Node.
     assert_eq!(observed(identity(ahead(), "two")), "NODE-01");
     let silence = ahead().mark(latency(3e9)).at(4.0).mark(latency(1.0));
@@ -175,8 +189,8 @@ fn policy() -> Value {
 }
 
 /// The policy, and a template that belongs to it.
-fn claimed() -> Story {
-    Story::new().object(policy()).object(template()).belongs_to("web")
+fn claimed() -> HistoryBuilder {
+    HistoryBuilder::new().object(policy()).object(template()).belongs_to("web")
 }
 
 fn template() -> Value {
@@ -189,11 +203,11 @@ fn template() -> Value {
     })
 }
 
-fn record_gone(story: Story) -> Story {
+fn record_gone(history: HistoryBuilder) -> HistoryBuilder {
     let metadata = json!({"name": "web-deployment", "namespace": "default"});
     let kind =
         json!({"apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding", "metadata": metadata});
-    story.object_gone(kind)
+    history.object_gone(kind)
 }
 
 #[test]
@@ -221,8 +235,8 @@ fn the_manifest_of_a_namespace_stays() {
     };
     let written = || {
         let apps = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "apps"}});
-        let story = Story::new().work("m1", &json!({})).work("m2", &json!({})).object(apps);
-        ["m1", "m2", "m3"].into_iter().fold(story, |story, member| story.object(manifest(member)))
+        let history = HistoryBuilder::new().work("m1", &json!({})).work("m2", &json!({})).object(apps);
+        ["m1", "m2", "m3"].into_iter().fold(history, |history, member| history.object(manifest(member)))
     };
     assert!(is_broken("DELIVERY-12", written().at(20.0).object_gone(manifest("m2")), 21.1));
     let again = written().at(20.0).object_gone(manifest("m2")).at(20.5).object(manifest("m2"));
@@ -230,9 +244,9 @@ fn the_manifest_of_a_namespace_stays() {
     let by_hand = json!({"step": "delete", "object": "Work karmada-es-m2/ns-1"});
     assert!(!is_broken("DELIVERY-12", written().at(20.0).mark(by_hand).object_gone(manifest("m2")), 22.0));
     let mut closing = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "karmada-es-m2"}});
-    let story = written().object(closing.clone()).at(20.0);
+    let history = written().object(closing.clone()).at(20.0);
     closing["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:20Z".into();
-    assert!(!is_broken("DELIVERY-12", story.object_gone(manifest("m2")).at(20.05).object(closing), 22.0));
+    assert!(!is_broken("DELIVERY-12", history.object_gone(manifest("m2")).at(20.05).object(closing), 22.0));
 }
 
 #[test]
@@ -246,12 +260,12 @@ fn a_workload_may_leave_a_member_that_no_longer_serves_its_kind() {
             ]}})
         };
         let all = json!([{"groupVersion": "apps/v1", "resources": [{"kind": "Deployment"}]}]);
-        let story = ["m1", "m2", "m3"]
-            .into_iter()
-            .fold(Story::by(&profile), |story, member| story.member(member, serves(all.clone())));
+        let history = ["m1", "m2", "m3"].into_iter().fold(HistoryBuilder::by(&profile), |history, member| {
+            history.member(member, serves(all.clone()))
+        });
         let fewer = json!([{"groupVersion": "v1", "resources": [{"kind": "Pod"}]}]);
-        let story = story.at(20.0).member("m1", serves(fewer)).at(30.0);
-        is_broken("PLACEMENT-01", story.assign(&["m2", "m3"]), 31.0)
+        let history = history.at(20.0).member("m1", serves(fewer)).at(30.0);
+        is_broken("PLACEMENT-01", history.assign(&["m2", "m3"]), 31.0)
     };
     let leaves = "  - LeavesUnservedKinds\n";
     assert!(!left(leaves, "True"));
@@ -262,7 +276,7 @@ fn a_workload_may_leave_a_member_that_no_longer_serves_its_kind() {
 #[test]
 fn a_member_that_is_being_removed_needs_no_further_taint() {
     let unknown = |leaves: bool| {
-        let cut = Story::new().pulls("m1").fault("partition", "m1", "begin").at(12.0);
+        let cut = HistoryBuilder::new().pulls("m1").fault("partition", "m1", "begin").at(12.0);
         let going = json!({"metadata": {"deletionTimestamp": "2030-01-01T00:00:12Z"}});
         let cut = if leaves { cut.member("m1", going) } else { cut };
         let unknown = cut.at(20.0).ready("m1", "Unknown").taint("m1", "unreachable", "NoSchedule");
@@ -275,7 +289,7 @@ fn a_member_that_is_being_removed_needs_no_further_taint() {
 #[test]
 fn a_manifest_is_reported_as_applied_even_if_the_history_shows_no_copies() {
     let applied = json!({"status": {"conditions": [{"type": "Applied", "status": "True"}]}});
-    let written = || Story::new().pulls("m3").copy("m1").assign(&["m1", "m3"]).at(20.0);
+    let written = || HistoryBuilder::new().pulls("m3").copy("m1").assign(&["m1", "m3"]).at(20.0);
     let idle = || written().work("m3", &json!({})).work("m1", &applied);
     assert!(!is_broken("DELIVERY-04", idle(), 21.9));
     assert!(is_broken("DELIVERY-04", idle(), 22.1));
@@ -320,8 +334,8 @@ fn a_workload_is_evicted_for_its_health_only_by_a_policy_that_says_so() {
             "fromCluster": "m1", "producer": "ResourceBindingApplicationFailoverController",
             "reason": "ApplicationFailure", "creationTimestamp": "2030-01-01T00:00:20Z",
         }]);
-        let story = claimed().spec(&spec).at(12.0).health("m1", "Unhealthy").at(20.0);
-        story.spec(&json!({"clusters": [{"name": "m2", "replicas": 2}], "gracefulEvictionTasks": task}))
+        let history = claimed().spec(&spec).at(12.0).health("m1", "Unhealthy").at(20.0);
+        history.spec(&json!({"clusters": [{"name": "m2", "replicas": 2}], "gracefulEvictionTasks": task}))
     };
     let failover = json!({"application": {"decisionConditions": {"tolerationSeconds": 5}}});
     assert!(is_broken("EVICTION-12", evicted(json!({})), 21.0));
@@ -345,7 +359,7 @@ fn a_version_that_shows_several_changes_violates_nothing_by_itself() {
             },
             "status": {"schedulerObservedGeneration": generation, "conditions": [{"type": "Scheduled", "status": "True"}]},
         });
-        Story::new().at(20.0).object(binding)
+        HistoryBuilder::new().at(20.0).object(binding)
     };
     assert!(is_broken("PLACEMENT-01", moved(2), 21.0));
     assert!(!is_broken("PLACEMENT-01", moved(3), 21.0), "a version is missing");
@@ -362,10 +376,10 @@ fn a_template_shows_the_sum_of_every_count() {
         let reported = |member: &str| json!({"clusterName": member, "applied": true, "health": "Healthy", "status": counts(2, 2)});
         let mut template = template();
         template["status"] = counts(4, available);
-        let story = Story::new()
+        let history = HistoryBuilder::new()
             .object(template)
             .reports(&json!({"aggregatedStatus": [reported("m1"), reported("m2")]}));
-        is_broken("STATUS-03", story.binding(), 30.0)
+        is_broken("STATUS-03", history.binding(), 30.0)
     };
     assert!(!shown(4));
     assert!(shown(3));
@@ -380,9 +394,9 @@ fn a_manifest_has_the_node_selector_the_account_and_the_volumes_of_its_template(
             object
         };
         let own = json!({"nodeSelector": {"disk": "ssd"}, "volumes": [{"name": "data", "emptyDir": {}}]});
-        let story = Story::new().object(with(&own)).at(20.0);
+        let history = HistoryBuilder::new().object(with(&own)).at(20.0);
         let work = json!({"spec": {"workload": {"manifests": [with(&pod)]}}});
-        is_broken("DELIVERY-11", story.work("m1", &work), 21.5)
+        is_broken("DELIVERY-11", history.work("m1", &work), 21.5)
     };
     let defaulted = json!({
         "nodeSelector": {"disk": "ssd"}, "serviceAccountName": "default",

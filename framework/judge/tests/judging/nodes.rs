@@ -40,7 +40,7 @@ zones: {evictionPause: 10s, secondaryEvictionPause: 100s, large: 50, unhealthyPe
 ";
 
 /// A cluster with the zones `a` and `b`, built step by step.
-pub(crate) struct Story {
+pub(crate) struct HistoryBuilder {
     judge: Judge,
     facts: Vec<Fact>,
     now: f64,
@@ -49,15 +49,15 @@ pub(crate) struct Story {
 }
 
 /// A cluster with this many nodes in each zone; all are ready, and send a heartbeat at 1 s.
-pub(crate) fn cluster(a: usize, b: usize) -> Story {
+pub(crate) fn cluster(a: usize, b: usize) -> HistoryBuilder {
     cluster_by(PROFILE, a, b)
 }
 
 /// The same cluster, judged by `profile`.
-pub(crate) fn cluster_by(profile: &str, a: usize, b: usize) -> Story {
+pub(crate) fn cluster_by(profile: &str, a: usize, b: usize) -> HistoryBuilder {
     let judge = Judge::new(Profile::parse("test.yaml", profile).unwrap());
-    let story = Story { judge, facts: Vec::new(), now: 0.0, version: 0, nodes: BTreeMap::new() };
-    let mut story = story.mark(json!({"history": "v1", "scenario": "s"}));
+    let history = HistoryBuilder { judge, facts: Vec::new(), now: 0.0, version: 0, nodes: BTreeMap::new() };
+    let mut history = history.mark(json!({"history": "v1", "scenario": "s"}));
     for (zone, count) in [("a", a), ("b", b)] {
         for number in 1..=count {
             let labels = json!({"topology.kubernetes.io/zone": zone});
@@ -67,17 +67,17 @@ pub(crate) fn cluster_by(profile: &str, a: usize, b: usize) -> Story {
                     {"type": "Ready", "status": "True", "lastHeartbeatTime": "2030-01-01T00:00:00Z"},
                 ]},
             });
-            story.nodes.insert(format!("{zone}{number}"), node.clone());
-            story = story.sees(EventType::Added, node).lease(&format!("{zone}{number}"), 0);
+            history.nodes.insert(format!("{zone}{number}"), node.clone());
+            history = history.sees(EventType::Added, node).lease(&format!("{zone}{number}"), 0);
         }
     }
-    for name in story.nodes.keys().cloned().collect::<Vec<_>>() {
-        story = story.at(1.0).lease(&name, 1);
+    for name in history.nodes.keys().cloned().collect::<Vec<_>>() {
+        history = history.at(1.0).lease(&name, 1);
     }
-    Story { facts: Vec::new(), ..story }
+    HistoryBuilder { facts: Vec::new(), ..history }
 }
 
-impl Story {
+impl HistoryBuilder {
     pub(crate) fn at(mut self, now: f64) -> Self {
         self.now = now;
         self
@@ -195,8 +195,8 @@ impl Story {
 
     /// The facts so far, and the verdicts at `end`.
     fn judged(self, end: f64) -> (Vec<Fact>, Vec<Verdict>) {
-        let story = self.at(end).mark(json!({"step": "final"}));
-        (story.facts, story.judge.finish().verdicts)
+        let history = self.at(end).mark(json!({"step": "final"}));
+        (history.facts, history.judge.finish().verdicts)
     }
 
     /// The violated guarantees, and those that held, at `end`.
@@ -212,36 +212,36 @@ impl Story {
 }
 
 /// Checks that nothing is violated, and that the guarantee was exercised.
-pub(crate) fn holds(about: &str, story: Story, end: f64, id: &str) {
-    let (violated, held) = story.ends(end);
+pub(crate) fn holds(about: &str, history: HistoryBuilder, end: f64, id: &str) {
+    let (violated, held) = history.ends(end);
     assert_eq!(violated, "", "{about}");
     assert!(held.contains(&id), "{about}: only {held:?} held");
 }
 
 /// Checks that the guarantee is violated as the page of violations shows.
-pub(crate) fn shows(about: &str, story: Story, end: f64, id: &str) {
-    let (facts, verdicts) = story.judged(end);
+pub(crate) fn shows(about: &str, history: HistoryBuilder, end: f64, id: &str) {
+    let (facts, verdicts) = history.judged(end);
     assert!(verdicts.iter().any(|each| each.spec.id == id && each.outcome.is_violated()), "{about}");
     is_shown(id, &facts, &verdicts);
 }
 
-pub(crate) fn violates(about: &str, story: Story, end: f64, ids: &str) {
-    assert_eq!(story.ends(end).0, ids, "{about}");
+pub(crate) fn violates(about: &str, history: HistoryBuilder, end: f64, ids: &str) {
+    assert_eq!(history.ends(end).0, ids, "{about}");
 }
 
 #[test]
 fn silence_is_detected_in_time_and_not_before() {
-    let heard = || cluster(2, 0).at(2.0).lease("a1", 2).lease("a2", 2).at(5.0).lease("a2", 5);
-    let silent = || heard().at(8.0).lease("a2", 8);
+    let reported = || cluster(2, 0).at(2.0).lease("a1", 2).lease("a2", 2).at(5.0).lease("a2", 5);
+    let silent = || reported().at(8.0).lease("a2", 8);
     holds("after the grace period", silent().silent("a1").at(8.5).unknown(&["a1"]), 9.0, "NODE-01");
-    let early = heard().silent("a1").at(7.5).unknown(&["a1"]);
+    let early = reported().silent("a1").at(7.5).unknown(&["a1"]);
     shows("half a second early", early, 8.0, "NODE-01");
     let late = silent().at(11.0).lease("a2", 11).at(12.0).lease("a2", 12);
     violates("never", late, 13.0, "NODE-01");
     let twice = silent().silent("a1").at(8.2).lease("a1", 1).at(8.5).unknown(&["a1"]);
     holds("a Lease with an earlier time is no heartbeat", twice, 9.0, "NODE-01");
     holds("its Lease shows the silence", silent().at(8.5).unknown(&["a1"]), 9.0, "NODE-01");
-    violates("nothing had cut it off", heard().at(7.5).unknown(&["a1"]), 8.0, "HEALTH-02 NODE-01");
+    violates("nothing had cut it off", reported().at(7.5).unknown(&["a1"]), 8.0, "HEALTH-02 NODE-01");
     // Its clock is set: a report may be nothing new, or count as a heartbeat.
     let skewed = |second: u32| {
         let skewed = silent().mark(json!({"fault": "skew", "node": "a1", "state": "begin"}));
@@ -261,11 +261,12 @@ fn an_older_lease_counts_for_a_node_that_was_deleted_and_created_again() {
             false => ahead,
         };
         // From here on, its clock is right again.
-        let renewed =
-            |story: Story, second: u32| story.at(f64::from(second)).lease("a1", second).lease("a2", second);
+        let renewed = |history: HistoryBuilder, second: u32| {
+            history.at(f64::from(second)).lease("a1", second).lease("a2", second)
+        };
         [5, 8, 11].into_iter().fold(anew, renewed)
     };
-    let observed = |story: Story| story.ends(13.0).0;
+    let observed = |history: HistoryBuilder| history.ends(13.0).0;
     assert_eq!(observed(made_anew(true)), "");
     assert_eq!(observed(made_anew(false)), "NODE-01");
     // Real controllers remember the Lease, and may set the node to Unknown.
@@ -273,30 +274,30 @@ fn an_older_lease_counts_for_a_node_that_was_deleted_and_created_again() {
 }
 
 /// A cluster in which the nodes `names` become Unknown, rightly, at 7.9 s.
-pub(crate) fn unhealthy(a: usize, b: usize, names: &[&str]) -> Story {
+pub(crate) fn unhealthy(a: usize, b: usize, names: &[&str]) -> HistoryBuilder {
     unhealthy_until(a, b, names, 32)
 }
 
 /// The same, and the other nodes send heartbeats until `end`.
-fn unhealthy_until(a: usize, b: usize, names: &[&str], end: u32) -> Story {
-    let mut story = names.iter().fold(cluster(a, b).at(1.5), |story, name| story.silent(name));
+fn unhealthy_until(a: usize, b: usize, names: &[&str], end: u32) -> HistoryBuilder {
+    let mut history = names.iter().fold(cluster(a, b).at(1.5), |history, name| history.silent(name));
     let others: Vec<String> =
-        story.nodes.keys().filter(|name| !names.contains(&name.as_str())).cloned().collect();
+        history.nodes.keys().filter(|name| !names.contains(&name.as_str())).cloned().collect();
     for second in (4..=end).step_by(4) {
         if second == 8 {
-            story = story.at(7.9).unknown(names);
+            history = history.at(7.9).unknown(names);
         }
         for name in &others {
-            story = story.at(f64::from(second)).lease(name, second);
+            history = history.at(f64::from(second)).lease(name, second);
         }
     }
-    story
+    history
 }
 
 #[test]
 fn nodes_are_tainted_in_turn_unless_their_zone_is_halted() {
-    // The story continues after the renewals of the other nodes, until 32 s.
-    let turn = |story: Story| story.ends(36.0).0;
+    // The history continues after the renewals of the other nodes, until 32 s.
+    let turn = |history: HistoryBuilder| history.ends(36.0).0;
     assert_eq!(turn(unhealthy(4, 0, &["a1"])), "NODE-02", "no taint");
     assert_eq!(turn(unhealthy(4, 2, &["a1", "a2", "a3"])), "", "its zone is halted");
     assert_eq!(turn(unhealthy(2, 0, &["a1", "a2"])), "", "no node is ready");
@@ -306,12 +307,12 @@ fn nodes_are_tainted_in_turn_unless_their_zone_is_halted() {
 #[test]
 fn zones_are_not_judged_while_a_node_that_was_never_observed_sends_heartbeats() {
     let begun = cluster(3, 1).at(1.2).lease("a4", 1).at(2.0).lease("a4", 2);
-    let story = ["a1", "a2", "a3"].iter().fold(begun, |story, name| story.silent(name));
-    let story = story.at(7.9).unknown(&["a1", "a2", "a3"]);
-    let story = [8, 16, 24, 32, 40, 48, 56]
+    let history = ["a1", "a2", "a3"].iter().fold(begun, |history, name| history.silent(name));
+    let history = history.at(7.9).unknown(&["a1", "a2", "a3"]);
+    let history = [8, 16, 24, 32, 40, 48, 56]
         .into_iter()
-        .fold(story, |story, second: u32| story.at(f64::from(second)).lease("b1", second));
-    assert_eq!(story.ends(60.0).0, "", "the zone may be halted");
+        .fold(history, |history, second: u32| history.at(f64::from(second)).lease("b1", second));
+    assert_eq!(history.ends(60.0).0, "", "the zone may be halted");
 }
 
 #[test]
@@ -324,9 +325,9 @@ fn a_halted_zone_gets_no_taints_and_loses_its_taints_if_no_node_is_ready() {
     let kept = kept.at(2.1).unknown(&["a1"]).at(2.2).unknown(&["a2"]);
     assert!(kept.ends(6.0).0.contains("NODE-04"), "a taint that stays although no node is ready");
     // A node that is created again has nothing of the taint that a person added to the deleted one.
-    let story = cluster(2, 0);
-    let node = story.nodes["a1"].clone();
-    let by_hand = story.at(2.0).mark(json!({"step": "taint", "cluster": "a1"}));
+    let history = cluster(2, 0);
+    let node = history.nodes["a1"].clone();
+    let by_hand = history.at(2.0).mark(json!({"step": "taint", "cluster": "a1"}));
     let gone = by_hand.taint("a1", "unreachable", "NoExecute").at(3.0).sees(EventType::Deleted, node.clone());
     let again = gone.at(3.5).sees(EventType::Added, node).at(4.0).taint("a1", "unreachable", "NoExecute");
     let kept = again.at(4.1).unknown(&["a1"]).at(4.2).unknown(&["a2"]);
@@ -338,13 +339,13 @@ fn nodes_of_a_zone_are_tainted_one_after_the_other() {
     let names = ["a1", "a2", "a3", "a4"];
     // Four of nine nodes; the others send heartbeats all the time.
     let tainted = |times: [f64; 3]| {
-        times.iter().zip(names).fold(unhealthy_until(9, 0, &names, 8), |story, (at, name)| {
+        times.iter().zip(names).fold(unhealthy_until(9, 0, &names, 8), |history, (at, name)| {
             let others = ["a5", "a6", "a7", "a8", "a9"];
-            let heard = [at - 5.0, at - 1.0].into_iter().filter(|second| *second > 8.0);
-            let story = heard.fold(story, |story, second| {
-                others.iter().fold(story.at(second), |story, name| story.lease(name, second as u32))
+            let reported = [at - 5.0, at - 1.0].into_iter().filter(|second| *second > 8.0);
+            let history = reported.fold(history, |history, second| {
+                others.iter().fold(history.at(second), |history, name| history.lease(name, second as u32))
             });
-            story.at(*at).taint(name, "unreachable", "NoExecute")
+            history.at(*at).taint(name, "unreachable", "NoExecute")
         })
     };
     holds("each ten seconds", tainted([10.0, 19.6, 29.6]), 29.7, "NODE-03");
@@ -378,8 +379,9 @@ fn taints_follow_pressure_and_cordon_and_labels_have_their_twins() {
     violates("a cordon", cordoned, 4.0, "NODE-06");
     let for_nothing = cluster(2, 0).at(2.0).taint("a1", "disk-pressure", "NoSchedule");
     violates("a taint without a reason", for_nothing, 4.0, "NODE-06");
-    let label =
-        |story: Story, key: &str| story.node("a1", |node| node["metadata"]["labels"][key] = "linux".into());
+    let label = |history: HistoryBuilder, key: &str| {
+        history.node("a1", |node| node["metadata"]["labels"][key] = "linux".into())
+    };
     let alone = label(cluster(2, 0).at(2.0), "kubernetes.io/os");
     shows("one label without the other", alone, 4.0, "NODE-07");
     let follows = label(cluster(2, 0).at(2.0), "beta.kubernetes.io/os").ends(4.0).0;
@@ -390,18 +392,18 @@ fn taints_follow_pressure_and_cordon_and_labels_have_their_twins() {
 
 #[test]
 fn the_pods_of_a_silent_node_are_marked_and_deleted_after_their_toleration() {
-    let story = |marked: bool| {
-        let story = cluster(3, 0).at(1.2).pod("a1", 5, true, false).at(1.5).silent("a1");
-        let story = story.at(6.0).lease("a2", 6).lease("a3", 6).at(7.9).unknown(&["a1"]);
-        let story = if marked { story.at(8.0).pod("a1", 5, false, false) } else { story };
-        story.at(8.1).taint("a1", "unreachable", "NoExecute").at(10.0).lease("a2", 10).lease("a3", 10)
+    let history = |marked: bool| {
+        let history = cluster(3, 0).at(1.2).pod("a1", 5, true, false).at(1.5).silent("a1");
+        let history = history.at(6.0).lease("a2", 6).lease("a3", 6).at(7.9).unknown(&["a1"]);
+        let history = if marked { history.at(8.0).pod("a1", 5, false, false) } else { history };
+        history.at(8.1).taint("a1", "unreachable", "NoExecute").at(10.0).lease("a2", 10).lease("a3", 10)
     };
-    let left = story(true).at(13.2).pod("a1", 5, false, true);
+    let left = history(true).at(13.2).pod("a1", 5, false, true);
     let (violated, held) = left.ends(14.0);
     assert_eq!(violated, "");
     assert!(["NODE-08", "TOLERATION-01"].iter().all(|id| held.contains(id)), "{held:?}");
-    shows("still ready", story(false).at(13.2).pod("a1", 5, true, true), 14.0, "NODE-08");
-    violates("too early", story(true).at(11.0).pod("a1", 5, false, true), 12.0, "TOLERATION-01");
+    shows("still ready", history(false).at(13.2).pod("a1", 5, true, true), 14.0, "NODE-08");
+    violates("too early", history(true).at(11.0).pod("a1", 5, false, true), 12.0, "TOLERATION-01");
 }
 
 #[test]
@@ -411,10 +413,10 @@ fn a_deadline_does_not_move_for_a_tolerated_taint() {
     let tainted = |second: &Value| {
         let mut first = tolerates(20);
         first["key"] = "node.kubernetes.io/first".into();
-        let story = cluster(2, 0).at(1.2).tolerant_pod("a1", &json!([first, second]), true, false);
-        let story =
-            story.at(1.5).taint("a1", "first", "NoExecute").at(2.0).taint("a1", "second", "NoExecute");
-        story.at(4.0).lease("a1", 4).lease("a2", 4).ends(6.0).0
+        let history = cluster(2, 0).at(1.2).tolerant_pod("a1", &json!([first, second]), true, false);
+        let history =
+            history.at(1.5).taint("a1", "first", "NoExecute").at(2.0).taint("a1", "second", "NoExecute");
+        history.at(4.0).lease("a1", 4).lease("a2", 4).ends(6.0).0
     };
     let mut other = tolerates(0);
     other["key"] = "example.com/other".into();
@@ -426,9 +428,10 @@ fn a_deadline_does_not_move_for_a_tolerated_taint() {
 fn a_taint_that_replaces_another_one_may_move_the_deadline() {
     let replaced = |evicted: f64| {
         let second = json!([{"key": "node.kubernetes.io/second", "effect": "NoExecute", "timeAdded": "2030-01-01T00:00:03Z"}]);
-        let story = cluster(2, 0).at(1.2).pod("a1", 5, true, false).at(1.5).taint("a1", "first", "NoExecute");
-        let story = story.at(3.0).node("a1", |node| node["spec"]["taints"] = second);
-        let renewed = story.at(4.5).lease("a1", 4).lease("a2", 4);
+        let history =
+            cluster(2, 0).at(1.2).pod("a1", 5, true, false).at(1.5).taint("a1", "first", "NoExecute");
+        let history = history.at(3.0).node("a1", |node| node["spec"]["taints"] = second);
+        let renewed = history.at(4.5).lease("a1", 4).lease("a2", 4);
         let renewed = if evicted > 7.5 { renewed.at(7.5).lease("a1", 7).lease("a2", 7) } else { renewed };
         let (violated, _) = renewed.at(evicted).pod("a1", 5, false, true).ends(evicted + 0.2);
         violated.contains("TOLERATION-01")
@@ -445,18 +448,18 @@ fn an_evicting_controller_may_not_know_yet_that_only_tolerated_taints_are_left()
             {"key": "node.kubernetes.io/first", "operator": "Exists", "tolerationSeconds": 2},
             {"operator": "Exists"},
         ]);
-        let story = cluster(2, 0).at(1.2).tolerant_pod("a1", &tolerations, true, false);
-        let story = story.at(1.5).taint("a1", "first", "NoExecute");
-        let story = story.taint("a1", "second", "NoExecute");
-        let eased = story.at(3.6).untaint("a1", "first", "NoExecute");
+        let history = cluster(2, 0).at(1.2).tolerant_pod("a1", &tolerations, true, false);
+        let history = history.at(1.5).taint("a1", "first", "NoExecute");
+        let history = history.taint("a1", "second", "NoExecute");
+        let eased = history.at(3.6).untaint("a1", "first", "NoExecute");
         eased.at(at).tolerant_pod("a1", &tolerations, true, true).ends(at + 1.0).0
     };
     assert!(!evicted(3.7).contains("TOLERATION-01"));
     assert!(evicted(5.6).contains("TOLERATION-01"));
 }
 
-fn reserved(story: Story) -> Story {
-    story.node("a1", |node| {
+fn reserved(history: HistoryBuilder) -> HistoryBuilder {
+    history.node("a1", |node| {
         node["spec"]["taints"] = json!([{"key": "example.com/own", "effect": "NoSchedule"}]);
     })
 }
@@ -464,7 +467,7 @@ fn reserved(story: Story) -> Story {
 #[test]
 fn a_taint_of_another_owner_is_removed_by_persons_only() {
     let there = || reserved(cluster(2, 0).at(2.0)).at(3.0);
-    let none = |story: Story| story.node("a1", |node| node["spec"]["taints"] = json!([]));
+    let none = |history: HistoryBuilder| history.node("a1", |node| node["spec"]["taints"] = json!([]));
     shows("no person has removed it", none(there()), 4.0, "NODE-12");
     let by_hand = there().mark(json!({"step": "untaint", "node": "a1"}));
     assert_eq!(none(by_hand).ends(4.0).0, "");
@@ -498,11 +501,11 @@ fn a_health_taint_stays_while_the_node_is_unhealthy() {
 
 #[test]
 fn only_the_reported_conditions_of_a_silent_node_become_unknown_with_the_right_reason() {
-    let heard = || {
+    let reported = || {
         cluster(2, 0).at(1.5).condition("a1", "NetworkUnavailable", "False").at(6.0).lease("a2", 6).at(8.0)
     };
     let turned = |also: &'static str, reason: &'static str| {
-        heard().node("a1", move |node| {
+        reported().node("a1", move |node| {
             for condition in node["status"]["conditions"].as_array_mut().unwrap() {
                 if condition["type"] == "Ready" || condition["type"] == also {
                     (condition["status"], condition["reason"]) = ("Unknown".into(), reason.into());
@@ -520,15 +523,15 @@ fn only_the_reported_conditions_of_a_silent_node_become_unknown_with_the_right_r
 }
 
 /// A node that is created at 2 s, and reports nothing.
-fn with_a_late_node(a: usize, b: usize) -> Story {
+fn with_a_late_node(a: usize, b: usize) -> HistoryBuilder {
     let node = json!({
         "apiVersion": "v1", "kind": "Node",
         "metadata": {"name": "late", "creationTimestamp": "2030-01-01T00:00:02Z"}, "spec": {"taints": []},
     });
-    let mut story = cluster(a, b).at(2.0);
-    story.nodes.insert("late".into(), node.clone());
-    let story = story.sees(EventType::Added, node);
-    story.node("late", |node| node["status"] = json!({"conditions": []}))
+    let mut history = cluster(a, b).at(2.0);
+    history.nodes.insert("late".into(), node.clone());
+    let history = history.sees(EventType::Added, node);
+    history.node("late", |node| node["status"] = json!({"conditions": []}))
 }
 
 #[test]
@@ -546,29 +549,31 @@ fn a_node_that_has_never_reported_has_its_time_to_start() {
 
 #[test]
 fn silence_counts_again_from_the_moment_when_a_node_is_ready_after_none_was() {
-    let renewed = |story: Story, seconds: &[u32]| {
-        seconds.iter().fold(story, |story, second| story.at(f64::from(*second)).lease("a2", *second))
+    let renewed = |history: HistoryBuilder, seconds: &[u32]| {
+        seconds.iter().fold(history, |history, second| history.at(f64::from(*second)).lease("a2", *second))
     };
-    let unhealthy =
-        |story: Story| story.silent("a1").condition("a1", "Ready", "False").condition("a2", "Ready", "False");
-    let again = |story: Story| renewed(unhealthy(story), &[5, 8]).well("a2");
-    let violated = |story: Story, end: f64| renewed(story, &[11, 14, 16]).ends(end).0;
-    let too_late = |story: Story, end: f64, id: &str| violated(story, end).contains(id);
+    let unhealthy = |history: HistoryBuilder| {
+        history.silent("a1").condition("a1", "Ready", "False").condition("a2", "Ready", "False")
+    };
+    let again = |history: HistoryBuilder| renewed(unhealthy(history), &[5, 8]).well("a2");
+    let violated = |history: HistoryBuilder, end: f64| renewed(history, &[11, 14, 16]).ends(end).0;
+    let too_late = |history: HistoryBuilder, end: f64, id: &str| violated(history, end).contains(id);
     // The bounds after 8 s: 6 + 3 x 1 plus the latency, and for NODE-09 6 + 2 x 1, the latency and the second of the stamp.
-    let plain = cluster as fn(usize, usize) -> Story;
-    for (id, story, limit) in
+    let plain = cluster as fn(usize, usize) -> HistoryBuilder;
+    for (id, history, limit) in
         [("NODE-01", plain, 17.5), ("NODE-09", with_a_late_node, 17.5), ("HEALTH-02", plain, 17.5)]
     {
-        assert!(!too_late(again(story(2, 0).at(2.0)), limit - 0.1, id), "{id}");
-        assert!(too_late(again(story(2, 0).at(2.0)), limit + 0.1, id), "{id}");
-        let one_stays = renewed(story(2, 0).at(2.0).silent("a1").condition("a1", "Ready", "False"), &[5, 8]);
+        assert!(!too_late(again(history(2, 0).at(2.0)), limit - 0.1, id), "{id}");
+        assert!(too_late(again(history(2, 0).at(2.0)), limit + 0.1, id), "{id}");
+        let one_stays =
+            renewed(history(2, 0).at(2.0).silent("a1").condition("a1", "Ready", "False"), &[5, 8]);
         assert!(too_late(one_stays, limit - 0.1, id), "{id}");
     }
 }
 
 #[test]
 fn a_pod_gets_a_condition_before_its_eviction_for_a_taint() {
-    let story = |observed: bool| {
+    let history = |observed: bool| {
         let tainted = unhealthy(3, 0, &["a1"]).at(32.0).pod("a1", 0, false, false).taint(
             "a1",
             "unreachable",
@@ -584,6 +589,6 @@ fn a_pod_gets_a_condition_before_its_eviction_for_a_taint() {
         let tainted = tainted.at(32.1);
         if observed { tainted.pod("a1", 0, false, true) } else { tainted.sees(EventType::Modified, pod) }
     };
-    assert!(story(true).ends(32.2).1.contains(&"NODE-13"));
-    shows("without the condition", story(false), 32.2, "NODE-13");
+    assert!(history(true).ends(32.2).1.contains(&"NODE-13"));
+    shows("without the condition", history(false), 32.2, "NODE-13");
 }

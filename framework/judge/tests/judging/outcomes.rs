@@ -1,4 +1,4 @@
-//! Assertions about the verdicts on a story.
+//! Assertions about the verdicts on a history.
 
 use capsize_judge::guarantee::{Outcome, Verdict};
 

@@ -72,7 +72,7 @@ fn failover() -> (Vec<Entry>, Profile) {
 }
 
 /// The guarantee that must detect the change, and the change.
-type Targeted = (&'static str, fn(&[Entry]) -> Vec<Entry>);
+type TargetedChange = (&'static str, fn(&[Entry]) -> Vec<Entry>);
 
 fn health_of(object: &mut Value) -> Option<&mut Value> {
     let conditions = object["status"]["conditions"].as_array_mut()?;
@@ -87,7 +87,7 @@ fn clusters(object: &mut Value) -> &mut Vec<Value> {
     object["spec"]["clusters"].as_array_mut().unwrap()
 }
 
-const TARGETED: [Targeted; 12] = [
+const TARGETED: [TargetedChange; 12] = [
     ("TAINT-01", |all| {
         changed(all, "Cluster", |_, object| {
             object["spec"]["taints"] = json!([]);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::examples::shows;
-use crate::history_builder::Story;
+use crate::history_builder::HistoryBuilder;
 use crate::outcomes::{breaks, holds, violations};
 
 /// The template of the workload, with these fields.
@@ -20,9 +20,9 @@ fn template(fields: &Value) -> Value {
 }
 
 /// Manifests and copies on m1 and m2, and the template.
-fn delivered() -> Story {
-    let story = Story::new().object(template(&json!({})));
-    story.work("m1", &json!({})).work("m2", &json!({})).copy("m1").copy("m2")
+fn delivered() -> HistoryBuilder {
+    let history = HistoryBuilder::new().object(template(&json!({})));
+    history.work("m1", &json!({})).work("m2", &json!({})).copy("m1").copy("m2")
 }
 
 /// The fields of a Work for the workload with this specification and these labels.
@@ -45,16 +45,20 @@ fn container(fields: &Value) -> Value {
 
 #[test]
 fn a_member_that_no_fault_hits_does_not_become_not_ready() {
-    let observed =
-        |story: Story| story.at(12.0).ready("m3", "False").taint("m3", "not-ready", "NoSchedule").until(12.5);
-    breaks("HEALTH-01", &observed(Story::new()));
-    holds("TAINT-01", &observed(Story::new().mark(json!({"step": "apply", "object": "Cluster m3"}))));
-    holds("TAINT-01", &observed(Story::unmarked()));
+    let observed = |history: HistoryBuilder| {
+        history.at(12.0).ready("m3", "False").taint("m3", "not-ready", "NoSchedule").until(12.5)
+    };
+    breaks("HEALTH-01", &observed(HistoryBuilder::new()));
+    holds(
+        "TAINT-01",
+        &observed(HistoryBuilder::new().mark(json!({"step": "apply", "object": "Cluster m3"}))),
+    );
+    holds("TAINT-01", &observed(HistoryBuilder::unmarked()));
 }
 
 #[test]
 fn a_member_that_is_ready_all_along_gets_no_health_taint() {
-    let tainted = || Story::new().at(12.0).taint("m3", "not-ready", "NoSchedule");
+    let tainted = || HistoryBuilder::new().at(12.0).taint("m3", "not-ready", "NoSchedule");
     breaks("TAINT-03", &tainted().until(13.1));
     holds("TAINT-03", &tainted().at(12.9).untaint("m3", "NoSchedule").until(14.0));
 }
@@ -62,9 +66,13 @@ fn a_member_that_is_ready_all_along_gets_no_health_taint() {
 #[test]
 fn a_health_taint_stays_while_the_member_matches_it() {
     let failed = || {
-        let story =
-            Story::new().patient().binding().fault("refuse", "m1", "begin").at(14.0).ready("m1", "False");
-        story.taint("m1", "not-ready", "NoSchedule").at(20.5).taint("m1", "not-ready", "NoExecute")
+        let history = HistoryBuilder::new()
+            .patient()
+            .binding()
+            .fault("refuse", "m1", "begin")
+            .at(14.0)
+            .ready("m1", "False");
+        history.taint("m1", "not-ready", "NoSchedule").at(20.5).taint("m1", "not-ready", "NoExecute")
     };
     shows("TAINT-10", &failed().at(23.0).untaint("m1", "NoExecute").until(23.5));
     let well = failed().fault("refuse", "m1", "end").at(25.0).ready("m1", "True");
@@ -75,7 +83,7 @@ fn a_health_taint_stays_while_the_member_matches_it() {
 fn a_member_keeps_its_share_when_a_divided_workload_grows() {
     let divided = || {
         let all = json!({"spreadConstraints": []});
-        Story::new()
+        HistoryBuilder::new()
             .serving(&["m1", "m2", "m3"])
             .at(11.0)
             .divided()
@@ -92,7 +100,8 @@ fn a_member_keeps_its_share_when_a_divided_workload_grows() {
 
 #[test]
 fn the_record_of_a_workload_is_deleted_with_its_template() {
-    let gone = || Story::new().object(template(&json!({}))).at(12.0).object_gone(template(&json!({})));
+    let gone =
+        || HistoryBuilder::new().object(template(&json!({}))).at(12.0).object_gone(template(&json!({})));
     shows("LIVENESS-07", &gone().until(14.1));
 }
 
@@ -109,8 +118,8 @@ fn a_copy_that_is_ready_is_reported_to_be_healthy() {
 #[test]
 fn a_copy_that_was_there_before_a_suspended_manifest_is_not_reported() {
     let copied = |fields: &Value| {
-        let story = Story::new().work("m1", fields).copy("m1").health("m1", "Unknown").binding();
-        violations(&story.until(20.0)).contains(&"STATUS-01")
+        let history = HistoryBuilder::new().work("m1", fields).copy("m1").health("m1", "Unknown").binding();
+        violations(&history.until(20.0)).contains(&"STATUS-01")
     };
     let suspended = json!({"spec": {"suspendDispatching": true}});
     let applied = json!({"spec": {"suspendDispatching": true},
@@ -122,7 +131,7 @@ fn a_copy_that_was_there_before_a_suspended_manifest_is_not_reported() {
 
 #[test]
 fn a_member_does_not_become_ready_in_an_outage() {
-    let away = || Story::new().fault("refuse", "m1", "begin").at(45.0).ready("m1", "False");
+    let away = || HistoryBuilder::new().fault("refuse", "m1", "begin").at(45.0).ready("m1", "False");
     let early = away().at(60.0).ready("m1", "True").until(60.1);
     assert!(violations(&early).contains(&"HEALTH-04"));
     let back = away().at(60.0).fault("refuse", "m1", "end").at(64.0).ready("m1", "True").until(64.1);
@@ -142,10 +151,10 @@ fn a_copy_does_not_come_back_without_its_manifest() {
 #[test]
 fn the_record_has_no_status_for_a_member_that_was_left() {
     let left = || {
-        let story =
+        let history =
             delivered().at(20.0).taint("m1", "maintenance", "NoExecute").evict("m1").stamp("m1").end("m1");
         let going = json!({"metadata": {"deletionTimestamp": "2030-01-01T00:00:20Z"}});
-        story.work("m1", &going).copy_gone("m1").at(20.4).work_gone("m1")
+        history.work("m1", &going).copy_gone("m1").at(20.4).work_gone("m1")
     };
     shows("STATUS-02", &left().until(23.5));
     holds("STATUS-02", &left().at(22.0).forget("m1").until(23.5));
@@ -158,8 +167,8 @@ fn the_status_of_a_template_is_the_sum_of_its_copies() {
         {"clusterName": "m2", "health": "Healthy", "status": {"readyReplicas": 2}},
     ]});
     let shown = |ready: u64| {
-        let story = Story::new().reports(&observed).binding();
-        story.object(template(&json!({"status": {"readyReplicas": ready}})))
+        let history = HistoryBuilder::new().reports(&observed).binding();
+        history.object(template(&json!({"status": {"readyReplicas": ready}})))
     };
     shows("STATUS-03", &shown(99).until(12.1));
     holds("STATUS-03", &shown(4).until(12.1));
@@ -168,8 +177,8 @@ fn the_status_of_a_template_is_the_sum_of_its_copies() {
 #[test]
 fn the_remedies_of_a_member_survive_a_report() {
     let asked = || {
-        let story = Story::new().fault("refuse", "m3", "begin").at(14.0);
-        story.member("m3", json!({"status": {"remedyActions": ["TrafficControl"]}})).at(14.5)
+        let history = HistoryBuilder::new().fault("refuse", "m3", "begin").at(14.0);
+        history.member("m3", json!({"status": {"remedyActions": ["TrafficControl"]}})).at(14.5)
     };
     let lost = asked().member("m3", json!({"status": {"remedyActions": []}}));
     holds("TAINT-01", &lost.ready("m3", "False").taint("m3", "not-ready", "NoSchedule").until(15.0));
@@ -179,11 +188,11 @@ fn the_remedies_of_a_member_survive_a_report() {
 
 #[test]
 fn scheduling_that_a_person_suspended_stays_suspended() {
-    let applied = |story: Story| {
-        story.mark(json!({"step": "apply", "object": "ResourceBinding default/web-deployment"}))
+    let applied = |history: HistoryBuilder| {
+        history.mark(json!({"step": "apply", "object": "ResourceBinding default/web-deployment"}))
     };
     let suspended = |is: bool| json!({"suspension": {"scheduling": is}});
-    let held = || applied(Story::new()).at(10.2).spec(&suspended(true)).binding();
+    let held = || applied(HistoryBuilder::new()).at(10.2).spec(&suspended(true)).binding();
     shows("POLICY-04", &held().at(15.0).spec(&suspended(false)).binding().until(15.5));
     holds("POLICY-04", &applied(held().at(15.0)).at(15.2).spec(&suspended(false)).binding().until(15.5));
 }
@@ -195,7 +204,7 @@ fn a_template_that_a_policy_selects_belongs_to_a_policy() {
         "metadata": {"name": "web", "namespace": "default"},
         "spec": {"resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}], "placement": {}},
     });
-    let made = || Story::new().object(template(&json!({}))).at(12.0).object(policy.clone());
+    let made = || HistoryBuilder::new().object(template(&json!({}))).at(12.0).object(policy.clone());
     breaks("POLICY-01", &made().until(13.1));
     let marks = json!({
         "propagationpolicy.karmada.io/namespace": "default", "propagationpolicy.karmada.io/name": "web",
@@ -209,7 +218,7 @@ fn a_template_that_a_policy_selects_belongs_to_a_policy() {
 fn a_manifest_has_the_environment_the_limits_and_the_labels_of_its_template() {
     let with = |fields: &Value| template(&json!({"spec": container(fields)}));
     let is_broken = |wanted: Value, written: Value| {
-        let observed = Story::new().object(wanted).work("m1", &written).until(11.1);
+        let observed = HistoryBuilder::new().object(wanted).work("m1", &written).until(11.1);
         assert!(violations(&observed).contains(&"DELIVERY-11"));
     };
     let none = json!({});
@@ -223,8 +232,8 @@ fn a_manifest_has_the_environment_the_limits_and_the_labels_of_its_template() {
         &container(&json!({"resources": {"limits": {"cpu": "1000m"}}})),
         &json!({"work.karmada.io/permanent-id": "x"}),
     );
-    let story = Story::new().object(with(&json!({"resources": {"limits": {"cpu": "1"}}})));
-    let observed = story.work("m1", &same).until(11.1);
+    let history = HistoryBuilder::new().object(with(&json!({"resources": {"limits": {"cpu": "1"}}})));
+    let observed = history.work("m1", &same).until(11.1);
     assert!(!violations(&observed).contains(&"DELIVERY-11"));
 }
 
@@ -242,10 +251,10 @@ fn a_copy_has_no_extra_environment_and_no_label_that_its_manifest_lost() {
         })
     };
     let (plain, none) = (container(&json!({})), json!({}));
-    let story = || Story::new().work("m1", &manifest(&plain, &json!({"tier": "gold"})));
+    let history = || HistoryBuilder::new().work("m1", &manifest(&plain, &json!({"tier": "gold"})));
     let is_broken = |outcome: &[_]| assert!(violations(outcome).contains(&"DELIVERY-04"));
     let is_fine = |outcome: &[_]| assert!(!violations(outcome).contains(&"DELIVERY-04"));
-    let labelled = || story().in_member("m1", copy(plain.clone(), json!({"tier": "gold"})));
+    let labelled = || history().in_member("m1", copy(plain.clone(), json!({"tier": "gold"})));
     let dropped = || labelled().at(12.0).work("m1", &manifest(&plain, &none));
     is_broken(&dropped().until(13.1));
     is_fine(&dropped().at(12.5).in_member("m1", copy(plain.clone(), none.clone())).until(13.5));

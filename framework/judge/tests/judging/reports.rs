@@ -5,13 +5,16 @@ use std::time::Duration;
 use capsize_judge::guarantee::Catalogue;
 use capsize_report::{COLUMNS, Case, Failure, Report, Status};
 
-use crate::history_builder::Story;
+use crate::history_builder::HistoryBuilder;
 
 /// One case that passes, one with a violation and an unmet expectation, and one that is skipped.
 fn run() -> Report {
-    let spared =
-        Story::new().taint("m1", "not-ready", "NoExecute").at(11.0).untaint("m1", "NoExecute").judged(20.0);
-    let early = Story::new().fault("refuse", "m1", "begin").at(12.5).ready("m1", "False");
+    let spared = HistoryBuilder::new()
+        .taint("m1", "not-ready", "NoExecute")
+        .at(11.0)
+        .untaint("m1", "NoExecute")
+        .judged(20.0);
+    let early = HistoryBuilder::new().fault("refuse", "m1", "begin").at(12.5).ready("m1", "False");
     let early = early.at(12.6).taint("m1", "not-ready", "NoSchedule").judged(13.0);
     let unmet = Failure {
         expected: "evicted: {workload: web, from: victim, within: bound}".into(),
@@ -30,7 +33,7 @@ fn run() -> Report {
         status: Status::Skipped("the target lacks ClusterTaintPolicies".into()),
         judgement: None,
         span: Duration::ZERO,
-        ..Case::judged("tainting", "by-policy", Story::new().judged(10.0))
+        ..Case::judged("tainting", "by-policy", HistoryBuilder::new().judged(10.0))
     };
     Report {
         command: "run".into(),

@@ -3,7 +3,7 @@
 use capsize_history::EventType;
 use serde_json::{Value, json};
 
-use crate::nodes::{Story, cluster, unhealthy};
+use crate::nodes::{HistoryBuilder, cluster, unhealthy};
 
 #[test]
 fn the_conditions_of_a_silent_kubelet_stay_unknown_until_it_reports() {
@@ -15,7 +15,7 @@ fn the_conditions_of_a_silent_kubelet_stay_unknown_until_it_reports() {
             }
         })
     };
-    let violated = |story: Story| story.ends(33.2).0;
+    let violated = |history: HistoryBuilder| history.ends(33.2).0;
     assert!(violated(back(None, "True")).contains("NODE-10"));
     assert!(violated(back(None, "False")).contains("NODE-10"));
     assert!(!violated(back(Some("2030-01-01T00:00:32Z"), "True")).contains("NODE-10"));
@@ -29,8 +29,8 @@ fn the_conditions_of_a_silent_kubelet_stay_unknown_until_it_reports() {
 
 #[test]
 fn a_history_without_reasons_shows_no_wrong_reason() {
-    let unknown = |story: Story| {
-        story
+    let unknown = |history: HistoryBuilder| {
+        history
             .at(7.9)
             .node("a1", |node| node["status"]["conditions"][0]["status"] = "Unknown".into())
             .ends(8.0)
@@ -47,13 +47,13 @@ fn a_zone_that_lost_its_only_node_begins_with_a_new_token() {
     let tainted_again = |is_gone: bool| {
         let tainted = unhealthy(3, 1, &["b1"]).at(32.0).taint("b1", "unreachable", "NoExecute");
         let mut node = tainted.nodes["b1"].clone();
-        let story = if is_gone { tainted.at(33.0).sees(EventType::Deleted, node.clone()) } else { tainted };
+        let history = if is_gone { tainted.at(33.0).sees(EventType::Deleted, node.clone()) } else { tainted };
         node["metadata"]["name"] = "b2".into();
         node["spec"]["taints"] = json!([]);
         node["status"]["conditions"][0]["status"] = "False".into();
-        let mut story = story.at(34.0).sees(EventType::Added, node.clone());
-        story.nodes.insert("b2".to_owned(), node);
-        story.at(36.0).taint("b2", "not-ready", "NoExecute").ends(36.1).0
+        let mut history = history.at(34.0).sees(EventType::Added, node.clone());
+        history.nodes.insert("b2".to_owned(), node);
+        history.at(36.0).taint("b2", "not-ready", "NoExecute").ends(36.1).0
     };
     assert!(!tainted_again(true).contains("NODE-03"));
     assert!(tainted_again(false).contains("NODE-03"));
@@ -77,14 +77,14 @@ fn pod(uid: &str, node: &str, evicted: bool) -> Value {
 #[test]
 fn a_pod_with_another_uid_is_another_pod() {
     let evicted = |at: f64| {
-        let story = cluster(2, 0).at(1.2).sees(EventType::Added, pod("first", "a1", false));
-        let story = story.at(2.0).taint("a1", "own", "NoExecute").at(4.0).lease("a1", 4).lease("a2", 4);
-        let story =
-            story.at(7.1).sees(EventType::Modified, pod("first", "a1", true)).lease("a1", 7).lease("a2", 7);
-        let story = story.at(8.0).sees(EventType::Modified, pod("second", "a2", false));
-        let story = story.at(9.0).taint("a2", "own", "NoExecute").at(9.5).lease("a1", 9).lease("a2", 9);
-        let story = if at > 12.0 { story.at(12.0).lease("a1", 12).lease("a2", 12) } else { story };
-        story.at(at).sees(EventType::Modified, pod("second", "a2", true)).ends(at + 0.2)
+        let history = cluster(2, 0).at(1.2).sees(EventType::Added, pod("first", "a1", false));
+        let history = history.at(2.0).taint("a1", "own", "NoExecute").at(4.0).lease("a1", 4).lease("a2", 4);
+        let history =
+            history.at(7.1).sees(EventType::Modified, pod("first", "a1", true)).lease("a1", 7).lease("a2", 7);
+        let history = history.at(8.0).sees(EventType::Modified, pod("second", "a2", false));
+        let history = history.at(9.0).taint("a2", "own", "NoExecute").at(9.5).lease("a1", 9).lease("a2", 9);
+        let history = if at > 12.0 { history.at(12.0).lease("a1", 12).lease("a2", 12) } else { history };
+        history.at(at).sees(EventType::Modified, pod("second", "a2", true)).ends(at + 0.2)
     };
     assert_eq!(evicted(10.0).0, "TOLERATION-01");
     assert_eq!(evicted(14.1).0, "");

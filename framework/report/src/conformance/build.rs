@@ -6,7 +6,7 @@ use super::claim::{
     ApiVersion, CaseClaim, CaseStatus, ConformanceReport, CountClaim, GroupClaim, GuaranteeClaim,
     ImplementationClaim, Kind, KnownDeviationClaim, RunClaim, SkippedClaim, SuiteClaim, TargetClaim,
 };
-use crate::model::{Case, Report, Stand, Standing, Status};
+use crate::model::{Case, GuaranteeResult, OverallVerdict, Report, Status};
 use crate::numbers::{SheetJson, sheet};
 use capsize_judge::profile::{Feature, Level, Profile};
 
@@ -46,7 +46,7 @@ pub struct CaseRecord {
 #[must_use]
 pub fn conformance(report: &Report, facts: RunFacts<'_>) -> ConformanceReport {
     let RunFacts { suite, date, run, targets, cases } = facts;
-    let standings = report.standings();
+    let results = report.guarantee_results();
     let pairs: Vec<(&Case, &CaseRecord)> = report.cases.iter().zip(cases).collect();
     let case =
         |(case, record): &(&Case, &CaseRecord)| case_claim(case, record, run.seeds.len(), targets.len());
@@ -57,11 +57,11 @@ pub fn conformance(report: &Report, facts: RunFacts<'_>) -> ConformanceReport {
         implementation: targets.first().map(|(profile, _)| implementation(profile)).unwrap_or_default(),
         suite,
         date,
-        targets: targets.iter().map(|target| target_claim(target, &standings, &pairs)).collect(),
+        targets: targets.iter().map(|target| target_claim(target, &results, &pairs)).collect(),
         conforms: report.conforms(),
         groups: groups(report),
         skipped: skipped(&pairs),
-        guarantees: standings.iter().map(guarantee).collect(),
+        guarantees: results.iter().map(guarantee).collect(),
         numbers: SheetJson::from(&sheet(report)),
         cases: claimed,
         run,
@@ -92,21 +92,23 @@ fn names<'a>(features: impl IntoIterator<Item = &'a Feature>) -> Vec<String> {
 
 fn target_claim(
     (profile, digest): &(&Profile, String),
-    standings: &[Standing],
+    results: &[GuaranteeResult],
     cases: &[(&Case, &CaseRecord)],
 ) -> TargetClaim {
     let ran = |(case, record): &&(&Case, &CaseRecord)| {
         record.target == profile.name && !matches!(case.status, Status::Skipped(_))
     };
     let of_cases = cases.iter().filter(ran).flat_map(|(_, record)| record.features.iter());
-    let judged = standings
-        .iter()
-        .filter(|standing| matches!(standing.stand(), Stand::Held | Stand::Violated | Stand::Undecided));
-    let of_guarantees = judged.flat_map(|standing| standing.spec.features);
+    let judged = results.iter().filter(|result| {
+        matches!(
+            result.verdict(),
+            OverallVerdict::Held | OverallVerdict::Violated | OverallVerdict::Undecided
+        )
+    });
+    let of_guarantees = judged.flat_map(|result| result.spec.features);
     let exercised: BTreeSet<&Feature> =
         of_cases.chain(of_guarantees).filter(|feature| profile.has(**feature)).collect();
-    let is_violated =
-        |id: &str| standings.iter().any(|standing| standing.spec.id == id && standing.violated > 0);
+    let is_violated = |id: &str| results.iter().any(|result| result.spec.id == id && result.violated > 0);
     let deviations = profile.deviations.iter().map(|known| KnownDeviationClaim {
         guarantee: known.guarantee.clone(),
         reason: known.reason.clone(),
@@ -162,16 +164,16 @@ fn skipped(cases: &[(&Case, &CaseRecord)]) -> Vec<SkippedClaim> {
     claims
 }
 
-fn guarantee(standing: &Standing) -> GuaranteeClaim {
+fn guarantee(result: &GuaranteeResult) -> GuaranteeClaim {
     GuaranteeClaim {
-        id: standing.spec.id.to_owned(),
-        level: standing.level,
-        verdict: standing.stand(),
-        held: standing.held,
-        violated: standing.violated,
-        undecided: standing.undecided,
-        margin_seconds: standing.margin.map(|margin| margin.as_secs_f64()),
-        formula: standing.margin.map(|_| standing.spec.formula.to_owned()),
+        id: result.spec.id.to_owned(),
+        level: result.level,
+        verdict: result.verdict(),
+        held: result.held,
+        violated: result.violated,
+        undecided: result.undecided,
+        margin_seconds: result.margin.map(|margin| margin.as_secs_f64()),
+        formula: result.margin.map(|_| result.spec.formula.to_owned()),
     }
 }
 

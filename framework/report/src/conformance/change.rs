@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::claim::{CaseClaim, CaseStatus, ConformanceReport, GuaranteeClaim};
-use crate::model::Stand;
+use crate::model::OverallVerdict;
 
 /// The kind of a change between two reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -106,12 +106,12 @@ fn of_guarantees(old: &ConformanceReport, new: &ConformanceReport, percent: f64)
 }
 
 /// How good a verdict is; `None` if the guarantee was not put to the test.
-fn rank(stand: Stand) -> Option<u8> {
-    match stand {
-        Stand::Violated => Some(0),
-        Stand::Undecided => Some(1),
-        Stand::Held => Some(2),
-        Stand::NotExercised | Stand::NotPromised => None,
+fn rank(verdict: OverallVerdict) -> Option<u8> {
+    match verdict {
+        OverallVerdict::Violated => Some(0),
+        OverallVerdict::Undecided => Some(1),
+        OverallVerdict::Held => Some(2),
+        OverallVerdict::NotExercised | OverallVerdict::NotPromised => None,
     }
 }
 
@@ -127,10 +127,10 @@ fn guarantee_kind(old: &GuaranteeClaim, new: &GuaranteeClaim, percent: f64) -> O
 
 fn verdict(claim: &GuaranteeClaim) -> String {
     let verdict = match claim.verdict {
-        Stand::Violated => format!("violated {} times", claim.violated),
-        Stand::Undecided => "undecided".to_owned(),
-        Stand::Held => "held".to_owned(),
-        Stand::NotExercised | Stand::NotPromised => "not tested".to_owned(),
+        OverallVerdict::Violated => format!("violated {} times", claim.violated),
+        OverallVerdict::Undecided => "undecided".to_owned(),
+        OverallVerdict::Held => "held".to_owned(),
+        OverallVerdict::NotExercised | OverallVerdict::NotPromised => "not tested".to_owned(),
     };
     let margin = claim.margin_seconds.map(|margin| format!(", margin {}", seconds(margin)));
     verdict + &margin.unwrap_or_default()

@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{self, Stand};
+use crate::model::{self, OverallVerdict};
 use crate::numbers::SheetJson;
 use capsize_judge::profile::Level;
 
@@ -197,7 +197,7 @@ pub struct GuaranteeClaim {
     /// Whether every implementation must keep it.
     pub level: Level,
     /// The verdict.
-    pub verdict: Stand,
+    pub verdict: OverallVerdict,
     /// How often it held.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub held: u64,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 
 use super::claim::{ConformanceReport, CountClaim, GuaranteeClaim};
-use crate::model::Stand;
+use crate::model::OverallVerdict;
 use crate::page::escaped;
 use capsize_judge::guarantee::Catalogue;
 use capsize_judge::numbers::Milestone;
@@ -90,11 +90,11 @@ fn row(
 fn guarantee_cell(claim: &GuaranteeClaim, report: &ConformanceReport) -> Cell {
     let margin = claim.margin_seconds.and_then(|margin| SignedDuration::try_from_secs_f64(margin).ok());
     match claim.verdict {
-        Stand::Held => Cell::new(margin.map_or_else(|| "held".to_owned(), signed), "held"),
-        Stand::Violated if report.is_known(&claim.id) => Cell::new("violated (known)", "known"),
-        Stand::Violated => Cell::new(format!("violated {} times", claim.violated), "violated"),
-        Stand::Undecided => Cell::new("undecided", "undecided"),
-        Stand::NotExercised | Stand::NotPromised => Cell::new("–", "none"),
+        OverallVerdict::Held => Cell::new(margin.map_or_else(|| "held".to_owned(), signed), "held"),
+        OverallVerdict::Violated if report.is_known(&claim.id) => Cell::new("violated (known)", "known"),
+        OverallVerdict::Violated => Cell::new(format!("violated {} times", claim.violated), "violated"),
+        OverallVerdict::Undecided => Cell::new("undecided", "undecided"),
+        OverallVerdict::NotExercised | OverallVerdict::NotPromised => Cell::new("–", "none"),
     }
 }
 

@@ -11,7 +11,7 @@ use super::builder::CaseTimeline;
 use super::data::{CaseData, Micros, micros};
 use super::tables::{escaped, events};
 use crate::model::NO_EFFECT;
-use crate::{Case, Report, Stand, Standing, Status};
+use crate::{Case, GuaranteeResult, OverallVerdict, Report, Status};
 
 const TEMPLATE: &str = include_str!("../../page/page.html");
 const STYLE: &str = include_str!("../../page/style.css");
@@ -156,21 +156,21 @@ fn filled(template: &str, parts: &[(&str, String)]) -> String {
 }
 
 fn summary(report: &Report, timelines: &[Option<CaseTimeline>]) -> Summary {
-    let standings = report.standings();
+    let results = report.guarantee_results();
     let cases = report.cases.iter().zip(timelines);
     Summary {
-        verdict: verdict(report, &standings),
+        verdict: verdict(report, &results),
         about: [report.target.clone()].into_iter().chain(report.about.iter().cloned()).collect(),
         conforms: report.conforms(),
         cases: cases.map(|(case, timeline)| case_summary(case, timeline.as_ref())).collect(),
-        guarantees: standings.iter().map(guarantee).collect(),
+        guarantees: results.iter().map(guarantee).collect(),
     }
 }
 
 /// `2 of 102 guarantees violated, 3 of 338 cases failed`.
-fn verdict(report: &Report, standings: &[Standing]) -> String {
+fn verdict(report: &Report, results: &[GuaranteeResult]) -> String {
     let totals = report.totals();
-    let violated = standings.iter().filter(|standing| standing.violated > 0).count();
+    let violated = results.iter().filter(|result| result.violated > 0).count();
     let cases = totals.passed + totals.failed;
     let mut skipped = String::new();
     if totals.not_exercised > 0 {
@@ -182,7 +182,7 @@ fn verdict(report: &Report, standings: &[Standing]) -> String {
     format!(
         "{}: {violated} of {} guarantees violated, {} of {cases} cases failed{skipped}",
         report.verdict(),
-        standings.len(),
+        results.len(),
         totals.failed
     )
 }
@@ -217,26 +217,26 @@ fn case_summary(case: &Case, timeline: Option<&CaseTimeline>) -> CaseSummary {
     }
 }
 
-fn guarantee(standing: &Standing) -> GuaranteeSummary {
-    let verdict = match standing.stand() {
-        Stand::Held => "held",
-        Stand::Violated => "violated",
-        Stand::Undecided => "undecided",
-        Stand::NotExercised => "not exercised",
-        Stand::NotPromised => "not promised",
+fn guarantee(result: &GuaranteeResult) -> GuaranteeSummary {
+    let verdict = match result.verdict() {
+        OverallVerdict::Held => "held",
+        OverallVerdict::Violated => "violated",
+        OverallVerdict::Undecided => "undecided",
+        OverallVerdict::NotExercised => "not exercised",
+        OverallVerdict::NotPromised => "not promised",
     };
-    let counts = match standing.stand() {
-        Stand::Held => format!("held {}×", standing.held),
-        Stand::Violated => format!("violated {}×, held {}×", standing.violated, standing.held),
-        Stand::Undecided => format!("undecided {}×, held {}×", standing.undecided, standing.held),
-        Stand::NotExercised | Stand::NotPromised => verdict.to_owned(),
+    let counts = match result.verdict() {
+        OverallVerdict::Held => format!("held {}×", result.held),
+        OverallVerdict::Violated => format!("violated {}×, held {}×", result.violated, result.held),
+        OverallVerdict::Undecided => format!("undecided {}×, held {}×", result.undecided, result.held),
+        OverallVerdict::NotExercised | OverallVerdict::NotPromised => verdict.to_owned(),
     };
     GuaranteeSummary {
-        id: standing.spec.id,
-        sentence: standing.spec.sentence,
+        id: result.spec.id,
+        sentence: result.spec.sentence,
         verdict,
         counts,
-        margin: standing.margin.map(signed).unwrap_or_default(),
+        margin: result.margin.map(signed).unwrap_or_default(),
     }
 }
 

@@ -28,7 +28,7 @@ impl CaseTimeline {
         let began = start.map(|start| format!(", begun at {}", start.strftime("%Y-%m-%d %H:%M:%S UTC")));
         let length = span(Duration::from_micros(data.span));
         page.line(&format!("{title} · {length}{}", began.unwrap_or_default()));
-        let picture = Picture { data, width: columns.min(WIDEST).saturating_sub(NAMES).max(20) };
+        let picture = TextLanes { data, width: columns.min(WIDEST).saturating_sub(NAMES).max(20) };
         picture.draw(&mut page);
         page.line(LEGEND);
         page.blank();
@@ -38,12 +38,12 @@ impl CaseTimeline {
 }
 
 /// The lanes as lines, one character for each part of the time.
-struct Picture<'a> {
+struct TextLanes<'a> {
     data: &'a CaseData,
     width: usize,
 }
 
-impl Picture<'_> {
+impl TextLanes<'_> {
     fn draw(&self, page: &mut Page) {
         let end = clock(Duration::from_micros(self.data.span));
         let gap = self.width.saturating_sub(clock(Duration::ZERO).len());

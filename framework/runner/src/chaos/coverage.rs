@@ -1,4 +1,4 @@
-//! Counts which fault struck in which phase of a failover, with which kinds of workloads assigned.
+//! Counts which fault began in which phase of a failover, with which kinds of workloads assigned.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use capsize_history::FaultKind;
 use capsize_history::facts::{Change, Fact, Scheduling, Taint, TaintEffect, Workload, World};
 
-/// How often each fault struck in each situation.
+/// How often each fault began in each situation.
 #[derive(Clone, Debug, Default)]
 pub struct Coverage {
     cells: BTreeMap<Cell, u64>,
@@ -32,7 +32,7 @@ struct Situation {
 pub struct Cell {
     /// The kind of fault.
     pub fault: String,
-    /// The phase of the failover when the fault struck.
+    /// The phase of the failover when the fault began.
     pub phase: Phase,
     /// A kind of workload that was assigned to a member then.
     pub workload: WorkloadKind,
@@ -92,7 +92,7 @@ impl Coverage {
     }
 
     /// Returns true if this fault is missing in some phase.
-    /// The fault has not struck in that phase with this kind of workload assigned.
+    /// The fault has not begun in that phase with this kind of workload assigned.
     #[must_use]
     pub fn lacks(&self, fault: &str, workload: WorkloadKind) -> bool {
         let cell = |phase| Cell { fault: fault.to_owned(), phase, workload };

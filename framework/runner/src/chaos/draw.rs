@@ -244,8 +244,8 @@ mod tests {
                 let windows = plan["when"][1]["faults"].as_array().cloned().unwrap_or_default();
                 let skews: Vec<_> = windows.iter().filter_map(|window| window["fault"].get("skew")).collect();
                 wrong += usize::from(skews.iter().any(|skew| skew.get("node").is_none()));
-                let struck = |whose: &&&str| skews.iter().any(|skew| skew.get(**whose).is_some());
-                seen.extend(whose.iter().filter(struck));
+                let has_skew = |whose: &&&str| skews.iter().any(|skew| skew.get(**whose).is_some());
+                seen.extend(whose.iter().filter(has_skew));
             }
             assert!((45..105).contains(&wrong), "{wrong} of 300");
             assert_eq!(seen.len(), whose.len(), "{seen:?}");

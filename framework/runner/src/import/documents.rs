@@ -15,7 +15,7 @@ use capsize_history::{EventType, LONGEST};
 
 /// The events of one file.
 #[derive(Debug, Default)]
-pub struct Imported {
+pub struct ImportedFile {
     /// The events, in the order of the file.
     pub events: Vec<ImportedEvent>,
     /// The entries that say nothing about an object, by the reason.
@@ -66,7 +66,7 @@ pub enum ImportError {
 ///
 /// # Errors
 /// Text that is not JSON, or a document of no known form.
-pub fn import(path: &str, input: impl BufRead) -> Result<Imported, ImportError> {
+pub fn import(path: &str, input: impl BufRead) -> Result<ImportedFile, ImportError> {
     let mut documents = Documents::default();
     for (place, document) in serde_json::Deserializer::from_reader(input).into_iter::<Value>().enumerate() {
         let document = document.map_err(|error| ImportError::Json {
@@ -84,7 +84,7 @@ pub fn import(path: &str, input: impl BufRead) -> Result<Imported, ImportError> 
 /// The documents so far.
 #[derive(Default)]
 struct Documents {
-    imported: Imported,
+    imported: ImportedFile,
     /// The version of each object, by its key.
     versions: BTreeMap<String, String>,
     audit: Audit,
@@ -186,7 +186,7 @@ mod tests {
 
     use super::*;
 
-    fn imported(documents: &[Value]) -> Imported {
+    fn imported(documents: &[Value]) -> ImportedFile {
         let text: String = documents.iter().map(|document| format!("{document:#}\n")).collect();
         import("it.json", text.as_bytes()).unwrap()
     }

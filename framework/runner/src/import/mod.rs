@@ -8,5 +8,5 @@ mod documents;
 mod order;
 mod times;
 
-pub use documents::{ImportError, Imported, ImportedEvent, import};
+pub use documents::{ImportError, ImportedEvent, ImportedFile, import};
 pub use order::write_history;

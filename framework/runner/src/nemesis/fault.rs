@@ -84,14 +84,14 @@ pub enum Fault {
 
 /// The parts of a member that faults strike. Copies are the same parts.
 #[derive(Clone)]
-pub struct Struck {
+pub struct FaultTargets {
     link: Link,
     own_link: Link,
     agent: AgentSwitch,
     api_faults: ApiFaults,
 }
 
-impl Struck {
+impl FaultTargets {
     /// The parts of `member`.
     #[must_use]
     pub fn of(member: &Member) -> Self {
@@ -105,7 +105,7 @@ impl Struck {
 }
 
 /// The part of a member that a fault strikes.
-enum Blow {
+enum FaultPart {
     /// The connection to the member.
     Link(LinkFault),
     /// The connection from the agent in the member to its API server.
@@ -143,14 +143,19 @@ impl Fault {
 
     /// Begins the fault on a part of `member`.
     /// It ends when the guard is dropped. `record` receives a mark now, and another one at the end.
-    pub fn begin(self, member: &str, struck: &Struck, record: impl Fn(Mark) + Send + 'static) -> FaultGuard {
+    pub fn begin(
+        self,
+        member: &str,
+        targets: &FaultTargets,
+        record: impl Fn(Mark) + Send + 'static,
+    ) -> FaultGuard {
         record(self.mark(member, "begin"));
         let end = self.mark(member, "end");
         match self.into() {
-            Blow::Link(fault) => FaultGuard::new(struck.link.apply(fault), end, record),
-            Blow::OwnLink(fault) => FaultGuard::new(struck.own_link.apply(fault), end, record),
-            Blow::Agent => FaultGuard::new(struck.agent.kill(), end, record),
-            Blow::Server(fault) => FaultGuard::new(struck.api_faults.apply(fault), end, record),
+            FaultPart::Link(fault) => FaultGuard::new(targets.link.apply(fault), end, record),
+            FaultPart::OwnLink(fault) => FaultGuard::new(targets.own_link.apply(fault), end, record),
+            FaultPart::Agent => FaultGuard::new(targets.agent.kill(), end, record),
+            FaultPart::Server(fault) => FaultGuard::new(targets.api_faults.apply(fault), end, record),
         }
     }
 
@@ -171,7 +176,7 @@ impl Fault {
             Self::Bandwidth { rate } => drop(mark.insert("bytesASecond".into(), json!(rate))),
             Self::Lose { percent } => drop(mark.insert("percent".into(), json!(percent))),
             Self::Fail { .. } | Self::Slow { .. } | Self::CutWatches { .. } => {
-                if let Blow::Server(fault) = self.into() {
+                if let FaultPart::Server(fault) = self.into() {
                     describe(&mut mark, fault);
                 }
             }
@@ -180,7 +185,7 @@ impl Fault {
     }
 }
 
-impl From<Fault> for Blow {
+impl From<Fault> for FaultPart {
     fn from(fault: Fault) -> Self {
         Self::Link(match fault {
             Fault::Refuse => LinkFault::Refuse,

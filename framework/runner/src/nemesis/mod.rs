@@ -10,7 +10,7 @@ mod node;
 mod trouble;
 
 pub use clock::set_off;
-pub use fault::{Fault, FaultGuard, Struck};
+pub use fault::{Fault, FaultGuard, FaultTargets};
 pub use loss::shut_off;
 pub use mark::{breakdown_mark, fault_mark};
 pub use node::break_node;

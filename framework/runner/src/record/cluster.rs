@@ -15,7 +15,7 @@ use tokio::sync::mpsc::Sender;
 use tokio::time::timeout;
 
 use super::exactness::{Exactness, Probe, differs};
-use super::known::{Known, WatchEvent};
+use super::known::{KnownObjects, WatchEvent};
 use super::pace::Pace;
 use super::path::Resource;
 use capsize_history::{LONGEST, Observer};
@@ -31,7 +31,7 @@ pub struct Source {
 }
 
 /// A message about an observed cluster.
-pub(crate) enum Heard {
+pub(crate) enum ClusterMessage {
     /// An object was written or deleted.
     Event(WatchEvent),
     /// The exactness of the following events.
@@ -39,7 +39,7 @@ pub(crate) enum Heard {
     /// All objects have been listed, and are watched.
     RunningServer,
     /// The cluster does not answer, or a watch failed.
-    Deaf(String),
+    Unreachable(String),
 }
 
 /// The time between two requests for the clock of the cluster.
@@ -64,23 +64,23 @@ pub(crate) struct Follower {
     clock: Pace,
     source: Source,
     place: usize,
-    to: Sender<(usize, Heard)>,
+    to: Sender<(usize, ClusterMessage)>,
     exactness: Exactness,
-    known: Vec<Known>,
+    known: Vec<KnownObjects>,
     /// The time since the start at which the cluster last answered.
-    heard: Option<Duration>,
+    answered: Option<Duration>,
     recorded: Option<Observer>,
 }
 
 /// Why the observation ended.
-enum End {
+enum ObservationEnd {
     /// The receiver is gone.
-    Unheard,
+    ReceiverGone,
     /// The cluster does not answer.
-    Deaf(String),
+    Unreachable(String),
 }
 
-type Watched = (usize, Result<watcher::Event<DynamicObject>, watcher::Error>);
+type IndexedWatchEvent = (usize, Result<watcher::Event<DynamicObject>, watcher::Error>);
 
 impl Follower {
     /// Sends messages about the cluster at `place` to `to`.
@@ -88,20 +88,22 @@ impl Follower {
         clock: impl Into<Pace>,
         source: Source,
         place: usize,
-        to: Sender<(usize, Heard)>,
+        to: Sender<(usize, ClusterMessage)>,
     ) -> Self {
         let clock = clock.into();
-        let known = source.resources.iter().map(|_| Known::default()).collect();
+        let known = source.resources.iter().map(|_| KnownObjects::default()).collect();
         let exactness = Exactness::default();
-        Self { clock, source, place, to, exactness, known, heard: None, recorded: None }
+        Self { clock, source, place, to, exactness, known, answered: None, recorded: None }
     }
 
     /// Observes the cluster until the receiver is gone.
     pub(crate) async fn follow(mut self) {
         loop {
             let Err(end) = self.listen().await;
-            let End::Deaf(why) = end else { return };
-            if self.deaf().await.is_err() || self.send(Heard::Deaf(why)).await.is_err() {
+            let ObservationEnd::Unreachable(why) = end else { return };
+            if self.report_unreachable().await.is_err()
+                || self.send(ClusterMessage::Unreachable(why)).await.is_err()
+            {
                 return;
             }
             self.clock.sleep(PAUSE).await;
@@ -109,14 +111,15 @@ impl Follower {
     }
 
     /// Observes the cluster until a failure.
-    async fn listen(&mut self) -> Result<std::convert::Infallible, End> {
+    async fn listen(&mut self) -> Result<std::convert::Infallible, ObservationEnd> {
         for _ in 0..AT_FIRST {
-            let probe = probe(self.clock, &self.source.client).await.map_err(End::Deaf)?;
+            let probe = probe(self.clock, &self.source.client).await.map_err(ObservationEnd::Unreachable)?;
             self.exactness.take(probe);
             self.clock.sleep(BETWEEN_AT_FIRST).await;
         }
         // A change that is found now may have happened at any time since the cluster last answered.
-        let silent = self.heard.map_or(Duration::ZERO, |heard| self.clock.elapsed().saturating_sub(heard));
+        let silent =
+            self.answered.map_or(Duration::ZERO, |answered| self.clock.elapsed().saturating_sub(answered));
         self.observe(self.exactness.observer_after(&self.source.name, silent)).await?;
         let mut unlisted = self.source.resources.len();
         let mut failures = 0;
@@ -126,13 +129,13 @@ impl Follower {
             tokio::select! {
                 biased;
                 Some((place, event)) = watches.next() => {
-                    let event = event.map_err(|error| End::Deaf(chain(&error)))?;
+                    let event = event.map_err(|error| ObservationEnd::Unreachable(chain(&error)))?;
                     let listed = matches!(event, watcher::Event::InitDone);
                     self.take(place, event).await?;
                     unlisted -= usize::from(listed && unlisted > 0);
                     if listed && unlisted == 0 {
-                        self.send(Heard::RunningServer).await?;
-                        self.hears().await?;
+                        self.send(ClusterMessage::RunningServer).await?;
+                        self.record_answer().await?;
                     }
                 }
                 Some(answer) = probes.next() => match answer {
@@ -140,7 +143,7 @@ impl Follower {
                         failures = 0;
                         self.exactness.take(probe);
                         if unlisted == 0 {
-                            self.hears().await?;
+                            self.record_answer().await?;
                         }
                     }
                     Err(why) => {
@@ -148,16 +151,16 @@ impl Follower {
                         // The responses to earlier requests may be as late.
                         self.exactness.late(self.clock.scaled(TIMEOUT));
                         if failures >= FAILURES {
-                            return Err(End::Deaf(why));
+                            return Err(ObservationEnd::Unreachable(why));
                         }
-                        self.deaf().await?;
+                        self.report_unreachable().await?;
                     }
                 },
             }
         }
     }
 
-    fn watches(&self) -> SelectAll<BoxStream<'static, Watched>> {
+    fn watches(&self) -> SelectAll<BoxStream<'static, IndexedWatchEvent>> {
         let watch = |(place, resource): (usize, &Resource)| {
             let client = self.source.client.clone();
             let api: Api<DynamicObject> = match &resource.namespace {
@@ -170,7 +173,11 @@ impl Follower {
     }
 
     /// Processes the event of a watch.
-    async fn take(&mut self, place: usize, event: watcher::Event<DynamicObject>) -> Result<(), End> {
+    async fn take(
+        &mut self,
+        place: usize,
+        event: watcher::Event<DynamicObject>,
+    ) -> Result<(), ObservationEnd> {
         let resource = &self.source.resources[place].kind;
         let kind = (resource.api_version.as_str(), resource.kind.as_str());
         let known = &mut self.known[place];
@@ -186,33 +193,33 @@ impl Follower {
             watcher::Event::InitDone => known.end(),
         };
         for event in events {
-            self.send(Heard::Event(event)).await?;
+            self.send(ClusterMessage::Event(event)).await?;
         }
         Ok(())
     }
 
     /// Records that the cluster answers, and that all lists are complete.
-    async fn hears(&mut self) -> Result<(), End> {
-        self.heard = Some(self.clock.elapsed());
+    async fn record_answer(&mut self) -> Result<(), ObservationEnd> {
+        self.answered = Some(self.clock.elapsed());
         self.observe(self.exactness.observer(&self.source.name)).await
     }
 
     /// Records that the cluster does not answer. The times of later changes are unknown.
-    async fn deaf(&mut self) -> Result<(), End> {
+    async fn report_unreachable(&mut self) -> Result<(), ObservationEnd> {
         self.observe(self.exactness.observer_after(&self.source.name, LONGEST)).await
     }
 
     /// Sends the exactness of the observation, if it has changed.
-    async fn observe(&mut self, observer: Observer) -> Result<(), End> {
+    async fn observe(&mut self, observer: Observer) -> Result<(), ObservationEnd> {
         if self.recorded.as_ref().is_some_and(|recorded| !differs(recorded, &observer)) {
             return Ok(());
         }
         self.recorded = Some(observer.clone());
-        self.send(Heard::Exactness(observer)).await
+        self.send(ClusterMessage::Exactness(observer)).await
     }
 
-    async fn send(&self, heard: Heard) -> Result<(), End> {
-        self.to.send((self.place, heard)).await.map_err(|_| End::Unheard)
+    async fn send(&self, message: ClusterMessage) -> Result<(), ObservationEnd> {
+        self.to.send((self.place, message)).await.map_err(|_| ObservationEnd::ReceiverGone)
     }
 }
 

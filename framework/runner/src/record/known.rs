@@ -10,14 +10,14 @@ use capsize_history::{EventType, Object};
 
 /// The objects of one kind.
 #[derive(Debug, Default)]
-pub(super) struct Known {
-    objects: BTreeMap<String, Seen>,
+pub(super) struct KnownObjects {
+    objects: BTreeMap<String, KnownObject>,
     /// How many lists have begun.
     lists: u64,
 }
 
 #[derive(Debug)]
-struct Seen {
+struct KnownObject {
     version: String,
     object: Object,
     /// The number of the latest list that contained the object, or that had begun when a watch reported it.
@@ -27,7 +27,7 @@ struct Seen {
 /// An event for the history.
 pub(crate) type WatchEvent = (EventType, Object);
 
-impl Known {
+impl KnownObjects {
     /// Begins a list. Objects that are not in it are deleted.
     pub(super) fn begin(&mut self) {
         self.lists += 1;
@@ -42,7 +42,7 @@ impl Known {
             return None;
         }
         let object = written(kind, object);
-        let seen = Seen { version, object: object.clone(), list };
+        let seen = KnownObject { version, object: object.clone(), list };
         let event = match self.objects.insert(name, seen) {
             None => EventType::Added,
             Some(_) => EventType::Modified,
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_list_after_a_gap_yields_what_was_added_changed_and_deleted() {
-        let mut known = Known::default();
+        let mut known = KnownObjects::default();
         known.begin();
         let first = known.there(POD, pod("a", "1")).unwrap();
         assert_eq!(summary(&first), (EventType::Added, "a".into(), "1".into()));
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn what_went_and_came_again_is_new() {
-        let mut known = Known::default();
+        let mut known = KnownObjects::default();
         known.there(POD, pod("a", "1"));
         assert_eq!(summary(&known.gone(POD, pod("a", "2"))).0, EventType::Deleted);
         assert_eq!(known.there(POD, pod("a", "3")).unwrap().0, EventType::Added);

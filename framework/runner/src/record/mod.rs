@@ -14,11 +14,11 @@ mod redact;
 mod sink;
 mod write;
 
-pub(crate) use cluster::{Follower, Heard};
+pub(crate) use cluster::{ClusterMessage, Follower};
 pub use cluster::{Source, Time, chain, time_of};
 pub use pace::Pace;
 pub use parts::{Limit, Parts};
 pub use path::{Privileges, Resource, is_place, of_control_plane, of_members, privileges, served};
 pub use redact::redact;
 pub use sink::EntrySink;
-pub use write::{Record, RecordError, Recorded, Tidings};
+pub use write::{Record, RecordError, RecordingNotice, RecordingResult};

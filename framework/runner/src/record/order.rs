@@ -14,13 +14,13 @@ pub(super) const HELD: Duration = Duration::from_millis(100);
 /// The latest events of one cluster.
 #[derive(Debug)]
 pub(super) struct Order {
-    waiting: VecDeque<Held>,
+    waiting: VecDeque<HeldEvent>,
     /// How long each event is held, by the clock of the recording.
     held: Duration,
 }
 
 #[derive(Debug)]
-struct Held {
+struct HeldEvent {
     /// The latest time at which the event was written.
     /// This event, or an event that was written later, was received at that time.
     at: Duration,
@@ -41,18 +41,18 @@ impl Order {
             Kind::Event { object, .. } => object.text("metadata", "resourceVersion").parse().ok(),
             Kind::Mark(_) => None,
         };
-        let is_later = |held: &Held| version.is_some_and(|version| held.version > Some(version));
+        let is_later = |held: &HeldEvent| version.is_some_and(|version| held.version > Some(version));
         let later = self.waiting.iter().rev().take_while(|held| is_later(held)).count();
         let place = self.waiting.len() - later;
         let at = self.waiting.get(place).map_or(now, |next| next.at);
-        self.waiting.insert(place, Held { at, version, kind });
+        self.waiting.insert(place, HeldEvent { at, version, kind });
     }
 
     /// The events that have been held back for long enough at `now`, or all if `now` is `None`.
     /// Their times are never earlier than those of an earlier call, in this order or another that holds events for as
     /// long.
     pub(super) fn due(&mut self, now: Option<Duration>) -> impl Iterator<Item = Entry> {
-        let is_due = |held: &Held| now.is_none_or(|now| held.at + self.held <= now);
+        let is_due = |held: &HeldEvent| now.is_none_or(|now| held.at + self.held <= now);
         let due = self.waiting.iter().take_while(|held| is_due(held)).count();
         self.waiting.drain(..due).map(|held| Entry { at: held.at, kind: held.kind })
     }

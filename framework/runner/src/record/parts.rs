@@ -31,7 +31,7 @@ pub struct Limit {
 pub struct Parts {
     path: PathBuf,
     limit: Option<Limit>,
-    writer: Writer<Counted>,
+    writer: Writer<CountingWriter>,
     /// The time of the recording at which the present file begins.
     begins: Duration,
     /// The size of the beginning of the present file, which repeats the state.
@@ -66,7 +66,7 @@ impl Parts {
         Ok(Self {
             path: path.to_owned(),
             limit,
-            writer: Writer::new(Counted::create(path)?),
+            writer: Writer::new(CountingWriter::create(path)?),
             begins: Duration::ZERO,
             repeated: 0,
             state: State::default(),
@@ -79,7 +79,7 @@ impl Parts {
         self.writer.flush()?;
         set_aside(&self.path, limit)?;
         self.begins = now;
-        self.writer = Writer::new(Counted::create(&self.path)?);
+        self.writer = Writer::new(CountingWriter::create(&self.path)?);
         for entry in self.state.entries() {
             self.writer.write(&entry)?;
         }
@@ -189,12 +189,12 @@ fn complete(path: &Path) -> io::Result<Vec<u64>> {
 }
 
 /// A file that counts the bytes that were written to it.
-struct Counted {
+struct CountingWriter {
     file: BufWriter<File>,
     bytes: u64,
 }
 
-impl Counted {
+impl CountingWriter {
     /// Creates a new file. Objects may contain secrets, so that only the owner may read it.
     fn create(path: &Path) -> io::Result<Self> {
         let file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
@@ -202,7 +202,7 @@ impl Counted {
     }
 }
 
-impl Write for Counted {
+impl Write for CountingWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
         self.bytes += written as u64;

@@ -11,7 +11,7 @@ use tokio::sync::mpsc::{self, Receiver};
 use tokio::task::JoinSet;
 
 use super::Source;
-use super::cluster::{Follower, Heard};
+use super::cluster::{ClusterMessage, Follower};
 use super::order::{HELD, Order};
 use super::pace::Pace;
 use super::sink::EntrySink;
@@ -31,18 +31,18 @@ pub struct Record {
 
 /// A change in the recording that the user may want to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Tidings {
+pub enum RecordingNotice {
     /// Every cluster is listed and watched. All changes from now on are recorded.
     Complete,
     /// This cluster answers again.
     Back(String),
     /// This cluster does not answer, for this reason.
-    Deaf(String, String),
+    Unreachable(String, String),
 }
 
 /// The result of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Recorded {
+pub struct RecordingResult {
     /// The number of events, without marks.
     pub events: u64,
     /// The time from the beginning to the end.
@@ -57,7 +57,7 @@ pub enum RecordError {
     Unwritable(#[from] io::Error),
     /// A cluster never answered.
     #[error("{cluster} cannot be recorded: {why}")]
-    NeverHeard {
+    NeverAnswered {
         /// The name of the cluster.
         cluster: String,
         /// The reason.
@@ -71,7 +71,7 @@ const ROOM: usize = 4096;
 /// How often the events that were held back for long enough are written.
 const BETWEEN_WRITES: Duration = Duration::from_millis(50);
 
-struct Ledger<S> {
+struct RecordingWriter<S> {
     clock: Pace,
     out: S,
     names: Vec<Arc<str>>,
@@ -79,7 +79,7 @@ struct Ledger<S> {
     orders: Vec<Order>,
     /// The clusters that have never answered.
     awaited: BTreeSet<usize>,
-    deaf: BTreeSet<usize>,
+    unreachable: BTreeSet<usize>,
     events: u64,
 }
 
@@ -93,20 +93,20 @@ impl Record {
         self,
         out: impl EntrySink,
         stop: impl Future<Output = ()>,
-        mut report: impl FnMut(Tidings),
-    ) -> Result<Recorded, RecordError> {
+        mut report: impl FnMut(RecordingNotice),
+    ) -> Result<RecordingResult, RecordError> {
         let Self { clock, header, sources, mut marks } = self;
         let (to, mut from) = mpsc::channel(ROOM);
-        let mut ledger = Ledger {
+        let mut writer = RecordingWriter {
             clock,
             out,
             names: sources.iter().map(|source| source.name.as_str().into()).collect(),
             orders: sources.iter().map(|_| Order::holding(clock.scaled(HELD))).collect(),
             awaited: (0..sources.len()).collect(),
-            deaf: BTreeSet::new(),
+            unreachable: BTreeSet::new(),
             events: 0,
         };
-        ledger.begin(header)?;
+        writer.begin(header)?;
         let mut followers = JoinSet::new();
         for (place, source) in sources.into_iter().enumerate() {
             followers.spawn(Follower::new(clock, source, place, to.clone()).follow());
@@ -115,17 +115,17 @@ impl Record {
         tokio::select! {
             biased;
             () = stop => {}
-            ended = ledger.keep(&mut from, &mut marks, &mut report) => ended?,
+            ended = writer.keep(&mut from, &mut marks, &mut report) => ended?,
         }
         // `capsize mark` has already reported to the user that these marks are recorded.
         while let Ok(mark) = marks.try_recv() {
-            ledger.say(0, Kind::Mark(mark));
+            writer.say(0, Kind::Mark(mark));
         }
-        ledger.end()
+        writer.end()
     }
 }
 
-impl<S: EntrySink> Ledger<S> {
+impl<S: EntrySink> RecordingWriter<S> {
     fn begin(&mut self, header: Mark) -> io::Result<()> {
         let mut first = Map::from_iter([("history".to_owned(), json!(VERSION))]);
         first.extend(header);
@@ -134,9 +134,9 @@ impl<S: EntrySink> Ledger<S> {
 
     async fn keep(
         &mut self,
-        from: &mut Receiver<(usize, Heard)>,
+        from: &mut Receiver<(usize, ClusterMessage)>,
         marks: &mut Receiver<Mark>,
-        report: &mut impl FnMut(Tidings),
+        report: &mut impl FnMut(RecordingNotice),
     ) -> Result<(), RecordError> {
         let mut batch = Vec::new();
         loop {
@@ -149,47 +149,53 @@ impl<S: EntrySink> Ledger<S> {
                 Some(mark) = marks.recv() => self.say(0, Kind::Mark(mark)),
                 () = self.clock.sleep(BETWEEN_WRITES) => {}
             }
-            for (place, heard) in batch.drain(..) {
-                if let Some(tidings) = self.take(place, heard)? {
-                    report(tidings);
+            for (place, message) in batch.drain(..) {
+                if let Some(notice) = self.take(place, message)? {
+                    report(notice);
                 }
             }
             self.write(Some(self.clock.elapsed()))?;
         }
     }
 
-    fn take(&mut self, place: usize, heard: Heard) -> Result<Option<Tidings>, RecordError> {
+    fn take(
+        &mut self,
+        place: usize,
+        message: ClusterMessage,
+    ) -> Result<Option<RecordingNotice>, RecordError> {
         let name = self.names[place].to_string();
-        match heard {
-            Heard::Event((event, object)) => {
+        match message {
+            ClusterMessage::Event((event, object)) => {
                 self.events += 1;
                 self.say(place, Kind::Event { on: Arc::clone(&self.names[place]), event, object });
                 Ok(None)
             }
-            Heard::Exactness(observer) => {
+            ClusterMessage::Exactness(observer) => {
                 self.say(place, Kind::Mark(observer.mark()));
                 Ok(None)
             }
-            Heard::RunningServer => {
+            ClusterMessage::RunningServer => {
                 let complete = self.awaited.remove(&place) && self.awaited.is_empty();
-                let back = self.deaf.remove(&place).then_some(Tidings::Back(name));
-                Ok(if complete { Some(Tidings::Complete) } else { back })
+                let back = self.unreachable.remove(&place).then_some(RecordingNotice::Back(name));
+                Ok(if complete { Some(RecordingNotice::Complete) } else { back })
             }
-            Heard::Deaf(why) if self.awaited.contains(&place) => {
-                Err(RecordError::NeverHeard { cluster: name, why })
+            ClusterMessage::Unreachable(why) if self.awaited.contains(&place) => {
+                Err(RecordError::NeverAnswered { cluster: name, why })
             }
-            Heard::Deaf(why) => Ok(self.deaf.insert(place).then_some(Tidings::Deaf(name, why))),
+            ClusterMessage::Unreachable(why) => {
+                Ok(self.unreachable.insert(place).then_some(RecordingNotice::Unreachable(name, why)))
+            }
         }
     }
 
     /// The last mark shows the end of the recording, and that the history is complete.
-    fn end(mut self) -> Result<Recorded, RecordError> {
+    fn end(mut self) -> Result<RecordingResult, RecordError> {
         self.write(None)?;
         let span = self.clock.elapsed();
         let ended = Map::from_iter([("recorder".to_owned(), json!("ended"))]);
         self.out.write(&Entry::mark(span, ended))?;
         self.out.flush()?;
-        Ok(Recorded { events: self.events, span })
+        Ok(RecordingResult { events: self.events, span })
     }
 
     fn say(&mut self, place: usize, kind: Kind) {

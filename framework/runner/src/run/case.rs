@@ -5,14 +5,14 @@ use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use capsize_clock::{Asked, Seed, Simulation, live, simulate};
+use capsize_clock::{Seed, Simulation, StopSignal, live, simulate};
 use capsize_clusters::Sockets;
 use serde_json::{Map, Value, json};
 
 use super::controllers::Controllers;
 use super::driver::{Driver, FailedStep, StepError, livelock_error};
 use super::fault_permission::FaultPermission;
-use super::implementation::{Collapse, Environment, Implementation, ImplementationInfo};
+use super::implementation::{BreakdownReport, Environment, Implementation, ImplementationInfo};
 use super::log::{Log, Until};
 use super::playground::View;
 use super::recorder::Recorder;
@@ -42,7 +42,7 @@ pub struct Outcome {
     pub case: capsize_report::Case,
     /// The history, if the caller asked for it.
     pub history: Option<Vec<u8>>,
-    /// Which faults struck in which situations.
+    /// Which faults began in which situations.
     pub coverage: Coverage,
     /// Why the run itself is broken, if it is. The case says nothing about the target then.
     pub broken: Option<String>,
@@ -80,8 +80,8 @@ pub fn run_case_until(case: &Case, target: Target<'_>, seed: Seed, how: (bool, U
     // A panic is a defect of Capsize. It must not end the other cases.
     let ran = catch_unwind(AssertUnwindSafe(|| {
         let info = target.implementation.info();
-        if let Some(asked) = info.interrupt.asked() {
-            return Err(ended_by(asked));
+        if let Some(signal) = info.interrupt.signal() {
+            return Err(ended_by(signal));
         }
         let main = |run| run_in(run, case, target, &info, how);
         if info.is_live() {
@@ -102,8 +102,8 @@ fn broken(case: &Case, why: &dyn Display) -> Outcome {
     Outcome { broken, ..outcome_of(case, Status::Failed, None, None) }
 }
 
-fn ended_by(asked: Asked) -> String {
-    format!("the run was ended by {}", asked.name())
+fn ended_by(signal: StopSignal) -> String {
+    format!("the run was ended by {}", signal.name())
 }
 
 /// The profile with the flags that the case sets.
@@ -196,7 +196,7 @@ async fn drive(
     let sockets = if info.is_outside { Some(Sockets::open(fleet).await) } else { None };
     let sockets = sockets.transpose().map_err(|error| at_start(StepError::Broken(error.to_string())))?;
     let sockets = sockets.as_ref();
-    let (id, collapse) = (case.id(), Collapse::default());
+    let (id, breakdown) = (case.id(), BreakdownReport::default());
     let environment = Environment {
         clock: run.clock,
         fleet,
@@ -206,7 +206,7 @@ async fn drive(
         off: &case.scenario.off,
         is_rival: false,
         case: &id,
-        collapse: &collapse,
+        breakdown: &breakdown,
     };
     let controllers = Controllers::new(implementation, environment).await;
     let controllers = controllers.map_err(|error| at_start(StepError::Broken(error.to_string())))?;
@@ -236,9 +236,9 @@ async fn drive(
         biased;
         steps = steps => steps,
         () = log.decided() => Ok(()),
-        why = collapse.heard() => Err(EarlyEnd::Broken(why)),
+        why = breakdown.wait() => Err(EarlyEnd::Broken(why)),
         // An interrupt counts only from here on: requests that start the fleet cannot be taken back.
-        asked = info.interrupt.heard() => Err(EarlyEnd::Broken(ended_by(asked))),
+        signal = info.interrupt.wait() => Err(EarlyEnd::Broken(ended_by(signal))),
         () = log.livelock() => Err(at_start(livelock_of(log))),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::implementation::{Environment, Implementation, StartError, Started};
+use super::implementation::{Environment, Implementation, RunningImplementation, StartError};
 
 /// The controllers of the target. Dropping this value stops them.
 pub(super) struct Controllers<'a> {
@@ -10,11 +10,11 @@ pub(super) struct Controllers<'a> {
     /// The implementation after an upgrade, which takes the place of the first one.
     upgraded: Option<Arc<dyn Implementation>>,
     environment: Environment<'a>,
-    running: Option<Started>,
+    running: Option<RunningImplementation>,
     /// A second set of controllers, which runs at the same time.
-    rival: Option<Started>,
+    rival: Option<RunningImplementation>,
     /// The agents in the members, if they are programs of their own.
-    agents: Option<Started>,
+    agents: Option<RunningImplementation>,
 }
 
 impl<'a> Controllers<'a> {

@@ -27,9 +27,9 @@ impl FaultPermission {
     /// The reason why they may not.
     pub(super) async fn ask<'a>(&self, members: impl IntoIterator<Item = &'a String>) -> Result<(), String> {
         let Some(provider) = &self.provider else { return Ok(()) };
-        let mut struck: BTreeSet<String> =
+        let mut affected: BTreeSet<String> =
             self.log.look(|world, _| world.faults.iter().filter_map(|fault| fault.member.clone()).collect());
-        struck.extend(members.into_iter().cloned());
-        provider.strike(&struck).await.map_err(|error| error.to_string())
+        affected.extend(members.into_iter().cloned());
+        provider.strike(&affected).await.map_err(|error| error.to_string())
     }
 }

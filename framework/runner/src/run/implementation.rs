@@ -47,7 +47,10 @@ pub trait Implementation: Send + Sync {
     ///
     /// # Errors
     /// If an agent does not start.
-    fn start_agents<'a>(&'a self, environment: &'a Environment<'_>) -> StartFuture<'a, Option<Started>> {
+    fn start_agents<'a>(
+        &'a self,
+        environment: &'a Environment<'_>,
+    ) -> StartFuture<'a, Option<RunningImplementation>> {
         let _ = environment;
         Box::pin(std::future::ready(Ok(None)))
     }
@@ -80,10 +83,10 @@ impl ImplementationInfo {
 }
 
 /// A running implementation. Dropping it stops the implementation at once, as a crash does.
-pub type Started = Box<dyn Any>;
+pub type RunningImplementation = Box<dyn Any>;
 
 /// The result of a start, which comes when the implementation is ready.
-pub type StartFuture<'a, T = Started> = LocalBoxFuture<'a, Result<T, StartError>>;
+pub type StartFuture<'a, T = RunningImplementation> = LocalBoxFuture<'a, Result<T, StartError>>;
 
 /// Why an implementation did not start.
 #[derive(Debug, Error)]
@@ -110,21 +113,21 @@ pub struct Environment<'a> {
     /// The case, as `group/name`.
     pub case: &'a str,
     /// Takes the report of an implementation that breaks down while the case runs.
-    pub collapse: &'a Collapse,
+    pub breakdown: &'a BreakdownReport,
 }
 
 /// The report of an implementation that breaks down by itself.
 /// It ends the case, which then says nothing about the target.
 #[derive(Clone, Debug, Default)]
-pub struct Collapse(Arc<CollapseState>);
+pub struct BreakdownReport(Arc<BreakdownReportState>);
 
 #[derive(Debug, Default)]
-struct CollapseState {
+struct BreakdownReportState {
     why: Mutex<Option<String>>,
     reported: Notify,
 }
 
-impl Collapse {
+impl BreakdownReport {
     /// Reports why the implementation broke down. Only the first report counts.
     pub fn report(&self, why: String) {
         self.0.why.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
@@ -132,7 +135,7 @@ impl Collapse {
     }
 
     /// Waits for a report.
-    pub(crate) async fn heard(&self) -> String {
+    pub(crate) async fn wait(&self) -> String {
         loop {
             self.0.reported.notified().await;
             let why = self.0.why.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -14,9 +14,9 @@ use capsize_history::{Kind, Mark};
 
 /// The log of one run. Clones share the same log.
 #[derive(Clone)]
-pub(super) struct Log(Arc<Shared>);
+pub(super) struct Log(Arc<SharedState>);
 
-struct Shared {
+struct SharedState {
     clock: Clock,
     worker: JudgeWorker,
     changed: watch::Sender<u64>,
@@ -39,7 +39,7 @@ impl Log {
     pub(super) fn new(clock: Clock, state: RunState, on_thread: bool) -> Self {
         let (worker, changed) = (JudgeWorker::new(state, on_thread), watch::Sender::new(0));
         let (livelock, decided) = (Notify::new(), Notify::new());
-        Self(Arc::new(Shared { clock, worker, changed, livelock, decided }))
+        Self(Arc::new(SharedState { clock, worker, changed, livelock, decided }))
     }
 
     /// The time since the start of the history, to the microsecond, as histories record it.

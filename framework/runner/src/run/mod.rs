@@ -29,11 +29,12 @@ mod watch_lines;
 
 pub use case::{Outcome, Target, run_case, run_case_until};
 pub use implementation::{
-    Collapse, Environment, Implementation, ImplementationInfo, StartError, StartFuture, Started,
+    BreakdownReport, Environment, Implementation, ImplementationInfo, RunningImplementation, StartError,
+    StartFuture,
 };
 pub use in_progress::CasesInProgress;
 pub use log::Until;
-pub use playground::{FORMS, FaultForm, Hits, Order, Parameter, Playground, PlaygroundError, View};
+pub use playground::{FORMS, FaultForm, FaultTarget, Order, Parameter, Playground, PlaygroundError, View};
 pub use requirements::missing_requirement;
 pub use side_by_side::{as_they_end, side_by_side};
 pub(crate) use steps::quiescence::AT_REST;

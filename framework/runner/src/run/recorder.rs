@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use super::log::Log;
 use super::watch_lines::WatchLine;
 use crate::objects::{karmada as objects, nodes as node_objects};
-use crate::record::{Follower, Heard, Source, chain, of_control_plane, of_members, redact, served};
+use crate::record::{ClusterMessage, Follower, Source, chain, of_control_plane, of_members, redact, served};
 use crate::run::api_error::error_text;
 use capsize_history::dialect::DialectKind;
 use capsize_history::{Kind, Observer};
@@ -108,7 +108,7 @@ async fn source_of(member: &Member, paths: &[String]) -> Result<Source, String> 
 /// Members outside of this process that are being recorded.
 struct RemoteMembers {
     names: Vec<Arc<str>>,
-    heard: Receiver<(usize, Heard)>,
+    messages: Receiver<(usize, ClusterMessage)>,
     log: Log,
 }
 
@@ -121,19 +121,19 @@ impl RemoteMembers {
         log: Log,
     ) -> Result<Self, String> {
         let names: Vec<Arc<str>> = sources.iter().map(|source| source.name.as_str().into()).collect();
-        let (to, heard) = mpsc::channel(CHANNEL_CAPACITY);
-        let mut followed = Self { heard, log, names };
+        let (to, messages) = mpsc::channel(CHANNEL_CAPACITY);
+        let mut followed = Self { messages, log, names };
         let mut awaited: BTreeSet<usize> = (0..sources.len()).collect();
         for (place, source) in sources.into_iter().enumerate() {
             tasks.spawn(Follower::new(clock, source, place, to.clone()).follow());
         }
         while !awaited.is_empty() {
-            match followed.heard.recv().await {
-                Some((place, Heard::RunningServer)) => drop(awaited.remove(&place)),
-                Some((place, Heard::Deaf(why))) => {
+            match followed.messages.recv().await {
+                Some((place, ClusterMessage::RunningServer)) => drop(awaited.remove(&place)),
+                Some((place, ClusterMessage::Unreachable(why))) => {
                     return Err(format!("{} cannot be recorded: {why}", followed.names[place]));
                 }
-                Some((place, heard)) => followed.take(place, heard),
+                Some((place, message)) => followed.take(place, message),
                 None => return Err("those who follow the members have ended".into()),
             }
         }
@@ -143,18 +143,18 @@ impl RemoteMembers {
     /// Records all observations.
     /// A member that does not answer for a while is recorded by its observation latency.
     async fn log(mut self) {
-        while let Some((place, heard)) = self.heard.recv().await {
-            self.take(place, heard);
+        while let Some((place, message)) = self.messages.recv().await {
+            self.take(place, message);
         }
     }
 
-    fn take(&mut self, place: usize, heard: Heard) {
-        match heard {
-            Heard::Event((event, object)) => {
+    fn take(&mut self, place: usize, message: ClusterMessage) {
+        match message {
+            ClusterMessage::Event((event, object)) => {
                 self.log.entry(Kind::Event { on: Arc::clone(&self.names[place]), event, object });
             }
-            Heard::Exactness(observer) => self.log.mark(observer.mark()),
-            Heard::RunningServer | Heard::Deaf(_) => {}
+            ClusterMessage::Exactness(observer) => self.log.mark(observer.mark()),
+            ClusterMessage::RunningServer | ClusterMessage::Unreachable(_) => {}
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::pod_counts::PodCounts;
-use super::steps::quiescence::{Unsettled, first_unsettled};
+use super::steps::quiescence::{UnsettledObject, first_unsettled};
 use capsize_history::facts::{InstanceHealth, Taint, TaintEffect, Workload, World};
 
 /// The subject of an expectation. It is described when the expectation is not met.
@@ -53,8 +53,8 @@ impl Subject {
             }
             Self::Everything { nodes, leftovers_allowed } => {
                 match first_unsettled(world, *nodes, leftovers_allowed) {
-                    Some(Unsettled::Member(name)) => Self::Member(name.to_owned()).describe(world),
-                    Some(Unsettled::Workload(name)) => Self::Workload(name.to_owned()).describe(world),
+                    Some(UnsettledObject::Member(name)) => Self::Member(name.to_owned()).describe(world),
+                    Some(UnsettledObject::Workload(name)) => Self::Workload(name.to_owned()).describe(world),
                     None => "nothing moves".to_owned(),
                 }
             }

@@ -18,9 +18,9 @@ pub(super) struct Mistake {
     pub(super) message: String,
 }
 
-pub(super) type Checked = Result<(), Mistake>;
+pub(super) type ScenarioCheck = Result<(), Mistake>;
 
-pub(super) fn wrong<T>(at: &FileValue<T>, message: impl Into<String>) -> Checked {
+pub(super) fn wrong<T>(at: &FileValue<T>, message: impl Into<String>) -> ScenarioCheck {
     Err(Mistake { location: at.location, message: message.into() })
 }
 
@@ -31,7 +31,7 @@ pub(super) const MOST_MEMBERS: usize = 5000;
 const MOST_NODES: usize = 1000;
 
 /// Checks the whole scenario. Returns the first mistake in the order of the file.
-pub(super) fn check(scenario: &Scenario) -> Checked {
+pub(super) fn check(scenario: &Scenario) -> ScenarioCheck {
     name(&scenario.scenario, "a scenario's name")?;
     let (members, has_fleet) =
         (&scenario.fleet.members, scenario.fleet.members.location != Location::UNKNOWN);
@@ -68,7 +68,7 @@ pub(super) fn check(scenario: &Scenario) -> Checked {
 }
 
 /// Settings of single members must refer to members of the fleet.
-fn check_fleet(fleet: &FleetShape) -> Checked {
+fn check_fleet(fleet: &FleetShape) -> ScenarioCheck {
     let members: BTreeSet<String> = fleet.names().collect();
     let unknown = |name: &String| format!("there is no member `{name}` in this fleet of {}", members.len());
     if let Some(member) = fleet.pull.iter().find(|member| !members.contains(&member.value)) {
@@ -91,7 +91,7 @@ fn check_fleet(fleet: &FleetShape) -> Checked {
 
 /// Checks that a scenario sets only timings that it may set.
 /// A scenario may set the timings that are settings of a target, but not the measured speed of the target.
-fn check_timings(scenario: &Scenario) -> Checked {
+fn check_timings(scenario: &Scenario) -> ScenarioCheck {
     let settings: Vec<&str> =
         Timings::NAMES.iter().copied().filter(|name| Timings::is_setting(name)).collect();
     for (name, length) in &scenario.timings {
@@ -109,7 +109,7 @@ fn check_timings(scenario: &Scenario) -> Checked {
 }
 
 /// Checks a name that becomes part of objects and file names.
-pub(super) fn name(name: &FileValue<String>, what: &str) -> Checked {
+pub(super) fn name(name: &FileValue<String>, what: &str) -> ScenarioCheck {
     let text = &name.value;
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let edges = text.starts_with('-') || text.ends_with('-');

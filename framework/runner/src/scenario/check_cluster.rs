@@ -6,7 +6,7 @@ use capsize_clusters::{Direction, Quantity};
 use capsize_history::FileValue;
 use serde_saphyr::Location;
 
-use super::check::{Checked, MOST_MEMBERS, Mistake, name, wrong};
+use super::check::{MOST_MEMBERS, Mistake, ScenarioCheck, name, wrong};
 use super::check_steps::Scope;
 use super::clock_skew::one_way;
 use super::cluster::{ClusterShape, PodOwner, Pods, Skew, TaintedNodes};
@@ -14,7 +14,7 @@ use super::step::Step;
 use capsize_judge::profile::Zones;
 
 /// Settings of single nodes and zones must refer to nodes and zones of the cluster.
-pub(super) fn check_cluster(shape: &FileValue<ClusterShape>) -> Checked {
+pub(super) fn check_cluster(shape: &FileValue<ClusterShape>) -> ScenarioCheck {
     let cluster = &shape.value;
     let nodes: BTreeSet<String> = cluster.places().map(|(name, _)| name).collect();
     if nodes.is_empty() || nodes.len() > MOST_MEMBERS {
@@ -46,7 +46,7 @@ pub(super) fn check_cluster(shape: &FileValue<ClusterShape>) -> Checked {
 }
 
 /// Amounts must be Kubernetes quantities.
-fn quantities(amounts: &BTreeMap<String, FileValue<String>>) -> Checked {
+fn quantities(amounts: &BTreeMap<String, FileValue<String>>) -> ScenarioCheck {
     let wrong_one = amounts.values().find(|amount| Quantity::parse(&amount.value).is_none());
     wrong_one.map_or(Ok(()), |amount| {
         wrong(amount, format!("`{}` is not a quantity: write for example 500m, 2 or 1Gi", amount.value))
@@ -55,7 +55,7 @@ fn quantities(amounts: &BTreeMap<String, FileValue<String>>) -> Checked {
 
 /// Checks that a step is allowed in its scenario.
 /// A step for fleets needs a scenario on a fleet, and a step for nodes needs a scenario on a cluster.
-pub(super) fn fits(step: &FileValue<Step>, on_nodes: bool) -> Checked {
+pub(super) fn fits(step: &FileValue<Step>, on_nodes: bool) -> ScenarioCheck {
     let of_fleets = match &step.value {
         Step::Workload(_) => "workload",
         Step::Scale(_) => "scale",
@@ -96,7 +96,7 @@ pub(super) fn fits(step: &FileValue<Step>, on_nodes: bool) -> Checked {
 }
 
 impl Scope<'_> {
-    pub(super) fn pods(&mut self, pods: &Pods) -> Checked {
+    pub(super) fn pods(&mut self, pods: &Pods) -> ScenarioCheck {
         let new = &pods.name;
         let starts =
             |longer: &str, name: &str| longer.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'));
@@ -130,12 +130,12 @@ impl Scope<'_> {
         }
     }
 
-    pub(super) fn skew(&mut self, skew: &Skew) -> Checked {
+    pub(super) fn skew(&mut self, skew: &Skew) -> ScenarioCheck {
         one_way(&skew.node, skew.ahead.as_ref(), skew.behind.as_ref())?;
         self.strikes(&skew.node, skew.alias.as_ref())
     }
 
-    pub(super) fn tainted_nodes(&self, tainted: &TaintedNodes, step: Location) -> Checked {
+    pub(super) fn tainted_nodes(&self, tainted: &TaintedNodes, step: Location) -> ScenarioCheck {
         if let Some(zone) = &tainted.zone
             && !self.has_zone(&zone.value)
         {

@@ -4,7 +4,7 @@ use capsize_history::FileValue;
 
 use super::api_faults::{Conflict, Crash, Cut, Fail, Repeat};
 use super::breakdown::{BreakdownKind, Down};
-use super::check::{Checked, wrong};
+use super::check::{ScenarioCheck, wrong};
 use super::check_steps::Scope;
 use super::fault_windows::{Disturbance, Window};
 use super::member_ref::Victims;
@@ -12,7 +12,7 @@ use super::object::Subresource;
 use super::step::ConnectionFault;
 
 impl Scope<'_> {
-    pub(super) fn window(&self, window: &FileValue<Window>) -> Checked {
+    pub(super) fn window(&self, window: &FileValue<Window>) -> ScenarioCheck {
         let Window { after, fault, .. } = &window.value;
         if let Some(after) = after {
             let (member, workload) = after.value.about();
@@ -69,7 +69,7 @@ impl Scope<'_> {
 
     /// Checks that a fault is allowed in its scenario.
     /// A fault for fleets needs a scenario on a fleet, and a fault for nodes needs a scenario on a cluster.
-    fn disturbance_fits(&self, fault: &FileValue<Disturbance>) -> Checked {
+    fn disturbance_fits(&self, fault: &FileValue<Disturbance>) -> ScenarioCheck {
         let of_fleets = matches!(
             fault.value,
             Disturbance::Refuse(_)
@@ -93,14 +93,14 @@ impl Scope<'_> {
         }
     }
 
-    pub(super) fn down(&mut self, down: &Down) -> Checked {
+    pub(super) fn down(&mut self, down: &Down) -> ScenarioCheck {
         match down.by.value {
             BreakdownKind::LosePackets(101..) => wrong(&down.by, "a percentage is at most 100"),
             _ => self.strikes(&down.cluster, down.alias.as_ref()),
         }
     }
 
-    pub(super) fn victims(&self, victims: &FileValue<Victims>) -> Checked {
+    pub(super) fn victims(&self, victims: &FileValue<Victims>) -> ScenarioCheck {
         match &victims.value {
             Victims::Member(member) => self.member(&victims.with(member.clone())),
             domain @ Victims::Domain(..) => self.domain(domain, victims).map(drop),
@@ -109,7 +109,7 @@ impl Scope<'_> {
 }
 
 /// A percentage is at most 100, and a fault at every n-th request needs an n of 1 or more.
-pub(super) fn possible(fault: &FileValue<ConnectionFault>) -> Checked {
+pub(super) fn possible(fault: &FileValue<ConnectionFault>) -> ScenarioCheck {
     match &fault.value {
         ConnectionFault::Lose(101..) => wrong(fault, "a percentage is at most 100"),
         ConnectionFault::Fail(Fail { every, .. }) | ConnectionFault::CutWatches(Cut { every })

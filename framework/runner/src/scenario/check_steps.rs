@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use capsize_history::FileValue;
 use serde_saphyr::Location;
 
-use super::check::{Checked, Mistake, name, wrong};
+use super::check::{Mistake, ScenarioCheck, name, wrong};
 use super::check_cluster::fits;
 use super::check_fault_windows::possible;
 use super::document::{Scenario, Scheduling, Workload};
@@ -40,7 +40,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    pub(super) fn step(&mut self, step: &FileValue<Step>) -> Checked {
+    pub(super) fn step(&mut self, step: &FileValue<Step>) -> ScenarioCheck {
         fits(step, self.on_nodes())?;
         match &step.value {
             Step::Workload(workload) => self.new_workload(workload),
@@ -99,7 +99,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Checks a step that waits for the state of a member or of a workload.
-    fn expectation(&self, expectation: &Step, at: Location) -> Checked {
+    fn expectation(&self, expectation: &Step, at: Location) -> ScenarioCheck {
         match expectation {
             Step::Settled(settled) => self.workload(&settled.workload),
             Step::Health(health) => self.member(&health.cluster),
@@ -133,7 +133,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Defines the name of a workload, which must be new.
-    pub(super) fn name_workload(&mut self, new: &FileValue<String>) -> Checked {
+    pub(super) fn name_workload(&mut self, new: &FileValue<String>) -> ScenarioCheck {
         name(new, "a workload's name")?;
         let Some(earlier) = self.workloads.insert(new.value.clone(), new.location) else { return Ok(()) };
         let line = earlier.line();
@@ -145,7 +145,7 @@ impl<'a> Scope<'a> {
         self.workloads.keys()
     }
 
-    fn new_workload(&mut self, workload: &Workload) -> Checked {
+    fn new_workload(&mut self, workload: &Workload) -> ScenarioCheck {
         self.name_workload(&workload.name)?;
         if workload.cluster_scoped && workload.replicas.value > 0 {
             return wrong(
@@ -201,7 +201,7 @@ impl<'a> Scope<'a> {
         &mut self,
         victims: &FileValue<Victims>,
         alias: Option<&FileValue<String>>,
-    ) -> Checked {
+    ) -> ScenarioCheck {
         let members = match &victims.value {
             Victims::Member(member) => {
                 return self.breaks(&victims.with(member.clone()), alias);
@@ -226,7 +226,7 @@ impl<'a> Scope<'a> {
         Ok(members)
     }
 
-    fn breaks(&mut self, member: &FileValue<MemberRef>, alias: Option<&FileValue<String>>) -> Checked {
+    fn breaks(&mut self, member: &FileValue<MemberRef>, alias: Option<&FileValue<String>>) -> ScenarioCheck {
         self.member(member)?;
         self.alias(alias)?;
         self.broken.push(member.value.clone());
@@ -235,7 +235,7 @@ impl<'a> Scope<'a> {
     }
 
     /// A member joins once at most, and by its own name: it cannot have the role of a member before.
-    fn join(&mut self, member: &FileValue<MemberRef>) -> Checked {
+    fn join(&mut self, member: &FileValue<MemberRef>) -> ScenarioCheck {
         self.member(member)?;
         let joins = matches!(&member.value, MemberRef::Named(name) if self.later.remove(name));
         if joins {
@@ -244,14 +244,14 @@ impl<'a> Scope<'a> {
         wrong(member, "`join` needs the name of a member that `later` lists, and that has not joined yet")
     }
 
-    fn flap(&mut self, flap: &Flap) -> Checked {
+    fn flap(&mut self, flap: &Flap) -> ScenarioCheck {
         if flap.times.value == 0 {
             return wrong(&flap.times, "`times` must be at least 1");
         }
         self.breaks(&flap.cluster, flap.alias.as_ref())
     }
 
-    fn runs(&mut self, party: &FileValue<Component>, starts: bool) -> Checked {
+    fn runs(&mut self, party: &FileValue<Component>, starts: bool) -> ScenarioCheck {
         if self.killed != starts {
             let message = if starts {
                 "no earlier step kills the controllers"
@@ -265,7 +265,7 @@ impl<'a> Scope<'a> {
     }
 
     /// A selector that was struck may mean any member, or any alias of one. Only the run can find out.
-    fn heal(&self, victims: &FileValue<Victims>) -> Checked {
+    fn heal(&self, victims: &FileValue<Victims>) -> ScenarioCheck {
         let member = match &victims.value {
             Victims::Member(member) => member.clone(),
             domain @ Victims::Domain(..) => {
@@ -297,7 +297,7 @@ impl<'a> Scope<'a> {
         matches!(member, MemberRef::Named(name) if self.members.contains(name))
     }
 
-    fn placed(&self, placed: &Placed, step: Location) -> Checked {
+    fn placed(&self, placed: &Placed, step: Location) -> ScenarioCheck {
         self.workload(&placed.workload)?;
         match &placed.on {
             Some(PlacedOn::Members(members)) => members.iter().try_for_each(|member| self.member(member))?,
@@ -315,7 +315,7 @@ impl<'a> Scope<'a> {
         Ok(())
     }
 
-    pub(super) fn object(&self, place: &FileValue<Place>, object: &FileValue<Manifest>) -> Checked {
+    pub(super) fn object(&self, place: &FileValue<Place>, object: &FileValue<Manifest>) -> ScenarioCheck {
         if let Place::Member(member) = &place.value {
             if self.on_nodes() {
                 return wrong(
@@ -328,7 +328,7 @@ impl<'a> Scope<'a> {
         object.value.names().iter().try_for_each(|name| self.named(object, name))
     }
 
-    fn alias(&mut self, alias: Option<&FileValue<String>>) -> Checked {
+    fn alias(&mut self, alias: Option<&FileValue<String>>) -> ScenarioCheck {
         let Some(alias) = alias else { return Ok(()) };
         name(alias, "an alias")?;
         if self.members.contains(&alias.value) {
@@ -343,7 +343,7 @@ impl<'a> Scope<'a> {
         Ok(())
     }
 
-    pub(super) fn workload(&self, workload: &FileValue<String>) -> Checked {
+    pub(super) fn workload(&self, workload: &FileValue<String>) -> ScenarioCheck {
         if self.workloads.contains_key(&workload.value) {
             return Ok(());
         }
@@ -351,7 +351,7 @@ impl<'a> Scope<'a> {
         wrong(workload, format!("no earlier step creates a workload `{}`{known}", workload.value))
     }
 
-    pub(super) fn member(&self, member: &FileValue<MemberRef>) -> Checked {
+    pub(super) fn member(&self, member: &FileValue<MemberRef>) -> ScenarioCheck {
         match &member.value {
             MemberRef::Named(name) => self.named(member, name),
             MemberRef::Selected(selector) => {
@@ -364,11 +364,11 @@ impl<'a> Scope<'a> {
         }
     }
 
-    fn named<T>(&self, at: &FileValue<T>, name: &str) -> Checked {
+    fn named<T>(&self, at: &FileValue<T>, name: &str) -> ScenarioCheck {
         if self.aliases.contains(name) { Ok(()) } else { self.real_member(at, name) }
     }
 
-    fn real_member<T>(&self, at: &FileValue<T>, name: &str) -> Checked {
+    fn real_member<T>(&self, at: &FileValue<T>, name: &str) -> ScenarioCheck {
         if self.members.contains(name) {
             return Ok(());
         }

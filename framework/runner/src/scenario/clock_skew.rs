@@ -5,7 +5,7 @@ use capsize_history::FileValue;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::check::{Checked, wrong};
+use super::check::{ScenarioCheck, wrong};
 use super::check_steps::Scope;
 use super::fault_windows::Disturbance;
 use super::member_ref::Victims;
@@ -56,7 +56,11 @@ impl ClockSkew {
 }
 
 /// Checks that exactly one of `ahead` and `behind` is given.
-pub(super) fn one_way<T>(at: &FileValue<T>, ahead: Option<&Length>, behind: Option<&Length>) -> Checked {
+pub(super) fn one_way<T>(
+    at: &FileValue<T>,
+    ahead: Option<&Length>,
+    behind: Option<&Length>,
+) -> ScenarioCheck {
     if ahead.is_some() == behind.is_some() {
         wrong(at, "give exactly one of `ahead` and `behind`")
     } else {
@@ -65,7 +69,7 @@ pub(super) fn one_way<T>(at: &FileValue<T>, ahead: Option<&Length>, behind: Opti
 }
 
 impl Scope<'_> {
-    pub(super) fn clock(&self, skew: &ClockSkew, fault: &FileValue<Disturbance>) -> Checked {
+    pub(super) fn clock(&self, skew: &ClockSkew, fault: &FileValue<Disturbance>) -> ScenarioCheck {
         let Some(whose) = skew.whose() else {
             return wrong(
                 fault,

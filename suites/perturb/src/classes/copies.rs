@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::class::{Class, Wrong};
+use crate::class::{Class, ViolationKind};
 use crate::edit::{Change, Edit};
 use crate::object::{condition, wanted};
 use crate::recording::Recording;
@@ -11,17 +11,17 @@ use crate::track::Track;
 const COPY: &[&str] = &["DELIVERY-04"];
 
 pub(super) const CLASSES: &[Class] = &[
-    Class::new("copy-never", Wrong::Never, COPY, |all| missing(all, false)),
-    Class::new("copy-too-late", Wrong::TooLate, COPY, |all| missing(all, true)),
-    Class::new("copy-lost", Wrong::Lost, COPY, lost),
-    Class::new("copy-with-other-replicas", Wrong::Other, COPY, |all| drifted(all, replicas)),
-    Class::new("copy-with-another-image", Wrong::Other, COPY, |all| drifted(all, image)),
-    Class::new("copy-with-other-environment", Wrong::Other, COPY, |all| drifted(all, environment)),
-    Class::new("copy-with-other-data", Wrong::Other, COPY, |all| drifted(all, data)),
-    Class::new("copy-not-updated", Wrong::Stale, COPY, not_updated),
-    Class::new("copy-stays", Wrong::Stale, &["DELIVERY-05"], |all| stays(all, false)),
-    Class::new("copy-stays-too-long", Wrong::TooLate, &["DELIVERY-05"], |all| stays(all, true)),
-    Class::new("copy-comes-back", Wrong::Undone, &["DELIVERY-05"], comes_back),
+    Class::new("copy-never", ViolationKind::Never, COPY, |all| missing(all, false)),
+    Class::new("copy-too-late", ViolationKind::TooLate, COPY, |all| missing(all, true)),
+    Class::new("copy-lost", ViolationKind::Lost, COPY, lost),
+    Class::new("copy-with-other-replicas", ViolationKind::Other, COPY, |all| drifted(all, replicas)),
+    Class::new("copy-with-another-image", ViolationKind::Other, COPY, |all| drifted(all, image)),
+    Class::new("copy-with-other-environment", ViolationKind::Other, COPY, |all| drifted(all, environment)),
+    Class::new("copy-with-other-data", ViolationKind::Other, COPY, |all| drifted(all, data)),
+    Class::new("copy-not-updated", ViolationKind::Stale, COPY, not_updated),
+    Class::new("copy-stays", ViolationKind::Stale, &["DELIVERY-05"], |all| stays(all, false)),
+    Class::new("copy-stays-too-long", ViolationKind::TooLate, &["DELIVERY-05"], |all| stays(all, true)),
+    Class::new("copy-comes-back", ViolationKind::Undone, &["DELIVERY-05"], comes_back),
 ];
 
 /// The Works with their copies and members.

@@ -3,7 +3,7 @@
 use capsize_judge::profile::Feature;
 use serde_json::{Value, json};
 
-use crate::class::{Class, Wrong};
+use crate::class::{Class, ViolationKind};
 use crate::edit::Edit;
 use crate::object::{
     ASSIGNED, CLUSTERS, TASKS, array, assigned, change_task, clusters, copy, evict, has_no_execute, health,
@@ -18,36 +18,41 @@ const ENDS_EARLY: &[&str] = &["EVICTION-02", "EVICTION-03", "EVICTION-08"];
 const AGAIN: &[&str] = &["EVICTION-02", "TOLERATION-01", "TOLERATION-02", "EVICTION-12"];
 
 pub(super) const CLASSES: &[Class] = &[
-    Class::new("eviction-too-early", Wrong::TooEarly, &["TOLERATION-01", "EVICTION-13"], too_early),
-    Class::new("eviction-too-late", Wrong::TooLate, &["TOLERATION-01"], too_late),
-    Class::new("eviction-never", Wrong::Never, &["TOLERATION-01"], never),
-    Class::new("eviction-of-the-tolerant", Wrong::Causeless, CAUSE, tolerant),
-    Class::new("eviction-after-the-taint", Wrong::Causeless, CAUSE, after_the_taint),
-    Class::new("eviction-without-taint", Wrong::Causeless, CAUSE, without_taint),
+    Class::new("eviction-too-early", ViolationKind::TooEarly, &["TOLERATION-01", "EVICTION-13"], too_early),
+    Class::new("eviction-too-late", ViolationKind::TooLate, &["TOLERATION-01"], too_late),
+    Class::new("eviction-never", ViolationKind::Never, &["TOLERATION-01"], never),
+    Class::new("eviction-of-the-tolerant", ViolationKind::Causeless, CAUSE, tolerant),
+    Class::new("eviction-after-the-taint", ViolationKind::Causeless, CAUSE, after_the_taint),
+    Class::new("eviction-without-taint", ViolationKind::Causeless, CAUSE, without_taint),
     Class::new(
         "eviction-from-the-wrong-member",
-        Wrong::Other,
+        ViolationKind::Other,
         &["TOLERATION-01", "TOLERATION-02", "PLACEMENT-01"],
         wrong_member,
     ),
-    Class::new("task-never-stamped", Wrong::Never, &["EVICTION-08"], never_stamped),
-    Class::new("task-stamped-too-late", Wrong::TooLate, &["EVICTION-08"], stamped_too_late),
-    Class::new("task-stamp-renewed", Wrong::Other, &["EVICTION-07"], stamp_renewed),
-    Class::new("task-stamp-lost", Wrong::Lost, &["EVICTION-07", "EVICTION-08"], stamp_lost),
-    Class::new("task-of-other-replicas", Wrong::Other, &["EVICTION-06"], other_replicas),
-    Class::new("task-changes-its-replicas", Wrong::Other, &["EVICTION-07"], changed_replicas),
-    Class::new("task-twice", Wrong::Twice, &["EVICTION-05"], twice),
-    Class::new("task-lost", Wrong::Lost, ENDS_EARLY, lost),
-    Class::new("task-ends-too-early", Wrong::TooEarly, ENDS_EARLY, ends_too_early),
-    Class::new("task-ends-too-late", Wrong::TooLate, ENDS, ends_too_late),
-    Class::new("task-ends-never", Wrong::Never, ENDS, ends_never),
-    Class::new("task-comes-back", Wrong::Undone, AGAIN, comes_back),
-    Class::new("task-with-its-own-timeout", Wrong::Other, &["EVICTION-09"], own_timeout),
-    Class::new("task-suppresses-the-deletion", Wrong::Other, &["EVICTION-09"], suppressed),
-    Class::new("task-of-the-other-purge-mode", Wrong::Other, &["EVICTION-14"], other_purge_mode),
-    Class::new("evicted-and-still-assigned", Wrong::Stale, &["EVICTION-04"], still_assigned),
-    Class::new("evicted-and-chosen-again", Wrong::Undone, &["EVICTION-04", "PLACEMENT-16"], chosen_again),
-    Class::new("end-of-eviction-not-announced", Wrong::Never, &["EVICTION-16"], not_announced),
+    Class::new("task-never-stamped", ViolationKind::Never, &["EVICTION-08"], never_stamped),
+    Class::new("task-stamped-too-late", ViolationKind::TooLate, &["EVICTION-08"], stamped_too_late),
+    Class::new("task-stamp-renewed", ViolationKind::Other, &["EVICTION-07"], stamp_renewed),
+    Class::new("task-stamp-lost", ViolationKind::Lost, &["EVICTION-07", "EVICTION-08"], stamp_lost),
+    Class::new("task-of-other-replicas", ViolationKind::Other, &["EVICTION-06"], other_replicas),
+    Class::new("task-changes-its-replicas", ViolationKind::Other, &["EVICTION-07"], changed_replicas),
+    Class::new("task-twice", ViolationKind::Twice, &["EVICTION-05"], twice),
+    Class::new("task-lost", ViolationKind::Lost, ENDS_EARLY, lost),
+    Class::new("task-ends-too-early", ViolationKind::TooEarly, ENDS_EARLY, ends_too_early),
+    Class::new("task-ends-too-late", ViolationKind::TooLate, ENDS, ends_too_late),
+    Class::new("task-ends-never", ViolationKind::Never, ENDS, ends_never),
+    Class::new("task-comes-back", ViolationKind::Undone, AGAIN, comes_back),
+    Class::new("task-with-its-own-timeout", ViolationKind::Other, &["EVICTION-09"], own_timeout),
+    Class::new("task-suppresses-the-deletion", ViolationKind::Other, &["EVICTION-09"], suppressed),
+    Class::new("task-of-the-other-purge-mode", ViolationKind::Other, &["EVICTION-14"], other_purge_mode),
+    Class::new("evicted-and-still-assigned", ViolationKind::Stale, &["EVICTION-04"], still_assigned),
+    Class::new(
+        "evicted-and-chosen-again",
+        ViolationKind::Undone,
+        &["EVICTION-04", "PLACEMENT-16"],
+        chosen_again,
+    ),
+    Class::new("end-of-eviction-not-announced", ViolationKind::Never, &["EVICTION-16"], not_announced),
 ];
 
 /// One eviction: a task of a binding from its first version to its end.

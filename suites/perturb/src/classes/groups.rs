@@ -4,17 +4,17 @@ use capsize_judge::profile::Feature;
 use serde_json::{Value, json};
 
 use super::placement::{admitted, is_healthy, placed, until};
-use crate::class::{Class, Wrong};
+use crate::class::{Class, ViolationKind};
 use crate::edit::Edit;
 use crate::object::{assigned, clusters, copy, is_divided, is_ready, items, replicas, spread, taints, tasks};
 use crate::recording::Recording;
 use crate::track::Track;
 
 pub(super) const CLASSES: &[Class] = &[
-    Class::new("earlier-group-again", Wrong::Undone, &["PLACEMENT-09"], earlier_group),
-    Class::new("next-group-not-tried", Wrong::Never, &["PLACEMENT-14"], next_group_not_tried),
-    Class::new("all-in-one-region", Wrong::Other, &["PLACEMENT-10"], one_region),
-    Class::new("last-by-name-chosen", Wrong::Other, &["PLACEMENT-12"], last_by_name),
+    Class::new("earlier-group-again", ViolationKind::Undone, &["PLACEMENT-09"], earlier_group),
+    Class::new("next-group-not-tried", ViolationKind::Never, &["PLACEMENT-14"], next_group_not_tried),
+    Class::new("all-in-one-region", ViolationKind::Other, &["PLACEMENT-10"], one_region),
+    Class::new("last-by-name-chosen", ViolationKind::Other, &["PLACEMENT-12"], last_by_name),
 ];
 
 fn group(binding: &Value) -> &str {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::class::{Class, Wrong};
+use crate::class::{Class, ViolationKind};
 use crate::edit::Edit;
 use crate::object::{
     HEALTH, add_health_taint, array, condition, is_away, is_leaving, is_ready, remove_health_taints,
@@ -12,29 +12,29 @@ use crate::recording::{Fault, Recording};
 use crate::track::Track;
 
 pub(super) const CLASSES: &[Class] = &[
-    Class::new("not-ready-too-early", Wrong::TooEarly, &["HEALTH-01"], not_ready_too_early),
-    Class::new("not-ready-too-late", Wrong::TooLate, &["HEALTH-01"], not_ready_too_late),
-    Class::new("not-ready-never", Wrong::Never, &["HEALTH-01"], not_ready_never),
-    Class::new("not-ready-without-cause", Wrong::Causeless, &["HEALTH-01"], |all| {
+    Class::new("not-ready-too-early", ViolationKind::TooEarly, &["HEALTH-01"], not_ready_too_early),
+    Class::new("not-ready-too-late", ViolationKind::TooLate, &["HEALTH-01"], not_ready_too_late),
+    Class::new("not-ready-never", ViolationKind::Never, &["HEALTH-01"], not_ready_never),
+    Class::new("not-ready-without-cause", ViolationKind::Causeless, &["HEALTH-01"], |all| {
         unready(all, 5.0, "False", false)
     }),
-    Class::new("not-ready-for-a-moment", Wrong::Causeless, &["HEALTH-01"], |all| {
+    Class::new("not-ready-for-a-moment", ViolationKind::Causeless, &["HEALTH-01"], |all| {
         unready(all, 0.3, "False", false)
     }),
-    Class::new("ready-too-early", Wrong::TooEarly, &["HEALTH-04"], ready_too_early),
-    Class::new("ready-too-late", Wrong::TooLate, &["HEALTH-04"], |all| late_return(all, false)),
-    Class::new("ready-never", Wrong::Never, &["HEALTH-04"], |all| late_return(all, true)),
-    Class::new("ready-during-an-outage", Wrong::Causeless, &["HEALTH-04"], ready_while_away),
-    Class::new("probed-member-unknown", Wrong::Other, &["HEALTH-03"], probed_unknown),
-    Class::new("status-changes-while-away", Wrong::Stale, &["HEALTH-05"], status_changes),
-    Class::new("kinds-lost-with-readiness", Wrong::Lost, &["HEALTH-05"], kinds_lost),
-    Class::new("remedies-lost", Wrong::Lost, &["HEALTH-07"], remedies_lost),
-    Class::new("silent-agent-unknown-too-late", Wrong::TooLate, &["HEALTH-02"], unknown_too_late),
-    Class::new("silent-agent-unknown-never", Wrong::Never, &["HEALTH-02"], unknown_never),
-    Class::new("unknown-without-silence", Wrong::Causeless, &["HEALTH-02"], |all| {
+    Class::new("ready-too-early", ViolationKind::TooEarly, &["HEALTH-04"], ready_too_early),
+    Class::new("ready-too-late", ViolationKind::TooLate, &["HEALTH-04"], |all| late_return(all, false)),
+    Class::new("ready-never", ViolationKind::Never, &["HEALTH-04"], |all| late_return(all, true)),
+    Class::new("ready-during-an-outage", ViolationKind::Causeless, &["HEALTH-04"], ready_while_away),
+    Class::new("probed-member-unknown", ViolationKind::Other, &["HEALTH-03"], probed_unknown),
+    Class::new("status-changes-while-away", ViolationKind::Stale, &["HEALTH-05"], status_changes),
+    Class::new("kinds-lost-with-readiness", ViolationKind::Lost, &["HEALTH-05"], kinds_lost),
+    Class::new("remedies-lost", ViolationKind::Lost, &["HEALTH-07"], remedies_lost),
+    Class::new("silent-agent-unknown-too-late", ViolationKind::TooLate, &["HEALTH-02"], unknown_too_late),
+    Class::new("silent-agent-unknown-never", ViolationKind::Never, &["HEALTH-02"], unknown_never),
+    Class::new("unknown-without-silence", ViolationKind::Causeless, &["HEALTH-02"], |all| {
         unready(all, 5.0, "Unknown", true)
     }),
-    Class::new("never-reported-not-unknown", Wrong::Never, &["HEALTH-06"], never_reported),
+    Class::new("never-reported-not-unknown", ViolationKind::Never, &["HEALTH-06"], never_reported),
 ];
 
 fn is_probed(member: &Track) -> bool {

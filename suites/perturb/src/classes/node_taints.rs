@@ -3,7 +3,7 @@
 use capsize_judge::profile::Feature;
 use serde_json::{Value, json};
 
-use crate::class::{Class, Wrong};
+use crate::class::{Class, ViolationKind};
 use crate::edit::Edit;
 use crate::object::{
     TAINTS, add_health_taint, array, condition, has_health_taint, health_taints, is_away, is_ready,
@@ -18,44 +18,59 @@ use super::taints::{tainted_of, with_other_taint};
 const COMES: &[&str] = &["NODE-02", "NODE-05", "NODE-14"];
 
 pub(super) const CLASSES: &[Class] = &[
-    Class::new("node-no-schedule-never", Wrong::Never, &["TAINT-01"], |all| absent(all, "NoSchedule", false)),
-    Class::new("node-no-schedule-too-late", Wrong::TooLate, &["TAINT-01"], |all| {
+    Class::new("node-no-schedule-never", ViolationKind::Never, &["TAINT-01"], |all| {
+        absent(all, "NoSchedule", false)
+    }),
+    Class::new("node-no-schedule-too-late", ViolationKind::TooLate, &["TAINT-01"], |all| {
         absent(all, "NoSchedule", true)
     }),
-    Class::new("node-no-schedule-undone", Wrong::Undone, &["TAINT-01"], |all| undone(all, "NoSchedule")),
-    Class::new("node-no-schedule-stays", Wrong::Stale, &["TAINT-03"], |all| stays(all, "NoSchedule", false)),
-    Class::new("node-no-schedule-stays-too-long", Wrong::TooLate, &["TAINT-03"], |all| {
+    Class::new("node-no-schedule-undone", ViolationKind::Undone, &["TAINT-01"], |all| {
+        undone(all, "NoSchedule")
+    }),
+    Class::new("node-no-schedule-stays", ViolationKind::Stale, &["TAINT-03"], |all| {
+        stays(all, "NoSchedule", false)
+    }),
+    Class::new("node-no-schedule-stays-too-long", ViolationKind::TooLate, &["TAINT-03"], |all| {
         stays(all, "NoSchedule", true)
     }),
-    Class::new("node-no-schedule-on-a-ready-node", Wrong::Causeless, &["TAINT-03"], |all| {
+    Class::new("node-no-schedule-on-a-ready-node", ViolationKind::Causeless, &["TAINT-03"], |all| {
         causeless(all, "NoSchedule")
     }),
-    Class::new("node-no-schedule-for-both-conditions", Wrong::Twice, &["TAINT-05"], |all| {
+    Class::new("node-no-schedule-for-both-conditions", ViolationKind::Twice, &["TAINT-05"], |all| {
         both(all, "NoSchedule")
     }),
-    Class::new("node-no-execute-never", Wrong::Never, COMES, |all| absent(all, "NoExecute", false)),
-    Class::new("node-no-execute-too-late", Wrong::TooLate, COMES, |all| absent(all, "NoExecute", true)),
-    Class::new("node-no-execute-undone", Wrong::Undone, COMES, |all| undone(all, "NoExecute")),
-    Class::new("node-no-execute-stays", Wrong::Stale, &["NODE-05"], |all| stays(all, "NoExecute", false)),
-    Class::new("node-no-execute-stays-too-long", Wrong::TooLate, &["NODE-05"], |all| {
+    Class::new("node-no-execute-never", ViolationKind::Never, COMES, |all| absent(all, "NoExecute", false)),
+    Class::new("node-no-execute-too-late", ViolationKind::TooLate, COMES, |all| {
+        absent(all, "NoExecute", true)
+    }),
+    Class::new("node-no-execute-undone", ViolationKind::Undone, COMES, |all| undone(all, "NoExecute")),
+    Class::new("node-no-execute-stays", ViolationKind::Stale, &["NODE-05"], |all| {
+        stays(all, "NoExecute", false)
+    }),
+    Class::new("node-no-execute-stays-too-long", ViolationKind::TooLate, &["NODE-05"], |all| {
         stays(all, "NoExecute", true)
     }),
-    Class::new("node-no-execute-on-a-ready-node", Wrong::Causeless, &["NODE-05"], |all| {
+    Class::new("node-no-execute-on-a-ready-node", ViolationKind::Causeless, &["NODE-05"], |all| {
         causeless(all, "NoExecute")
     }),
-    Class::new("node-no-execute-for-both-conditions", Wrong::Twice, &["TAINT-05"], |all| {
+    Class::new("node-no-execute-for-both-conditions", ViolationKind::Twice, &["TAINT-05"], |all| {
         both(all, "NoExecute")
     }),
     Class::new(
         "node-no-execute-of-the-other-condition",
-        Wrong::Other,
+        ViolationKind::Other,
         &["NODE-05", "NODE-02"],
         other_condition,
     ),
-    Class::new("nodes-tainted-at-once", Wrong::TooEarly, &["NODE-03"], at_once),
-    Class::new("node-tainted-while-all-are-away", Wrong::TooEarly, &["NODE-04"], while_halted),
-    Class::new("node-taint-of-a-person-lost", Wrong::Lost, &["NODE-12"], foreign_lost),
-    Class::new("node-taint-stamp-renewed", Wrong::Other, &["NODE-14", "NODE-03", "NODE-05"], stamp_renewed),
+    Class::new("nodes-tainted-at-once", ViolationKind::TooEarly, &["NODE-03"], at_once),
+    Class::new("node-tainted-while-all-are-away", ViolationKind::TooEarly, &["NODE-04"], while_halted),
+    Class::new("node-taint-of-a-person-lost", ViolationKind::Lost, &["NODE-12"], foreign_lost),
+    Class::new(
+        "node-taint-stamp-renewed",
+        ViolationKind::Other,
+        &["NODE-14", "NODE-03", "NODE-05"],
+        stamp_renewed,
+    ),
 ];
 
 fn is_asked(recording: &Recording<'_>, effect: &str) -> bool {

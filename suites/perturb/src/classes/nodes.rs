@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::class::{Class, Wrong};
+use crate::class::{Class, ViolationKind};
 use crate::edit::Edit;
 use crate::object::{HEALTH, condition, is_away, is_ready, items, set_condition};
 use crate::recording::{Fault, Recording};
@@ -11,20 +11,20 @@ use crate::track::Track;
 const UNKNOWN: &[&str] = &["NODE-01", "HEALTH-02"];
 
 pub(super) const CLASSES: &[Class] = &[
-    Class::new("node-unknown-too-early", Wrong::TooEarly, &["NODE-01"], too_early),
-    Class::new("node-unknown-too-late", Wrong::TooLate, UNKNOWN, |all| silent(all, true)),
-    Class::new("node-unknown-never", Wrong::Never, UNKNOWN, |all| silent(all, false)),
-    Class::new("node-unknown-without-silence", Wrong::Causeless, &["NODE-01"], causeless),
-    Class::new("new-node-unknown-too-early", Wrong::TooEarly, &["NODE-09"], new_too_early),
-    Class::new("new-node-unknown-never", Wrong::Never, &["NODE-09"], new_never),
-    Class::new("only-ready-turns-unknown", Wrong::Stale, &["NODE-10"], only_ready),
-    Class::new("another-condition-turns-unknown", Wrong::Other, &["NODE-10"], another_condition),
-    Class::new("unknown-for-the-wrong-reason", Wrong::Other, &["NODE-11"], wrong_reason),
-    Class::new("node-back-without-a-report", Wrong::Causeless, &["NODE-10"], no_report),
-    Class::new("beta-label-differs", Wrong::Stale, &["NODE-07"], beta_label),
-    Class::new("pressure-taint-never", Wrong::Never, &["NODE-06"], |all| derived(all, true)),
-    Class::new("pressure-taint-stays", Wrong::Stale, &["NODE-06"], |all| derived(all, false)),
-    Class::new("pressure-taint-without-pressure", Wrong::Causeless, &["NODE-06"], no_pressure),
+    Class::new("node-unknown-too-early", ViolationKind::TooEarly, &["NODE-01"], too_early),
+    Class::new("node-unknown-too-late", ViolationKind::TooLate, UNKNOWN, |all| silent(all, true)),
+    Class::new("node-unknown-never", ViolationKind::Never, UNKNOWN, |all| silent(all, false)),
+    Class::new("node-unknown-without-silence", ViolationKind::Causeless, &["NODE-01"], causeless),
+    Class::new("new-node-unknown-too-early", ViolationKind::TooEarly, &["NODE-09"], new_too_early),
+    Class::new("new-node-unknown-never", ViolationKind::Never, &["NODE-09"], new_never),
+    Class::new("only-ready-turns-unknown", ViolationKind::Stale, &["NODE-10"], only_ready),
+    Class::new("another-condition-turns-unknown", ViolationKind::Other, &["NODE-10"], another_condition),
+    Class::new("unknown-for-the-wrong-reason", ViolationKind::Other, &["NODE-11"], wrong_reason),
+    Class::new("node-back-without-a-report", ViolationKind::Causeless, &["NODE-10"], no_report),
+    Class::new("beta-label-differs", ViolationKind::Stale, &["NODE-07"], beta_label),
+    Class::new("pressure-taint-never", ViolationKind::Never, &["NODE-06"], |all| derived(all, true)),
+    Class::new("pressure-taint-stays", ViolationKind::Stale, &["NODE-06"], |all| derived(all, false)),
+    Class::new("pressure-taint-without-pressure", ViolationKind::Causeless, &["NODE-06"], no_pressure),
 ];
 
 /// Returns the versions with which silent nodes become Unknown.

@@ -3,7 +3,7 @@
 use capsize_judge::profile::Feature;
 use serde_json::{Value, json};
 
-use crate::class::{Class, Wrong};
+use crate::class::{Class, ViolationKind};
 use crate::edit::Edit;
 use crate::object::{
     ASSIGNED, CLUSTERS, assigned, clusters, condition, copy, has_no_execute, is_assigned, is_away,
@@ -18,39 +18,44 @@ const NOT_REPLACED: &[&str] = &["PLACEMENT-08", "PLACEMENT-07", "PLACEMENT-14", 
 const EXCLUDED: &[&str] = &["PLACEMENT-04", "PLACEMENT-07", "PLACEMENT-15"];
 
 pub(super) const CLASSES: &[Class] = &[
-    Class::new("healthy-member-left", Wrong::Lost, LEFT, |all| left(all, false)),
-    Class::new("all-members-left", Wrong::Lost, LEFT, |all| left(all, true)),
-    Class::new("healthy-member-exchanged", Wrong::Other, MOVED, exchanged),
-    Class::new("member-left-with-its-readiness", Wrong::TooEarly, LEFT, left_with_readiness),
-    Class::new("tainted-member-chosen", Wrong::Other, &["PLACEMENT-03", "PLACEMENT-16"], tainted_chosen),
-    Class::new("excluded-member-chosen", Wrong::Other, EXCLUDED, excluded_chosen),
-    Class::new("member-without-the-kind-chosen", Wrong::Other, &["PLACEMENT-05"], kindless_chosen),
-    Class::new("leaving-member-chosen", Wrong::Other, &["PLACEMENT-06"], leaving_chosen),
-    Class::new("one-member-too-many", Wrong::Twice, &["PLACEMENT-02"], too_many),
-    Class::new("one-member-too-few", Wrong::Lost, &["PLACEMENT-02", "PLACEMENT-07"], too_few),
+    Class::new("healthy-member-left", ViolationKind::Lost, LEFT, |all| left(all, false)),
+    Class::new("all-members-left", ViolationKind::Lost, LEFT, |all| left(all, true)),
+    Class::new("healthy-member-exchanged", ViolationKind::Other, MOVED, exchanged),
+    Class::new("member-left-with-its-readiness", ViolationKind::TooEarly, LEFT, left_with_readiness),
+    Class::new(
+        "tainted-member-chosen",
+        ViolationKind::Other,
+        &["PLACEMENT-03", "PLACEMENT-16"],
+        tainted_chosen,
+    ),
+    Class::new("excluded-member-chosen", ViolationKind::Other, EXCLUDED, excluded_chosen),
+    Class::new("member-without-the-kind-chosen", ViolationKind::Other, &["PLACEMENT-05"], kindless_chosen),
+    Class::new("leaving-member-chosen", ViolationKind::Other, &["PLACEMENT-06"], leaving_chosen),
+    Class::new("one-member-too-many", ViolationKind::Twice, &["PLACEMENT-02"], too_many),
+    Class::new("one-member-too-few", ViolationKind::Lost, &["PLACEMENT-02", "PLACEMENT-07"], too_few),
     Class::new(
         "never-placed",
-        Wrong::Never,
+        ViolationKind::Never,
         &["LIVENESS-01", "PLACEMENT-07", "PLACEMENT-08", "PLACEMENT-14", "REPLICAS-03"],
         never_placed,
     ),
-    Class::new("replacement-never", Wrong::Never, NOT_REPLACED, |all| unreplaced(all, false)),
-    Class::new("replacement-too-late", Wrong::TooLate, NOT_REPLACED, |all| unreplaced(all, true)),
+    Class::new("replacement-never", ViolationKind::Never, NOT_REPLACED, |all| unreplaced(all, false)),
+    Class::new("replacement-too-late", ViolationKind::TooLate, NOT_REPLACED, |all| unreplaced(all, true)),
     Class::new(
         "divided-moves-back",
-        Wrong::Undone,
+        ViolationKind::Undone,
         &["PLACEMENT-11", "PLACEMENT-01", "REPLICAS-07"],
         moves_back,
     ),
     Class::new(
         "back-while-the-taint-stays",
-        Wrong::Undone,
+        ViolationKind::Undone,
         &["PLACEMENT-16", "PLACEMENT-03", "EVICTION-04"],
         back_while_tainted,
     ),
     Class::new(
         "change-of-placement-ignored",
-        Wrong::Stale,
+        ViolationKind::Stale,
         &[
             "PLACEMENT-04",
             "PLACEMENT-07",
@@ -63,7 +68,7 @@ pub(super) const CLASSES: &[Class] = &[
         ],
         change_ignored,
     ),
-    Class::new("suspended-and-placed", Wrong::TooEarly, &["PLACEMENT-13"], suspended_placed),
+    Class::new("suspended-and-placed", ViolationKind::TooEarly, &["PLACEMENT-13"], suspended_placed),
 ];
 
 /// The bindings with a moment from which their assignment stays for longer than any tolerance.

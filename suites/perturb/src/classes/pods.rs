@@ -4,7 +4,7 @@ use capsize_history::EventType;
 use capsize_judge::profile::Feature;
 use serde_json::{Value, json};
 
-use crate::class::{Class, Wrong};
+use crate::class::{Class, ViolationKind};
 use crate::edit::Edit;
 use crate::object::{array, condition, has_no_execute, is_away, items, set_condition, taints};
 use crate::recording::Recording;
@@ -13,22 +13,22 @@ use crate::track::{Track, without};
 const DELETED: &[&str] = &["TOLERATION-01", "TOLERATION-02"];
 
 pub(super) const CLASSES: &[Class] = &[
-    Class::new("pod-evicted-too-early", Wrong::TooEarly, &["TOLERATION-01"], too_early),
-    Class::new("pod-evicted-too-late", Wrong::TooLate, &["TOLERATION-01"], |all| overdue(all, true)),
-    Class::new("pod-evicted-never", Wrong::Never, &["TOLERATION-01"], |all| overdue(all, false)),
-    Class::new("tolerant-pod-evicted", Wrong::Causeless, DELETED, tolerant),
-    Class::new("pod-evicted-after-the-taint", Wrong::Causeless, DELETED, after_the_taint),
-    Class::new("pod-evicted-without-a-taint", Wrong::Causeless, DELETED, without_taint),
-    Class::new("pods-of-an-unknown-node-stay-ready", Wrong::Never, &["NODE-08"], |all| {
+    Class::new("pod-evicted-too-early", ViolationKind::TooEarly, &["TOLERATION-01"], too_early),
+    Class::new("pod-evicted-too-late", ViolationKind::TooLate, &["TOLERATION-01"], |all| overdue(all, true)),
+    Class::new("pod-evicted-never", ViolationKind::Never, &["TOLERATION-01"], |all| overdue(all, false)),
+    Class::new("tolerant-pod-evicted", ViolationKind::Causeless, DELETED, tolerant),
+    Class::new("pod-evicted-after-the-taint", ViolationKind::Causeless, DELETED, after_the_taint),
+    Class::new("pod-evicted-without-a-taint", ViolationKind::Causeless, DELETED, without_taint),
+    Class::new("pods-of-an-unknown-node-stay-ready", ViolationKind::Never, &["NODE-08"], |all| {
         stay_ready(all, false)
     }),
-    Class::new("pods-of-an-unknown-node-unready-too-late", Wrong::TooLate, &["NODE-08"], |all| {
+    Class::new("pods-of-an-unknown-node-unready-too-late", ViolationKind::TooLate, &["NODE-08"], |all| {
         stay_ready(all, true)
     }),
-    Class::new("disruption-not-reported", Wrong::Never, &["NODE-13"], no_disruption),
-    Class::new("drained-too-early", Wrong::TooEarly, &["NODE-16"], drained_too_early),
-    Class::new("drained-never", Wrong::Never, &["NODE-15"], drained_never),
-    Class::new("pod-of-a-daemon-drained", Wrong::Causeless, &["NODE-16"], daemon_drained),
+    Class::new("disruption-not-reported", ViolationKind::Never, &["NODE-13"], no_disruption),
+    Class::new("drained-too-early", ViolationKind::TooEarly, &["NODE-16"], drained_too_early),
+    Class::new("drained-never", ViolationKind::Never, &["NODE-15"], drained_never),
+    Class::new("pod-of-a-daemon-drained", ViolationKind::Causeless, &["NODE-16"], daemon_drained),
 ];
 
 fn node<'r>(recording: &'r Recording<'_>, pod: &Track) -> Option<&'r Track> {

@@ -2,18 +2,18 @@
 
 use serde_json::json;
 
-use crate::class::{Class, Wrong};
+use crate::class::{Class, ViolationKind};
 use crate::edit::Edit;
 use crate::object::{clusters, is_assigned, is_evicted, is_leaving, items};
 use crate::recording::Recording;
 use crate::track::{Track, without};
 
 pub(super) const CLASSES: &[Class] = &[
-    Class::new("removed-member-stays", Wrong::Never, &["LIVENESS-03"], stays),
-    Class::new("assigned-to-a-member-that-is-gone", Wrong::Stale, &["LIVENESS-04"], still_assigned),
+    Class::new("removed-member-stays", ViolationKind::Never, &["LIVENESS-03"], stays),
+    Class::new("assigned-to-a-member-that-is-gone", ViolationKind::Stale, &["LIVENESS-04"], still_assigned),
     Class::new(
         "manifests-of-a-removed-member-stay",
-        Wrong::Stale,
+        ViolationKind::Stale,
         &["LIVENESS-05", "RECOVERY-01", "DELIVERY-02"],
         manifests_stay,
     ),

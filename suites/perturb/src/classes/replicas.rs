@@ -3,7 +3,7 @@
 use capsize_judge::profile::Feature;
 use serde_json::{Value, json};
 
-use crate::class::{Class, Wrong};
+use crate::class::{Class, ViolationKind};
 use crate::edit::Edit;
 use crate::object::{assigned, clusters, copy, has_static_weights, is_divided, items, replicas, tasks};
 use crate::recording::Recording;
@@ -14,17 +14,22 @@ const SHIFTED: &[&str] =
 const SUM: &[&str] = &["REPLICAS-03", "REPLICAS-09"];
 
 pub(super) const CLASSES: &[Class] = &[
-    Class::new("member-assigned-twice", Wrong::Twice, &["REPLICAS-01"], twice),
-    Class::new("duplicated-with-fewer-replicas", Wrong::Other, &["REPLICAS-02"], fewer),
-    Class::new("duplicated-with-more-replicas", Wrong::Other, &["REPLICAS-02"], more),
-    Class::new("divided-into-too-few", Wrong::Lost, SUM, too_few),
-    Class::new("divided-into-too-many", Wrong::Twice, SUM, too_many),
-    Class::new("empty-share-kept", Wrong::Other, &["REPLICAS-04"], empty_share),
-    Class::new("replicas-for-an-object-without", Wrong::Causeless, &["REPLICAS-05"], without_replicas),
-    Class::new("weights-ignored", Wrong::Other, &["REPLICAS-06"], weights_ignored),
-    Class::new("replicas-shifted", Wrong::Causeless, SHIFTED, shifted),
-    Class::new("scaling-ignored", Wrong::Stale, &["REPLICAS-02", "REPLICAS-03"], scaling_ignored),
-    Class::new("scaling-undone", Wrong::Undone, &["REPLICAS-02", "REPLICAS-03"], scaling_undone),
+    Class::new("member-assigned-twice", ViolationKind::Twice, &["REPLICAS-01"], twice),
+    Class::new("duplicated-with-fewer-replicas", ViolationKind::Other, &["REPLICAS-02"], fewer),
+    Class::new("duplicated-with-more-replicas", ViolationKind::Other, &["REPLICAS-02"], more),
+    Class::new("divided-into-too-few", ViolationKind::Lost, SUM, too_few),
+    Class::new("divided-into-too-many", ViolationKind::Twice, SUM, too_many),
+    Class::new("empty-share-kept", ViolationKind::Other, &["REPLICAS-04"], empty_share),
+    Class::new(
+        "replicas-for-an-object-without",
+        ViolationKind::Causeless,
+        &["REPLICAS-05"],
+        without_replicas,
+    ),
+    Class::new("weights-ignored", ViolationKind::Other, &["REPLICAS-06"], weights_ignored),
+    Class::new("replicas-shifted", ViolationKind::Causeless, SHIFTED, shifted),
+    Class::new("scaling-ignored", ViolationKind::Stale, &["REPLICAS-02", "REPLICAS-03"], scaling_ignored),
+    Class::new("scaling-undone", ViolationKind::Undone, &["REPLICAS-02", "REPLICAS-03"], scaling_undone),
 ];
 
 /// The bindings with the version of each assignment that lasts for longer than any tolerance.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::class::{Class, Wrong};
+use crate::class::{Class, ViolationKind};
 use crate::edit::Edit;
 use crate::object::{
     assigned, change_report, condition, health, is_assigned, is_leaving, items, ready_replicas, report,
@@ -15,23 +15,40 @@ const HEALTHY: &[&str] = &["STATUS-01"];
 const EARLY: &[&str] = &["STATUS-01", "STATUS-03", "EVICTION-03", "EVICTION-02"];
 
 pub(super) const CLASSES: &[Class] = &[
-    Class::new("health-never-reported", Wrong::Never, HEALTHY, |all| unreported(all, false)),
-    Class::new("health-reported-too-late", Wrong::TooLate, HEALTHY, |all| unreported(all, true)),
-    Class::new("health-lost", Wrong::Lost, HEALTHY, health_lost),
-    Class::new("object-without-status-never-healthy", Wrong::Never, &["LIVENESS-06"], statusless_unreported),
-    Class::new("health-reported-too-early", Wrong::TooEarly, EARLY, too_early),
-    Class::new("status-of-a-left-member-stays", Wrong::Stale, &["STATUS-02"], left_stays),
-    Class::new("status-of-a-member-without-a-manifest", Wrong::Causeless, &["STATUS-02"], foreign_status),
-    Class::new("ready-replicas-miscounted", Wrong::Other, &["STATUS-03"], miscounted),
-    Class::new("status-of-the-template-stale", Wrong::Stale, &["STATUS-03"], template_stale),
-    Class::new("status-of-the-template-never", Wrong::Never, &["STATUS-03"], template_never),
-    Class::new("scheduled-never-reported", Wrong::Never, &["LIVENESS-01"], scheduled_never),
-    Class::new("fully-applied-never", Wrong::Never, &["LIVENESS-02"], |all| not_fully_applied(all, false)),
-    Class::new("fully-applied-too-late", Wrong::TooLate, &["LIVENESS-02"], |all| {
+    Class::new("health-never-reported", ViolationKind::Never, HEALTHY, |all| unreported(all, false)),
+    Class::new("health-reported-too-late", ViolationKind::TooLate, HEALTHY, |all| unreported(all, true)),
+    Class::new("health-lost", ViolationKind::Lost, HEALTHY, health_lost),
+    Class::new(
+        "object-without-status-never-healthy",
+        ViolationKind::Never,
+        &["LIVENESS-06"],
+        statusless_unreported,
+    ),
+    Class::new("health-reported-too-early", ViolationKind::TooEarly, EARLY, too_early),
+    Class::new("status-of-a-left-member-stays", ViolationKind::Stale, &["STATUS-02"], left_stays),
+    Class::new(
+        "status-of-a-member-without-a-manifest",
+        ViolationKind::Causeless,
+        &["STATUS-02"],
+        foreign_status,
+    ),
+    Class::new("ready-replicas-miscounted", ViolationKind::Other, &["STATUS-03"], miscounted),
+    Class::new("status-of-the-template-stale", ViolationKind::Stale, &["STATUS-03"], template_stale),
+    Class::new("status-of-the-template-never", ViolationKind::Never, &["STATUS-03"], template_never),
+    Class::new("scheduled-never-reported", ViolationKind::Never, &["LIVENESS-01"], scheduled_never),
+    Class::new("fully-applied-never", ViolationKind::Never, &["LIVENESS-02"], |all| {
+        not_fully_applied(all, false)
+    }),
+    Class::new("fully-applied-too-late", ViolationKind::TooLate, &["LIVENESS-02"], |all| {
         not_fully_applied(all, true)
     }),
-    Class::new("fully-applied-undone", Wrong::Undone, &["LIVENESS-02"], applied_undone),
-    Class::new("fully-applied-too-early", Wrong::TooEarly, &["DELIVERY-06", "STATUS-03"], applied_too_early),
+    Class::new("fully-applied-undone", ViolationKind::Undone, &["LIVENESS-02"], applied_undone),
+    Class::new(
+        "fully-applied-too-early",
+        ViolationKind::TooEarly,
+        &["DELIVERY-06", "STATUS-03"],
+        applied_too_early,
+    ),
 ];
 
 /// The bindings with their copies in members.

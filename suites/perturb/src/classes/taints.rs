@@ -3,7 +3,7 @@
 use capsize_judge::profile::Feature;
 use serde_json::{Value, json};
 
-use crate::class::{Class, Wrong};
+use crate::class::{Class, ViolationKind};
 use crate::edit::Edit;
 use crate::object::{
     TAINTS, add_health_taint, array, condition, has_health_taint, health_taints, is_away, is_leaving,
@@ -15,30 +15,44 @@ use crate::track::Track;
 const NO_EXECUTE: &[&str] = &["TAINT-02", "TAINT-04", "TAINT-06", "TAINT-07", "TAINT-08", "TAINT-10"];
 
 pub(super) const CLASSES: &[Class] = &[
-    Class::new("no-schedule-never", Wrong::Never, &["TAINT-01"], |all| absent(all, "NoSchedule", false)),
-    Class::new("no-schedule-too-late", Wrong::TooLate, &["TAINT-01"], |all| absent(all, "NoSchedule", true)),
-    Class::new("no-schedule-undone", Wrong::Undone, &["TAINT-01"], |all| undone(all, "NoSchedule")),
-    Class::new("no-schedule-stays", Wrong::Stale, &["TAINT-03"], |all| stays(all, "NoSchedule", false)),
-    Class::new("no-schedule-stays-too-long", Wrong::TooLate, &["TAINT-03"], |all| {
+    Class::new("no-schedule-never", ViolationKind::Never, &["TAINT-01"], |all| {
+        absent(all, "NoSchedule", false)
+    }),
+    Class::new("no-schedule-too-late", ViolationKind::TooLate, &["TAINT-01"], |all| {
+        absent(all, "NoSchedule", true)
+    }),
+    Class::new("no-schedule-undone", ViolationKind::Undone, &["TAINT-01"], |all| undone(all, "NoSchedule")),
+    Class::new("no-schedule-stays", ViolationKind::Stale, &["TAINT-03"], |all| {
+        stays(all, "NoSchedule", false)
+    }),
+    Class::new("no-schedule-stays-too-long", ViolationKind::TooLate, &["TAINT-03"], |all| {
         stays(all, "NoSchedule", true)
     }),
-    Class::new("no-schedule-of-the-other-condition", Wrong::Other, &["TAINT-01"], other_condition),
-    Class::new("no-schedule-for-both-conditions", Wrong::Twice, &["TAINT-05"], |all| both(all, "NoSchedule")),
-    Class::new("no-schedule-on-a-ready-member", Wrong::Causeless, &["TAINT-03"], |all| {
+    Class::new("no-schedule-of-the-other-condition", ViolationKind::Other, &["TAINT-01"], other_condition),
+    Class::new("no-schedule-for-both-conditions", ViolationKind::Twice, &["TAINT-05"], |all| {
+        both(all, "NoSchedule")
+    }),
+    Class::new("no-schedule-on-a-ready-member", ViolationKind::Causeless, &["TAINT-03"], |all| {
         causeless(all, "NoSchedule")
     }),
-    Class::new("no-execute-too-early", Wrong::TooEarly, NO_EXECUTE, no_execute_too_early),
-    Class::new("no-execute-never", Wrong::Never, NO_EXECUTE, |all| absent(all, "NoExecute", false)),
-    Class::new("no-execute-too-late", Wrong::TooLate, NO_EXECUTE, |all| absent(all, "NoExecute", true)),
-    Class::new("no-execute-undone", Wrong::Undone, NO_EXECUTE, |all| undone(all, "NoExecute")),
-    Class::new("no-execute-stays", Wrong::Stale, NO_EXECUTE, |all| stays(all, "NoExecute", false)),
-    Class::new("no-execute-stays-too-long", Wrong::TooLate, NO_EXECUTE, |all| stays(all, "NoExecute", true)),
-    Class::new("no-execute-for-both-conditions", Wrong::Twice, &["TAINT-05"], |all| both(all, "NoExecute")),
-    Class::new("no-execute-on-a-ready-member", Wrong::Causeless, NO_EXECUTE, |all| {
+    Class::new("no-execute-too-early", ViolationKind::TooEarly, NO_EXECUTE, no_execute_too_early),
+    Class::new("no-execute-never", ViolationKind::Never, NO_EXECUTE, |all| absent(all, "NoExecute", false)),
+    Class::new("no-execute-too-late", ViolationKind::TooLate, NO_EXECUTE, |all| {
+        absent(all, "NoExecute", true)
+    }),
+    Class::new("no-execute-undone", ViolationKind::Undone, NO_EXECUTE, |all| undone(all, "NoExecute")),
+    Class::new("no-execute-stays", ViolationKind::Stale, NO_EXECUTE, |all| stays(all, "NoExecute", false)),
+    Class::new("no-execute-stays-too-long", ViolationKind::TooLate, NO_EXECUTE, |all| {
+        stays(all, "NoExecute", true)
+    }),
+    Class::new("no-execute-for-both-conditions", ViolationKind::Twice, &["TAINT-05"], |all| {
+        both(all, "NoExecute")
+    }),
+    Class::new("no-execute-on-a-ready-member", ViolationKind::Causeless, NO_EXECUTE, |all| {
         causeless(all, "NoExecute")
     }),
-    Class::new("no-execute-without-a-policy", Wrong::Causeless, &["TAINT-06"], without_a_policy),
-    Class::new("taint-of-a-person-lost", Wrong::Lost, &["TAINT-09"], foreign_lost),
+    Class::new("no-execute-without-a-policy", ViolationKind::Causeless, &["TAINT-06"], without_a_policy),
+    Class::new("taint-of-a-person-lost", ViolationKind::Lost, &["TAINT-09"], foreign_lost),
 ];
 
 /// The versions with which a cluster gets a health taint of this effect.

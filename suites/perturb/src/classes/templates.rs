@@ -3,7 +3,7 @@
 use capsize_judge::profile::Feature;
 use serde_json::{Value, json};
 
-use crate::class::{Class, Wrong};
+use crate::class::{Class, ViolationKind};
 use crate::edit::Edit;
 use crate::object::{is_away, is_leaving, items, template, wanted};
 use crate::recording::Recording;
@@ -12,22 +12,30 @@ use crate::track::Track;
 const CLAIM: &[&str] = &["POLICY-01", "POLICY-02"];
 
 pub(super) const CLASSES: &[Class] = &[
-    Class::new("claim-of-the-template-lost", Wrong::Lost, CLAIM, claim_of_template_lost),
-    Class::new("claim-of-the-binding-lost", Wrong::Lost, CLAIM, claim_of_binding_lost),
-    Class::new("claimed-by-another-policy", Wrong::Other, CLAIM, other_policy),
-    Class::new("placement-of-another-policy", Wrong::Other, &["POLICY-01", "POLICY-03"], other_placement),
-    Class::new("change-of-policy-ignored", Wrong::Stale, &["POLICY-01"], policy_ignored),
-    Class::new("suspension-lost", Wrong::Lost, &["POLICY-04", "POLICY-01"], suspension_lost),
-    Class::new("binding-never", Wrong::Never, &["POLICY-01"], binding_never),
-    Class::new("binding-outlives-its-template", Wrong::Stale, &["LIVENESS-07"], orphaned),
-    Class::new("namespace-not-synced", Wrong::Never, &["DELIVERY-12"], namespace_not_synced),
-    Class::new("dependency-without-its-member", Wrong::Never, &["DELIVERY-10", "DELIVERY-13"], |all| {
-        dependencies(all, true)
-    }),
-    Class::new("dependency-outlives-its-need", Wrong::Stale, &["DELIVERY-10"], |all| {
+    Class::new("claim-of-the-template-lost", ViolationKind::Lost, CLAIM, claim_of_template_lost),
+    Class::new("claim-of-the-binding-lost", ViolationKind::Lost, CLAIM, claim_of_binding_lost),
+    Class::new("claimed-by-another-policy", ViolationKind::Other, CLAIM, other_policy),
+    Class::new(
+        "placement-of-another-policy",
+        ViolationKind::Other,
+        &["POLICY-01", "POLICY-03"],
+        other_placement,
+    ),
+    Class::new("change-of-policy-ignored", ViolationKind::Stale, &["POLICY-01"], policy_ignored),
+    Class::new("suspension-lost", ViolationKind::Lost, &["POLICY-04", "POLICY-01"], suspension_lost),
+    Class::new("binding-never", ViolationKind::Never, &["POLICY-01"], binding_never),
+    Class::new("binding-outlives-its-template", ViolationKind::Stale, &["LIVENESS-07"], orphaned),
+    Class::new("namespace-not-synced", ViolationKind::Never, &["DELIVERY-12"], namespace_not_synced),
+    Class::new(
+        "dependency-without-its-member",
+        ViolationKind::Never,
+        &["DELIVERY-10", "DELIVERY-13"],
+        |all| dependencies(all, true),
+    ),
+    Class::new("dependency-outlives-its-need", ViolationKind::Stale, &["DELIVERY-10"], |all| {
         dependencies(all, false)
     }),
-    Class::new("service-addresses-lost", Wrong::Lost, &["SERVICES-01"], addresses_lost),
+    Class::new("service-addresses-lost", ViolationKind::Lost, &["SERVICES-01"], addresses_lost),
 ];
 
 /// The bindings of policies with a moment from which nothing changes.

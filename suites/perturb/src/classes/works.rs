@@ -4,7 +4,7 @@ use capsize_history::EventType;
 use capsize_judge::profile::Feature;
 use serde_json::{Value, json};
 
-use crate::class::{Class, Wrong};
+use crate::class::{Class, ViolationKind};
 use crate::edit::{Change, Edit};
 use crate::object::{is_assigned, is_evicted, is_leaving, items, manifest, task, template, wanted};
 use crate::recording::Recording;
@@ -15,35 +15,52 @@ const KEPT: &[&str] = &["DELIVERY-02", "DELIVERY-16", "LIVENESS-05"];
 const CONTENT: &[&str] = &["DELIVERY-11"];
 
 pub(super) const CLASSES: &[Class] = &[
-    Class::new("manifest-never", Wrong::Never, MISSING, never),
-    Class::new("manifest-too-late", Wrong::TooLate, MISSING, too_late),
-    Class::new("manifest-lost", Wrong::Lost, MISSING, lost),
-    Class::new("manifest-for-the-wrong-member", Wrong::Other, &["DELIVERY-01", "DELIVERY-02"], wrong_member),
-    Class::new("manifest-without-assignment", Wrong::Causeless, &["DELIVERY-02"], causeless),
-    Class::new("manifest-twice", Wrong::Twice, &["DELIVERY-03"], twice),
-    Class::new("manifest-stays", Wrong::Stale, KEPT, |all| stays(all, false)),
-    Class::new("manifest-stays-too-long", Wrong::TooLate, KEPT, |all| stays(all, true)),
-    Class::new("manifest-deleted-but-not-gone", Wrong::Never, &["RECOVERY-01"], not_gone),
+    Class::new("manifest-never", ViolationKind::Never, MISSING, never),
+    Class::new("manifest-too-late", ViolationKind::TooLate, MISSING, too_late),
+    Class::new("manifest-lost", ViolationKind::Lost, MISSING, lost),
+    Class::new(
+        "manifest-for-the-wrong-member",
+        ViolationKind::Other,
+        &["DELIVERY-01", "DELIVERY-02"],
+        wrong_member,
+    ),
+    Class::new("manifest-without-assignment", ViolationKind::Causeless, &["DELIVERY-02"], causeless),
+    Class::new("manifest-twice", ViolationKind::Twice, &["DELIVERY-03"], twice),
+    Class::new("manifest-stays", ViolationKind::Stale, KEPT, |all| stays(all, false)),
+    Class::new("manifest-stays-too-long", ViolationKind::TooLate, KEPT, |all| stays(all, true)),
+    Class::new("manifest-deleted-but-not-gone", ViolationKind::Never, &["RECOVERY-01"], not_gone),
     Class::new(
         "manifest-of-a-task-lost",
-        Wrong::TooEarly,
+        ViolationKind::TooEarly,
         &["EVICTION-03", "DELIVERY-01", "DELIVERY-08"],
         old_lost,
     ),
-    Class::new("manifest-of-other-replicas", Wrong::Other, CONTENT, |all| {
+    Class::new("manifest-of-other-replicas", ViolationKind::Other, CONTENT, |all| {
         content(all, |it| bump(&mut it["spec"]["replicas"]))
     }),
-    Class::new("manifest-of-another-image", Wrong::Other, CONTENT, |all| content(all, image)),
-    Class::new("manifest-without-a-label", Wrong::Lost, CONTENT, label_lost),
-    Class::new("manifest-with-other-environment", Wrong::Other, CONTENT, |all| content(all, environment)),
-    Class::new("manifest-with-other-data", Wrong::Other, CONTENT, |all| content(all, data)),
-    Class::new("manifest-stale-after-an-update", Wrong::Stale, CONTENT, |all| stale(all, false)),
-    Class::new("manifest-updated-too-late", Wrong::TooLate, CONTENT, |all| stale(all, true)),
-    Class::new("manifest-reverted", Wrong::Undone, CONTENT, reverted),
-    Class::new("manifest-changes-during-an-eviction", Wrong::Other, &["DELIVERY-08"], changed_while_leaving),
-    Class::new("new-manifest-before-the-old-is-purged", Wrong::TooEarly, &["DELIVERY-07"], before_the_purge),
-    Class::new("preserved-state-lost", Wrong::Lost, &["DELIVERY-09"], state_lost),
-    Class::new("suspended-manifest-dispatched", Wrong::TooEarly, &["DELIVERY-14"], dispatched),
+    Class::new("manifest-of-another-image", ViolationKind::Other, CONTENT, |all| content(all, image)),
+    Class::new("manifest-without-a-label", ViolationKind::Lost, CONTENT, label_lost),
+    Class::new("manifest-with-other-environment", ViolationKind::Other, CONTENT, |all| {
+        content(all, environment)
+    }),
+    Class::new("manifest-with-other-data", ViolationKind::Other, CONTENT, |all| content(all, data)),
+    Class::new("manifest-stale-after-an-update", ViolationKind::Stale, CONTENT, |all| stale(all, false)),
+    Class::new("manifest-updated-too-late", ViolationKind::TooLate, CONTENT, |all| stale(all, true)),
+    Class::new("manifest-reverted", ViolationKind::Undone, CONTENT, reverted),
+    Class::new(
+        "manifest-changes-during-an-eviction",
+        ViolationKind::Other,
+        &["DELIVERY-08"],
+        changed_while_leaving,
+    ),
+    Class::new(
+        "new-manifest-before-the-old-is-purged",
+        ViolationKind::TooEarly,
+        &["DELIVERY-07"],
+        before_the_purge,
+    ),
+    Class::new("preserved-state-lost", ViolationKind::Lost, &["DELIVERY-09"], state_lost),
+    Class::new("suspended-manifest-dispatched", ViolationKind::TooEarly, &["DELIVERY-14"], dispatched),
 ];
 
 /// The member of a Work.

@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::plan::{Campaign, batches};
 use super::store::Store;
 use crate::chaos::find::Find;
-use crate::chaos::journal::{DIFFERS, Done, Header, line, read};
+use crate::chaos::journal::{DIFFERS, Header, SeedResult, line, read};
 use crate::chaos::session::Keep;
 use crate::exit::{CommandError, input_error};
 
@@ -29,7 +29,7 @@ pub(in crate::chaos) struct Slice {
     complete: Vec<Range<u64>>,
     missing: Vec<Range<u64>>,
     /// The results that are not in the store yet.
-    waiting: Vec<Done>,
+    waiting: Vec<SeedResult>,
 }
 
 impl Slice {
@@ -59,7 +59,7 @@ impl Slice {
     ///
     /// # Errors
     /// When a result cannot be read, or is of another campaign.
-    pub(in crate::chaos) fn resume(&self, mut done: impl FnMut(Done)) -> Result<(), CommandError> {
+    pub(in crate::chaos) fn resume(&self, mut done: impl FnMut(SeedResult)) -> Result<(), CommandError> {
         for batch in &self.complete {
             read_batch(&self.store, batch, &self.header, &mut done)?;
         }
@@ -79,7 +79,7 @@ impl Keep for Slice {
         files.try_for_each(|(name, contents)| self.store.put(&format!("{FOUND}/{name}"), &contents))
     }
 
-    fn done(&mut self, done: Done) -> Result<(), CommandError> {
+    fn done(&mut self, done: SeedResult) -> Result<(), CommandError> {
         let seed = done.seed;
         self.waiting.push(done);
         let Some(batch) = self.missing.iter().find(|batch| seed + 1 == batch.end) else { return Ok(()) };
@@ -105,7 +105,7 @@ pub(super) fn read_batch(
     store: &Store,
     batch: &Range<u64>,
     header: &Header,
-    mut done: impl FnMut(Done),
+    mut done: impl FnMut(SeedResult),
 ) -> Result<(), CommandError> {
     let name = path(batch);
     let text = store.get(&name)?;

@@ -89,7 +89,7 @@ impl<'de> Visitor<'de> for DuplicateFinder<'_> {
 /// fields are found.
 pub(super) fn strict(text: &[u8], of: Option<&'static Struct>) -> Vec<String> {
     let mut found = Vec::new();
-    let of = of.map_or(Expected::Anything, Expected::Struct);
+    let of = of.map_or(ExpectedValue::Anything, ExpectedValue::Struct);
     let seed = StrictReader { of, path: String::new(), found: &mut found };
     // Errors are ignored, because the text has been parsed before.
     let _ = seed.deserialize(&mut serde_json::Deserializer::from_slice(text));
@@ -97,7 +97,7 @@ pub(super) fn strict(text: &[u8], of: Option<&'static Struct>) -> Vec<String> {
 }
 
 #[derive(Clone, Copy)]
-enum Expected {
+enum ExpectedValue {
     Struct(&'static Struct),
     Type(&'static Type),
     /// An object without a known type, in which duplicate fields are still reported.
@@ -111,7 +111,7 @@ enum Expected {
 const MOST_PROBLEMS: usize = 100;
 
 struct StrictReader<'a> {
-    of: Expected,
+    of: ExpectedValue,
     path: String,
     found: &'a mut Vec<String>,
 }
@@ -125,15 +125,15 @@ impl StrictReader<'_> {
     }
 
     /// The type of a field; `None` if the field is unknown.
-    fn below(&self, key: &str) -> Option<Expected> {
+    fn below(&self, key: &str) -> Option<ExpectedValue> {
         match self.of {
-            Expected::Struct(of) => of.named(key).map(|field| Expected::Type(&field.of)),
-            Expected::Type(Type { shape: Shape::Struct(index), .. }) => {
-                struct_at(*index).named(key).map(|field| Expected::Type(&field.of))
+            ExpectedValue::Struct(of) => of.named(key).map(|field| ExpectedValue::Type(&field.of)),
+            ExpectedValue::Type(Type { shape: Shape::Struct(index), .. }) => {
+                struct_at(*index).named(key).map(|field| ExpectedValue::Type(&field.of))
             }
-            Expected::Type(Type { shape: Shape::Map(values), .. }) => Some(Expected::Type(values)),
-            Expected::Type(_) | Expected::Raw => Some(Expected::Raw),
-            Expected::Anything => Some(Expected::Anything),
+            ExpectedValue::Type(Type { shape: Shape::Map(values), .. }) => Some(ExpectedValue::Type(values)),
+            ExpectedValue::Type(_) | ExpectedValue::Raw => Some(ExpectedValue::Raw),
+            ExpectedValue::Anything => Some(ExpectedValue::Anything),
         }
     }
 }
@@ -142,7 +142,7 @@ impl<'de> DeserializeSeed<'de> for StrictReader<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
-        if matches!(self.of, Expected::Raw) {
+        if matches!(self.of, ExpectedValue::Raw) {
             return reader.deserialize_ignored_any(IgnoredAny).map(drop);
         }
         reader.deserialize_any(self)
@@ -182,11 +182,11 @@ impl<'de> Visitor<'de> for StrictReader<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         let of = match self.of {
-            Expected::Type(Type { shape: Shape::List(items) | Shape::Wrapped(items), .. }) => {
-                Expected::Type(items)
+            ExpectedValue::Type(Type { shape: Shape::List(items) | Shape::Wrapped(items), .. }) => {
+                ExpectedValue::Type(items)
             }
-            Expected::Anything => Expected::Anything,
-            _ => Expected::Raw,
+            ExpectedValue::Anything => ExpectedValue::Anything,
+            _ => ExpectedValue::Raw,
         };
         for index in 0_usize.. {
             let seed = StrictReader { of, path: format!("{}[{index}]", self.path), found: self.found };

@@ -182,18 +182,18 @@ struct Scope<'a> {
 
 /// A value with known parts.
 #[derive(Clone, Copy)]
-enum Known<'a> {
+enum PartialValue<'a> {
     Value(&'a Node),
     Metadata,
 }
 
-fn type_of(node: &Node) -> Type<Known<'_>> {
+fn type_of(node: &Node) -> Type<PartialValue<'_>> {
     if node.int_or_string {
         return Type::Any;
     }
     match node.kind {
         None => Type::Any,
-        Some(Kind::Object | Kind::Array) => Type::Of(Known::Value(node)),
+        Some(Kind::Object | Kind::Array) => Type::Of(PartialValue::Value(node)),
         Some(Kind::Integer) => Type::Plain("int"),
         Some(Kind::Number) => Type::Plain("double"),
         Some(Kind::Boolean) => Type::Plain("bool"),
@@ -207,9 +207,9 @@ fn type_of(node: &Node) -> Type<Known<'_>> {
 }
 
 impl<'a> Checker for Scope<'a> {
-    type Known = Known<'a>;
+    type Known = PartialValue<'a>;
 
-    fn variable(&self, name: &str) -> Option<Type<Known<'a>>> {
+    fn variable(&self, name: &str) -> Option<Type<PartialValue<'a>>> {
         match name {
             "self" => Some(type_of(self.node)),
             "oldSelf" if self.optional_old => Some(Type::Any),
@@ -218,10 +218,10 @@ impl<'a> Checker for Scope<'a> {
         }
     }
 
-    fn field(&self, of: &Known<'a>, name: &str) -> Option<Type<Known<'a>>> {
+    fn field(&self, of: &PartialValue<'a>, name: &str) -> Option<Type<PartialValue<'a>>> {
         let node = match of {
-            Known::Value(node) => *node,
-            Known::Metadata => {
+            PartialValue::Value(node) => *node,
+            PartialValue::Metadata => {
                 return matches!(name, "name" | "generateName").then_some(Type::Plain("string"));
             }
         };
@@ -230,7 +230,7 @@ impl<'a> Checker for Scope<'a> {
         }
         if node.is_root_like() {
             match name {
-                "metadata" => return Some(Type::Of(Known::Metadata)),
+                "metadata" => return Some(Type::Of(PartialValue::Metadata)),
                 "apiVersion" | "kind" => return Some(Type::Plain("string")),
                 _ => {}
             }
@@ -240,36 +240,36 @@ impl<'a> Checker for Scope<'a> {
         found.or(node.additional.as_deref()).map(type_of)
     }
 
-    fn item(&self, of: &Known<'a>) -> Type<Known<'a>> {
+    fn item(&self, of: &PartialValue<'a>) -> Type<PartialValue<'a>> {
         match of {
-            Known::Value(node) if node.kind == Some(Kind::Array) => {
+            PartialValue::Value(node) if node.kind == Some(Kind::Array) => {
                 node.items.as_deref().map_or(Type::Any, type_of)
             }
             _ => Type::Plain("string"),
         }
     }
 
-    fn indexed(&self, of: &Known<'a>) -> Type<Known<'a>> {
+    fn indexed(&self, of: &PartialValue<'a>) -> Type<PartialValue<'a>> {
         match of {
-            Known::Value(node) => {
+            PartialValue::Value(node) => {
                 let part = node.items.as_deref().or(node.additional.as_deref());
                 part.map_or(Type::Any, type_of)
             }
-            Known::Metadata => Type::Any,
+            PartialValue::Metadata => Type::Any,
         }
     }
 
-    fn most(&self, of: &Known<'a>) -> u64 {
+    fn most(&self, of: &PartialValue<'a>) -> u64 {
         match of {
-            Known::Value(node) => sizes::most(node),
-            Known::Metadata => 1,
+            PartialValue::Value(node) => sizes::most(node),
+            PartialValue::Metadata => 1,
         }
     }
 
-    fn word(&self, of: &Known<'a>) -> &'static str {
+    fn word(&self, of: &PartialValue<'a>) -> &'static str {
         match of {
-            Known::Value(node) if node.kind == Some(Kind::Array) => "list",
-            Known::Value(node) if node.additional.is_some() => "map",
+            PartialValue::Value(node) if node.kind == Some(Kind::Array) => "list",
+            PartialValue::Value(node) if node.additional.is_some() => "map",
             _ => "object",
         }
     }

@@ -89,12 +89,12 @@ impl Fold for Nodes {
                 (vec![change], None)
             }
             Kind::Event { on, object, event } if object.kind() == "Lease" => {
-                let heard = if &**on == CONTROL_PLANE { self.lease(*event, object) } else { None };
+                let renewal = if &**on == CONTROL_PLANE { self.lease(*event, object) } else { None };
                 let (name, version) =
                     (object.text("metadata", "name"), object.text("metadata", "resourceVersion"));
                 let full = format!("{}/{name}", object.text("metadata", "namespace"));
                 (
-                    heard.into_iter().collect(),
+                    renewal.into_iter().collect(),
                     Some(ObjectVersion::new(Arc::clone(on), "Lease", &full, &version)),
                 )
             }

@@ -70,8 +70,9 @@ fn verdicts_are_the_same_where_every_guarantee_observes_everything() {
         let Kind::Mark(header) = &entries[0].kind else { panic!("{} has no header", path.display()) };
         let profile = profiles.of(header).unwrap().clone().overlaid(header).unwrap();
         let mut dialect = Dialect::new(&profile.dialect);
-        let unfiltered =
-            of(&profile.dialect).into_iter().map(|each| Box::new(Unfiltered(each)) as Box<dyn Guarantee>);
+        let unfiltered = of(&profile.dialect)
+            .into_iter()
+            .map(|each| Box::new(UnfilteredGuarantee(each)) as Box<dyn Guarantee>);
         let unfiltered = unfiltered.collect();
         let (mut some, mut all) = (Catalogue::new(profile.clone()), Catalogue::with(unfiltered, profile));
         for entry in &entries {
@@ -89,9 +90,9 @@ fn verdicts_are_the_same_where_every_guarantee_observes_everything() {
 }
 
 /// A guarantee that gets every fact, and is called whenever time passes.
-struct Unfiltered(Box<dyn Guarantee>);
+struct UnfilteredGuarantee(Box<dyn Guarantee>);
 
-impl Guarantee for Unfiltered {
+impl Guarantee for UnfilteredGuarantee {
     fn spec(&self) -> &'static GuaranteeSpec {
         self.0.spec()
     }

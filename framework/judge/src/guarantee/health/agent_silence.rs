@@ -161,8 +161,8 @@ fn longest_silence(grace: Duration, context: &JudgeContext<'_>) -> Duration {
 
 /// Returns true if the history shows no new report from `member` for the grace period.
 fn is_silent(member: &str, fact: &Fact, context: &JudgeContext<'_>) -> bool {
-    let heard = context.member(member).and_then(|member| member.sign_of_life);
-    heard.is_none_or(|heard| heard + grace(member, context) <= fact.at + context.timings().skew)
+    let last_sign = context.member(member).and_then(|member| member.sign_of_life);
+    last_sign.is_none_or(|last_sign| last_sign + grace(member, context) <= fact.at + context.timings().skew)
 }
 
 impl UnknownAfterAgentSilence {

@@ -96,27 +96,27 @@ impl UnknownAfterLastRenewal {
     fn grace_changed(&mut self, name: &str, was: Option<Duration>, fact: &Fact, context: &JudgeContext<'_>) {
         let was = was.unwrap_or(context.timings().monitor_grace_period);
         self.changed.insert(name.to_owned(), (fact.at, was));
-        let heard = context.member(name).and_then(|member| member.sign_of_life);
-        if let Some(heard) = heard.filter(|_| self.deadlines.has(&Subject::member(name))) {
-            self.start_deadline(name, heard, fact, context);
+        let last_sign = context.member(name).and_then(|member| member.sign_of_life);
+        if let Some(last_sign) = last_sign.filter(|_| self.deadlines.has(&Subject::member(name))) {
+            self.start_deadline(name, last_sign, fact, context);
         }
     }
 
-    /// Opens the deadline of a member whose last renewal came at `heard`.
-    fn start_deadline(&mut self, name: &str, heard: Duration, fact: &Fact, context: &JudgeContext<'_>) {
+    /// Opens the deadline of a member whose last renewal came at `last_sign`.
+    fn start_deadline(&mut self, name: &str, last_sign: Duration, fact: &Fact, context: &JudgeContext<'_>) {
         let off = self.off.get(name).copied().unwrap_or_default();
         let grace = grace(name, context);
         let limit = bounds::renewal_missed(context.profile, grace).saturating_add(off);
         let expectation = Expectation {
             because: format!(
                 "the last renewal of {name} was at {}, and silence may last {} at most",
-                clock(heard),
+                clock(last_sign),
                 span(limit)
             ),
             observed: format!("{name} is not Unknown"),
         };
         // A grace period that is shorter now may be over already.
-        let until = heard.saturating_add(limit).max(fact.at.saturating_add(limit.saturating_sub(grace)));
+        let until = last_sign.saturating_add(limit).max(fact.at.saturating_add(limit.saturating_sub(grace)));
         self.deadlines.restart(Subject::member(name), fact, until, limit, expectation);
     }
 
@@ -134,17 +134,20 @@ impl UnknownAfterLastRenewal {
         let margin = self.deadlines.close_as_met(&subject, fact);
         // A member that is being removed becomes Unknown at once when its Lease is gone.
         let stays = context.member(name).filter(|member| !member.leaving);
-        let Some(heard) = stays.and_then(|member| member.sign_of_life) else { return };
+        let Some(last_sign) = stays.and_then(|member| member.sign_of_life) else { return };
         // A renewal counts from its own time, which may be much earlier than its arrival.
         if self.late.get(name) == Some(&true) || context.controllers_are_hindered(fact.at) {
             return;
         }
         let grace = self.least_grace(name, fact, context);
         let off = self.off.get(name).copied().unwrap_or_default().saturating_add(context.world.clock_set);
-        let earliest = (heard + grace).saturating_sub(context.timings().skew).saturating_sub(off);
+        let earliest = (last_sign + grace).saturating_sub(context.timings().skew).saturating_sub(off);
         context.check_arrival(subject, fact, earliest, margin, || {
-            let because =
-                format!("the last renewal was at {}, and the grace period is {}", clock(heard), span(grace));
+            let because = format!(
+                "the last renewal was at {}, and the grace period is {}",
+                clock(last_sign),
+                span(grace)
+            );
             (because, format!("{name} is Unknown"))
         });
     }

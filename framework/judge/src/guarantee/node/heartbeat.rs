@@ -32,7 +32,7 @@ impl Guarantee for UnknownAfterMissedHeartbeats {
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         match &fact.change {
-            Change::SignOfLife(name) => self.heard(name, fact, context),
+            Change::SignOfLife(name) => self.sign_of_life(name, fact, context),
             Change::Health { member, now: Some(Health::Unknown), was: Some(_), .. } => {
                 self.unknown(member, fact, context);
             }
@@ -58,7 +58,7 @@ impl Guarantee for UnknownAfterMissedHeartbeats {
 }
 
 impl UnknownAfterMissedHeartbeats {
-    fn heard(&mut self, name: &str, fact: &Fact, context: &JudgeContext<'_>) {
+    fn sign_of_life(&mut self, name: &str, fact: &Fact, context: &JudgeContext<'_>) {
         let is_reporting = context
             .world
             .members
@@ -81,16 +81,16 @@ impl UnknownAfterMissedHeartbeats {
     fn unknown(&mut self, name: &str, fact: &Fact, context: &mut JudgeContext<'_>) {
         let subject = Subject::member(name);
         let margin = self.deadlines.close_as_met(&subject, fact);
-        let heard = context.member(name).and_then(|member| member.sign_of_life);
-        let Some(heard) = heard else {
+        let last_sign = context.member(name).and_then(|member| member.sign_of_life);
+        let Some(last_sign) = last_sign else {
             return margin.into_iter().for_each(|margin| context.tally.record_held_by(margin));
         };
         let grace = context.timings().monitor_grace_period;
-        let earliest = (heard + grace).saturating_sub(context.timings().skew);
+        let earliest = (last_sign + grace).saturating_sub(context.timings().skew);
         context.check_arrival(subject, fact, earliest, margin, || {
             let because = format!(
                 "the last heartbeat was at {}, and the grace period is {}",
-                clock(heard),
+                clock(last_sign),
                 span(grace)
             );
             (because, format!("{name} is Unknown"))

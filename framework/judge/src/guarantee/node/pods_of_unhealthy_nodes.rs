@@ -321,7 +321,7 @@ impl PodDeletionPace {
         }
         for (zone, pace) in paces {
             // Controllers forget a zone without nodes, and a new zone has a new token.
-            if context.world.census.get(&zone).is_none_or(|census| census.size == 0) {
+            if context.world.zone_counts.get(&zone).is_none_or(|zone_counts| zone_counts.size == 0) {
                 self.last.remove(&zone);
             }
             if self.paces.get(&zone).is_none_or(|(was, _)| *was != pace) {

@@ -83,7 +83,7 @@ impl TaintPaceOfZone {
         let Some(zones) = &context.profile.zones else { return };
         let lag = bounds::zone_observed(context.timings());
         for (zone, pace) in paces(context.world, zones) {
-            let counts = context.world.census.get(&zone).is_some_and(|census| census.size > 0);
+            let counts = context.world.zone_counts.get(&zone).is_some_and(|zone_counts| zone_counts.size > 0);
             if self.zones.get(&zone).is_none_or(|epoch| (epoch.pace, epoch.counts) != (pace, counts)) {
                 self.zones.insert(zone, Epoch { pace, counts, tainted: VecDeque::new(), from: now + lag });
             }

@@ -33,7 +33,7 @@ pub(crate) struct UnknownAfterStartupGrace {
     /// When each node was last deleted.
     gone: BTreeMap<String, Duration>,
     /// When the latest sign of life of each node was observed.
-    heard: BTreeMap<String, Duration>,
+    last_signs: BTreeMap<String, Duration>,
     all_not_ready: AllNodesNotReady,
 }
 
@@ -46,7 +46,7 @@ impl Guarantee for UnknownAfterStartupGrace {
 
     fn observe(&mut self, fact: &Fact, context: &mut JudgeContext<'_>) {
         if let Change::SignOfLife(member) = &fact.change {
-            self.heard.insert(member.clone(), fact.at);
+            self.last_signs.insert(member.clone(), fact.at);
         }
         match &fact.change {
             Change::Health { member, now: None, .. } => {
@@ -68,8 +68,8 @@ impl Guarantee for UnknownAfterStartupGrace {
                 let Some((begins, grace)) = began(member, context) else { return };
                 let begins = observed.map_or(begins, |observed| observed.min(begins));
                 // The controllers keep what they knew of an earlier node of this name.
-                let earlier = self.gone.get(member).and_then(|_| self.heard.get(member));
-                let begins = earlier.map_or(begins, |heard| begins.min(*heard));
+                let earlier = self.gone.get(member).and_then(|_| self.last_signs.get(member));
+                let begins = earlier.map_or(begins, |last| begins.min(*last));
                 let earliest = (begins + grace)
                     .saturating_sub(age_at_start(member, context))
                     .saturating_sub(context.timings().skew);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::profile::Zones;
-use capsize_history::facts::{Census, Health, Member, Taint, TaintEffect, World, Zone};
+use capsize_history::facts::{Health, Member, MemberCounts, Taint, TaintEffect, World, Zone};
 
 /// The pace of evictions in a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(super) fn paces(world: &World, zones: &Zones) -> BTreeMap<Zone, Pace> {
         return BTreeMap::new();
     }
     let all_halted = no_node_is_ready(world);
-    let pace = |Census { size, away }: Census| {
+    let pace = |MemberCounts { size, away }: MemberCounts| {
         let partly = away > 2 && away < size && away * 100 >= size * zones.unhealthy_percent;
         match partly {
             _ if all_halted => Pace::AllHalted,
@@ -33,20 +33,20 @@ pub(super) fn paces(world: &World, zones: &Zones) -> BTreeMap<Zone, Pace> {
             false => Pace::Each(zones.eviction_pause),
         }
     };
-    world.census.iter().map(|(zone, census)| (zone.clone(), pace(*census))).collect()
+    world.zone_counts.iter().map(|(zone, zone_counts)| (zone.clone(), pace(*zone_counts))).collect()
 }
 
 /// Returns the pace of each zone, or nothing while no node counts.
 /// Without a node that counts, controllers keep the pace of the time before.
 pub(super) fn certain_paces(world: &World, zones: &Zones) -> BTreeMap<Zone, Pace> {
-    let counts = world.census.values().any(|zone| zone.size > 0);
+    let counts = world.zone_counts.values().any(|zone| zone.size > 0);
     if counts { paces(world, zones) } else { BTreeMap::new() }
 }
 
 /// Returns true if no counting node is ready.
 fn no_node_is_ready(world: &World) -> bool {
-    let sum = |sum: (u64, u64), zone: &Census| (sum.0 + zone.size, sum.1 + zone.away);
-    let (size, away) = world.census.values().fold((0, 0), sum);
+    let sum = |sum: (u64, u64), zone: &MemberCounts| (sum.0 + zone.size, sum.1 + zone.away);
+    let (size, away) = world.zone_counts.values().fold((0, 0), sum);
     size > 0 && size == away
 }
 

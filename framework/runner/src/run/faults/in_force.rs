@@ -24,7 +24,7 @@ pub(in crate::run) enum InForce {
     /// The controllers will crash at a later write, unless the guard is dropped before.
     ArmedCrash { _guard: ApiFaultGuard },
     /// A change that several faults may have made. The last of them undoes it.
-    Shared(String),
+    SharedState(String),
 }
 
 /// How a shared change is undone.
@@ -96,7 +96,7 @@ impl Driver<'_> {
                 }
             }
         }
-        Ok(Some(InForce::Shared(what)))
+        Ok(Some(InForce::SharedState(what)))
     }
 
     /// The members and their fault, if `fault` is one of members.
@@ -194,7 +194,7 @@ impl Driver<'_> {
         self.kill();
         let arm_crash = in_force.values_mut().find(|each| matches!(each, InForce::ArmedCrash { .. }));
         if let Some(arm_crash) = arm_crash {
-            *arm_crash = InForce::Shared(CONTROLLERS.to_owned());
+            *arm_crash = InForce::SharedState(CONTROLLERS.to_owned());
             shared.entry(CONTROLLERS.to_owned()).or_insert((0, Undo::Start)).0 += 1;
         }
     }
@@ -206,11 +206,11 @@ impl Driver<'_> {
         shared: &mut SharedChanges,
     ) -> Result<Option<InForce>, StepError> {
         let what = match in_force {
-            Some(InForce::Shared(what)) => what,
+            Some(InForce::SharedState(what)) => what,
             Some(InForce::ArmedCrash { _guard: guard }) => {
                 drop(guard);
                 // The controllers crashed at this instant: the request that crashed them never gets a response.
-                if self.fleet.api_faults().struck().now_or_never().is_some() {
+                if self.fleet.api_faults().crashed().now_or_never().is_some() {
                     self.kill();
                     self.start().await?;
                 }
@@ -242,7 +242,7 @@ impl Driver<'_> {
             },
             Some(Undo::Object(before)) if !self.put_back(&before).await? => {
                 shared.insert(what.clone(), (1, Undo::Object(before)));
-                return Ok(Some(InForce::Shared(what)));
+                return Ok(Some(InForce::SharedState(what)));
             }
             Some(Undo::Object(_)) | None => {}
         }

@@ -14,7 +14,7 @@ use capsize_history::facts::World;
 use capsize_judge::time_format::span;
 
 /// The order of the changes. At one instant, ends come before beginnings.
-type Agenda = BTreeSet<(Instant, Edge, usize)>;
+type ChangeOrder = BTreeSet<(Instant, Edge, usize)>;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Edge {
@@ -26,7 +26,7 @@ enum Edge {
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A window that waits for its trigger, with the member resolved.
-struct Awaited<'a> {
+struct WaitingWindow<'a> {
     window: usize,
     member: String,
     trigger: &'a Trigger,
@@ -35,7 +35,7 @@ struct Awaited<'a> {
 impl Driver<'_> {
     /// Begins and ends the faults of all `windows`.
     pub(in crate::run) async fn faults(&mut self, windows: &[FileValue<Window>]) -> Result<(), StepError> {
-        let mut agenda = Agenda::new();
+        let mut agenda = ChangeOrder::new();
         let mut awaited = Vec::new();
         for (index, window) in windows.iter().enumerate() {
             match &window.value.after {
@@ -44,7 +44,7 @@ impl Driver<'_> {
                     // A trigger whose member does not exist now never fires.
                     let member = self.member_name(&after.value.about().0.value).ok();
                     let trigger = &after.value;
-                    awaited.extend(member.map(|member| Awaited { window: index, member, trigger }));
+                    awaited.extend(member.map(|member| WaitingWindow { window: index, member, trigger }));
                 }
             }
         }
@@ -54,14 +54,14 @@ impl Driver<'_> {
         loop {
             changes.mark_unchanged();
             self.check_run()?;
-            let met = |awaited: &mut Awaited<'_>| self.log.look(|world, _| self.holds(awaited, world));
-            for Awaited { window, .. } in awaited.extract_if(.., met).collect::<Vec<_>>() {
+            let met = |awaited: &mut WaitingWindow<'_>| self.log.look(|world, _| self.holds(awaited, world));
+            for WaitingWindow { window, .. } in awaited.extract_if(.., met).collect::<Vec<_>>() {
                 agenda.insert((self.begins(&windows[window].value)?, Edge::Begin, window));
             }
             let Some(&(due, edge, index)) = agenda.first() else { return Ok(()) };
             tokio::select! {
                 biased;
-                () = self.fleet.api_faults().struck() => {
+                () = self.fleet.api_faults().crashed() => {
                     self.crash_controllers(&mut in_force, &mut shared);
                     continue;
                 }
@@ -103,7 +103,7 @@ impl Driver<'_> {
         Ok(Instant::now() + self.length(&window.at)?)
     }
 
-    fn holds(&self, awaited: &Awaited<'_>, world: &World) -> bool {
+    fn holds(&self, awaited: &WaitingWindow<'_>, world: &World) -> bool {
         let member = &awaited.member;
         match awaited.trigger {
             Trigger::Tainted(tainted) => {

@@ -8,7 +8,7 @@ use crate::scenario::{Disturbance, Flap};
 
 /// The part of a fleet that a fault hits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hits {
+pub enum FaultTarget {
     /// A member.
     Member,
     /// The control plane, as its controllers observe it.
@@ -32,7 +32,7 @@ pub struct FaultForm {
     /// The name, as in scenarios.
     pub name: &'static str,
     /// The part of the fleet that it hits.
-    pub hits: Hits,
+    pub hits: FaultTarget,
     /// Its parameters.
     pub parameters: &'static [Parameter],
     /// The consequence of the fault.
@@ -64,7 +64,7 @@ enum Shape {
 
 /// A fault that was read from a command.
 #[derive(Clone, Debug)]
-pub(super) enum Asked {
+pub(super) enum RequestedFault {
     /// A fault that lasts until it is healed.
     Fault(Box<Disturbance>),
     /// A member that fails again and again.
@@ -85,7 +85,7 @@ const fn member(
     parameters: &'static [Parameter],
     about: &'static str,
 ) -> FaultForm {
-    FaultForm { name, hits: Hits::Member, parameters, about, shape }
+    FaultForm { name, hits: FaultTarget::Member, parameters, about, shape }
 }
 
 const fn control_plane(
@@ -94,7 +94,7 @@ const fn control_plane(
     parameters: &'static [Parameter],
     about: &'static str,
 ) -> FaultForm {
-    FaultForm { name, hits: Hits::ControlPlane, parameters, about, shape }
+    FaultForm { name, hits: FaultTarget::ControlPlane, parameters, about, shape }
 }
 
 const BY: &[Parameter] = &[needs("by", "5s")];
@@ -173,7 +173,7 @@ impl FaultForm {
     #[must_use]
     pub fn usage(&self) -> String {
         let mut usage = self.name.to_owned();
-        if self.hits == Hits::Member {
+        if self.hits == FaultTarget::Member {
             usage.push_str(" MEMBER");
         }
         for parameter in self.parameters {
@@ -188,7 +188,7 @@ impl FaultForm {
 ///
 /// # Errors
 /// The mistake in the command.
-pub(super) fn read(words: &[&str], members: &[String]) -> Result<(Option<String>, Asked), String> {
+pub(super) fn read(words: &[&str], members: &[String]) -> Result<(Option<String>, RequestedFault), String> {
     let [name, rest @ ..] = words else { return Err("name a fault: `faults` lists them".to_owned()) };
     let (targets, parameters): (Vec<&str>, Vec<&str>) = rest.iter().partition(|word| !word.contains('='));
     let target = match targets[..] {
@@ -196,7 +196,7 @@ pub(super) fn read(words: &[&str], members: &[String]) -> Result<(Option<String>
         [member] => Some(member),
         [_, extra, ..] => return Err(format!("`{extra}` is no parameter: write it as name=value")),
     };
-    let hits = if target.is_some() { Hits::Member } else { Hits::ControlPlane };
+    let hits = if target.is_some() { FaultTarget::Member } else { FaultTarget::ControlPlane };
     let form = FORMS.iter().find(|form| form.name == *name && form.hits == hits);
     let form = form.ok_or_else(|| unknown(name))?;
     if let Some(member) = target
@@ -207,8 +207,8 @@ pub(super) fn read(words: &[&str], members: &[String]) -> Result<(Option<String>
     let fields = fields(form, &parameters)?;
     let yaml = form.yaml(target.unwrap_or_default(), &fields);
     let asked = match form.name {
-        "flap" => serde_saphyr::from_str(&yaml).map(|flap| Asked::Flap(Box::new(flap))).ok(),
-        _ => serde_saphyr::from_str(&yaml).map(|fault| Asked::Fault(Box::new(fault))).ok(),
+        "flap" => serde_saphyr::from_str(&yaml).map(|flap| RequestedFault::Flap(Box::new(flap))).ok(),
+        _ => serde_saphyr::from_str(&yaml).map(|fault| RequestedFault::Fault(Box::new(fault))).ok(),
     };
     let asked = asked.ok_or_else(|| format!("a value is wrong; an example is `{}`", form.usage()))?;
     Ok((target.map(str::to_owned), asked))
@@ -218,8 +218,8 @@ pub(super) fn read(words: &[&str], members: &[String]) -> Result<(Option<String>
 fn unknown(name: &str) -> String {
     match FORMS.iter().find(|form| form.name == name) {
         Some(form) => match form.hits {
-            Hits::Member => format!("`{name}` hits a member: {}", form.usage()),
-            Hits::ControlPlane => format!("`{name}` hits the control plane: {}", form.usage()),
+            FaultTarget::Member => format!("`{name}` hits a member: {}", form.usage()),
+            FaultTarget::ControlPlane => format!("`{name}` hits the control plane: {}", form.usage()),
         },
         None => {
             let lower = name.to_lowercase().replace('-', "");

@@ -6,6 +6,6 @@ mod forms;
 mod session;
 mod view;
 
-pub use forms::{FORMS, FaultForm, Hits, Parameter};
+pub use forms::{FORMS, FaultForm, FaultTarget, Parameter};
 pub use session::{Order, Playground, PlaygroundError};
 pub use view::View;

@@ -10,13 +10,13 @@ use capsize_history::dialect::DialectKind;
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-use super::forms::{self, Asked};
+use super::forms::{self, RequestedFault};
 use super::view::View;
 use crate::run::case::{Target, default_toleration};
 use crate::run::controllers::Controllers;
 use crate::run::driver::{Driver, StepError};
 use crate::run::faults::in_force::{InForce, SharedChanges};
-use crate::run::implementation::{Collapse, Environment};
+use crate::run::implementation::{BreakdownReport, Environment};
 use crate::run::log::{Log, Until};
 use crate::run::recorder::Recorder;
 use crate::run::run_state::RunState;
@@ -107,7 +107,7 @@ impl Playground<'_> {
         }
         let view = View { log: log.clone(), clock: run.clock, speed: self.speed };
         let orders = open(fleet, view).await.map_err(PlaygroundError::Open)?;
-        let (collapse, id) = (Collapse::default(), case.id());
+        let (breakdown, id) = (BreakdownReport::default(), case.id());
         let environment = Environment {
             clock: run.clock,
             fleet,
@@ -117,7 +117,7 @@ impl Playground<'_> {
             off: &case.scenario.off,
             is_rival: false,
             case: &id,
-            collapse: &collapse,
+            breakdown: &breakdown,
         };
         let controllers = Controllers::new(implementation, environment).await;
         let controllers = controllers.map_err(|error| PlaygroundError::Start(error.to_string()))?;
@@ -181,7 +181,7 @@ async fn obey(driver: &mut Driver<'_>, mut orders: mpsc::Receiver<Order>) {
     loop {
         tokio::select! {
             biased;
-            () = driver.fleet.api_faults().struck() => {
+            () = driver.fleet.api_faults().crashed() => {
                 driver.crash_controllers(&mut faults.in_force, &mut faults.shared);
             }
             order = orders.recv() => {
@@ -216,8 +216,8 @@ impl Faults {
         let command = words.join(" ");
         let place = self.next;
         match asked {
-            Asked::Flap(flap) => driver.flap(&flap).await.map_err(sentence)?,
-            Asked::Fault(fault) => {
+            RequestedFault::Flap(flap) => driver.flap(&flap).await.map_err(sentence)?,
+            RequestedFault::Fault(fault) => {
                 let begun = driver.begin(&fault, &mut self.shared).await.map_err(sentence)?;
                 let begun =
                     begun.ok_or_else(|| format!("`{command}`: there is nothing that it could hit now"))?;

@@ -5,7 +5,7 @@ use capsize_history::FaultKind;
 use capsize_history::FileValue;
 use tokio::task::JoinSet;
 
-use crate::nemesis::{Fault, FaultGuard, Struck, break_node, breakdown_mark};
+use crate::nemesis::{Fault, FaultGuard, FaultTargets, break_node, breakdown_mark};
 use crate::run::driver::{Driver, StepError};
 use crate::run::log::Log;
 use crate::scenario::{self, BreakdownKind, ConnectionFault, Flap};
@@ -110,8 +110,8 @@ impl Driver<'_> {
 
     /// Begins `fault` on the connection to `member`, or on its API server, at once.
     pub(in crate::run) fn break_link(&self, member: &str, fault: Fault) -> Result<FaultGuard, StepError> {
-        let (log, struck) = (self.log.clone(), Struck::of(self.member(member)?));
-        Ok(fault.begin(member, &struck, move |mark| log.mark(mark)))
+        let (log, targets) = (self.log.clone(), FaultTargets::of(self.member(member)?));
+        Ok(fault.begin(member, &targets, move |mark| log.mark(mark)))
     }
 
     pub(in crate::run) async fn flap(&mut self, flap: &Flap) -> Result<(), StepError> {
@@ -130,8 +130,8 @@ impl Driver<'_> {
                 })
             }
             None => {
-                let struck = Struck::of(self.member(&name)?);
-                Box::new(move |log| Fault::Refuse.begin(&member, &struck, move |mark| log.mark(mark)))
+                let targets = FaultTargets::of(self.member(&name)?);
+                Box::new(move |log| Fault::Refuse.begin(&member, &targets, move |mark| log.mark(mark)))
             }
         };
         let (mut task, flapping) = (JoinSet::new(), name.clone());

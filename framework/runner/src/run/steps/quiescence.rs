@@ -48,21 +48,23 @@ pub(in crate::run) fn first_unsettled<'w>(
     world: &'w World,
     nodes: bool,
     leftovers_allowed: &BTreeSet<String>,
-) -> Option<Unsettled<'w>> {
+) -> Option<UnsettledObject<'w>> {
     let member = world.members.iter().find(|(_, member)| !is_ready_and_untainted(member));
     if let Some((name, _)) = member {
-        return Some(Unsettled::Member(name));
+        return Some(UnsettledObject::Member(name));
     }
     let rests = |key: &WorkloadKey, workload: &Workload| match nodes {
         true => is_bound_and_ready(workload),
         false => is_delivered_exactly(key, workload, world, leftovers_allowed),
     };
     let mut workloads = world.workloads.iter();
-    workloads.find(|(key, workload)| !rests(key, workload)).map(|(key, _)| Unsettled::Workload(key.name()))
+    workloads
+        .find(|(key, workload)| !rests(key, workload))
+        .map(|(key, _)| UnsettledObject::Workload(key.name()))
 }
 
 /// A member or workload that is not at rest.
-pub(in crate::run) enum Unsettled<'a> {
+pub(in crate::run) enum UnsettledObject<'a> {
     Member(&'a str),
     Workload(&'a str),
 }
