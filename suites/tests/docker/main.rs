@@ -44,7 +44,7 @@ fn main() -> ExitCode {
     let tests = vec![
         docker("three_members_start_and_are_gone_when_they_are_dropped", breakdowns::ready),
         docker("a_workload_leaves_a_machine_that_breaks_down_and_may_come_back", breakdowns::each),
-        docker("a_member_hears_how_long_replicas_take", breakdowns::start_up),
+        docker("a_member_starts_replicas_as_slowly_as_a_case_requests", breakdowns::start_up),
         docker("runs_that_are_killed_leave_nothing_after_the_next_start", kills::leave_nothing),
         docker("what_a_busy_docker_makes_after_the_end_of_a_run_is_removed", kills::late),
         docker("runs_that_are_asked_to_stop_undo_what_they_have_done", signals::undo),

@@ -11,6 +11,18 @@ use tempfile::TempDir;
 /// The profile with the shortest timings. The controllers under test run in this process.
 const PROFILE: &str = include_str!("../../targets/capsize-controllers.yaml");
 
+/// The timings that tests change, with the value in the profile and the value for tests.
+/// Most are shorter, because the cases wait for them in real time.
+/// The latency is longer, because a machine that runs several tests at once is busy.
+const TEST_TIMINGS: [(&str, &str, &str); 6] = [
+    ("failureThreshold", "3s", "1s"),
+    ("successThreshold", "3s", "1s"),
+    ("failoverEvictionTimeout", "6s", "1s"),
+    ("notReadyTolerationSeconds", "5s", "2s"),
+    ("silentProbe", "32s", "4s"),
+    ("latency", "1s", "3s"),
+];
+
 /// A folder with a target and a case, whose runs keep their journals in it.
 pub(crate) struct Stage(TempDir);
 
@@ -26,10 +38,12 @@ impl Stage {
         let start = start(stage.0.path());
         let (before, rest) = PROFILE.split_once("start:\n").unwrap();
         let (_, after) = rest.split_once("features:\n").unwrap();
-        // A machine that runs several tests at once is busy.
-        let after = after.replace("latency: 1s", "latency: 3s");
-        // The controllers in this process take the time limit of probes from the profile. A short one keeps the runs short.
-        let after = after.replace("silentProbe: 32s", "silentProbe: 6s");
+        let mut after = after.to_owned();
+        for (timing, shipped, short) in TEST_TIMINGS {
+            let line = format!("{timing}: {shipped}\n");
+            assert!(after.contains(&line), "{line}");
+            after = after.replace(&line, &format!("{timing}: {short}\n"));
+        }
         fs::write(stage.path("target.yaml"), format!("{before}{start}\nfeatures:\n{after}")).unwrap();
         fs::write(stage.path("case.yaml"), case).unwrap();
         stage
