@@ -280,8 +280,8 @@ impl ExternalMember {
     }
 
     /// The client of the implementation, for the proxy at `address`.
-    /// The certificate of the proxy is signed by `authority`. The client returns each error at once, because the implementation has its own rules for what is tried again. The
-    /// retries of kube would hide faults of the API server.
+    /// The certificate of the proxy is signed by `authority`. The client returns each error at once, because the
+    /// implementation has its own rules for what is tried again. The retries of kube would hide faults of the API server.
     async fn client_by(&self, address: SocketAddr, authority: &str) -> Result<Client, ProviderError> {
         let mut config = configuration((address, &self.path), authority, &self.token).await?;
         config.default_retry = false;
