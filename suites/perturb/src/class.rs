@@ -14,7 +14,7 @@ pub enum ViolationKind {
     TooLate,
     /// It does not happen.
     Never,
-    /// It happens twice, or to two.
+    /// It happens twice, or to two objects.
     Twice,
     /// It happens to another member or object, or with another value.
     Other,

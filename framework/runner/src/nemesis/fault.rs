@@ -131,7 +131,7 @@ impl Fault {
             Self::RefuseNew => FaultKind::RefuseNew,
             Self::DropNew => FaultKind::DropNew,
             Self::HalfOpen => FaultKind::HalfOpen,
-            // A member of which nothing can be had is another matter.
+            // A member whose every answer is an error fails its probes, too.
             Self::Fail { every: 1, verb: None, .. } => FaultKind::FailAll,
             Self::Fail { .. } => FaultKind::Fail,
             Self::Slow { .. } => FaultKind::Slow,
