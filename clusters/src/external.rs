@@ -283,9 +283,7 @@ impl ExternalMember {
     /// The certificate of the proxy is signed by `authority`. The client returns each error at once, because the
     /// implementation has its own rules for what is tried again. The retries of kube would hide faults of the API server.
     async fn client_by(&self, address: SocketAddr, authority: &str) -> Result<Client, ProviderError> {
-        let mut config = configuration((address, &self.path), authority, &self.token).await?;
-        config.default_retry = false;
-        client_of(config, (address, &self.path))
+        client_of((address, &self.path), authority, &self.token, false).await
     }
 }
 
@@ -307,15 +305,19 @@ pub async fn administrator(
     authority: &str,
     token: &str,
 ) -> Result<Client, ProviderError> {
-    client_of(configuration((address, path), authority, token).await?, (address, path))
+    client_of((address, path), authority, token, true).await
 }
 
-/// The configuration of [`administrator`].
-async fn configuration(
+/// The client of [`administrator`].
+/// With `retries`, the client repeats requests that are answered with 429, 503 or 504.
+async fn client_of(
     (address, path): (SocketAddr, &str),
     authority: &str,
     token: &str,
-) -> Result<Config, ProviderError> {
+    retries: bool,
+) -> Result<Client, ProviderError> {
+    let wrong =
+        |error: &dyn std::error::Error| ProviderError(format!("no client of {address}{path}: {error}"));
     let cluster = json!({
         "server": format!("https://{address}{path}"),
         "certificate-authority-data": STANDARD.encode(authority),
@@ -328,20 +330,12 @@ async fn configuration(
         "contexts": [{"name": "member", "context": {"cluster": "member", "user": "member"}}],
         "current-context": "member",
     });
-    let kubeconfig =
-        serde_json::from_value(kubeconfig).map_err(|error| no_client((address, path), &error))?;
+    let kubeconfig = serde_json::from_value(kubeconfig).map_err(|error| wrong(&error))?;
     let config = Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await;
-    let mut config = config.map_err(|error| no_client((address, path), &error))?;
+    let mut config = config.map_err(|error| wrong(&error))?;
     config.proxy_url = None;
-    Ok(config)
-}
-
-fn client_of(config: Config, server: (SocketAddr, &str)) -> Result<Client, ProviderError> {
-    Client::try_from(config).map_err(|error| no_client(server, &error))
-}
-
-fn no_client((address, path): (SocketAddr, &str), error: &dyn std::error::Error) -> ProviderError {
-    ProviderError(format!("no client of {address}{path}: {error}"))
+    config.default_retry = retries;
+    Client::try_from(config).map_err(|error| wrong(&error))
 }
 
 /// The namespace whose annotation sets the start-up time of replicas in a member.
