@@ -13,28 +13,11 @@ use tempfile::TempDir;
 use crate::command::{capsize, printed};
 use crate::fleet::{Up, client};
 use crate::processes::MOVES;
+use crate::short_profile::short_profile;
 
-/// The profile with the shortest timings.
-const PROFILE: &str = include_str!("../../targets/capsize-controllers.yaml");
-
-/// Writes a profile whose controllers run in the process.
-/// Its timings are shorter still, because the cases wait for them in real time.
+/// Writes a profile with short timings, whose controllers run in the process.
 pub(crate) fn write_target(path: &Path) {
-    let (before, rest) = PROFILE.split_once("start:\n").unwrap();
-    let (_, after) = rest.split_once("features:\n").unwrap();
-    let mut profile = format!("{before}start: reference\nfeatures:\n{after}");
-    for (timing, from, to) in [
-        ("failureThreshold", "3s", "1s"),
-        ("successThreshold", "3s", "1s"),
-        ("failoverEvictionTimeout", "6s", "1s"),
-        ("notReadyTolerationSeconds", "5s", "2s"),
-        ("silentProbe", "32s", "6s"),
-    ] {
-        let shipped = format!("{timing}: {from}");
-        assert!(profile.contains(&shipped), "{shipped}");
-        profile = profile.replace(&shipped, &format!("{timing}: {to}"));
-    }
-    fs::write(path, profile).unwrap();
+    fs::write(path, short_profile("start: reference", &[("silentProbe", "32s", "6s")])).unwrap();
 }
 
 /// Two clusters, and the arguments that allow their use.

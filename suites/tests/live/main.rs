@@ -20,4 +20,6 @@ mod playground;
 mod processes;
 mod record;
 mod refusal;
+#[path = "../short_profile/mod.rs"]
+mod short_profile;
 mod up;

@@ -1,6 +1,8 @@
 //! Shared code of tests with external members: a target with short timings, and a case in a folder.
 
 pub(crate) mod kills;
+#[path = "../short_profile/mod.rs"]
+mod short_profile;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,20 +10,11 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-/// The profile with the shortest timings. The controllers under test run in this process.
-const PROFILE: &str = include_str!("../../targets/capsize-controllers.yaml");
+use short_profile::{Timing, short_profile};
 
-/// The timings that tests change, with the value in the profile and the value for tests.
-/// Most are shorter, because the cases wait for them in real time.
+/// The timings that only these tests change: the value in the profile, and the value for tests.
 /// The latency is longer, because a machine that runs several tests at once is busy.
-const TEST_TIMINGS: [(&str, &str, &str); 6] = [
-    ("failureThreshold", "3s", "1s"),
-    ("successThreshold", "3s", "1s"),
-    ("failoverEvictionTimeout", "6s", "1s"),
-    ("notReadyTolerationSeconds", "5s", "2s"),
-    ("silentProbe", "32s", "4s"),
-    ("latency", "1s", "3s"),
-];
+const TIMINGS: [Timing; 2] = [("silentProbe", "32s", "4s"), ("latency", "1s", "3s")];
 
 /// A folder with a target and a case, whose runs keep their journals in it.
 pub(crate) struct Stage(TempDir);
@@ -36,15 +29,7 @@ impl Stage {
     pub(crate) fn with(start: impl FnOnce(&Path) -> String, case: &str) -> Self {
         let stage = Self(TempDir::new().unwrap());
         let start = start(stage.0.path());
-        let (before, rest) = PROFILE.split_once("start:\n").unwrap();
-        let (_, after) = rest.split_once("features:\n").unwrap();
-        let mut after = after.to_owned();
-        for (timing, shipped, short) in TEST_TIMINGS {
-            let line = format!("{timing}: {shipped}\n");
-            assert!(after.contains(&line), "{line}");
-            after = after.replace(&line, &format!("{timing}: {short}\n"));
-        }
-        fs::write(stage.path("target.yaml"), format!("{before}{start}\nfeatures:\n{after}")).unwrap();
+        fs::write(stage.path("target.yaml"), short_profile(&start, &TIMINGS)).unwrap();
         fs::write(stage.path("case.yaml"), case).unwrap();
         stage
     }
