@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use capsize_apiserver::{AdmissionRequest, ApiServer, Backup, Builder, StopGuard};
 use capsize_clock::{Clock, Seed, Simulation};
+use capsize_sorted::CollectSorted;
 use kube::Client;
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -115,7 +116,7 @@ impl Fleet {
             None => control_plane,
         };
         let members = spec.members.iter().map(|spec| (spec.name.clone(), Member::start(run, spec, &set_up)));
-        let (members, api_faults) = (members.collect(), ApiFaults::new(run.clock));
+        let (members, api_faults) = (members.collect_sorted(), ApiFaults::new(run.clock));
         Self { members, api_faults, control_plane: set_up(control_plane).build() }
     }
 

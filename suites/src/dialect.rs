@@ -11,6 +11,7 @@ use capsize_judge::guarantee::Catalogue;
 use capsize_judge::judge::Judge;
 use capsize_judge::profile::Profile;
 use capsize_report::{EntryFacts, ExpressionUse, GuaranteeUse};
+use capsize_sorted::CollectSorted;
 use clap::{Args, Subcommand};
 
 use crate::check::CheckError;
@@ -159,7 +160,7 @@ impl Coverage {
         let profile: Result<Profile, CheckError> = check::profile(path, &header, target);
         let mut profile = profile.map_err(CommandError::input)?;
         let all = targets::shipped();
-        profile.features = all.iter().flat_map(|each| each.features.iter().copied()).collect();
+        profile.features = all.iter().flat_map(|each| each.features.iter().copied()).collect_sorted();
         profile.dialect = dialect.kind();
         Ok(profile)
     }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use capsize_history::{CONTROL_PLANE, VERSION, open};
 use capsize_runner::import::{ImportedEvent, import, write_history};
+use capsize_sorted::CollectSorted;
 use clap::Args;
 use serde_json::{Map, json};
 
@@ -41,7 +42,7 @@ impl Import {
     /// A file that cannot be read, a history that exists or cannot be written, files without an event.
     pub fn execute(self) -> Result<ExitStatus, CommandError> {
         let profile = targets::find(&self.target).map_err(CommandError::input)?;
-        let mut head = Map::from_iter([("history".to_owned(), json!(VERSION))]);
+        let mut head = [("history".to_owned(), json!(VERSION))].into_iter().collect_sorted::<Map<_, _>>();
         head.extend(header(&profile));
         let seconds = seconds(&self.settings)?;
         if !seconds.is_empty() {

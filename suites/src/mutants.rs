@@ -14,6 +14,7 @@ use capsize_mutants::{Mutant, WrongRules};
 use capsize_report::Status;
 use capsize_runner::run::{Implementation, Target, missing_requirement, run_case, side_by_side};
 use capsize_runner::scenario::Case;
+use capsize_sorted::CollectSorted;
 use clap::Args;
 
 use crate::chaos::{Seeds, hunt};
@@ -96,7 +97,7 @@ impl Mutants {
 
     fn chosen(&self) -> Result<Vec<Mutant>, CommandError> {
         let mut mutants = capsize_mutants::all();
-        let known: BTreeSet<String> = mutants.iter().map(|mutant| mutant.id.clone()).collect();
+        let known: BTreeSet<String> = mutants.iter().map(|mutant| mutant.id.clone()).collect_sorted();
         if let Some(unknown) = self.ids.iter().find(|id| !known.contains(*id)) {
             let names = known.into_iter().collect::<Vec<_>>().join(", ");
             return Err(input_error!("there is no mutant `{unknown}`; there are: {names}"));

@@ -18,6 +18,7 @@ use capsize_judge::profile::{Feature, Profile, Timings};
 use capsize_runner::run::{
     Environment, Implementation, ImplementationInfo, RunningImplementation, StartFuture,
 };
+use capsize_sorted::CollectSorted;
 use futures::future::ready;
 use kube::Client;
 use serde_json::Value;
@@ -98,13 +99,13 @@ impl Reference {
     /// The arguments of [`Reference::without`]: the controllers, and the webhooks.
     #[must_use]
     pub fn parts() -> BTreeSet<&'static str> {
-        Controllers::names().into_iter().chain([WEBHOOKS]).collect()
+        Controllers::names().into_iter().chain([WEBHOOKS]).collect_sorted()
     }
 
     /// The reference controllers without one of its [`Reference::parts`].
     #[must_use]
     pub fn without(part: &str) -> Self {
-        Self { disabled: BTreeSet::from([part.to_owned()]), ..Self::default() }
+        Self { disabled: [part.to_owned()].into_iter().collect_sorted(), ..Self::default() }
     }
 }
 
@@ -238,7 +239,8 @@ struct Links {
 impl Links {
     fn of(fleet: &Fleet, addresses: Addresses) -> Self {
         let pushed = fleet.members().filter(|member| member.spec().sync == SyncMode::Push);
-        let clients = pushed.map(|member| (member.name().to_owned(), member.remote_client())).collect();
+        let clients =
+            pushed.map(|member| (member.name().to_owned(), member.remote_client())).collect_sorted();
         Self { clients, bounded: Mutex::default(), addresses }
     }
 

@@ -8,6 +8,7 @@ use capsize_controllers::rules::node::{NodeBehaviour, NodeRelease, NodeRules, Ra
 use capsize_controllers::{NodeControllerSet, NodeControllers, NodeMetrics, NodeSettings};
 use capsize_judge::profile::{Profile, Timings, Zones};
 use capsize_runner::run::{Environment, Implementation, RunningImplementation, StartFuture};
+use capsize_sorted::CollectSorted;
 use futures::future::ready;
 use serde_json::Value;
 
@@ -44,7 +45,7 @@ impl NodeReference {
     /// The arguments of [`NodeReference::without`].
     #[must_use]
     pub fn parts() -> BTreeSet<&'static str> {
-        BTreeSet::from([LIFECYCLE, TAINT_EVICTION])
+        [LIFECYCLE, TAINT_EVICTION].into_iter().collect_sorted::<BTreeSet<_>>()
     }
 
     /// The controllers of nodes without one of its [`NodeReference::parts`].

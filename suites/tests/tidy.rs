@@ -14,19 +14,27 @@ use files::{root, texts};
 /// Tests may use more.
 const EDGES: &[(&str, &[&str])] = &[
     ("framework/clock", &[]),
-    ("framework/cel", &[]),
-    ("clusters/apiserver", &["capsize-cel", "capsize-clock"]),
-    ("clusters", &["capsize-apiserver", "capsize-clock"]),
-    ("clusters/real", &["capsize-clock", "capsize-clusters"]),
-    ("controllers", &["capsize-clock"]),
-    ("controllers/manager", &["capsize-clock", "capsize-controllers"]),
-    ("framework/history", &["capsize-clock"]),
-    ("framework/dialect", &["capsize-cel", "capsize-clock", "capsize-history"]),
-    ("framework/judge", &["capsize-history"]),
-    ("framework/report", &["capsize-history", "capsize-judge"]),
+    ("framework/sorted", &[]),
+    ("framework/cel", &["capsize-sorted"]),
+    ("clusters/apiserver", &["capsize-cel", "capsize-clock", "capsize-sorted"]),
+    ("clusters", &["capsize-apiserver", "capsize-clock", "capsize-sorted"]),
+    ("clusters/real", &["capsize-clock", "capsize-clusters", "capsize-sorted"]),
+    ("controllers", &["capsize-clock", "capsize-sorted"]),
+    ("controllers/manager", &["capsize-clock", "capsize-controllers", "capsize-sorted"]),
+    ("framework/history", &["capsize-clock", "capsize-sorted"]),
+    ("framework/dialect", &["capsize-cel", "capsize-clock", "capsize-history", "capsize-sorted"]),
+    ("framework/judge", &["capsize-history", "capsize-sorted"]),
+    ("framework/report", &["capsize-history", "capsize-judge", "capsize-sorted"]),
     (
         "framework/runner",
-        &["capsize-clock", "capsize-clusters", "capsize-history", "capsize-judge", "capsize-report"],
+        &[
+            "capsize-clock",
+            "capsize-clusters",
+            "capsize-history",
+            "capsize-judge",
+            "capsize-report",
+            "capsize-sorted",
+        ],
     ),
     (
         "suites",
@@ -44,10 +52,11 @@ const EDGES: &[(&str, &[&str])] = &[
             "capsize-real",
             "capsize-report",
             "capsize-runner",
+            "capsize-sorted",
         ],
     ),
-    ("suites/mutants", &["capsize-controllers"]),
-    ("suites/perturb", &["capsize-history", "capsize-judge"]),
+    ("suites/mutants", &["capsize-controllers", "capsize-sorted"]),
+    ("suites/perturb", &["capsize-history", "capsize-judge", "capsize-sorted"]),
 ];
 
 const LONGEST_FILE: usize = 600;

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use capsize_clock::Clock;
+use capsize_sorted::CollectSorted;
 use rustix::process::geteuid;
 
 use crate::docker::{Engine, EngineError};
@@ -129,7 +130,7 @@ struct Sweep<'a> {
 impl<'a> Sweep<'a> {
     fn of(engine: &'a Engine, journals: &'a mut [EndedRunJournal], report: &'a mut CleanUpReport) -> Self {
         let whole = journals.iter().filter(|journal| !journal.stays).map(|journal| journal.run.clone());
-        let whole = whole.collect();
+        let whole = whole.collect_sorted();
         Self { engine, journals, report, whole }
     }
 

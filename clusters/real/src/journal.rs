@@ -14,6 +14,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use capsize_sorted::CollectSorted;
 use serde::{Deserialize, Serialize};
 
 use crate::kubeconfig::Copies;
@@ -159,7 +160,7 @@ impl Journal {
     pub fn labels(&self) -> BTreeMap<String, String> {
         let folder = self.path.parent().unwrap_or_else(|| Path::new("")).display().to_string();
         let labels = [(RUN, self.run()), (RUN_ID, self.id.to_string()), (JOURNAL, folder)];
-        labels.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+        labels.into_iter().map(|(name, value)| (name.to_owned(), value)).collect_sorted()
     }
 
     /// Puts the identity of the run into the environment of a program that is about to be started.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use capsize_apiserver::{ApiServer, Builder};
 use capsize_clock::Simulation;
+use capsize_sorted::CollectSorted;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
@@ -105,7 +106,7 @@ impl Cluster {
             let (spec, absence) = (spec.clone(), Mutex::new(absence));
             (name.clone(), Machine { spec, kubelet, absence, ready_status: Mutex::default() })
         };
-        let machines: Nodes = Arc::new(spec.nodes.iter().map(machine).collect());
+        let machines: Nodes = Arc::new(spec.nodes.iter().map(machine).collect_sorted());
         let mut tasks = JoinSet::new();
         let (client, stages) = (api.client(), spec.stages.clone());
         let (beats, chance) = (run.seed.stream("heartbeats"), run.seed.stream("stages"));

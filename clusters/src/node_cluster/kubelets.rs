@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use capsize_clock::{Clock, Stream, whole_seconds};
+use capsize_sorted::CollectSorted;
 use futures::future::join_all;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -71,7 +72,8 @@ pub(super) async fn run(client: Client, clock: Clock, stages: Stages, kubelets: 
         )
     };
     let all = writer.kubelets.iter().map(fresh).collect();
-    let mut due: BTreeMap<Instant, Vec<(String, KubeletState)>> = BTreeMap::from([(Instant::now(), all)]);
+    let mut due: BTreeMap<Instant, Vec<(String, KubeletState)>> =
+        [(Instant::now(), all)].into_iter().collect_sorted();
     while let Some((at, mut kubelets)) = due.pop_first() {
         tokio::time::sleep_until(at).await;
         let is_connected =

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use capsize_sorted::CollectSorted;
 use k8s_openapi::api::core::v1::Toleration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{ApiResource, DeleteParams, DynamicObject};
@@ -155,7 +156,7 @@ impl EventLoop {
             let _ = api.delete(&name, &DeleteParams::default()).await;
         }
         let missing = replicas.saturating_sub(count);
-        let names: BTreeSet<&str> = of_owner.keys().map(|pod| pod.1.as_str()).collect();
+        let names: BTreeSet<&str> = of_owner.keys().map(|pod| pod.1.as_str()).collect_sorted();
         let numbers = (0..replicas).filter(|number| {
             !owner.numbered || !names.contains(format!("{}-{number}", owner.reference.name).as_str())
         });
@@ -168,7 +169,7 @@ impl EventLoop {
     async fn spread(&mut self, key: &Key, owner: &Owner) {
         let pods = self.of_owner.get(key).into_iter().flatten();
         let pods = pods.filter_map(|(pod, _)| self.pods.get(pod));
-        let served: BTreeSet<&str> = pods.filter_map(|pod| pod.node()).collect();
+        let served: BTreeSet<&str> = pods.filter_map(|pod| pod.node()).collect_sorted();
         let lacking = self.places.iter().filter(|(node, _)| !served.contains(node));
         let lacking: Vec<String> = lacking
             .filter(|(_, place)| place.tolerated(&owner.tolerations))

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use capsize_apiserver::Quantity;
+use capsize_sorted::CollectSorted;
 use k8s_openapi::api::core::v1::{Node, Taint, Toleration};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Text;
 
@@ -101,7 +102,7 @@ pub(super) fn amounts(texts: &BTreeMap<String, Text>) -> Amounts {
     let amount = |(resource, text): (&String, &Text)| {
         (resource != "pods").then(|| Some((resource.clone(), Quantity::parse(&text.0)?.amount()))).flatten()
     };
-    texts.iter().filter_map(amount).collect()
+    texts.iter().filter_map(amount).collect_sorted()
 }
 
 /// All nodes, in an order that makes a choice fast.

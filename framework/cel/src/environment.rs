@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use capsize_sorted::CollectSorted;
 use kube_cel::cel::common::ast::{
     CallExpr, ComprehensionExpr, Expr, IdedExpr, ListExpr, LiteralValue, operators,
 };
@@ -44,8 +45,9 @@ pub fn compile(sources: BTreeSet<String>) -> Programs {
     let work = move || work().map(|(parsed, source)| (source, parsed)).collect::<Programs>();
     let thread = std::thread::Builder::new().name("cel".into()).stack_size(STACK).spawn(work);
     let compiled = thread.ok().and_then(|thread| thread.join().ok());
-    let failed =
-        || all.into_iter().map(|source| (source, Err("the expression is too complex".into()))).collect();
+    let failed = || {
+        all.into_iter().map(|source| (source, Err("the expression is too complex".into()))).collect_sorted()
+    };
     compiled.unwrap_or_else(failed)
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use capsize_history::facts::{Assignment, Change, EvictionTask, Workload, WorkloadKey, World};
+use capsize_sorted::CollectSorted;
 use kube_cel::cel::Value;
 
 use super::compile::{Compiler, DialectError, Section};
@@ -53,7 +54,8 @@ impl AssignmentReader {
         let mut names = BTreeSet::new();
         let twice = members.iter().filter(|name| !names.insert((*name).clone()));
         let defects = twice.map(|name| format!("{name} is named twice")).collect();
-        let assignment = members.into_iter().enumerate().map(|(place, name)| (name, of(place))).collect();
+        let assignment =
+            members.into_iter().enumerate().map(|(place, name)| (name, of(place))).collect_sorted();
         (assignment, defects)
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use capsize_cel::{CheckResult, Checker, Type};
 use capsize_history::{YamlError, misspelt};
+use capsize_sorted::CollectSorted;
 use kube_cel::cel::common::ast::{CallExpr, Expr as Node, IdedExpr, LiteralValue, operators};
 
 use super::document::{Document, Text};
@@ -196,7 +197,8 @@ impl<'a> Compiler<'a> {
 
     fn parse(&self, text: &Text) -> Result<IdedExpr, DialectError> {
         let source = text.value.clone();
-        let parsed = capsize_cel::compile(BTreeSet::from([source])).into_values().next();
+        let parsed =
+            capsize_cel::compile([source].into_iter().collect_sorted::<BTreeSet<_>>()).into_values().next();
         match parsed {
             Some(Ok(program)) => Ok(program.expression().clone()),
             Some(Err(message)) => Err(self.located(text, &message, &NOTHING)),

@@ -7,6 +7,7 @@ use capsize_history::dialect::{changes, content, digest};
 use capsize_history::digest::Table;
 use capsize_history::facts::{Change, Content, Delivery, Running, WorkloadKey, World};
 use capsize_history::{Field, Object, Tree};
+use capsize_sorted::CollectSorted;
 
 use super::assignment::end_eviction;
 use super::compile::{Compiler, DialectError};
@@ -206,8 +207,9 @@ fn withdraw(world: &mut World, workload: &WorkloadKey, member: &str, carrier: &s
 impl Manifest {
     fn read(workload: WorkloadKey, manifest: &Tree<'_>, own: &str) -> Self {
         let labels = manifest["metadata"]["labels"].fields().iter();
-        let labels: BTreeMap<String, String> =
-            labels.filter_map(|(key, value)| Some((key.to_string(), value.as_str()?.to_owned()))).collect();
+        let labels: BTreeMap<String, String> = labels
+            .filter_map(|(key, value)| Some((key.to_string(), value.as_str()?.to_owned())))
+            .collect_sorted();
         Self {
             workload,
             replicas: manifest["spec"]["replicas"].as_u64().unwrap_or_default(),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use capsize_cel::Host;
+use capsize_sorted::CollectSorted;
 use kube_cel::cel::Value;
 
 /// The function that looks objects up in an index.
@@ -33,7 +34,7 @@ pub(crate) struct Indexes {
 impl Indexes {
     /// Indexes in which lookups find an empty list before the first object was observed.
     pub(crate) fn that_may_be_empty<'a>(names: impl Iterator<Item = &'a String>) -> Self {
-        Self { shown: names.cloned().collect(), ..Self::default() }
+        Self { shown: names.cloned().collect_sorted(), ..Self::default() }
     }
 
     /// Puts the object called `name` under `key`, or removes it if there is no key.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use capsize_history::facts::{Change, Instance, InstanceHealth, WorkloadKey, World};
+use capsize_sorted::CollectSorted;
 use kube_cel::cel::Value;
 
 use super::compile::{Compiler, DialectError};
@@ -61,7 +62,7 @@ impl InstancesReader {
             let instance = Instance { health, ready, has_status: true, applied, ..Instance::default() };
             Some((scope.maybe(Some(&self.member), text)?, instance))
         };
-        list.into_iter().filter_map(instance).collect()
+        list.into_iter().filter_map(instance).collect_sorted()
     }
 }
 

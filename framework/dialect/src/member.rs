@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use capsize_history::dialect::changes::{health_changed, same_taint, tainted};
 use capsize_history::facts::{Change, Health, Member, Taint, TaintEffect, World};
+use capsize_sorted::CollectSorted;
 use kube_cel::cel::Value;
 
 use super::compile::{Compiler, DialectError};
@@ -233,7 +234,7 @@ impl MemberReader {
         let Some((health, list)) = found else { return false };
         let of = |name: &str| -> BTreeMap<String, String> {
             let pair = |item: &Value| Some((text(field(item, "type")?)?, text(field(item, name)?)?));
-            items(&list).iter().filter_map(pair).collect()
+            items(&list).iter().filter_map(pair).collect_sorted()
         };
         member.health = health;
         member.reasons = of("reason");
@@ -264,9 +265,9 @@ impl MemberReader {
         let differs = known.chosen_by.refresh(&self.reads.chosen_by, observation, |scope| {
             let labels = scope.maybe(self.labels.as_ref(), |value| Some(text_map(value))).unwrap_or_default();
             let values = |each: &Expression| scope.read(each, texts).unwrap_or_default();
-            let fields = self.fields.iter().map(|(name, each)| (name.clone(), values(each))).collect();
+            let fields = self.fields.iter().map(|(name, each)| (name.clone(), values(each))).collect_sorted();
             let serves = scope.maybe(self.serves.as_ref(), |value| Some(texts(value)));
-            let serves = serves.map(|kinds| Arc::new(kinds.into_iter().collect::<BTreeSet<_>>()));
+            let serves = serves.map(|kinds| Arc::new(kinds.into_iter().collect_sorted::<BTreeSet<_>>()));
             replace(&mut member.labels, labels)
                 | replace(&mut member.fields, fields)
                 | replace(&mut member.serves, serves)

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use capsize_cel::Environment;
 use capsize_history::dialect::{NeutralStep, StepKind, StepWrite, StepWriter, WriteTarget};
 use capsize_history::{Tree, misspelt};
+use capsize_sorted::CollectSorted;
 use kube_cel::cel::Value;
 use kube_cel::cel::common::ast::{Expr as Node, IdedExpr, LiteralValue, operators};
 use schemars::JsonSchema;
@@ -352,9 +353,9 @@ fn to_json(tree: &Tree<'_>) -> Json {
         Tree::Number(number) => Json::Number(number.clone()),
         Tree::Text(text) => Json::String(text.to_string()),
         Tree::List(items) => items.iter().map(to_json).collect(),
-        Tree::Fields(fields) => {
-            Json::Object(fields.iter().map(|(name, value)| (name.to_string(), to_json(value))).collect())
-        }
+        Tree::Fields(fields) => Json::Object(
+            fields.iter().map(|(name, value)| (name.to_string(), to_json(value))).collect_sorted(),
+        ),
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use capsize_history::Tree;
 use capsize_history::dialect::digest;
+use capsize_sorted::CollectSorted;
 use jiff::Timestamp;
 use kube_cel::cel::Value;
 use kube_cel::cel::objects::Key;
@@ -81,7 +82,7 @@ pub(crate) fn field<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
 pub(crate) fn text_map(value: &Value) -> BTreeMap<String, String> {
     let Value::Map(map) = value else { return BTreeMap::new() };
     let pair = |(key, value): (&Key, &Value)| Some((key_text(key), text(value)?));
-    map.map.iter().filter_map(pair).collect()
+    map.map.iter().filter_map(pair).collect_sorted()
 }
 
 /// The time in a text or in a value of CEL.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use capsize_history::dialect::{changes, content};
 use capsize_history::facts::{Change, Template, Workload, WorkloadKey, World};
+use capsize_sorted::CollectSorted;
 use kube_cel::cel::Value;
 
 use super::assignment::AssignmentReader;
@@ -239,7 +240,7 @@ impl WorkloadReader {
             let mut was: BTreeMap<WorkloadKey, KnownWorkload> = std::mem::take(&mut known.workloads)
                 .into_iter()
                 .map(|known| (known.key.clone(), known))
-                .collect();
+                .collect_sorted();
             known.items.clear();
             for item in list {
                 let Some(key) = self.key.key(&scope.with(&self.item, item.clone())) else { continue };
@@ -375,7 +376,7 @@ impl WorkloadReader {
             let conditions = self.conditions.iter();
             entry.conditions = conditions
                 .filter_map(|(name, each)| Some((name.clone(), scope.maybe(Some(each), status)?)))
-                .collect();
+                .collect_sorted();
             entry.scheduled = scope.is_true(self.scheduled.as_ref());
             entry.available = scope.maybe(self.available.as_ref(), number);
         });

@@ -10,6 +10,7 @@ use capsize_judge::guarantee::{Bound, Evidence, GuaranteeSpec};
 use capsize_judge::judge::Judgement;
 use capsize_judge::responsible_component::{Deviation, ViolationCause};
 use capsize_judge::time_format::{clock, span};
+use capsize_sorted::CollectSorted;
 
 use super::phrase::{fault, moment, source};
 use super::{Case, Failure, Traces};
@@ -20,7 +21,7 @@ const TRACES: &str = include_str!("../traces.json");
 /// The known upstream issues of each guarantee.
 static ISSUES: LazyLock<BTreeMap<String, Vec<String>>> = LazyLock::new(|| {
     let traces: Traces = serde_json::from_str(TRACES).unwrap_or_default();
-    traces.into_iter().map(|(id, trace)| (id, trace.issues)).collect()
+    traces.into_iter().map(|(id, trace)| (id, trace.issues)).collect_sorted()
 });
 
 /// One line about a violation. A line with a time is about that moment.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use capsize_sorted::CollectSorted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -190,7 +191,7 @@ impl From<&Numbers> for NumbersJson {
     fn from(numbers: &Numbers) -> Self {
         let outages = numbers.outages.iter().map(OutageJson::from).collect();
         let workloads = numbers.workloads.iter();
-        let workloads = workloads.map(|(key, copies)| (key.to_string(), copies.into())).collect();
+        let workloads = workloads.map(|(key, copies)| (key.to_string(), copies.into())).collect_sorted();
         Self { outages, workloads }
     }
 }
@@ -200,7 +201,7 @@ impl From<&Outage> for OutageJson {
         let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
         let moved = outage.moves.iter().filter(|each| each.evicted.is_some()).map(|each| {
             let steps = milestones(each).filter_map(|(name, time)| Some((name, time?.as_secs_f64())));
-            (each.workload.to_string(), steps.collect())
+            (each.workload.to_string(), steps.collect_sorted())
         });
         Self {
             member: outage.member.clone(),
@@ -209,7 +210,7 @@ impl From<&Outage> for OutageJson {
             lasted_seconds: seconds(outage.lasted),
             detected_seconds: seconds(outage.detected),
             tainted_seconds: seconds(outage.tainted),
-            moved_seconds: moved.collect(),
+            moved_seconds: moved.collect_sorted(),
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use capsize_sorted::CollectSorted;
 use jiff::SignedDuration;
 use serde::Deserialize;
 
@@ -72,7 +73,7 @@ pub fn side_by_side(reports: &[Column]) -> (String, bool) {
     let _ = writeln!(text, "|---|{}", "---|".repeat(reports.len()));
     let mut different = Vec::new();
     let all: Vec<_> = reports.iter().map(guarantees).collect();
-    let ids: BTreeSet<&str> = all.iter().flat_map(|report| report.keys().copied()).collect();
+    let ids: BTreeSet<&str> = all.iter().flat_map(|report| report.keys().copied()).collect_sorted();
     for id in &ids {
         let row: Vec<_> = all.iter().map(|report| report.get(id)).collect();
         let cells: Vec<String> =
@@ -80,15 +81,15 @@ pub fn side_by_side(reports: &[Column]) -> (String, bool) {
         let core = if row.iter().flatten().any(|each| each.level == "core") { " (core)" } else { "" };
         let _ = writeln!(text, "| {id}{core} | {} |", cells.join(" | "));
         let decided = row.iter().flatten().map(|each| each.verdict.as_str());
-        let verdicts: BTreeSet<&str> = decided.filter(|verdict| *verdict != UNDECIDED).collect();
+        let verdicts: BTreeSet<&str> = decided.filter(|verdict| *verdict != UNDECIDED).collect_sorted();
         if verdicts.len() > 1 {
             different.push((*id).to_owned());
         }
     }
     let cases: Vec<_> = reports.iter().map(statuses).collect();
-    let names: BTreeSet<&String> = cases.iter().flat_map(BTreeMap::keys).collect();
+    let names: BTreeSet<&String> = cases.iter().flat_map(BTreeMap::keys).collect_sorted();
     let differs =
-        |name: &&String| cases.iter().map(|case| case.get(*name)).collect::<BTreeSet<_>>().len() > 1;
+        |name: &&String| cases.iter().map(|case| case.get(*name)).collect_sorted::<BTreeSet<_>>().len() > 1;
     different.extend(names.iter().copied().filter(differs).cloned());
     let _ = match different.as_slice() {
         [] => writeln!(text, "\nAll agree on {} cases and {} guarantees.", names.len(), ids.len()),
@@ -99,11 +100,15 @@ pub fn side_by_side(reports: &[Column]) -> (String, bool) {
 
 fn guarantees(report: &Column) -> BTreeMap<&str, &Guarantee> {
     let tested = report.guarantees.iter().filter(|each| !SILENT.contains(&each.verdict.as_str()));
-    tested.map(|each| (each.id.as_str(), each)).collect()
+    tested.map(|each| (each.id.as_str(), each)).collect_sorted()
 }
 
 fn statuses(report: &Column) -> BTreeMap<String, &str> {
-    report.cases.iter().map(|case| (format!("{}/{}", case.group, case.name), case.status.as_str())).collect()
+    report
+        .cases
+        .iter()
+        .map(|case| (format!("{}/{}", case.group, case.name), case.status.as_str()))
+        .collect_sorted()
 }
 
 impl Guarantee {

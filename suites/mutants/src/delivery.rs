@@ -11,6 +11,7 @@ use capsize_controllers::api::{
 use capsize_controllers::rules::{
     Rules, TaskOutcome, UnhealthySince, aggregated_status, clusters_with_work, task_outcome, unhealthy_since,
 };
+use capsize_sorted::CollectSorted;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
@@ -24,7 +25,7 @@ mutants! {
     copies_to_purge_directly_stay("eviction/directly", "DELIVERY-02") {
         fn clusters_with_work<'a>(&self, spec: &'a ResourceBindingSpec) -> BTreeSet<&'a str> {
             let leaving = spec.graceful_eviction_tasks.iter().map(|task| task.from_cluster.as_str());
-            clusters_with_work(self.behaviour(), spec).into_iter().chain(leaving).collect()
+            clusters_with_work(self.behaviour(), spec).into_iter().chain(leaving).collect_sorted()
         }
     }
 
@@ -93,7 +94,7 @@ mutants! {
 
     the_copy_goes_as_soon_as_it_is_evicted("eviction/replacement-slow", "EVICTION-03") {
         fn clusters_with_work<'a>(&self, spec: &'a ResourceBindingSpec) -> BTreeSet<&'a str> {
-            spec.clusters.iter().map(|target| target.name.as_str()).collect()
+            spec.clusters.iter().map(|target| target.name.as_str()).collect_sorted()
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use capsize_controllers::rules::{Bug, Release, Rules};
+use capsize_sorted::CollectSorted;
 
 use crate::Mutant;
 
@@ -83,7 +84,7 @@ pub(crate) fn all() -> Vec<Mutant> {
         let release = AS_RELEASE.iter().find(|(of, _)| *of == bug).map(|(_, release)| *release);
         let rules = move || -> Arc<dyn Rules> {
             let like = release.map(Release::of).unwrap_or_default();
-            Arc::new(Release { bugs: BTreeSet::from([bug]), ..like })
+            Arc::new(Release { bugs: [bug].into_iter().collect_sorted::<BTreeSet<_>>(), ..like })
         };
         let profile = release.map_or("reference", |_| "reference-1.18");
         Mutant { profile, ..Mutant::new(bug.name(), case, guarantee, rules) }

@@ -6,6 +6,7 @@ use capsize_history::Entry;
 use capsize_history::digest::{OFFSET, digest};
 use capsize_judge::judge::judge;
 use capsize_judge::profile::Profile;
+use capsize_sorted::CollectSorted;
 
 use crate::class::{Class, ViolationKind};
 use crate::classes::all;
@@ -81,7 +82,7 @@ fn violated(entries: &[Entry], profile: &Profile) -> BTreeSet<&'static str> {
     let entries = entries.iter().map(|entry| Ok::<_, std::convert::Infallible>(entry.clone()));
     let Ok(judgement) = judge(entries, profile.clone());
     let verdicts = judgement.verdicts.into_iter();
-    verdicts.filter(|verdict| verdict.outcome.is_violated()).map(|verdict| verdict.spec.id).collect()
+    verdicts.filter(|verdict| verdict.outcome.is_violated()).map(|verdict| verdict.spec.id).collect_sorted()
 }
 
 /// Chooses at most `most` of the edits, by the seed and the names of the class and the history.

@@ -10,6 +10,7 @@ use capsize_clock::{Seed, parse_time};
 use capsize_history::{Entry, EventType, Kind, Reader, Writer};
 use capsize_judge::profile::Profile;
 use capsize_runner::run::{Target, run_case};
+use capsize_sorted::CollectSorted;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -190,7 +191,7 @@ fn members(entries: &[Entry]) -> BTreeSet<String> {
         }
         _ => None,
     };
-    entries.iter().filter_map(name).collect()
+    entries.iter().filter_map(name).collect_sorted()
 }
 
 /// The kinds that say where a workload may go.

@@ -16,6 +16,7 @@ use capsize_runner::objects::karmada as objects;
 use capsize_runner::run::{
     Environment, Implementation, ImplementationInfo, RunningImplementation, StartError, StartFuture,
 };
+use capsize_sorted::CollectSorted;
 use serde_json::{Value, json};
 
 use super::files::Folder;
@@ -175,7 +176,7 @@ impl Processes {
         let folder = Folder::create(sockets, self.cleanup.clone(), logs)
             .map_err(|error| StartError(error.to_string()))?;
         let programs = || self.programs.iter().filter(|program| program.per_pull_member == agents);
-        let names = programs().map(|program| program.name.clone()).collect();
+        let names = programs().map(|program| program.name.clone()).collect_sorted();
         let definitions = self.definitions.as_deref().unwrap_or_default();
         let mut running =
             Running::new(folder, self.bin.clone(), self.target.clone(), names).with_definitions(definitions);

@@ -15,6 +15,7 @@ use capsize_controllers::Identity;
 use capsize_judge::profile::Program;
 use capsize_real::free_port;
 use capsize_runner::run::{BreakdownReport, Environment};
+use capsize_sorted::CollectSorted;
 use http::Request;
 use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -154,7 +155,7 @@ impl Running {
         let name =
             |definition: &Value| definition["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let definitions =
-            definitions.iter().map(|definition| (name(definition), definition.clone())).collect();
+            definitions.iter().map(|definition| (name(definition), definition.clone())).collect_sorted();
         Self { definitions, ..self }
     }
 

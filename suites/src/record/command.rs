@@ -24,6 +24,7 @@ use capsize_runner::record::{
     self, Limit, Pace, Parts, Record, RecordError, RecordingNotice, RecordingResult, Source,
 };
 use capsize_runner::scenario::Length;
+use capsize_sorted::CollectSorted;
 use clap::Args;
 use kube::api::ListParams;
 use kube::config::Kubeconfig;
@@ -424,11 +425,13 @@ async fn pace(clock: Clock, sources: &[Source], page: &mut Page) -> Result<Pace,
 /// The part of the header that describes the implementation, as the user names it.
 /// Nobody has observed its settings, so `check` uses those of the profile.
 pub(crate) fn header(profile: &Profile) -> Mark {
-    Map::from_iter([
+    [
         ("implementation".to_owned(), json!(profile.implementation)),
         ("version".to_owned(), json!(profile.version)),
         ("target".to_owned(), json!(profile.name)),
-    ])
+    ]
+    .into_iter()
+    .collect_sorted::<Map<_, _>>()
 }
 
 /// The timings that the user sets, in seconds.

@@ -10,6 +10,7 @@ use capsize_clock::Seed;
 use capsize_history::misspelt;
 use capsize_report::{CaseStatus, ConformanceReport};
 use capsize_runner::scenario::{self, Case};
+use capsize_sorted::CollectSorted;
 use clap::Args;
 
 use crate::exit::{CommandError, input_error};
@@ -190,7 +191,7 @@ impl SelectionArgs {
 fn failed_with(report: &ConformanceReport, seed: Seed) -> BTreeSet<String> {
     let failed = report.cases.iter().filter(|case| case.status == CaseStatus::Failed);
     let with = failed.filter(|case| case.seed.is_none_or(|own| own == seed.0));
-    with.map(|case| case.id.clone()).collect()
+    with.map(|case| case.id.clone()).collect_sorted()
 }
 
 impl fmt::Display for Shard {

@@ -7,6 +7,7 @@ use capsize_apiserver::{Builder, RunningServer};
 use capsize_clock::{Seed, Simulation, Stop, live};
 use capsize_report::Page;
 use capsize_runner::run::{Playground, PlaygroundError, Target, View};
+use capsize_sorted::CollectSorted;
 use clap::{Args, ValueEnum};
 use futures::future::{OptionFuture, join_all, pending};
 use tokio::sync::mpsc;
@@ -109,7 +110,7 @@ impl Up {
             let servers = fleet::listen(fleet, self.listen, self.speed).await?;
             let urls = servers.iter().map(|server| (server.url().to_owned(), server.name().to_owned()));
             // The fleet starts once, so nothing has set the addresses before.
-            let _ = addresses.set(urls.collect());
+            let _ = addresses.set(urls.collect_sorted());
             let (sender, orders) = mpsc::channel(WAITING_ORDERS);
             // The other end is there as long as this future is polled.
             let _ = opened.send((servers, view, sender));

@@ -3,6 +3,7 @@
 //! The facts come from the bootstrap policy of Kubernetes. The roles of built-in controllers, nodes and certificate
 //! signers are left out, because none of them runs here.
 
+use capsize_sorted::CollectSorted;
 use serde_json::{Map, Value, json};
 
 use super::grants::GROUP;
@@ -219,7 +220,9 @@ fn role(role: &Role) -> Value {
     }
     let mut fields = json!({"rules": rules});
     if !role.from.is_empty() {
-        let labels = Map::from_iter([(format!("{AGGREGATE}{}", role.from), Value::from("true"))]);
+        let labels = [(format!("{AGGREGATE}{}", role.from), Value::from("true"))]
+            .into_iter()
+            .collect_sorted::<Map<_, _>>();
         fields["aggregationRule"] = json!({"clusterRoleSelectors": [{"matchLabels": labels}]});
     }
     object("ClusterRole", role.name, role.into, fields)
@@ -238,7 +241,9 @@ fn words(text: &str) -> Vec<&str> {
 }
 
 fn object(kind: &str, name: &str, into: &str, fields: Value) -> Value {
-    let mut labels = Map::from_iter([("kubernetes.io/bootstrapping".into(), "rbac-defaults".into())]);
+    let mut labels = [("kubernetes.io/bootstrapping".into(), "rbac-defaults".into())]
+        .into_iter()
+        .collect_sorted::<Map<_, _>>();
     if !into.is_empty() {
         labels.insert(format!("{AGGREGATE}{into}"), "true".into());
     }

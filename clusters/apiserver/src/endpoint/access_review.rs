@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use capsize_sorted::CollectSorted;
 use http::{Method, Response, StatusCode};
 use serde_json::{Map, Value, json};
 
@@ -202,7 +203,7 @@ fn access(call: &Call<'_>, mut review: Value) -> Result<Value, Failure> {
             name: text(&spec["user"]),
             uid: text(&spec["uid"]),
             groups: texts(&spec["groups"]),
-            extra: extra.map(|(key, values)| (key.clone(), texts(values))).collect(),
+            extra: extra.map(|(key, values)| (key.clone(), texts(values))).collect_sorted(),
         }
     };
     let inner = &call.server.inner;

@@ -1,5 +1,6 @@
 //! The scale subresource: the replicas of a kind in a form that all kinds share.
 
+use capsize_sorted::CollectSorted;
 use http::{Method, Response, StatusCode};
 use serde_json::{Map, Value, json};
 
@@ -37,7 +38,7 @@ fn scale_of(object: &Value, paths: &ScalePaths) -> Value {
     let metadata: Map<String, Value> = kept
         .iter()
         .filter_map(|field| Some(((*field).to_owned(), object["metadata"].get(*field)?.clone())))
-        .collect();
+        .collect_sorted();
     let replicas = |path: &[String]| at(object, path).cloned();
     let spec =
         replicas(&paths.spec_replicas).map_or_else(|| json!({}), |replicas| json!({"replicas": replicas}));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use capsize_sorted::CollectSorted;
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
@@ -61,7 +62,7 @@ impl Cause {
 
 fn details(group: &str, kind: &str, name: &str) -> Map<String, Value> {
     let fields = [("name", name), ("group", group), ("kind", kind)];
-    fields.into_iter().filter(|(_, v)| !v.is_empty()).map(|(k, v)| (k.into(), v.into())).collect()
+    fields.into_iter().filter(|(_, v)| !v.is_empty()).map(|(k, v)| (k.into(), v.into())).collect_sorted()
 }
 
 /// `plural.group`, or only the name for the core group.
@@ -303,8 +304,9 @@ impl Failure {
     /// An internal error, with the reason `InternalError`, which clients recognize.
     pub(crate) fn internal_error(why: &str) -> Self {
         let message = format!("Internal error occurred: {why}");
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message)
-            .with_details(Map::from_iter([("causes".to_owned(), json!([{"message": why}]))]))
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message).with_details(
+            [("causes".to_owned(), json!([{"message": why}]))].into_iter().collect_sorted::<Map<_, _>>(),
+        )
     }
 
     /// The denial of a webhook: the code, the message, and the body that contains both.

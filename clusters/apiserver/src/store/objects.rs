@@ -8,6 +8,7 @@ use std::mem;
 use std::sync::Arc;
 
 use capsize_clock::Clock;
+use capsize_sorted::CollectSorted;
 use serde_json::Value;
 use tokio::sync::Notify;
 
@@ -193,7 +194,7 @@ impl Store {
     /// A snapshot of all objects.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let tables = self.tables.iter().map(|(name, table)| (name.clone(), table.objects().clone()));
-        Snapshot { revision: self.revision, tables: tables.collect() }
+        Snapshot { revision: self.revision, tables: tables.collect_sorted() }
     }
 
     /// Restores the objects and the revision of `snapshot`. Watches end, except those of restore observers.

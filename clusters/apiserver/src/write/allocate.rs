@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
+use capsize_sorted::CollectSorted;
 use rand::RngExt;
 use serde_json::{Value, json};
 
@@ -126,7 +127,7 @@ impl Allocations {
     ) -> Result<(), Cause> {
         let balanced = kind == "LoadBalancer" && spec["allocateLoadBalancerNodePorts"] != false;
         let mut taken: BTreeSet<u16> = BTreeSet::new();
-        let had: BTreeSet<u16> = old.into_iter().flat_map(ports).collect();
+        let had: BTreeSet<u16> = old.into_iter().flat_map(ports).collect_sorted();
         let mut listed = match spec.get_mut("ports").map(Value::take) {
             Some(Value::Array(listed)) => listed,
             other => {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use capsize_sorted::CollectSorted;
 use serde_json::Value;
 
 /// The tables and keys of the dependents, by the uid of the owner.
@@ -23,7 +24,7 @@ impl Dependents {
         }
         let uids = |object: Option<&Value>| -> BTreeSet<String> {
             let owners = object.into_iter().flat_map(references);
-            owners.filter_map(|owner| owner["uid"].as_str().map(str::to_owned)).collect()
+            owners.filter_map(|owner| owner["uid"].as_str().map(str::to_owned)).collect_sorted()
         };
         let (before, after) = (uids(before), uids(after));
         let entry = (storage.clone(), key.to_owned());

@@ -10,6 +10,7 @@ use bollard::query_parameters::{
     ListVolumesOptions, RemoveContainerOptions, RemoveVolumeOptions,
 };
 use capsize_clusters::ProviderError;
+use capsize_sorted::CollectSorted;
 
 use crate::journal::{JOURNAL, RUN, RUN_ID, Resource};
 use crate::run_id::RunId;
@@ -240,7 +241,7 @@ pub struct LabelledResource {
 
 impl LabelledResource {
     fn of(resource: Resource, labels: impl IntoIterator<Item = (String, String)>) -> Self {
-        let labels: Labels = labels.into_iter().collect();
+        let labels: Labels = labels.into_iter().collect_sorted();
         let id = labels.get(RUN_ID).and_then(|id| RunId::try_from(id.clone()).ok());
         Self { run: labels.get(RUN).cloned().unwrap_or_default(), id, resource }
     }

@@ -11,6 +11,7 @@ use bollard::query_parameters::{
     CreateContainerOptions, CreateImageOptions, LogsOptions, StartContainerOptions, WaitContainerOptions,
 };
 use bytes::Bytes;
+use capsize_sorted::CollectSorted;
 use futures::future::ready;
 use futures::{StreamExt, TryStreamExt};
 use sha2::{Digest, Sha256};
@@ -185,7 +186,7 @@ fn file_name(path: &Path) -> String {
 /// The libraries among the mapped files: `7f00-7f01 r-xp 00000000 fe:00 123   /usr/lib/libc.so.6`.
 fn libraries(maps: &str) -> BTreeSet<PathBuf> {
     let paths = maps.lines().filter_map(|line| Some(&line[line.find('/')?..]));
-    paths.filter(|path| path.contains(".so")).map(PathBuf::from).collect()
+    paths.filter(|path| path.contains(".so")).map(PathBuf::from).collect_sorted()
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use capsize_sorted::CollectSorted;
+
 use super::digest::digest;
 use super::quantity::quantities;
 use crate::facts::Content;
@@ -53,7 +55,7 @@ pub fn hide_missing_data(content: &mut Arc<Content>, shown: &mut bool) {
 fn labels(labels: &Tree<'_>, own: &str) -> BTreeMap<String, String> {
     let is_own = |key: &str| key.split_once('/').is_some_and(|(domain, _)| domain.ends_with(own));
     let labels = labels.fields().iter().filter(|(key, _)| !is_own(key));
-    labels.map(|(key, value)| (key.to_string(), value.text().to_owned())).collect()
+    labels.map(|(key, value)| (key.to_string(), value.text().to_owned())).collect_sorted()
 }
 
 /// Whether the kind belongs to neither Kubernetes nor the domain `own`.
@@ -185,7 +187,7 @@ fn refers_to(object: &Tree<'_>) -> BTreeSet<(String, String)> {
         whole.chain(one)
     });
     let named = |(kind, name): (&str, &Tree<'_>)| Some((kind.to_owned(), name.as_str()?.to_owned()));
-    volumes.chain(used).filter_map(named).collect()
+    volumes.chain(used).filter_map(named).collect_sorted()
 }
 
 #[cfg(test)]

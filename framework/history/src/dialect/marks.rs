@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use capsize_sorted::CollectSorted;
 use serde_json::Value;
 
 use crate::facts::{Change, FaultInForce, World};
@@ -80,7 +81,7 @@ pub fn observe(world: &mut World, mark: &Mark) -> Change {
             by_hand(world, text("step").as_deref(), member, &text("object").unwrap_or_default());
             if let Some(names) = mark.get("schedulers").and_then(Value::as_array) {
                 let names = names.iter().filter_map(Value::as_str).map(str::to_owned);
-                world.schedulers = Some(names.collect());
+                world.schedulers = Some(names.collect_sorted());
             }
             world.eviction_events |= mark.get("evictionEvents") == Some(&Value::Bool(true));
             Change::Step(mark.clone())

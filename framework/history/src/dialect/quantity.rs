@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use capsize_sorted::CollectSorted;
+
 use crate::format::Tree;
 
 /// The factor of each suffix, in thousandths.
@@ -39,7 +41,7 @@ pub fn milli(value: &Tree<'_>) -> Option<u64> {
 #[must_use]
 pub fn quantities(value: &Tree<'_>) -> BTreeMap<String, u64> {
     let amount = |(resource, amount): &(Cow<'_, str>, Tree<'_>)| Some((resource.to_string(), milli(amount)?));
-    value.fields().iter().filter_map(amount).collect()
+    value.fields().iter().filter_map(amount).collect_sorted()
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use capsize_sorted::CollectSorted;
+
 /// The content of an object. Fields that the object does not have are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Content {
@@ -116,7 +118,8 @@ impl Content {
     /// Notes which labels the object had in the version `was` and has no more.
     pub fn drops_labels_of(&mut self, was: &Self) {
         let had = was.labels.keys().chain(&was.dropped);
-        let gone: BTreeSet<String> = had.filter(|key| !self.labels.contains_key(*key)).cloned().collect();
+        let gone: BTreeSet<String> =
+            had.filter(|key| !self.labels.contains_key(*key)).cloned().collect_sorted();
         self.dropped = gone;
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use capsize_sorted::CollectSorted;
 use serde_json::{Map, Value, json};
 
 use super::Mark;
@@ -31,7 +32,7 @@ impl Observer {
         let micros = |length: Duration| (length.as_secs_f64() * 1e6).round() / 1e6;
         let value =
             json!({"on": self.on, "latency": micros(self.latency), "clockOffset": micros(self.clock_offset)});
-        Map::from_iter([("observer".to_owned(), value)])
+        [("observer".to_owned(), value)].into_iter().collect_sorted::<Map<_, _>>()
     }
 
     /// The observer in `mark`; `None` if the mark is of another sort.

@@ -1,5 +1,6 @@
 //! The JSON Schema of one line of a history, made from the words that the reader knows.
 
+use capsize_sorted::CollectSorted;
 use serde_json::{Value, json};
 
 use super::FaultKind;
@@ -77,6 +78,6 @@ fn header() -> Value {
         "description": "The first line: the version of the format, the implementation, and its settings.",
         "type": "object",
         "required": ["history"],
-        "properties": Value::Object(fields.collect()),
+        "properties": Value::Object(fields.collect_sorted()),
     })
 }

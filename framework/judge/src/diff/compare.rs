@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use capsize_sorted::CollectSorted;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::allowance::allowance;
@@ -63,7 +64,7 @@ pub fn compare(first: &Outline, second: &Outline) -> Comparison {
         } else {
             [first.target.clone(), second.target.clone()]
         },
-        renamed_members: parts.into_iter().filter(|(member, part)| member != part).collect(),
+        renamed_members: parts.into_iter().filter(|(member, part)| member != part).collect_sorted(),
         matched: found.matched,
         differences,
     }
@@ -114,7 +115,7 @@ impl Sides<'_> {
                 }
             }
         }
-        names.iter().zip(parts).map(|(member, part)| (member.clone(), names[part].clone())).collect()
+        names.iter().zip(parts).map(|(member, part)| (member.clone(), names[part].clone())).collect_sorted()
     }
 
     /// Compares `member` of the first history with `part` of the second.
@@ -124,7 +125,7 @@ impl Sides<'_> {
             outline.tracks.keys().filter(of_it).map(|track| track.workload.clone()).collect()
         };
         let all: BTreeSet<_> =
-            workloads(self.first, member).into_iter().chain(workloads(self.second, part)).collect();
+            workloads(self.first, member).into_iter().chain(workloads(self.second, part)).collect_sorted();
         let mut found = PartialComparison::default();
         for workload in all {
             let track = |member: Option<&str>| Track {
@@ -140,7 +141,7 @@ impl Sides<'_> {
 
     fn track(&self, track: &Track, events: [&[OutlineEvent]; 2]) -> PartialComparison {
         let sequences: BTreeSet<_> =
-            events.iter().copied().flatten().map(|each| each.what.sequence()).collect();
+            events.iter().copied().flatten().map(|each| each.what.sequence()).collect_sorted();
         let mut found = PartialComparison::default();
         for sequence in sequences {
             let of_it = |all: &[OutlineEvent]| -> Vec<_> {

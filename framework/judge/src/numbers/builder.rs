@@ -9,6 +9,7 @@ use capsize_history::digest::Table;
 use capsize_history::facts::{
     Change, Fact, Health, Scheduling, TaintEffect, Workload, WorkloadKey, World, sum,
 };
+use capsize_sorted::CollectSorted;
 
 /// The number of outages that are listed one by one; more are only in the summary.
 const LISTED_OUTAGES: usize = 100;
@@ -102,7 +103,7 @@ impl NumbersBuilder {
         }
         self.listed.sort_by_key(|(order, _)| *order);
         let mut workloads = BTreeMap::new();
-        for (key, mut followed) in BTreeMap::from_iter(self.workloads) {
+        for (key, mut followed) in self.workloads.into_iter().collect_sorted::<BTreeMap<_, _>>() {
             followed.advance_to(now);
             self.summary.workloads.add(&followed.numbers);
             workloads.insert(key, followed.numbers);

@@ -1,5 +1,6 @@
 //! Lists the names of all timings, and writes their values in seconds for headers of histories.
 
+use capsize_sorted::CollectSorted;
 use serde_json::{Map, Value};
 
 use super::Timings;
@@ -42,6 +43,6 @@ impl Timings {
     pub fn seconds(&self) -> Map<String, Value> {
         let second =
             |name: &&str| self.get(name).map(|time| ((*name).to_owned(), Value::from(time.as_secs_f64())));
-        Self::NAMES.iter().filter_map(second).collect()
+        Self::NAMES.iter().filter_map(second).collect_sorted()
     }
 }

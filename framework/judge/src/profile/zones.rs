@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use capsize_sorted::CollectSorted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -44,7 +45,11 @@ impl Zones {
     pub fn flags(&self) -> Map<String, Value> {
         let values =
             [self.rate(), self.secondary_rate(), self.large as f64, self.unhealthy_percent as f64 / 100.0];
-        Self::FLAGS.iter().zip(values).map(|(name, value)| ((*name).to_owned(), Value::from(value))).collect()
+        Self::FLAGS
+            .iter()
+            .zip(values)
+            .map(|(name, value)| ((*name).to_owned(), Value::from(value)))
+            .collect_sorted()
     }
 
     /// The number of members per second that are tainted in a zone that is healthy or fully disrupted.

@@ -9,6 +9,7 @@ use super::claim::{
 use crate::model::{Case, GuaranteeResult, OverallVerdict, Report, Status};
 use crate::numbers::{SheetJson, sheet};
 use capsize_judge::profile::{Feature, Level, Profile};
+use capsize_sorted::CollectSorted;
 
 /// Facts about a run that its results do not contain.
 #[derive(Clone, Debug)]
@@ -107,7 +108,7 @@ fn target_claim(
     });
     let of_guarantees = judged.flat_map(|result| result.spec.features);
     let exercised: BTreeSet<&Feature> =
-        of_cases.chain(of_guarantees).filter(|feature| profile.has(**feature)).collect();
+        of_cases.chain(of_guarantees).filter(|feature| profile.has(**feature)).collect_sorted();
     let is_violated = |id: &str| results.iter().any(|result| result.spec.id == id && result.violated > 0);
     let deviations = profile.deviations.iter().map(|known| KnownDeviationClaim {
         guarantee: known.guarantee.clone(),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use capsize_sorted::CollectSorted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -91,7 +92,7 @@ fn seconds(value: f64) -> String {
 fn of_guarantees(old: &ConformanceReport, new: &ConformanceReport, percent: f64) -> Vec<Change> {
     let tested = |report: &ConformanceReport| -> BTreeMap<String, GuaranteeClaim> {
         let tested = report.guarantees.iter().filter(|each| rank(each.verdict).is_some());
-        tested.map(|each| (each.id.clone(), each.clone())).collect()
+        tested.map(|each| (each.id.clone(), each.clone())).collect_sorted()
     };
     let (old, new) = (tested(old), tested(new));
     let change = |(id, old, new): (&String, Option<&GuaranteeClaim>, Option<&GuaranteeClaim>)| {
@@ -142,7 +143,7 @@ fn of_cases(old: &ConformanceReport, new: &ConformanceReport) -> Vec<Change> {
             Some(seed) => format!("{} (seed {seed})", case.id),
             None => case.id.clone(),
         };
-        report.cases.iter().map(|case| (name(case), case.status)).collect()
+        report.cases.iter().map(|case| (name(case), case.status)).collect_sorted()
     };
     let text = |status: &CaseStatus| match status {
         CaseStatus::Passed => "passed".to_owned(),
@@ -167,7 +168,12 @@ fn of_cases(old: &ConformanceReport, new: &ConformanceReport) -> Vec<Change> {
 
 fn of_features(old: &ConformanceReport, new: &ConformanceReport) -> Vec<Change> {
     let claimed = |report: &ConformanceReport| -> BTreeMap<String, ()> {
-        report.targets.iter().flat_map(|target| &target.features).map(|name| (name.clone(), ())).collect()
+        report
+            .targets
+            .iter()
+            .flat_map(|target| &target.features)
+            .map(|name| (name.clone(), ()))
+            .collect_sorted()
     };
     let (old, new) = (claimed(old), claimed(new));
     let text = |claim: Option<&()>| claim.map(|()| "claimed".to_owned());
@@ -185,7 +191,8 @@ fn of_features(old: &ConformanceReport, new: &ConformanceReport) -> Vec<Change> 
 fn of_times(old: &ConformanceReport, new: &ConformanceReport, percent: f64) -> Vec<Change> {
     let times = |report: &ConformanceReport| -> BTreeMap<String, f64> {
         let all = report.numbers.seconds.iter();
-        all.filter_map(|(milestone, spreads)| Some((milestone.clone(), spreads.get("all")?.p95))).collect()
+        all.filter_map(|(milestone, spreads)| Some((milestone.clone(), spreads.get("all")?.p95)))
+            .collect_sorted()
     };
     let (old, new) = (times(old), times(new));
     let text = |time: Option<&f64>| time.map(|time| format!("p95 {}", seconds(*time)));

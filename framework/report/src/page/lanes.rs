@@ -6,6 +6,7 @@ use capsize_history::CONTROL_PLANE;
 use capsize_history::digest::Table;
 use capsize_history::facts::{Change, FaultInForce, Workload, WorkloadKey, World};
 use capsize_judge::numbers::{reachable_replicas, requested_replicas};
+use capsize_sorted::CollectSorted;
 
 use super::data::{FaultBand, MemberLane, Micros, PlaceLane, Steps, TaintLane, WorkloadLane};
 
@@ -119,7 +120,7 @@ impl Lanes {
             .chain(workload.evictions.iter().map(|task| &task.member))
             .chain(workload.deliveries.keys())
             .chain(workload.running.keys())
-            .collect();
+            .collect_sorted();
         for name in known {
             if !lane.places.iter().any(|place| place.member == *name) {
                 lane.places.push(PlaceLane { member: name.clone(), ..PlaceLane::default() });

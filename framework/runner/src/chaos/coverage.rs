@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
+use capsize_sorted::CollectSorted;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -124,7 +125,7 @@ impl Situation {
         Self {
             evicting: world.workloads.values().any(|workload| !workload.evictions.is_empty()),
             tainted: world.members.values().any(|member| member.taints.iter().any(shuts_out)),
-            kinds: world.workloads.values().filter_map(WorkloadKind::of).collect(),
+            kinds: world.workloads.values().filter_map(WorkloadKind::of).collect_sorted(),
         }
     }
 
@@ -141,7 +142,7 @@ impl Situation {
 
 impl FromIterator<(Cell, u64)> for Coverage {
     fn from_iter<I: IntoIterator<Item = (Cell, u64)>>(cells: I) -> Self {
-        Self { cells: cells.into_iter().collect(), about: None }
+        Self { cells: cells.into_iter().collect_sorted(), about: None }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use capsize_clock::Stream;
+use capsize_sorted::CollectSorted;
 use rand::RngExt;
 use serde_json::{Map, Value, json};
 
@@ -97,7 +98,7 @@ impl Fleet {
         };
         let zoned =
             sizes.iter().flat_map(|(zone, count)| named(zone, *count).map(|node| (node, zone.clone())));
-        let zones: BTreeMap<String, String> = zoned.collect();
+        let zones: BTreeMap<String, String> = zoned.collect_sorted();
         let members = named("n", alone).chain(zones.keys().cloned()).collect();
         Self { members, zones, nodes_are_members: true, ..Self::default() }
     }
@@ -119,10 +120,10 @@ impl Fleet {
 
     /// The fleet in the form of a scenario.
     pub(super) fn shape(&self) -> Value {
-        let mut shape = Map::from_iter([
-            ("members".to_owned(), json!(self.members.len())),
-            ("startUp".to_owned(), json!(self.start_up)),
-        ]);
+        let mut shape =
+            [("members".to_owned(), json!(self.members.len())), ("startUp".to_owned(), json!(self.start_up))]
+                .into_iter()
+                .collect_sorted::<Map<_, _>>();
         for (field, places) in [("zones", &self.zones), ("regions", &self.regions)] {
             shape.extend((!places.is_empty()).then(|| (field.to_owned(), json!(places))));
         }
@@ -151,7 +152,7 @@ fn places(rng: &mut Stream, members: &[String]) -> (BTreeMap<String, String>, BT
     let region = |index: usize| if index.is_multiple_of(zones) { "east" } else { "west" };
     let numbered = || members.iter().cloned().enumerate();
     (
-        numbered().map(|(index, member)| (member, zone(index))).collect(),
-        numbered().map(|(index, member)| (member, region(index).to_owned())).collect(),
+        numbered().map(|(index, member)| (member, zone(index))).collect_sorted(),
+        numbered().map(|(index, member)| (member, region(index).to_owned())).collect_sorted(),
     )
 }

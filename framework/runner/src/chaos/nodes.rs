@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use capsize_clock::{Seed, Stream};
+use capsize_sorted::CollectSorted;
 use rand::RngExt;
 use serde_json::{Map, Value, json};
 
@@ -30,7 +31,7 @@ pub(super) fn draw(seed: Seed, draw: &mut Draw<'_>) -> (Value, Fleet, Vec<Value>
         .into_iter()
         .take(rng.random_range(zones))
         .map(|zone| (zone.to_owned(), rng.random_range(1..=largest)))
-        .collect();
+        .collect_sorted();
     let alone = if sizes.is_empty() { rng.random_range(2..=largest + 1) } else { 0 };
     let mut fleet = Fleet::of_nodes(alone, &sizes);
     let mut shape = if sizes.is_empty() { json!({"nodes": alone}) } else { json!({"zones": sizes}) };
@@ -41,7 +42,7 @@ pub(super) fn draw(seed: Seed, draw: &mut Draw<'_>) -> (Value, Fleet, Vec<Value>
     if rng.random_bool(0.2) && draw.may(Feature::ExcludesByLabel) {
         let excluded = fleet.members.iter().filter(|_| rng.random_bool(0.4));
         let label = json!({"node.kubernetes.io/exclude-disruption": ""});
-        let labels: Map<String, Value> = excluded.map(|node| (node.clone(), label.clone())).collect();
+        let labels: Map<String, Value> = excluded.map(|node| (node.clone(), label.clone())).collect_sorted();
         if !labels.is_empty() {
             shape["labels"] = json!(labels);
         }

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use capsize_sorted::CollectSorted;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::Value;
 use serde_saphyr::{FlowMap, FlowSeq};
@@ -86,9 +87,10 @@ impl Plan {
     pub fn tries(&self) -> impl Iterator<Item = (&str, WorkloadKind)> {
         let list = |name: &str| self.0[name].as_array().into_iter().flatten();
         let windows = list("when").filter_map(|step| step["faults"].as_array()).flatten();
-        let faults: BTreeSet<&str> =
-            windows.filter_map(|window| Some(name_of(window["fault"].as_object()?.iter().next()?))).collect();
-        let kinds: BTreeSet<WorkloadKind> = list("given").filter_map(WorkloadKind::of_step).collect();
+        let faults: BTreeSet<&str> = windows
+            .filter_map(|window| Some(name_of(window["fault"].as_object()?.iter().next()?)))
+            .collect_sorted();
+        let kinds: BTreeSet<WorkloadKind> = list("given").filter_map(WorkloadKind::of_step).collect_sorted();
         faults.into_iter().flat_map(move |fault| kinds.clone().into_iter().map(move |kind| (fault, kind)))
     }
 

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use capsize_sorted::CollectSorted;
 use serde_json::{Map, Value, json};
 
 use super::faults::OFF_BY;
@@ -85,7 +86,7 @@ fn fewer_workloads(plan: &Value) -> Vec<Value> {
     let names: Vec<String> =
         steps.filter_map(|step| made_by(step)?["name"].as_str().map(str::to_owned)).collect();
     let kept = without_parts(&names).into_iter().filter(|kept| !kept.is_empty());
-    let gone = |kept: Vec<String>| names.iter().filter(|name| !kept.contains(name)).cloned().collect();
+    let gone = |kept: Vec<String>| names.iter().filter(|name| !kept.contains(name)).cloned().collect_sorted();
     kept.map(|kept| without(plan, &gone(kept))).collect()
 }
 
@@ -102,7 +103,8 @@ fn fewer_members(plan: &Value) -> Vec<Value> {
     (1..=members)
         .filter(|_| members > 1)
         .map(|gone| {
-            let mut smaller = without(plan, &BTreeSet::from([format!("m{gone}")]));
+            let mut smaller =
+                without(plan, &[format!("m{gone}")].into_iter().collect_sorted::<BTreeSet<_>>());
             smaller["fleet"]["members"] = json!(members - 1);
             // Members are numbered without gaps, so the following members move up.
             for number in gone + 1..=members {
@@ -125,10 +127,11 @@ fn fewer_nodes(plan: &Value) -> Vec<Value> {
     for (prefix, size, at) in sizes.chain(alone) {
         let numbered = (1..=size).map(|number| format!("{prefix}{number}"));
         if zones.len() > 1 {
-            smaller.push(without(plan, &numbered.chain([prefix.clone()]).collect()));
+            smaller.push(without(plan, &numbered.chain([prefix.clone()]).collect_sorted()));
         }
         if size > 1 {
-            let mut less = without(plan, &BTreeSet::from([format!("{prefix}{size}")]));
+            let mut less =
+                without(plan, &[format!("{prefix}{size}")].into_iter().collect_sorted::<BTreeSet<_>>());
             less.pointer_mut(&at).into_iter().for_each(|count| *count = json!(size - 1));
             smaller.push(less);
         }

@@ -1,6 +1,7 @@
 //! Draws the timings of a random scenario.
 
 use capsize_clock::Stream;
+use capsize_sorted::CollectSorted;
 use rand::RngExt;
 use serde_json::{Map, Value, json};
 
@@ -48,5 +49,5 @@ pub(super) fn draw(rng: &mut Stream, style: Style, dialect: &DialectKind) -> Map
         let seconds = rng.random_range(least..=most);
         rng.random_bool(0.5).then(|| (name.to_owned(), json!(format!("{seconds}s"))))
     });
-    drawn.collect()
+    drawn.collect_sorted()
 }

@@ -1,6 +1,7 @@
 //! Draws the workloads of a random scenario. Without faults, each of them can be placed.
 
 use capsize_clock::Stream;
+use capsize_sorted::CollectSorted;
 use rand::RngExt;
 use serde_json::{Map, Value, json};
 
@@ -58,7 +59,7 @@ fn policy(rng: &mut Stream, draw: &mut Draw<'_>, fleet: &Fleet, scoped: bool) ->
         }
         3 | 4 if !scoped && draw.may(Feature::StaticWeights) => {
             let weights: Map<String, Value> =
-                some.iter().map(|member| (member.clone(), json!(rng.random_range(1..=3)))).collect();
+                some.iter().map(|member| (member.clone(), json!(rng.random_range(1..=3)))).collect_sorted();
             set("clusters", json!(some));
             set("scheduling", json!({"Divided": {"weights": weights}}));
         }

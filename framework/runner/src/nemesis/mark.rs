@@ -1,6 +1,7 @@
 //! The marks of faults in histories: the kind, the victim, and whether the fault begins or ends.
 
 use capsize_clusters::Breakdown;
+use capsize_sorted::CollectSorted;
 use serde_json::{Map, Value, json};
 
 use capsize_history::{FaultKind, Mark};
@@ -10,7 +11,11 @@ use capsize_history::{FaultKind, Mark};
 #[must_use]
 pub fn fault_mark(kind: FaultKind, victim: Option<(&str, &str)>, state: &str) -> Mark {
     let fields = [Some(("fault", kind.name())), victim, Some(("state", state))];
-    Map::from_iter(fields.into_iter().flatten().map(|(key, value)| (key.to_owned(), Value::from(value))))
+    fields
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| (key.to_owned(), Value::from(value)))
+        .collect_sorted::<Map<_, _>>()
 }
 
 /// The kind of fault of a breakdown.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use capsize_clusters::{MemberSpec, SyncMode};
 use capsize_history::FileValue;
+use capsize_sorted::CollectSorted;
 use jiff::Timestamp;
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Map, Value, json};
@@ -311,7 +312,7 @@ fn affinity(policy: &Policy) -> Value {
 }
 
 fn toleration(toleration: &Toleration, lasts: Option<Duration>) -> Value {
-    let mut object = Map::from_iter([("operator".to_owned(), json!("Exists"))]);
+    let mut object = [("operator".to_owned(), json!("Exists"))].into_iter().collect_sorted::<Map<_, _>>();
     object.extend(toleration.key.as_deref().map(|key| ("key".to_owned(), json!(taint_key(key)))));
     object.extend(toleration.effect.map(|effect| ("effect".to_owned(), json!(effect.to_string()))));
     object.extend(lasts.map(|lasts| ("tolerationSeconds".to_owned(), json!(lasts.as_secs()))));

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use capsize_clusters::MemberSpec;
+use capsize_sorted::CollectSorted;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -120,10 +121,10 @@ pub fn delete_member(member: &str) -> NeutralStep {
 }
 
 fn step(kind: StepKind, fields: impl IntoIterator<Item = (&'static str, Value)>) -> NeutralStep {
-    let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect_sorted();
     NeutralStep { kind, fields }
 }
 
 fn object(fields: impl Iterator<Item = (&'static str, Value)>) -> Value {
-    Value::Object(fields.map(|(name, value)| (name.to_owned(), value)).collect())
+    Value::Object(fields.map(|(name, value)| (name.to_owned(), value)).collect_sorted())
 }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use capsize_sorted::CollectSorted;
 use serde_json::{Map, json};
 
 use super::sink::EntrySink;
@@ -74,7 +75,7 @@ impl Parts {
     }
 
     fn begin_next(&mut self, now: Duration, limit: Limit) -> io::Result<()> {
-        let ended = Map::from_iter([("recorder".to_owned(), json!("ended"))]);
+        let ended = [("recorder".to_owned(), json!("ended"))].into_iter().collect_sorted::<Map<_, _>>();
         self.writer.write(&Entry::mark(now.saturating_sub(self.begins), ended))?;
         self.writer.flush()?;
         set_aside(&self.path, limit)?;

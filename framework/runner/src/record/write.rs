@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use capsize_sorted::CollectSorted;
 use serde_json::{Map, json};
 use thiserror::Error;
 use tokio::sync::mpsc::{self, Receiver};
@@ -102,7 +103,7 @@ impl Record {
             out,
             names: sources.iter().map(|source| source.name.as_str().into()).collect(),
             orders: sources.iter().map(|_| Order::holding(clock.scaled(HELD))).collect(),
-            awaited: (0..sources.len()).collect(),
+            awaited: (0..sources.len()).collect_sorted(),
             unreachable: BTreeSet::new(),
             events: 0,
         };
@@ -127,7 +128,7 @@ impl Record {
 
 impl<S: EntrySink> RecordingWriter<S> {
     fn begin(&mut self, header: Mark) -> io::Result<()> {
-        let mut first = Map::from_iter([("history".to_owned(), json!(VERSION))]);
+        let mut first = [("history".to_owned(), json!(VERSION))].into_iter().collect_sorted::<Map<_, _>>();
         first.extend(header);
         self.out.write(&Entry::mark(Duration::ZERO, first))
     }
@@ -192,7 +193,7 @@ impl<S: EntrySink> RecordingWriter<S> {
     fn end(mut self) -> Result<RecordingResult, RecordError> {
         self.write(None)?;
         let span = self.clock.elapsed();
-        let ended = Map::from_iter([("recorder".to_owned(), json!("ended"))]);
+        let ended = [("recorder".to_owned(), json!("ended"))].into_iter().collect_sorted::<Map<_, _>>();
         self.out.write(&Entry::mark(span, ended))?;
         self.out.flush()?;
         Ok(RecordingResult { events: self.events, span })

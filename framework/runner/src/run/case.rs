@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use capsize_clock::{Seed, Simulation, StopSignal, live, simulate};
 use capsize_clusters::Sockets;
+use capsize_sorted::CollectSorted;
 use serde_json::{Map, Value, json};
 
 use super::controllers::Controllers;
@@ -110,8 +111,11 @@ fn ended_by(signal: StopSignal) -> String {
 fn with_flags<'a>(case: &Case, profile: Cow<'a, Profile>) -> Result<Cow<'a, Profile>, ProfileError> {
     let Some(cluster) = &case.scenario.cluster else { return Ok(profile) };
     let flags = cluster.value.flags.iter().map(|(name, value)| (name.clone(), value.value.into()));
-    let flags = Value::Object(flags.collect());
-    profile.into_owned().overlaid(&Map::from_iter([("seconds".to_owned(), flags)])).map(Cow::Owned)
+    let flags = Value::Object(flags.collect_sorted());
+    profile
+        .into_owned()
+        .overlaid(&[("seconds".to_owned(), flags)].into_iter().collect_sorted::<Map<_, _>>())
+        .map(Cow::Owned)
 }
 
 /// The profile with the timings and the features that the scenario sets.
@@ -223,12 +227,12 @@ async fn drive(
         let steps = driver.run(&case.scenario).await;
         let steps = steps.map_err(|(step, error): FailedStep<'_>| end(log, case.place(Some(step)), error));
         if steps.is_ok() {
-            log.mark(Map::from_iter([("step".to_owned(), Value::from("final"))]));
+            log.mark([("step".to_owned(), Value::from("final"))].into_iter().collect_sorted::<Map<_, _>>());
         }
         run.clock.sleep(AFTERMATH).await;
         if steps.is_err() {
             // This mark moves the judge forward to the present: a deadline that passed by now is a violation.
-            log.mark(Map::from_iter([("step".to_owned(), Value::from("over"))]));
+            log.mark([("step".to_owned(), Value::from("over"))].into_iter().collect_sorted::<Map<_, _>>());
         }
         steps
     };
@@ -256,7 +260,9 @@ fn end(log: &Log, place: String, error: StepError) -> EarlyEnd {
             let failure = failure(log, place, expected, seen);
             let (expected, seen) = (("expected", &*failure.expected), ("seen", &*failure.seen));
             let fields = [("step", "failed"), expected, seen, ("place", &failure.place)];
-            log.mark(fields.map(|(key, value)| (key.to_owned(), Value::from(value))).into_iter().collect());
+            log.mark(
+                fields.map(|(key, value)| (key.to_owned(), Value::from(value))).into_iter().collect_sorted(),
+            );
             EarlyEnd::Failed(Box::new(failure))
         }
     }

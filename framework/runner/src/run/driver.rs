@@ -7,6 +7,7 @@ use std::time::Duration;
 use capsize_clock::{Clock, Simulation, Stream};
 use capsize_clusters::{Breakdown, Cluster, Fleet, Member, Sockets};
 use capsize_history::FileValue;
+use capsize_sorted::CollectSorted;
 use kube::Client;
 use serde_json::{Map, Value};
 use tokio::task::JoinSet;
@@ -198,7 +199,9 @@ impl Driver<'_> {
 
     pub(super) fn mark(&self, step: &str, more: &[(&str, &str)]) {
         let more = more.iter().map(|(key, value)| ((*key).to_owned(), Value::from(*value)));
-        self.log.mark(Map::from_iter([("step".to_owned(), Value::from(step))].into_iter().chain(more)));
+        self.log.mark(
+            [("step".to_owned(), Value::from(step))].into_iter().chain(more).collect_sorted::<Map<_, _>>(),
+        );
     }
 
     /// Waits until `holds` returns true, for at most `within`.

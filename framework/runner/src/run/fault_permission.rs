@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use capsize_clusters::Provider;
+use capsize_sorted::CollectSorted;
 
 use super::log::Log;
 
@@ -27,8 +28,9 @@ impl FaultPermission {
     /// The reason why they may not.
     pub(super) async fn ask<'a>(&self, members: impl IntoIterator<Item = &'a String>) -> Result<(), String> {
         let Some(provider) = &self.provider else { return Ok(()) };
-        let mut affected: BTreeSet<String> =
-            self.log.look(|world, _| world.faults.iter().filter_map(|fault| fault.member.clone()).collect());
+        let mut affected: BTreeSet<String> = self
+            .log
+            .look(|world, _| world.faults.iter().filter_map(|fault| fault.member.clone()).collect_sorted());
         affected.extend(members.into_iter().cloned());
         provider.strike(&affected).await.map_err(|error| error.to_string())
     }

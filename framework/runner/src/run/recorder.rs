@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use capsize_clock::Clock;
 use capsize_clusters::{Fleet, Member, RESTORED};
+use capsize_sorted::CollectSorted;
 use futures::FutureExt;
 use futures::io::AsyncBufReadExt;
 use futures::stream::{self, BoxStream, SelectAll, StreamExt};
@@ -123,7 +124,7 @@ impl RemoteMembers {
         let names: Vec<Arc<str>> = sources.iter().map(|source| source.name.as_str().into()).collect();
         let (to, messages) = mpsc::channel(CHANNEL_CAPACITY);
         let mut followed = Self { messages, log, names };
-        let mut awaited: BTreeSet<usize> = (0..sources.len()).collect();
+        let mut awaited: BTreeSet<usize> = (0..sources.len()).collect_sorted();
         for (place, source) in sources.into_iter().enumerate() {
             tasks.spawn(Follower::new(clock, source, place, to.clone()).follow());
         }

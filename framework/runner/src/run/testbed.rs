@@ -10,6 +10,7 @@ use capsize_clusters::{
     Provider, Stages, StartUp, SyncMode,
 };
 use capsize_history::FileValue;
+use capsize_sorted::CollectSorted;
 
 use super::case::Target;
 use super::driver::{Driver, StepError};
@@ -193,7 +194,7 @@ fn cluster_spec(shape: &ClusterShape, start_up: Option<Duration>, heartbeat: Dur
         (_, None) => default.start,
     };
     let stages = Stages { start, heartbeat, ..default };
-    ClusterSpec { nodes: shape.places().map(node).collect(), stages, ..ClusterSpec::default() }
+    ClusterSpec { nodes: shape.places().map(node).collect_sorted(), stages, ..ClusterSpec::default() }
 }
 
 impl Driver<'_> {

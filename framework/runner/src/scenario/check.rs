@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use capsize_history::FileValue;
+use capsize_sorted::CollectSorted;
 use serde_saphyr::Location;
 
 use super::check_cluster::check_cluster;
@@ -69,7 +70,7 @@ pub(super) fn check(scenario: &Scenario) -> ScenarioCheck {
 
 /// Settings of single members must refer to members of the fleet.
 fn check_fleet(fleet: &FleetShape) -> ScenarioCheck {
-    let members: BTreeSet<String> = fleet.names().collect();
+    let members: BTreeSet<String> = fleet.names().collect_sorted();
     let unknown = |name: &String| format!("there is no member `{name}` in this fleet of {}", members.len());
     if let Some(member) = fleet.pull.iter().find(|member| !members.contains(&member.value)) {
         return wrong(member, unknown(&member.value));

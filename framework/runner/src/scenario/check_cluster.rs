@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use capsize_clusters::{Direction, Quantity};
 use capsize_history::FileValue;
+use capsize_sorted::CollectSorted;
 use serde_saphyr::Location;
 
 use super::check::{MOST_MEMBERS, Mistake, ScenarioCheck, name, wrong};
@@ -16,7 +17,7 @@ use capsize_judge::profile::Zones;
 /// Settings of single nodes and zones must refer to nodes and zones of the cluster.
 pub(super) fn check_cluster(shape: &FileValue<ClusterShape>) -> ScenarioCheck {
     let cluster = &shape.value;
-    let nodes: BTreeSet<String> = cluster.places().map(|(name, _)| name).collect();
+    let nodes: BTreeSet<String> = cluster.places().map(|(name, _)| name).collect_sorted();
     if nodes.is_empty() || nodes.len() > MOST_MEMBERS {
         return wrong(shape, format!("a cluster has 1 to {MOST_MEMBERS} nodes, not {}", nodes.len()));
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use capsize_history::FileValue;
+use capsize_sorted::CollectSorted;
 use serde_saphyr::Location;
 
 use super::check::{Mistake, ScenarioCheck, name, wrong};
@@ -31,11 +32,11 @@ impl<'a> Scope<'a> {
     pub(super) fn of(scenario: &'a Scenario) -> Self {
         Self {
             scenario,
-            members: scenario.members().into_iter().collect(),
+            members: scenario.members().into_iter().collect_sorted(),
             aliases: BTreeSet::new(),
             workloads: BTreeMap::new(),
             broken: Vec::new(),
-            later: scenario.later().iter().map(|later| later.value.clone()).collect(),
+            later: scenario.later().iter().map(|later| later.value.clone()).collect_sorted(),
             killed: false,
         }
     }

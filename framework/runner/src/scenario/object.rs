@@ -6,6 +6,7 @@ use std::convert::Infallible;
 use std::fmt;
 
 use capsize_history::FileValue;
+use capsize_sorted::CollectSorted;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
@@ -174,7 +175,8 @@ fn expanded<E>(value: &Value, name: &mut impl FnMut(&str) -> Result<String, E>) 
         Value::Object(fields) => {
             let field =
                 |(key, value): (&String, &Value)| Ok((expanded_text(key, name)?, expanded(value, name)?));
-            Value::Object(fields.iter().map(field).collect::<Result<_, E>>()?)
+            let fields = fields.iter().map(field).collect::<Result<Vec<_>, E>>()?;
+            Value::Object(fields.into_iter().collect_sorted())
         }
         other => other.clone(),
     })

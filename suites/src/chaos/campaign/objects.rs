@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use capsize_sorted::CollectSorted;
 use object_store::aws::AmazonS3Builder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::path::Path;
@@ -58,7 +59,7 @@ impl Objects {
         let path = self.path(folder)?;
         let listed = self.runtime.block_on(self.bucket.list_with_delimiter(Some(&path)))?;
         let names = listed.objects.iter().filter_map(|object| object.location.filename());
-        Ok(names.map(str::to_owned).collect())
+        Ok(names.map(str::to_owned).collect_sorted())
     }
 
     /// The contents of an object.

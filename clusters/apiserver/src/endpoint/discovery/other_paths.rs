@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use bytes::Bytes;
+use capsize_sorted::CollectSorted;
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode, header};
 use serde_json::{Map, Value, json};
@@ -135,12 +136,12 @@ fn core() -> Value {
 /// The texts of resource lists that are equal on all servers.
 /// All servers of the process share them, because clients request them from every server.
 static BUILT_IN: LazyLock<BTreeMap<(&str, &str), Bytes>> = LazyLock::new(|| {
-    let versions: BTreeSet<_> = BUILTIN.iter().map(|kind| (&*kind.group, &*kind.version)).collect();
+    let versions: BTreeSet<_> = BUILTIN.iter().map(|kind| (&*kind.group, &*kind.version)).collect_sorted();
     let list = |(group, version)| {
         let list = list_of(&built_in_resources(group, version), group, version);
         ((group, version), encode(&list).bytes)
     };
-    versions.into_iter().map(list).collect()
+    versions.into_iter().map(list).collect_sorted()
 });
 
 /// Answers with the `APIResourceList` of a group version.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use bytes::Bytes;
+use capsize_sorted::CollectSorted;
 use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::{Value, json};
@@ -57,7 +58,7 @@ impl Custom {
         let document = |(group, version, resources): &(String, String, Vec<Resource>)| {
             (v3::path(group, version), v3::custom(group, version, resources, &self.kinds))
         };
-        self.versions.iter().map(document).collect()
+        self.versions.iter().map(document).collect_sorted()
     }
 }
 
@@ -78,7 +79,8 @@ fn index(server: &ApiServer) -> Response<ApiBody> {
         let url = format!("/openapi/v3/{path}?hash={}", document.hash);
         (path.clone(), json!({"serverRelativeURL": url}))
     };
-    let paths: serde_json::Map<String, Value> = v3::DOCUMENTS.iter().chain(&custom).map(entry).collect();
+    let paths: serde_json::Map<String, Value> =
+        v3::DOCUMENTS.iter().chain(&custom).map(entry).collect_sorted();
     respond::text(StatusCode::OK, json!({"paths": paths}).to_string())
 }
 

@@ -1,5 +1,6 @@
 //! The OpenAPI schemas of custom kinds.
 
+use capsize_sorted::CollectSorted;
 use serde_json::{Map, Value, json};
 
 use super::schemas::{common, kind_mark, list_schema, reference};
@@ -41,7 +42,9 @@ impl CustomKind {
     /// The definitions of the kind and of its list.
     pub(super) fn definitions(&self) -> Map<String, Value> {
         let list = list_schema(&self.name(), &self.group, &self.version, &self.list_kind);
-        Map::from_iter([(self.name(), self.whole()), (format!("{}List", self.name()), list)])
+        [(self.name(), self.whole()), (format!("{}List", self.name()), list)]
+            .into_iter()
+            .collect_sorted::<Map<_, _>>()
     }
 
     fn whole(&self) -> Value {

@@ -1,5 +1,6 @@
 //! The OpenAPI paths of a group version, with their requests.
 
+use capsize_sorted::CollectSorted;
 use serde_json::{Map, Value, json};
 
 use super::schemas::{common, reference};
@@ -81,7 +82,7 @@ pub(super) fn paths(
     let list = json!({"tags": [tag(group, version)], "description": "The resources of the group version.",
         "operationId": format!("get{}APIResources", camel(group, version)),
         "responses": responses(Some(&common("APIResourceList")))});
-    let mut paths = Map::from_iter([(format!("{root}/"), json!({"get": list}))]);
+    let mut paths = [(format!("{root}/"), json!({"get": list}))].into_iter().collect_sorted::<Map<_, _>>();
     for resource in resources {
         let api = Api { group, version, resource, lookup };
         paths.extend(api.paths(&root));
@@ -120,7 +121,7 @@ fn responses(answer: Option<&str>) -> Value {
     let content: Map<String, Value> = ["application/json", "application/yaml"]
         .into_iter()
         .filter_map(|media| Some((media.to_owned(), json!({"schema": reference(answer?)}))))
-        .collect();
+        .collect_sorted();
     json!({"200": {"description": "OK", "content": content}, "401": {"description": "Unauthorized"}})
 }
 
@@ -306,7 +307,7 @@ impl Api<'_> {
                 .media(method)
                 .iter()
                 .map(|media| ((*media).to_owned(), json!({"schema": reference(body)})))
-                .collect();
+                .collect_sorted();
             let required = method != "delete";
             operation_object["requestBody"] = json!({"content": content, "required": required});
         }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
+use capsize_sorted::CollectSorted;
 use serde_json::{Map, Value, json};
 
 use super::topology;
@@ -51,7 +52,7 @@ pub(super) fn list_schema(item: &str, group: &str, version: &str, list_kind: &st
 impl Schemas {
     fn built_in() -> Self {
         let (generated, names) = generate();
-        let mut definitions: BTreeMap<String, Value> = generated.into_iter().collect();
+        let mut definitions: BTreeMap<String, Value> = generated.into_iter().collect_sorted();
         definitions.iter_mut().for_each(|(name, schema)| tidy(name, schema));
         for ((group, version, kind), name) in &names {
             if let Some(schema) = definitions.get_mut(name) {
@@ -92,7 +93,7 @@ impl Schemas {
                 references(schema, &mut pending);
             }
         }
-        found.into_iter().map(|name| (name.clone(), self.definitions[name].clone())).collect()
+        found.into_iter().map(|name| (name.clone(), self.definitions[name].clone())).collect_sorted()
     }
 }
 

@@ -1,5 +1,6 @@
 //! OpenAPI 2: one document for all kinds, for older clients.
 
+use capsize_sorted::CollectSorted;
 use serde_json::{Map, Value, json};
 
 use super::custom::{CustomKind, for_version_2};
@@ -17,7 +18,7 @@ pub(super) fn built_in() -> Value {
         let (group, version) = group_version(path);
         paths(group, version, &built_in_resources(group, version), &lookup)
     });
-    document(all.collect(), BUILT_IN.definitions.clone().into_iter().collect())
+    document(all.collect_sorted(), BUILT_IN.definitions.clone().into_iter().collect_sorted())
 }
 
 /// The group and version of a path below `/openapi/v3`.
@@ -36,9 +37,9 @@ pub(super) fn custom(versions: &[(String, String, Vec<Resource>)], kinds: &[Cust
     };
     let all =
         versions.iter().flat_map(|(group, version, resources)| paths(group, version, resources, &lookup));
-    let mut definitions: Map<String, Value> = kinds.iter().flat_map(CustomKind::definitions).collect();
+    let mut definitions: Map<String, Value> = kinds.iter().flat_map(CustomKind::definitions).collect_sorted();
     definitions.values_mut().for_each(for_version_2);
-    document(all.collect(), definitions)
+    document(all.collect_sorted(), definitions)
 }
 
 /// Joins the document of custom kinds into the document of built-in kinds.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use bytes::Bytes;
+use capsize_sorted::CollectSorted;
 use serde_json::{Map, Value, json};
 
 use super::custom::CustomKind;
@@ -26,13 +27,16 @@ pub(super) struct Document {
 pub(super) static DOCUMENTS: LazyLock<BTreeMap<String, Document>> = LazyLock::new(|| {
     let kinds = BUILTIN.iter().map(|kind| (&*kind.group, &*kind.version));
     let reviews = REVIEWS.iter().map(|(group, ..)| (*group, "v1"));
-    let versions: std::collections::BTreeSet<_> = kinds.chain(reviews).collect();
+    let versions: std::collections::BTreeSet<_> = kinds.chain(reviews).collect_sorted();
     let built_in = |group: &str, version: &str| {
         let lookup = |g: &str, v: &str, k: &str| BUILT_IN.name(g, v, k).map(str::to_owned);
         let paths = paths(group, version, &built_in_resources(group, version), &lookup);
         document(paths, Map::new())
     };
-    versions.into_iter().map(|(group, version)| (path(group, version), built_in(group, version))).collect()
+    versions
+        .into_iter()
+        .map(|(group, version)| (path(group, version), built_in(group, version)))
+        .collect_sorted()
 });
 
 /// The path of the document of a group version below `/openapi/v3`.
@@ -48,7 +52,7 @@ pub(super) fn custom(group: &str, version: &str, resources: &[Resource], kinds: 
             Some(kind) => Some(kind.name()),
             None => BUILT_IN.name(g, v, k).map(str::to_owned),
         };
-    let definitions = of().flat_map(CustomKind::definitions).collect();
+    let definitions = of().flat_map(CustomKind::definitions).collect_sorted();
     document(paths(group, version, resources, &lookup), definitions)
 }
 

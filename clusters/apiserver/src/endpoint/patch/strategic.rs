@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
+use capsize_sorted::CollectSorted;
 use serde_json::{Map, Value};
 
 use super::outcome::go_map;
@@ -88,7 +89,7 @@ fn retain_keys(patch: &Map<String, Value>, fields: &mut Map<String, Value>) {
         // The directive takes effect only if the patch sets at least one field.
         let sets = patch.keys().filter(|key| !key.starts_with('$')).count();
         if sets > 0 {
-            let kept: BTreeSet<&str> = kept.iter().filter_map(Value::as_str).collect();
+            let kept: BTreeSet<&str> = kept.iter().filter_map(Value::as_str).collect_sorted();
             fields.retain(|key, _| kept.contains(key.as_str()));
         }
     }
@@ -96,7 +97,7 @@ fn retain_keys(patch: &Map<String, Value>, fields: &mut Map<String, Value>) {
 
 fn delete_values(fields: &mut Map<String, Value>, list: &str, values: &Value) {
     if let (Some(Value::Array(present)), Value::Array(values)) = (fields.get_mut(list), values) {
-        let deleted: BTreeSet<String> = values.iter().map(Value::to_string).collect();
+        let deleted: BTreeSet<String> = values.iter().map(Value::to_string).collect_sorted();
         present.retain(|value| !deleted.contains(&value.to_string()));
     }
 }
@@ -106,7 +107,7 @@ fn without_directives(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
             let kept = fields.iter().filter(|(key, value)| !key.starts_with('$') && !value.is_null());
-            Value::Object(kept.map(|(key, value)| (key.clone(), without_directives(value))).collect())
+            Value::Object(kept.map(|(key, value)| (key.clone(), without_directives(value))).collect_sorted())
         }
         Value::Array(list) => {
             let kept =
@@ -121,7 +122,7 @@ fn merge_values(present: Vec<Value>, items: &[Value], order: Option<&Vec<Value>>
     let tokens = |values: &[Value]| -> Vec<String> { values.iter().map(Value::to_string).collect() };
     let server = tokens(&present);
     let mut merged = present;
-    let known: BTreeSet<&String> = server.iter().collect();
+    let known: BTreeSet<&String> = server.iter().collect_sorted();
     merged.extend(items.iter().filter(|item| !known.contains(&item.to_string())).cloned());
     let order = order.map(|order| tokens(order));
     arrange(merged, &tokens(items), &server, order.as_deref(), &Value::to_string)

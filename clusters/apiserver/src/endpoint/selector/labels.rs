@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use capsize_sorted::CollectSorted;
+
 use crate::http::failure::Failure;
 use crate::validation::builtin::text::{label_key as key_problem, label_value as label_value_problem};
 
@@ -134,8 +136,12 @@ fn parse_requirement(tokens: &mut Tokens<'_>) -> Result<Requirement, String> {
         return Ok(Requirement { key, test: if absent { Test::Absent } else { Test::Exists } });
     }
     let test = match tokens.next() {
-        Token::Symbol("=" | "==") => Test::In(BTreeSet::from([parse_value(tokens)?])),
-        Token::Symbol("!=") => Test::NotIn(BTreeSet::from([parse_value(tokens)?])),
+        Token::Symbol("=" | "==") => {
+            Test::In([parse_value(tokens)?].into_iter().collect_sorted::<BTreeSet<_>>())
+        }
+        Token::Symbol("!=") => {
+            Test::NotIn([parse_value(tokens)?].into_iter().collect_sorted::<BTreeSet<_>>())
+        }
         Token::Symbol(">") => Test::Above(parse_number(tokens)?),
         Token::Symbol("<") => Test::Below(parse_number(tokens)?),
         Token::Word(word) if word == "in" => Test::In(parse_values(tokens)?),
@@ -190,7 +196,7 @@ fn parse_values(tokens: &mut Tokens<'_>) -> Result<BTreeSet<String>, String> {
         Token::Word(_) | Token::Symbol(",") => {}
         Token::Symbol(")") => {
             tokens.next();
-            return Ok(BTreeSet::from([String::new()]));
+            return Ok([String::new()].into_iter().collect_sorted::<BTreeSet<_>>());
         }
         other => return Err(found_instead(&other, ", expected: ',', ')' or identifier")),
     }

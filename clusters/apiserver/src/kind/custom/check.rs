@@ -1,5 +1,6 @@
 //! All checks of a custom object, in the order of a real server.
 
+use capsize_sorted::CollectSorted;
 use serde_json::Value;
 
 use super::cel_values::go_type;
@@ -163,7 +164,7 @@ impl Node {
             ListType::Set => Some(item.clone()),
             ListType::Map(keys) => {
                 let present = keys.iter().filter_map(|key| Some((key.clone(), item.get(key)?.clone())));
-                Some(Value::Object(present.collect()))
+                Some(Value::Object(present.collect_sorted()))
             }
         };
         let keys: Vec<_> = value.as_array().into_iter().flatten().map_while(key).collect();

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use capsize_sorted::CollectSorted;
 use serde_json::Value;
 
 use super::rules::Rule;
@@ -135,7 +136,7 @@ impl Node {
         let mut node = Self {
             is_root: false,
             kind: schema["type"].as_str().and_then(Type::read),
-            properties: properties.map(|(name, schema)| (name.clone(), Self::read(schema))).collect(),
+            properties: properties.map(|(name, schema)| (name.clone(), Self::read(schema))).collect_sorted(),
             additional: nested("additionalProperties"),
             additional_any: flag("additionalProperties"),
             items: nested("items"),

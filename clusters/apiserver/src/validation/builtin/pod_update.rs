@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use capsize_sorted::CollectSorted;
 use serde_json::{Value, json};
 
 use super::At;
@@ -60,7 +61,7 @@ fn only_added(at: &At<'_>, before: &Value, causes: &mut Vec<Cause>) {
     fn identity(toleration: &Value) -> [&str; 4] {
         ["key", "operator", "value", "effect"].map(|field| toleration[field].as_str().unwrap_or_default())
     }
-    let now: BTreeSet<_> = at.value.as_array().into_iter().flatten().map(identity).collect();
+    let now: BTreeSet<_> = at.value.as_array().into_iter().flatten().map(identity).collect_sorted();
     if !before.as_array().into_iter().flatten().all(|old| now.contains(&identity(old))) {
         causes.push(at.forbidden("existing toleration can not be modified except its tolerationSeconds"));
     }
@@ -68,7 +69,7 @@ fn only_added(at: &At<'_>, before: &Value, causes: &mut Vec<Cause>) {
 
 fn only_removed_gates(at: &At<'_>, before: &Value, causes: &mut Vec<Cause>) {
     let known = before.as_array().into_iter().flatten();
-    let known: BTreeSet<String> = known.map(|gate| gate["name"].to_string()).collect();
+    let known: BTreeSet<String> = known.map(|gate| gate["name"].to_string()).collect_sorted();
     for gate in at.items() {
         if !known.contains(&gate.value["name"].to_string()) {
             let name = gate.value["name"].as_str().unwrap_or_default();
@@ -140,7 +141,7 @@ pub(crate) fn added_ephemeral(old: &Value, given: &Value) -> (Value, Vec<Cause>)
         .iter()
         .flat_map(|list| old["spec"][*list].as_array().into_iter().flatten())
         .filter_map(|container| container["name"].as_str())
-        .collect();
+        .collect_sorted();
     for (index, container) in list.as_array().into_iter().flatten().enumerate() {
         let item = at.item(index);
         let (name, image) = (container["name"].as_str().unwrap_or_default(), item.field("image"));

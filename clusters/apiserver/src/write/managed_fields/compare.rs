@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use capsize_sorted::CollectSorted;
 use serde_json::{Map, Value};
 
 use super::set::{FieldSet, field_step, item_step};
@@ -93,7 +94,7 @@ impl Comparison {
 fn by_step<'v>(list: Option<&'v Value>, shape: Shape<'_>) -> BTreeMap<String, &'v Value> {
     let form = shape.list();
     let items = list.and_then(Value::as_array).into_iter().flatten();
-    items.map(|item| (item_step(item, &form, shape), item)).collect()
+    items.map(|item| (item_step(item, &form, shape), item)).collect_sorted()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use capsize_sorted::CollectSorted;
 use serde_json::Value;
 
 use super::set::{FieldSet, item_step, name_of};
@@ -53,7 +54,7 @@ fn merge_items(items: Vec<Value>, config: &[Value], shape: Shape<'_>) -> Vec<Val
         merge(&mut item, &config[index], shape.item());
         item
     };
-    let known: BTreeSet<&String> = applied.iter().collect();
+    let known: BTreeSet<&String> = applied.iter().collect_sorted();
     let mut next = 0;
     for (at, step) in order.iter().enumerate() {
         if !known.contains(step) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use capsize_sorted::CollectSorted;
 use serde_json::{Map, Value};
 
 use crate::kind::merge_schema::{ListForm, Shape};
@@ -34,7 +35,7 @@ pub(crate) fn item_step(item: &Value, form: &ListForm, shape: Shape<'_>) -> Stri
         ListForm::Keyed(keys) => {
             let value = |key: &String| item.get(key).cloned().or_else(|| shape.key_default(key));
             let keys: Map<String, Value> =
-                keys.iter().filter_map(|key| Some((key.clone(), value(key)?))).collect();
+                keys.iter().filter_map(|key| Some((key.clone(), value(key)?))).collect_sorted();
             format!("k:{}", Value::Object(keys))
         }
         _ => format!("v:{item}"),
@@ -97,7 +98,7 @@ impl FieldSet {
             };
             (branch.member || !branch.below.is_empty()).then(|| (step.clone(), branch))
         });
-        Self(common.collect())
+        Self(common.collect_sorted())
     }
 
     /// Removes a path and all paths below it.
@@ -160,7 +161,7 @@ impl FieldSet {
             }
             below
         };
-        Value::Object(self.0.iter().map(|(step, below)| (step.clone(), branch(below))).collect())
+        Value::Object(self.0.iter().map(|(step, below)| (step.clone(), branch(below))).collect_sorted())
     }
 
     /// Reads a set in the format of `fieldsV1`.
@@ -173,7 +174,7 @@ impl FieldSet {
                     let member = fields.is_none_or(|fields| fields.is_empty() || fields.contains_key("."));
                     (step.clone(), Branch { member, below: Self::from_json(below) })
                 })
-                .collect(),
+                .collect_sorted(),
         )
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use capsize_sorted::CollectSorted;
 use serde_json::{Value, json};
 
 use crate::http::failure::Cause;
@@ -271,7 +272,7 @@ impl Check<'_> {
             return self.causes.push(Cause::new("FieldValueTooMany", path, message));
         }
         let sources = conditions.iter().map(|condition| text(&condition["expression"]).to_owned());
-        let programs = cel::compile(sources.filter(|source| !source.trim().is_empty()).collect());
+        let programs = cel::compile(sources.filter(|source| !source.trim().is_empty()).collect_sorted());
         let mut names = BTreeSet::new();
         for (index, condition) in conditions.iter().enumerate() {
             let at = |field: &str| format!("matchConditions[{index}].{field}");

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
+use capsize_sorted::CollectSorted;
 use serde_json::Value;
 
 use crate::endpoint::selector::Selector;
@@ -70,7 +71,8 @@ impl Webhooks {
         };
         let (mut mutating, mut validating) = (hooks(mutating), hooks(validating));
         let conditions = || mutating.iter().chain(&validating).flat_map(|hook| &hook.conditions);
-        let sources: BTreeSet<_> = conditions().map(|condition| condition.expression.clone()).collect();
+        let sources: BTreeSet<_> =
+            conditions().map(|condition| condition.expression.clone()).collect_sorted();
         let mut environment = None;
         if !sources.is_empty() {
             let programs = cel::compile(sources);

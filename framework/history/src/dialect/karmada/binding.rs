@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use capsize_sorted::CollectSorted;
+
 use super::observed_object::{
     LastDigest, ObservedObject, conditions, list, replace, seconds, text, time, value,
 };
@@ -297,7 +299,7 @@ impl BindingFields {
         entry.unhealthy_for = lasts.as_u64().filter(|_| entry.leads).map(seconds);
         let rules = failover["application"]["statePreservation"]["rules"].items();
         let path = |rule: &Tree<'_>| rule["jsonPath"].as_str().map(str::to_owned);
-        let hands_on = rules.iter().filter_map(path).collect();
+        let hands_on = rules.iter().filter_map(path).collect_sorted();
         if replace(&mut entry.hands_on, hands_on) {
             // Other fields of the status are read from now on, so the status has to be read again.
             self.instances = LastDigest::default();
@@ -343,7 +345,7 @@ impl BindingFields {
             return Vec::new();
         }
         let with_status = !entry.hands_on.is_empty();
-        let now = list(instances).iter().filter_map(|item| instance(item, with_status)).collect();
+        let now = list(instances).iter().filter_map(|item| instance(item, with_status)).collect_sorted();
         let was = std::mem::replace(&mut entry.instances, now);
         let members = was.keys().chain(entry.instances.keys().filter(|member| !was.contains_key(*member)));
         members
@@ -397,9 +399,9 @@ fn required_by(required: &[Tree<'_>]) -> BTreeMap<String, BTreeSet<String>> {
         let (namespace, name) = (text(&value["namespace"]).unwrap_or_default(), text(&value["name"])?);
         let record = if namespace.is_empty() { name } else { format!("{namespace}/{name}") };
         let members = value["clusters"].items();
-        Some((record, members.iter().filter_map(|member| text(&member["name"])).collect()))
+        Some((record, members.iter().filter_map(|member| text(&member["name"])).collect_sorted()))
     };
-    required.iter().filter_map(read).collect()
+    required.iter().filter_map(read).collect_sorted()
 }
 
 fn defects(clusters: &[Tree<'_>]) -> Vec<String> {
@@ -419,7 +421,7 @@ fn assignment(clusters: &[Tree<'_>]) -> Assignment {
     let read = |value: &Tree<'_>| {
         Some((value["name"].as_str()?.to_owned(), value["replicas"].as_u64().unwrap_or_default()))
     };
-    clusters.iter().filter_map(read).collect()
+    clusters.iter().filter_map(read).collect_sorted()
 }
 
 /// The report about one member, with the paths in its status if `with_status` is set.

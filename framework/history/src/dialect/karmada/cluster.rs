@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use capsize_sorted::CollectSorted;
+
 use super::observed_object::{LastDigest, ObservedObject, conditions, list, replace, text, time_in, value};
 use super::works::EXECUTION_NAMESPACE;
 use crate::dialect::changes::{health_changed, is_another, remember_uid, same_taint, tainted};
@@ -153,7 +155,8 @@ impl Clusters {
 /// Reads the remedy actions. `reported` is the time of a report that may not drop earlier actions.
 fn read_remedies(member: &mut Member, observed: &ObservedObject<'_>, reported: Option<Duration>) {
     let remedies = list(observed.status("remedyActions"));
-    let remedies: BTreeSet<String> = remedies.iter().filter_map(Tree::as_str).map(str::to_owned).collect();
+    let remedies: BTreeSet<String> =
+        remedies.iter().filter_map(Tree::as_str).map(str::to_owned).collect_sorted();
     if reported.is_some() && !member.remedies.is_subset(&remedies) {
         member.remedies_lost = reported;
     }
@@ -234,7 +237,7 @@ fn serves(enablements: &Tree<'_>) -> Option<Arc<BTreeSet<String>>> {
         let resources = group["resources"].items().iter();
         resources.filter_map(move |resource| Some(format!("{version}/{}", resource["kind"].as_str()?)))
     });
-    enablements.is_list().then(|| Arc::new(kinds.collect()))
+    enablements.is_list().then(|| Arc::new(kinds.collect_sorted()))
 }
 
 /// A digest of the way in which the control plane reaches the member.
@@ -304,7 +307,7 @@ pub(super) fn effect(name: &str) -> Option<TaintEffect> {
 
 fn labels(observed: &ObservedObject<'_>) -> BTreeMap<String, String> {
     let labels = value(observed.metadata("labels"));
-    labels.fields().iter().map(|(key, value)| (key.to_string(), value.text().to_owned())).collect()
+    labels.fields().iter().map(|(key, value)| (key.to_string(), value.text().to_owned())).collect_sorted()
 }
 
 /// Reads `provider`, `region` and `zone`, and returns whether any of them has changed.
@@ -320,6 +323,7 @@ fn read_fields(member: &mut Member, observed: &ObservedObject<'_>) -> bool {
     let zones = if is_older { one("zone") } else { zones };
     let in_older_field = is_older && !zones.is_empty();
     let fields = [("provider", one("provider")), ("region", one("region")), ("zone", zones)];
-    let fields = BTreeMap::from(fields.map(|(name, values)| (name.to_owned(), values)));
+    let fields =
+        fields.into_iter().map(|(name, values)| (name.to_owned(), values)).collect_sorted::<BTreeMap<_, _>>();
     replace(&mut member.fields, fields) | replace(&mut member.zone_in_older_field, in_older_field)
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use capsize_sorted::CollectSorted;
 use jiff::Timestamp;
 
 use crate::facts::ObjectVersion;
@@ -112,7 +113,7 @@ pub(super) fn conditions(conditions: &[Tree<'_>]) -> BTreeMap<String, String> {
     let read = |condition: &Tree<'_>| {
         Some((condition["type"].as_str()?.to_owned(), condition["status"].as_str()?.to_owned()))
     };
-    conditions.iter().filter_map(read).collect()
+    conditions.iter().filter_map(read).collect_sorted()
 }
 
 /// A duration in seconds, limited to a century.

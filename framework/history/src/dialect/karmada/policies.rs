@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use capsize_sorted::CollectSorted;
 use serde_json::Value;
 
 use super::observed_object::{ObservedObject, list, text, value};
@@ -32,7 +33,7 @@ pub(super) fn policy(world: &mut World, observed: &ObservedObject<'_>) -> Vec<Ch
         by_labels: selectors.iter().any(|selector| !selector["labelSelector"].is_null()),
         // A policy that waits for override policies claims nothing before they exist.
         names: if list(observed.spec("dependentOverrides")).is_empty() {
-            selectors.iter().filter_map(|selector| named(selector, observed)).collect()
+            selectors.iter().filter_map(|selector| named(selector, observed)).collect_sorted()
         } else {
             BTreeSet::new()
         },
@@ -129,7 +130,7 @@ fn override_rule(members: &Value, overriders: &Value) -> Override {
 pub(super) fn held_back(suspension: &Tree<'_>) -> DispatchSuspension {
     let names = suspension["dispatchingOnClusters"]["clusterNames"].items().iter();
     let names = names.filter_map(Tree::as_str).map(str::to_owned);
-    DispatchSuspension { all: suspension["dispatching"] == true, members: names.collect() }
+    DispatchSuspension { all: suspension["dispatching"] == true, members: names.collect_sorted() }
 }
 
 /// The policy that owns a record. Annotations name the policy as of release 1.8, and labels before.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use capsize_sorted::CollectSorted;
+
 use super::observed_object::{seconds, time_in};
 use crate::facts::{Change, EvictionTask, Workload, WorkloadKey};
 use crate::format::Tree;
@@ -95,7 +97,7 @@ fn task(value: &Tree<'_>, now: Duration, inherited: bool) -> EvictionTask {
         replicas: value["replicas"].as_u64(),
         preserved: preserved
             .filter_map(|(key, value)| Some((key.to_string(), value.as_str()?.to_owned())))
-            .collect(),
+            .collect_sorted(),
         suppress_deletion: value["suppressDeletion"].as_bool(),
     }
 }

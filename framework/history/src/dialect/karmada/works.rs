@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use capsize_sorted::CollectSorted;
+
 use super::fold::OWN;
 use super::observed_object::{LastDigest, ObservedObject, value};
 use crate::dialect::digest::digest;
@@ -152,7 +154,7 @@ impl Manifest {
             overridden: is_overridden(&metadata["annotations"]),
             labels: labels
                 .filter_map(|(key, value)| Some((key.to_string(), value.as_str()?.to_owned())))
-                .collect::<BTreeMap<_, _>>()
+                .collect_sorted::<BTreeMap<_, _>>()
                 .into(),
         }
     }

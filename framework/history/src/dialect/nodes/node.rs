@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use capsize_sorted::CollectSorted;
+
 use super::fold::{ObservedObject, time};
 use crate::facts::{Change, Health, Member, Taint, TaintEffect, World, Zone};
 use crate::format::{Field, Tree};
@@ -67,7 +69,7 @@ fn read(world: &World, observed: &ObservedObject<'_>, was: &Member, first: bool)
     let text = |value: &Tree<'_>| value.text().to_owned();
     let labels = observed.tree("metadata", "labels");
     let labels: BTreeMap<_, _> =
-        labels.fields().iter().map(|(key, value)| (key.to_string(), text(value))).collect();
+        labels.fields().iter().map(|(key, value)| (key.to_string(), text(value))).collect_sorted();
     let status = |condition: &Tree<'_>| Some((text(condition.get("type")?), text(&condition["status"])));
     let reason = |condition: &Tree<'_>| Some((text(condition.get("type")?), text(&condition["reason"])));
     let fields = fields(&labels);
@@ -82,8 +84,8 @@ fn read(world: &World, observed: &ObservedObject<'_>, was: &Member, first: bool)
         fields,
         zone,
         counts: !labels.contains_key(EXCLUDED),
-        conditions: observed.conditions().iter().filter_map(status).collect(),
-        reasons: observed.conditions().iter().filter_map(reason).collect(),
+        conditions: observed.conditions().iter().filter_map(status).collect_sorted(),
+        reasons: observed.conditions().iter().filter_map(reason).collect_sorted(),
         created: capsize_clock::parse_time(&observed.text("metadata", "creationTimestamp")),
         cordoned: observed.field("spec", "unschedulable").is_some_and(Field::is_true),
         heartbeat: heartbeat.unwrap_or_default(),

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use capsize_sorted::CollectSorted;
+
 use super::fold::ObservedObject;
 use super::node::effect;
 use crate::dialect::changes::{is_another, remember_uid};
@@ -104,7 +106,7 @@ impl Pods {
         let tolerations: Vec<Toleration> = tolerations.items().iter().map(toleration).collect();
         let reported = health(observed);
         let assigned = (!leaving && !node.is_empty()).then(|| (node.to_string(), 1));
-        let assignment: Assignment = assigned.into_iter().collect();
+        let assignment: Assignment = assigned.into_iter().collect_sorted();
         let wants_else = tolerations != entry.tolerations;
         entry.tolerations = tolerations;
         changes.extend(instance(entry, &key, &node, reported));

@@ -10,6 +10,7 @@ use crate::guarantee::engine::suspected_violations::SuspectedViolations;
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Change, Fact, Health, Running, WorkloadKey};
+use capsize_sorted::CollectSorted;
 
 static AVAILABILITY_01: GuaranteeSpec = GuaranteeSpec {
     id: "AVAILABILITY-01",
@@ -36,7 +37,7 @@ impl Guarantee for ReplacementRunsBeforeRemoval {
         match &fact.change {
             Change::Assigned { workload: key, was, now, .. } => {
                 let came: BTreeSet<String> =
-                    now.keys().filter(|it| !was.contains_key(*it)).cloned().collect();
+                    now.keys().filter(|it| !was.contains_key(*it)).cloned().collect_sorted();
                 for left in was.keys().filter(|it| !now.contains_key(*it)) {
                     self.replacements.insert(Subject::on(key, left), BTreeSet::new());
                 }

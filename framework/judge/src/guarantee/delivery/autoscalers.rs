@@ -7,6 +7,7 @@ use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, Judge
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Change, Fact, WorkloadKey};
+use capsize_sorted::CollectSorted;
 
 static DELIVERY_16: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-16",
@@ -105,7 +106,7 @@ impl AutoscalerFollowsWorkload {
         let targets = workload.filter(|_| template.is_some()).map(|workload| &workload.assignment);
         let written = deliveries.into_iter().flat_map(BTreeMap::keys);
         let members: BTreeSet<&String> =
-            targets.into_iter().flat_map(BTreeMap::keys).chain(written).collect();
+            targets.into_iter().flat_map(BTreeMap::keys).chain(written).collect_sorted();
         self.deadlines
             .cancel_of(key, |subject| !subject.member.as_ref().is_some_and(|it| members.contains(it)));
         for member in members {

@@ -7,6 +7,7 @@ use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, Judge
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Change, Fact, Workload, WorkloadKey, World};
+use capsize_sorted::CollectSorted;
 
 static DELIVERY_10: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-10",
@@ -31,7 +32,7 @@ fn misplaced(workload: &Workload, world: &World, keeps: bool) -> Option<Expectat
     workload.required_by.iter().find_map(|(record, listed)| {
         let by = world.workloads.get(world.records.get(record)?)?;
         let stays = by.evictions.iter().filter(|task| keeps && !task.directly).map(|task| &task.member);
-        let is: BTreeSet<_> = by.assignment.keys().chain(stays).collect();
+        let is: BTreeSet<_> = by.assignment.keys().chain(stays).collect_sorted();
         let list =
             |members: Vec<&String>| members.into_iter().map(String::as_str).collect::<Vec<_>>().join(", ");
         (!listed.iter().eq(is.iter().copied())).then(|| Expectation {

@@ -9,6 +9,7 @@ use capsize_history::facts::{
     Affinity, Change, Content, Delivery, Fact, Member, Override, Scheduling, Template, Workload, WorkloadKey,
     World, sum,
 };
+use capsize_sorted::CollectSorted;
 
 static DELIVERY_11: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-11",
@@ -99,7 +100,7 @@ impl ManifestMatchesTemplate {
         let Some(workload) = context.workload(key).filter(|workload| workload.recorded) else {
             return;
         };
-        let asked: BTreeSet<&String> = workload.assignment.keys().collect();
+        let asked: BTreeSet<&String> = workload.assignment.keys().collect_sorted();
         self.deadlines
             .cancel_of(key, |subject| !subject.member.as_ref().is_some_and(|member| asked.contains(member)));
         // While a task purges an old manifest directly, new manifests and changes wait for it.

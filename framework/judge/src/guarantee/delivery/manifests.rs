@@ -10,6 +10,7 @@ use crate::guarantee::engine::context::{
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::{Feature, Timings};
 use capsize_history::facts::{Change, Fact, Health, InstanceHealth, Workload, WorkloadKey, World};
+use capsize_sorted::CollectSorted;
 
 static DELIVERY_01: GuaranteeSpec = GuaranteeSpec {
     id: "DELIVERY-01",
@@ -81,7 +82,7 @@ impl ManifestsFollowAssignment {
             return self.deadlines.cancel_of(key, |_| true);
         };
         let (targets, written) = (workload.targets(), workload.deliveries.keys());
-        let members: BTreeSet<&String> = targets.chain(written).collect();
+        let members: BTreeSet<&String> = targets.chain(written).collect_sorted();
         self.deadlines
             .cancel_of(key, |subject| !subject.member.as_ref().is_some_and(|it| members.contains(it)));
         for member in members {
@@ -125,7 +126,7 @@ impl ManifestsFollowAssignment {
                 if !self.inherited.contains_key(key)
                     && let Some(workload) = context.workload(key)
                 {
-                    self.inherited.insert(key.clone(), workload.targets().cloned().collect());
+                    self.inherited.insert(key.clone(), workload.targets().cloned().collect_sorted());
                 }
             }
             Change::Delivered { workload, member, .. } => {

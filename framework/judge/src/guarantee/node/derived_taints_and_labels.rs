@@ -7,6 +7,7 @@ use crate::guarantee::engine::context::{Deadlines, Expectation, Guarantee, Judge
 use crate::guarantee::{GuaranteeSpec, Subject};
 use crate::profile::{Feature, Profile};
 use capsize_history::facts::{Change, Fact, Member, TaintEffect};
+use capsize_sorted::CollectSorted;
 
 static NODE_06: GuaranteeSpec = GuaranteeSpec {
     id: "NODE-06",
@@ -83,11 +84,11 @@ fn wrong_taints(member: &Member, _: &Profile) -> Option<String> {
     let pressed =
         |(kind, _): &&(&str, &str)| member.conditions.get(*kind).is_some_and(|status| status == "True");
     let wanted = PRESSURES.iter().filter(pressed).map(|(_, key)| *key);
-    let wanted: BTreeSet<&str> = wanted.chain(member.cordoned.then_some(CORDONED)).collect();
+    let wanted: BTreeSet<&str> = wanted.chain(member.cordoned.then_some(CORDONED)).collect_sorted();
     let owned = |key: &str| key == CORDONED || PRESSURES.iter().any(|(_, owned)| *owned == key);
     let there =
         member.taints.iter().filter(|taint| taint.effect == TaintEffect::NoSchedule && owned(&taint.key));
-    let there: BTreeSet<&str> = there.map(|taint| taint.key.as_str()).collect();
+    let there: BTreeSet<&str> = there.map(|taint| taint.key.as_str()).collect_sorted();
     if let Some(key) = wanted.difference(&there).next() {
         return Some(format!("has no taint {key}:NoSchedule"));
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::profile::Zones;
 use capsize_history::facts::{Health, Member, MemberCounts, Taint, TaintEffect, World, Zone};
+use capsize_sorted::CollectSorted;
 
 /// The pace of evictions in a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +34,7 @@ pub(super) fn paces(world: &World, zones: &Zones) -> BTreeMap<Zone, Pace> {
             false => Pace::Each(zones.eviction_pause),
         }
     };
-    world.zone_counts.iter().map(|(zone, zone_counts)| (zone.clone(), pace(*zone_counts))).collect()
+    world.zone_counts.iter().map(|(zone, zone_counts)| (zone.clone(), pace(*zone_counts))).collect_sorted()
 }
 
 /// Returns the pace of each zone, or nothing while no node counts.

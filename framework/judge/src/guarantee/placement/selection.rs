@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use capsize_sorted::CollectSorted;
 use jiff::Timestamp;
 
 use crate::guarantee::engine::context::{Guarantee, JudgeContext, Violation, accessors};
@@ -112,7 +113,7 @@ impl Guarantee for RegionCountWithinConstraint {
             |field| placement.spread.iter().find(|spread| is_by(&spread.field, field)).map(|by| (field, by));
         let Some((field, spread)) = ["region", "zone", "provider"].into_iter().find_map(by) else { return };
         let members = now.keys().filter_map(|name| context.member(name));
-        let groups: BTreeSet<_> = members.flat_map(|member| member.field(field)).collect();
+        let groups: BTreeSet<_> = members.flat_map(|member| member.field(field)).collect_sorted();
         let (count, most) = (groups.len() as u64, spread.max.unwrap_or(u64::MAX));
         if count <= most && (count >= spread.min || !whole) {
             return context.tally.record_held();

@@ -8,6 +8,7 @@ use crate::guarantee::engine::eligible_members::{is_free_choice, is_settled, may
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Assignment, Change, Fact, Member, Scheduling, Workload, sum};
+use capsize_sorted::CollectSorted;
 
 static REPLICAS_07: GuaranteeSpec = GuaranteeSpec {
     id: "REPLICAS-07",
@@ -187,8 +188,11 @@ impl AssignmentChange<'_> {
 /// Returns `None` if the member has never reported its room.
 fn room(request: &BTreeMap<String, u64>, member: &Member) -> Option<u64> {
     let free = member.free.as_ref()?;
-    let one: BTreeMap<&str, u64> =
-        request.iter().map(|(name, amount)| (name.as_str(), *amount)).chain([("pods", 1000)]).collect();
+    let one: BTreeMap<&str, u64> = request
+        .iter()
+        .map(|(name, amount)| (name.as_str(), *amount))
+        .chain([("pods", 1000)])
+        .collect_sorted();
     one.into_iter()
         .filter(|(_, amount)| *amount > 0)
         .map(|(resource, amount)| free.get(resource).copied().unwrap_or_default() / amount)
@@ -306,7 +310,7 @@ fn in_proportion(change: &AssignmentChange<'_>) -> Assessment {
     }
     rooms.retain(|(_, room)| *room > 0);
     let backwards: Vec<_> = rooms.iter().rev().cloned().collect();
-    let gains: Assignment = change.gains().map(|(name, more)| (name.clone(), more)).collect();
+    let gains: Assignment = change.gains().map(|(name, more)| (name.clone(), more)).collect_sorted();
     let allowed = [
         by_largest_weight(new, &rooms, &gains),
         by_webster_method(new, &rooms),

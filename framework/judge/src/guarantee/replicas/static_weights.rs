@@ -7,6 +7,7 @@ use crate::guarantee::engine::eligible_members::{
 use crate::guarantee::{Bound, GuaranteeSpec, Subject};
 use crate::profile::Feature;
 use capsize_history::facts::{Assignment, Change, Fact, Member, Scheduling, Workload, WorkloadKey};
+use capsize_sorted::CollectSorted;
 
 static REPLICAS_06: GuaranteeSpec = GuaranteeSpec {
     id: "REPLICAS-06",
@@ -34,7 +35,7 @@ impl Guarantee for StaticWeightShares {
             .iter()
             .filter(|(_, replicas)| **replicas > 0)
             .map(|(name, share)| (name.clone(), *share))
-            .collect();
+            .collect_sorted();
         if allowed.contains(&positive) {
             return context.tally.record_held();
         }
@@ -172,7 +173,7 @@ pub(crate) fn by_largest_weight(replicas: u64, weights: &[(String, u64)], found:
         left -= extra;
         (name.clone(), whole + extra)
     };
-    order.into_iter().map(share).filter(|(_, share)| *share > 0).collect()
+    order.into_iter().map(share).filter(|(_, share)| *share > 0).collect_sorted()
 }
 
 /// Divides by the Webster method, which gives the replicas to the members one by one.
@@ -207,7 +208,7 @@ pub(crate) fn by_webster_method(replicas: u64, weights: &[(String, u64)]) -> Ass
         }
     }
     let shares = weights.iter().zip(seats).filter(|(_, seats)| *seats > 0);
-    shares.map(|((name, _), seats)| (name.clone(), seats)).collect()
+    shares.map(|((name, _), seats)| (name.clone(), seats)).collect_sorted()
 }
 
 #[cfg(test)]

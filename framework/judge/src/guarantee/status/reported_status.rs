@@ -12,6 +12,7 @@ use capsize_history::digest::Table;
 use capsize_history::facts::{
     BackOffs, Change, Fact, Health, InstanceHealth, Template, Workload, WorkloadKey, World,
 };
+use capsize_sorted::CollectSorted;
 
 static STATUS_01: GuaranteeSpec = GuaranteeSpec {
     id: "STATUS-01",
@@ -211,7 +212,7 @@ impl Guarantee for CopyStatusIsReported {
             Change::Recorded(key) if !self.recorded.contains_key(key) => {
                 let workload = context.workload(key);
                 let members = workload.into_iter().flat_map(|workload| workload.instances.keys().cloned());
-                self.recorded.insert(key.clone(), members.collect());
+                self.recorded.insert(key.clone(), members.collect_sorted());
             }
             Change::InstanceHealth { workload, member } => self.reported(workload, member, context),
             Change::WorkloadGone(key) => {

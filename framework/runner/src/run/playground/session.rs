@@ -7,6 +7,7 @@ use capsize_clock::Simulation;
 use capsize_clusters::{Builder, Fleet};
 use capsize_history::Observer;
 use capsize_history::dialect::DialectKind;
+use capsize_sorted::CollectSorted;
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
 
@@ -172,10 +173,11 @@ async fn obey(driver: &mut Driver<'_>, mut orders: mpsc::Receiver<Order>) {
     };
     drop(steps);
     if let Err(why) = result {
-        driver.log.mark(Map::from_iter([
-            ("step".to_owned(), Value::from("failed")),
-            ("seen".to_owned(), Value::from(why)),
-        ]));
+        driver.log.mark(
+            [("step".to_owned(), Value::from("failed")), ("seen".to_owned(), Value::from(why))]
+                .into_iter()
+                .collect_sorted::<Map<_, _>>(),
+        );
     }
     let mut faults = Faults::default();
     loop {
